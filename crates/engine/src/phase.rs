@@ -1,0 +1,68 @@
+//! A phase: files, and groups of jobs that start together on them. What Python hands in; see `record` for what comes out.
+
+use serde::Deserialize;
+use workload::spec::JobSpec;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    pub name: String,
+    pub files: Vec<FileSpec>,
+    pub groups: Vec<GroupSpec>,
+    /// I/O before this time is done but not measured.
+    pub warm_up_ns: u64,
+    /// Wanted width of one interval of the time series; it doubles whenever a series would outgrow its fixed memory.
+    pub interval_ns: u64,
+    /// Look for a transient at the start of the measured time and leave it out of the metrics.
+    pub cut_transient: bool,
+    /// Stamp each written block (checksum, offset, generation) and check each block read.
+    pub verify: bool,
+    /// Sync and drop the page cache before the phase.
+    pub drop_caches: bool,
+    pub seed: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSpec {
+    pub path: String,
+    /// Where the file's range begins; not zero only when several files are regions of one device.
+    pub base_bytes: u64,
+    pub size_bytes: u64,
+    /// Make the file, or extend it sparsely to `size_bytes`. Never for a block device.
+    pub create: bool,
+}
+
+/// Jobs that share one thread, one ring and one pool of buffers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupSpec {
+    pub name: String,
+    pub engine: EngineKind,
+    pub direct: bool,
+    /// CPUs the thread may run on; null leaves it to the scheduler. One CPU is a pin.
+    pub cpus: Option<Vec<u32>>,
+    /// Completions waited for and submitted at once; null adapts to what is ready.
+    pub batch: Option<u32>,
+    pub fixed_buffers: bool,
+    pub registered_files: bool,
+    /// Polled completion (IORING_SETUP_IOPOLL), where the device has it.
+    pub poll: bool,
+    /// A kernel thread submits (IORING_SETUP_SQPOLL).
+    pub sqpoll: bool,
+    pub jobs: Vec<JobSpec>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    IoUring,
+    Libaio,
+    /// pread/pwrite, one at a time.
+    Psync,
+    /// preadv2/pwritev2, one at a time.
+    Pvsync,
+    Mmap,
+    /// Completes at once without a system call: measures iolab itself.
+    Null,
+}

@@ -1,0 +1,44 @@
+"""A record: what one trial yielded, as the machine hands it back (JSON) and as the store keeps it (rows)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from iolab.trial import Trial
+
+
+class Fault(BaseModel):
+    """Something that went wrong inside a trial, by errno where the kernel gave one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    what: str
+    phase: str | None = None
+    job: str | None = None
+    errno: int | None = None
+    count: int = 1
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal[1] = 1
+    spec: Trial
+    status: Literal["ok", "faulty", "failed", "interrupted"]
+    """ok: all as asked. faulty: I/O errors, short transfers or wrong data, numbers to be read with care.
+    failed: no numbers. interrupted: stopped from outside, to be run again."""
+    started_unix_ns: int
+    ended_unix_ns: int
+    controls_applied: dict[str, dict[str, Any]]
+    """Control name -> {"before": ..., "applied": ...}, values as the kernel shows them."""
+    controls_absent: dict[str, str]
+    """Control name -> why it could not be set here."""
+    phases: list[dict[str, Any]]
+    """The engine's phase records (crates/engine/src/record.rs), measured phases only."""
+    observed: dict[str, Any]
+    """What probes saw: filesystem, device, probes' own tables."""
+    faults: list[Fault]
+    notes: list[str]
+    """What was asked for and not done, transients, clock steps: one line each."""
