@@ -1,0 +1,59 @@
+# The few commands that this project needs; `make` alone lists them.
+
+VENV   := .venv
+PYTHON := $(VENV)/bin/python
+BIN    := $(VENV)/bin
+
+# One interpreter for every build, so that checks, tests and the extension share what cargo has compiled.
+export PYO3_PYTHON := $(abspath $(PYTHON))
+# The bindings hold no logic and link only into Python; they are tested from there.
+CARGO_TESTED := --workspace --exclude iolab-bindings
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench golden clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/extension.stamp ## a one-minute A/B on this machine: table, verdicts, report
+	@tools/setup.sh programs demo
+	@$(BIN)/iolab demo $(ARGS)
+
+test: $(VENV)/extension.stamp $(VENV)/dev.stamp ## all tests, Rust then Python (ARGS="-k name" goes to pytest)
+	@tools/setup.sh programs test
+	cargo test --quiet $(CARGO_TESTED)
+	$(PYTHON) -m pytest $(ARGS)
+
+check: $(VENV)/extension.stamp $(VENV)/dev.stamp ## format, lints, types, stubs, golden tables
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/mypy benches tools
+	$(PYTHON) -m mypy.stubtest iolab._native
+	$(PYTHON) tools/golden.py --check
+
+bench: $(VENV)/extension.stamp $(VENV)/dev.stamp ## measure against the peers, write docs/benchmarks.* (ONLY=name for one)
+	@tools/setup.sh programs bench
+	$(PYTHON) benches/run.py $(ONLY)
+
+golden: $(VENV)/extension.stamp ## rewrite the deterministic tables (docs, tests/golden)
+	$(PYTHON) tools/golden.py
+
+clean: ## remove what was built
+	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/runtime.stamp: requirements.txt
+	@tools/setup.sh environment $<
+	@touch $@
+
+$(VENV)/dev.stamp: requirements-dev.txt $(VENV)/runtime.stamp
+	@tools/setup.sh environment $<
+	@touch $@
+
+$(VENV)/extension.stamp: $(VENV)/runtime.stamp $(RUST_SOURCES)
+	@tools/setup.sh extension
+	@touch $@

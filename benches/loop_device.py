@@ -1,0 +1,50 @@
+"""A filesystem on a loop device on tmpfs: fast enough that the load generator is what is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+HOME = Path("/dev/shm/iolab-bench")
+MIB = 1 << 20
+
+
+@contextlib.contextmanager
+def mounted(filesystem: str, *, size_mib: int, file_mib: int) -> Iterator[Path]:
+    """Yields a file of random bytes on it. All of it lies in one place, so that what a killed bench left is found."""
+    clean()
+    HOME.mkdir()
+    try:
+        yield _make(filesystem, size_mib, file_mib)
+    finally:
+        clean()
+
+
+def _make(filesystem: str, size_mib: int, file_mib: int) -> Path:
+    backing, mount_point = HOME / "backing", HOME / "mnt"
+    with backing.open("wb") as file:
+        file.truncate(size_mib * MIB)
+    mount_point.mkdir()
+    system(f"mkfs.{filesystem}", "-q", str(backing))
+    system("mount", "-o", "loop", str(backing), str(mount_point))
+    target = mount_point / "data"
+    with target.open("wb") as file:
+        for _ in range(file_mib):
+            file.write(os.urandom(MIB))
+        os.fsync(file.fileno())
+    return target
+
+
+def clean() -> None:
+    """Unmounting lets go of the loop device, which `mount -o loop` made to detach itself."""
+    if (HOME / "mnt").is_mount():
+        system("umount", str(HOME / "mnt"))
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+def system(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)

@@ -1,0 +1,92 @@
+"""docs/benchmarks.md: the results for people, with the machine, the versions and the commands that made them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from result import Result
+
+PREFACE = """# Benchmarks
+
+Written by `make bench` (`benches/run.py`); `make bench ONLY=name` measures one again and keeps the others. The same
+figures are in [benchmarks.json](benchmarks.json). Ours and the peer alternate, so that a drift of the machine meets
+both. Shown are medians over the rounds, the median of the ratios within each round, and the range of those ratios.
+"""
+
+
+def render(results: Sequence[Result], benches: Sequence[str]) -> str:
+    parts = [PREFACE, machine()]
+    for name in benches:
+        own = [one for one in results if one.bench == name]
+        if own:
+            about = inspect.getdoc(importlib.import_module(name)) or ""
+            parts.append(f"## {name}\n\n{about}\n\n{table(own)}\n{commands(own)}")
+    return "\n".join(parts)
+
+
+def table(results: Sequence[Result]) -> str:
+    lines = [
+        "| what | unit | ours | peer | peer's name | ratio | range | target | met |",
+        "|---|---|--:|--:|---|--:|---|---|---|",
+    ]
+    lines += [f"| {' | '.join(cells(one))} |" for one in results]
+    return "\n".join(lines) + "\n"
+
+
+def cells(one: Result) -> list[str]:
+    return [
+        one.name,
+        one.unit,
+        number(one.ours),
+        number(one.peer),
+        one.peer_name or "-",
+        number(one.ratio),
+        f"{number(one.ratio_min)} to {number(one.ratio_max)}" if one.ratio_min is not None else "-",
+        one.target or "-",
+        {True: "yes", False: "**no**", None: "-"}[one.met],
+    ]
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def commands(results: Sequence[Result]) -> str:
+    distinct = list(dict.fromkeys(line for one in results for line in one.commands))
+    if not distinct:
+        return ""
+    return "<details><summary>Commands</summary>\n\n```\n" + "\n".join(distinct) + "\n```\n\n</details>\n"
+
+
+def machine() -> str:
+    memory_kib = next(int(line.split()[1]) for line in lines("/proc/meminfo") if line.startswith("MemTotal"))
+    models = [line.partition(": ")[2] for line in lines("/proc/cpuinfo") if line.startswith("model name")]
+    facts = {
+        "CPU": f"{models[0] if models else platform.machine()}, {os.cpu_count()} CPUs",
+        "memory": f"{memory_kib / (1 << 20):.0f} GiB",
+        "kernel": platform.release(),
+        "Python": platform.python_version(),
+        "Rust": version("rustc", "--version"),
+        "fio": version("fio", "--version"),
+        "virtual machine": version("systemd-detect-virt"),
+    }
+    return "Machine of the last run: " + "; ".join(f"{name} {value}" for name, value in facts.items()) + ".\n"
+
+
+def version(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+    except FileNotFoundError:
+        return "not installed"
+
+
+def lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines()

@@ -1,0 +1,108 @@
+"""What a bench yields, and docs/benchmarks.json, where the results of all benches are kept."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Result:
+    """One figure. The ratio is ours over the peer's, or over the target when there is no peer; medians and ranges are
+    taken over rounds in which ours and the peer alternate, ratios within a round."""
+
+    name: str
+    unit: str
+    ours: float
+    peer: float | None
+    peer_name: str
+    ratio: float | None
+    ratio_min: float | None
+    ratio_max: float | None
+    target: str
+    """What was wanted, in words; empty for a figure that only informs."""
+    met: bool | None
+    commands: list[str] = field(default_factory=list)
+    bench: str = ""
+    measured_on: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    words: str
+    is_met: Callable[[float, float, float], bool]
+    """Of the median ratio, the lowest and the highest."""
+
+
+def at_least(limit: float) -> Target:
+    return Target(f"ratio >= {limit:g}", lambda ratio, _low, _high: ratio >= limit)
+
+
+def at_most(limit: float) -> Target:
+    return Target(f"ratio <= {limit:g}", lambda ratio, _low, _high: ratio <= limit)
+
+
+NOT_BEHIND = Target("range of ratios reaches 1", lambda _ratio, _low, high: high >= 1)
+
+
+def paired(
+    name: str,
+    unit: str,
+    ours: Sequence[float],
+    peer: Sequence[float],
+    peer_name: str,
+    *,
+    target: Target | None = None,
+    commands: Sequence[str] = (),
+) -> Result:
+    """`ours[i]` and `peer[i]` are from the same round."""
+    ratios = [a / b for a, b in zip(ours, peer, strict=True)]
+    ratio, low, high = statistics.median(ratios), min(ratios), max(ratios)
+    return Result(
+        name=name,
+        unit=unit,
+        ours=statistics.median(ours),
+        peer=statistics.median(peer),
+        peer_name=peer_name,
+        ratio=ratio,
+        ratio_min=low,
+        ratio_max=high,
+        target=target.words if target else "",
+        met=target.is_met(ratio, low, high) if target else None,
+        commands=list(commands),
+    )
+
+
+def bounded(name: str, unit: str, ours: Sequence[float], *, limit: float, commands: Sequence[str] = ()) -> Result:
+    """A figure without a peer: against its limit."""
+    median = statistics.median(ours)
+    return Result(
+        name=name,
+        unit=unit,
+        ours=median,
+        peer=None,
+        peer_name="",
+        ratio=median / limit,
+        ratio_min=min(ours) / limit,
+        ratio_max=max(ours) / limit,
+        target=f"<= {limit:g} {unit}",
+        met=median <= limit,
+        commands=list(commands),
+    )
+
+
+def load(path: Path) -> list[Result]:
+    return [Result(**entry) for entry in json.loads(path.read_text())] if path.exists() else []
+
+
+def save(path: Path, results: Sequence[Result]) -> None:
+    path.write_text(json.dumps([asdict(result) for result in results], indent=2) + "\n")
+
+
+def merge(known: Sequence[Result], bench: str, fresh: Sequence[Result]) -> list[Result]:
+    """A bench's new results take the place of all its old ones; those of other benches stay as they were."""
+    others = [result for result in known if result.bench != bench]
+    return sorted([*others, *fresh], key=lambda result: result.bench)

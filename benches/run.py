@@ -1,0 +1,65 @@
+"""`make bench`: runs the benches, or those named, and writes docs/benchmarks.json and docs/benchmarks.md.
+
+    benches/run.py [--quick] [NAME ...]
+
+A bench is a module of this directory with a docstring, the page's text about it, and `measure(quick) -> list[Result]`.
+`--quick` checks that the benches work, in seconds and with too few rounds to believe; it writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import signal
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+import page
+import result
+from iolab import _native
+
+BENCHES = ["null_engine", "loop_reads", "cached_reads", "startup", "memory", "statistics_simulation"]
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def main() -> int:
+    arguments = parse()
+    # A bench cleans up in `finally` blocks, which SIGTERM would otherwise pass by; after SIGKILL the next one does it.
+    signal.signal(signal.SIGTERM, interrupt)
+    if _native.build_profile() != "release":
+        sys.exit("the extension is a debug build, which is not worth measuring: run `make bench`")
+    for name in arguments.names:
+        bench(name, quick=arguments.quick)
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure iolab against its peers.")
+    parser.add_argument("--quick", action="store_true", help="seconds; no figures to believe, nothing written")
+    parser.add_argument("names", nargs="*", choices=[*BENCHES, []], metavar="NAME", help=f"of {', '.join(BENCHES)}")
+    arguments = parser.parse_args()
+    arguments.names = arguments.names or BENCHES
+    return arguments
+
+
+def bench(name: str, *, quick: bool) -> None:
+    print(f"== {name}", file=sys.stderr)
+    module = importlib.import_module(name)
+    today = datetime.now(UTC).date().isoformat()
+    fresh = [replace(one, bench=name, measured_on=today) for one in module.measure(quick)]
+    print(page.table(fresh))
+    if not quick:
+        merged = result.merge(result.load(DOCS / "benchmarks.json"), name, fresh)
+        result.save(DOCS / "benchmarks.json", merged)
+        (DOCS / "benchmarks.md").write_text(page.render(merged, BENCHES))
+
+
+def interrupt(signal_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(f"signal {signal_number}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Drives `iolab` as a user does: a process, its output, its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+PROGRAM = Path(sys.executable).parent / "iolab"
+TIME_LIMIT_S = 120.0
+NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        return self.stdout + self.stderr
+
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+    def assert_one_clear_line(self, status: int, *words: str) -> None:
+        """An error as a user should see it: the exit status, one line that has `words`, no traceback."""
+        assert self.status == status, self.text
+        assert "Traceback" not in self.text, self.text
+        lines = [line for line in self.stderr.splitlines() if line.startswith("iolab:")]
+        assert len(lines) == 1, self.text
+        for word in words:
+            assert word in lines[0], f"{word!r} is missing from {lines[0]!r}"
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    cwd: Path
+    state_dir: Path
+    prefix: tuple[str, ...] = field(default=())
+
+    def __call__(self, *arguments: str | Path, status: int | None = 0, time_limit_s: float = TIME_LIMIT_S) -> Outcome:
+        """Runs to the end; `status` None accepts any exit status."""
+        with self.start(*arguments) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=time_limit_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        outcome = Outcome(process.returncode, stdout, stderr)
+        assert status is None or outcome.status == status, f"exit status {outcome.status}: {outcome.text}"
+        return outcome
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """The running process, leader of a process group of its own."""
+        return subprocess.Popen(
+            [*self.prefix, PROGRAM, *map(str, arguments)],
+            cwd=self.cwd,
+            env={**os.environ, "IOLAB_STATE_DIR": str(self.state_dir), "NO_COLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.cwd / name
+        path.write_text(text)
+        return path
+
+
+def as_nobody(command_line: CommandLine) -> CommandLine:
+    """Where only root may enter the directory of the Python that runs the tests, the ordinary user gets the
+    capability to read it all; writing and root's other powers stay out of reach."""
+    plain = replace(command_line, prefix=NOBODY)
+    reading = (f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient"))
+    return plain if _works(plain) else replace(plain, prefix=(*NOBODY, *reading))
+
+
+def _works(command_line: CommandLine) -> bool:
+    try:
+        return command_line("--help", status=None).status == 0
+    except OSError:
+        return False
+
+
+def wait_until(condition: Callable[[], bool], what: str, time_limit_s: float = 30.0) -> None:
+    give_up = time.monotonic() + time_limit_s
+    while not condition():
+        assert time.monotonic() < give_up, f"waited {time_limit_s} s for {what}"
+        time.sleep(0.01)

@@ -1,0 +1,63 @@
+"""Block devices for tests: loop devices on sparse files, partition tables, files that give out."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+MIB = 1 << 20
+
+
+def command(*arguments: str | Path) -> str:
+    """Runs a system program, which has to succeed; its standard output."""
+    done = subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{arguments}: {done.stderr or done.stdout}"
+    return done.stdout.strip()
+
+
+def sparse_file(path: Path, size_bytes: int) -> Path:
+    with path.open("wb") as file:
+        file.truncate(size_bytes)
+    return path
+
+
+def attach(backing: Path, *options: str) -> Path:
+    return Path(command("losetup", "--find", "--show", *options, backing))
+
+
+def detach(device: Path) -> None:
+    command("losetup", "--detach", device)
+
+
+def loops_backed_under(directory: Path) -> dict[str, str]:
+    """Loop device -> backing file, for those whose backing file lies (or lay, if deleted since) under `directory`."""
+    found = {}
+    for backing_file in Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            backing = backing_file.read_text().strip()
+        except OSError:  # detached between the listing and the read
+            continue
+        if backing.startswith(f"{directory}/"):
+            found[f"/dev/{backing_file.parents[1].name}"] = backing
+    return found
+
+
+def write_partition_table(path: Path, *, start_sector: int = 2048, sectors: int) -> None:
+    """One Linux partition in an MBR, as the PC's partition table has it: entry at byte 446, signature at 510."""
+    entry = struct.pack("<B3sB3sII", 0, b"\0\0\0", 0x83, b"\0\0\0", start_sector, sectors)
+    with path.open("r+b") as file:
+        file.seek(446)
+        file.write(entry)
+        file.seek(510)
+        file.write(b"\x55\xaa")
+
+
+def queue_attribute(device: Path, name: str) -> str:
+    """As the kernel shows it; of a choice (`none [bfq]`), the chosen word."""
+    text = (Path("/sys/block") / device.name / "queue" / name).read_text().strip()
+    return text.partition("[")[2].partition("]")[0] or text
+
+
+def have_device_mapper() -> bool:
+    return "device-mapper" in Path("/proc/misc").read_text() and Path("/dev/mapper/control").exists()

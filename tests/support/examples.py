@@ -1,0 +1,72 @@
+"""The examples of a document: what is marked as one, and what may be done with it.
+
+Marked are fenced blocks:
+
+- `console`: each line that begins with `$ ` is run in bash and has to succeed; what is shown below it is not compared,
+  unless the comment `<!-- exact output -->` stands above the block.
+- `toml` whose first line is a comment with a file name (`# readers.toml`): an experiment; it has to be valid, and lies
+  under that name in the document's directory for the blocks after it.
+- `python`: run as a program.
+
+A block below the comment `<!-- not run: WHY -->` is left alone; below `<!-- as root -->`, it is run as root only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_BLOCK = re.compile(r"(?:^<!-- (?P<mark>[^\n]*?) -->\n+)?^```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S)
+_FILE_NAME = re.compile(r"# ([\w.-]+\.toml)\n")
+
+
+@dataclass(frozen=True)
+class Example:
+    where: str
+    """As `docs/store.md:17`."""
+    language: str
+    text: str
+    mark: str
+
+    @property
+    def is_run(self) -> bool:
+        runnable = {"console": "$ " in self.text, "toml": bool(self.file_name), "python": True}
+        return runnable.get(self.language, False) and not self.mark.startswith("not run")
+
+    @property
+    def needs_root(self) -> bool:
+        return self.mark == "as root"
+
+    @property
+    def compares_output(self) -> bool:
+        return self.mark == "exact output"
+
+    @property
+    def file_name(self) -> str | None:
+        found = _FILE_NAME.match(self.text)
+        return found[1] if found else None
+
+    @property
+    def commands(self) -> list[tuple[str, str]]:
+        """Of a console block: each command with the output shown below it. A backslash continues a command."""
+        pairs: list[tuple[str, str]] = []
+        for part in re.split(r"^\$ ", self.text, flags=re.M)[1:]:
+            found = re.match(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", part, re.S)
+            assert found
+            pairs.append((found[1], found[2]))
+        return pairs
+
+
+def examples(document: Path, root: Path) -> list[Example]:
+    text = document.read_text()
+    name = document.relative_to(root)
+    return [
+        Example(
+            where=f"{name}:{text.count(chr(10), 0, found.start('language')) + 1}",
+            language=found["language"],
+            text=found["text"],
+            mark=found["mark"] or "",
+        )
+        for found in _BLOCK.finditer(text)
+    ]

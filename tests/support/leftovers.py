@@ -1,0 +1,107 @@
+"""What a test might leave on the machine: loop devices, mounts, swaps, cgroups, dm devices, tunables, processes.
+
+Only what belongs to the test counts (loop devices whose backing file lies in its directory, processes that carry its
+state directory), so that tests don't blame each other or whoever else uses the machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from support.devices import loops_backed_under
+
+MOUNTS = Path("/proc/self/mountinfo")
+PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    loops: frozenset[str]
+    mounts: frozenset[str]
+    swaps: frozenset[str]
+    cgroups: frozenset[str]
+    dm_devices: frozenset[str]
+    tunables: frozenset[tuple[str, str]]
+    processes: frozenset[str]
+
+    def since(self, before: Leftovers) -> dict[str, list[str]]:
+        """What differs from `before`, by kind; empty when all is as it was."""
+        added = {field.name: getattr(self, field.name) - getattr(before, field.name) for field in fields(self)}
+        return {kind: sorted(map(str, items)) for kind, items in added.items() if items}
+
+
+def look(directory: Path, state_dir: Path) -> Leftovers:
+    loops = frozenset(loops_backed_under(directory))
+    return Leftovers(
+        loops=loops,
+        mounts=frozenset(_mounts(directory, loops)),
+        swaps=frozenset(line.split()[0] for line in _lines("/proc/swaps")[1:] if line.split()[0] in loops),
+        cgroups=frozenset(str(path) for path in Path("/sys/fs/cgroup").glob("**/*iolab*") if path.is_dir()),
+        dm_devices=frozenset(_read(path) for path in Path("/sys/block").glob("dm-*/dm/name")),
+        tunables=frozenset(_tunables_of_free_loops()),
+        processes=frozenset(_processes_with(state_dir)),
+    )
+
+
+def difference_after(before: Leftovers, directory: Path, state_dir: Path) -> dict[str, list[str]]:
+    """The kernel takes loop devices and processes apart a moment after their last use: this waits a little."""
+    give_up = time.monotonic() + PATIENCE_S
+    while True:
+        difference = look(directory, state_dir).since(before)
+        if not difference or time.monotonic() > give_up:
+            return difference
+        time.sleep(0.1)
+
+
+def kill_processes(state_dir: Path) -> None:
+    for entry in _processes_with(state_dir):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(entry.split()[0]), signal.SIGKILL)
+
+
+def _mounts(directory: Path, loops: frozenset[str]) -> list[str]:
+    found = []
+    for line in _lines(MOUNTS):
+        mount_point = line.split()[4]
+        source = line.split(" - ")[1].split()[1]
+        if mount_point.startswith(f"{directory}/") or source in loops:
+            found.append(f"{source} on {mount_point}")
+    return found
+
+
+def _tunables_of_free_loops() -> list[tuple[str, str]]:
+    """A detached loop device keeps its queue's settings for the next user."""
+    return [
+        (str(tunable), _read(tunable))
+        for queue in Path("/sys/block").glob("loop*/queue")
+        if not (queue.parent / "loop").exists()
+        for tunable in queue.iterdir()
+        if tunable.is_file()
+    ]
+
+
+def _processes_with(state_dir: Path) -> list[str]:
+    wanted = f"IOLAB_STATE_DIR={state_dir}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (process / "environ").read_bytes().split(b"\0") and process.name != str(os.getpid()):
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"{process.name} {command}")
+    return found
+
+
+def _lines(path: str | Path) -> list[str]:
+    return Path(path).read_text().splitlines()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        return f"errno {error.errno}"

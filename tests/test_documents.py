@@ -1,0 +1,66 @@
+"""Every example in README.md and docs/ is tried: see support/examples.py for how one is marked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command_line import PROGRAM
+from support.examples import Example, examples
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+TIME_LIMIT_S = 120
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_examples_work(document: Path, tmp_path: Path, leftovers: None) -> None:
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    left_out = []
+    for example in examples(document, ROOT):
+        if example.needs_root and os.geteuid() != 0:
+            left_out.append(example.where)
+        elif example.is_run:
+            TRY[example.language](example, tmp_path)
+    if left_out:
+        pytest.skip(f"needs root: {', '.join(left_out)}")
+
+
+def try_console(example: Example, directory: Path) -> None:
+    for command, shown in example.commands:
+        output = run(["bash", "-c", command], example, directory)
+        if example.compares_output:
+            assert output.rstrip() == shown.rstrip(), f"{example.where}: `{command}` prints something else"
+
+
+def try_experiment(example: Example, directory: Path) -> None:
+    from iolab import experiment
+
+    assert example.file_name
+    experiment.loads(example.text, example.where)
+    (directory / example.file_name).write_text(example.text)
+
+
+def try_python(example: Example, directory: Path) -> None:
+    run([sys.executable, "-c", example.text], example, directory)
+
+
+TRY = {"console": try_console, "toml": try_experiment, "python": try_python}
+
+
+def run(command: list[str], example: Example, directory: Path) -> str:
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env={**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{example.where}: {command[-1]}\n{done.stdout}{done.stderr}"
+    return done.stdout

@@ -1,0 +1,62 @@
+"""Deterministic texts: rewritten by `make golden`, compared by `make check`.
+
+Two sorts. A page of docs/ (or README.md) may hold tables made from the registries, between two comments:
+
+    <!-- table: workloads -->
+    ...
+    <!-- end of table -->
+
+and a file in tests/golden/ is wholly made. What makes them is registered in `iolab.reference`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from pathlib import Path
+
+from iolab import reference
+
+ROOT = Path(__file__).parents[1]
+TABLE = re.compile(r"(?<=<!-- table: )(?P<name>[\w-]+)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Rewrite the deterministic texts.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if any is out of date")
+    check = parser.parse_args().check
+    outdated = {path: fresh for path, fresh in rendered().items() if not path.exists() or path.read_text() != fresh}
+    for path, fresh in outdated.items():
+        if check:
+            sys.stdout.writelines(difference(path, fresh))
+        else:
+            path.write_text(fresh)
+            print(f"rewrote {path.relative_to(ROOT)}")
+    if check and outdated:
+        print("out of date: run `make golden`, read the difference, and commit it", file=sys.stderr)
+    return 1 if check and outdated else 0
+
+
+def rendered() -> dict[Path, str]:
+    """Every file that holds a deterministic text -> what it should say."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return {page: TABLE.sub(fresh_table, page.read_text()) for page in pages if page.exists()}
+
+
+def fresh_table(found: re.Match[str]) -> str:
+    name = found["name"]
+    return f"{name}{found[2]}\n{reference.render(name).strip()}\n\n"
+
+
+def difference(path: Path, fresh: str) -> list[str]:
+    old = path.read_text() if path.exists() else ""
+    name = str(path.relative_to(ROOT))
+    return list(
+        difflib.unified_diff(old.splitlines(keepends=True), fresh.splitlines(keepends=True), name, f"{name} (fresh)")
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

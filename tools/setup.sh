@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Makes a clone ready to work. Says what it installs; installs nothing that is there already, so that it works offline then.
+#
+#   tools/setup.sh environment LOCK   .venv with the exact versions of LOCK (requirements.txt, requirements-dev.txt)
+#   tools/setup.sh extension          the Rust extension, in release mode, into .venv
+#   tools/setup.sh programs FOR       system programs that FOR (demo, test, bench) uses; Debian packages when root
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+main() {
+    case "${1:-}" in
+        environment) environment "${2:?which lock file?}" ;;
+        extension) extension ;;
+        programs) programs "${2:?for demo, test or bench?}" ;;
+        *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    esac
+}
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+fail() {
+    say "$*"
+    exit 3
+}
+
+environment() {
+    if ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        make_environment
+    fi
+    say "installing the Python packages of $1 into .venv"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" ||
+        fail "pip could not install $1: is a package index reachable?"
+}
+
+make_environment() {
+    local python
+    python=$(find_python) || {
+        install_packages python3 python3-venv
+        python=$(find_python) || fail "no Python 3.11 or later with the venv module: install one (Debian: python3 python3-venv)"
+    }
+    say "making .venv with $("$python" --version) ($python)"
+    rm -rf .venv
+    "$python" -m venv .venv
+}
+
+find_python() {
+    local name
+    for name in python3 python3.11 python3.12 python3.13 python3.14; do
+        if "$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+extension() {
+    command -v cargo >/dev/null || fail "no cargo: install Rust $(rust_version) or later (rustup, or the distribution's cargo)"
+    if ! command -v cc >/dev/null; then
+        install_packages gcc libc6-dev
+        command -v cc >/dev/null || fail "no C linker: install gcc (Debian: gcc libc6-dev)"
+    fi
+    say "building the extension in release mode (a minute or two the first time)"
+    VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet
+}
+
+rust_version() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
+
+programs() {
+    local wanted missing=() entry
+    case "$1" in
+        demo) wanted="mkfs.ext4:e2fsprogs losetup:mount mount:mount" ;;
+        test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
+                      partx:util-linux setpriv:util-linux dmsetup:dmsetup" ;;
+        bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio" ;;
+        *) fail "programs for what? demo, test or bench" ;;
+    esac
+    for entry in $wanted; do
+        PATH="$PATH:/usr/sbin:/sbin" command -v "${entry%%:*}" >/dev/null || missing+=("${entry##*:}")
+    done
+    [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+}
+
+# Never fatal: whoever needs a program that is still missing says so, or skips and counts it.
+install_packages() {
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+        say "missing, and only root can install it: $*   (Debian: apt-get install $*)"
+        return
+    fi
+    say "installing Debian packages: $*"
+    apt_install "$@" || { apt-get update -qq && apt_install "$@"; } || say "apt-get could not install: $*"
+}
+
+apt_install() { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+
+main "$@"
