@@ -52,10 +52,14 @@ pub enum Pattern {
     /// From the end of the range to its start.
     Backward,
     /// Each offset is the last one plus `stride_bytes`; at the end of the range it starts again one block further on.
-    Strided { stride_bytes: u64 },
+    Strided {
+        stride_bytes: u64,
+    },
     Uniform,
     /// Block ranks drawn with probability proportional to 1/rank^theta, ranks scattered over the range.
-    Zipf { theta: f64 },
+    Zipf {
+        theta: f64,
+    },
     /// Each block exactly once a pass, in an order drawn anew each pass, in constant memory.
     Permutation,
 }

@@ -1,0 +1,299 @@
+//! A job as a state machine: what next, what completed, when to be asked again.
+//!
+//! ```text
+//! Offering ──writes are due for a sync──> Draining ──> Syncing ──> Offering
+//!    └──a bound is reached, or stop()──> Finishing ──> FinalSync ──> Done
+//! ```
+
+pub use crate::check::SpecError;
+use crate::check::check;
+use crate::exclusion::Exclusion;
+use crate::files::Turn;
+use crate::mix::{Direction, Size};
+use crate::pacing::Pacing;
+use crate::pattern::{Block, Walk};
+use crate::rng::stream;
+use crate::spec::{JobSpec, Time, Until};
+use crate::syncs::Syncs;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    Read,
+    Write,
+    Fsync,
+    Fdatasync,
+}
+
+impl OpKind {
+    pub fn is_sync(self) -> bool {
+        matches!(self, OpKind::Fsync | OpKind::Fdatasync)
+    }
+}
+
+/// One operation. A sync has offset 0 and 0 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    pub kind: OpKind,
+    /// Index into the phase's files.
+    pub file: u32,
+    pub offset: u64,
+    pub bytes: u32,
+    /// Latency counts from here: the intended start with open arrival, otherwise the `now` of `next`.
+    pub due: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Start this operation; it is in flight from now on.
+    Io(Op),
+    /// Nothing before this time. A completion may change that: ask again after each.
+    WaitUntil(Time),
+    WaitForCompletion,
+    /// Nothing is in flight and nothing will be offered again.
+    Done,
+}
+
+/// The streams that a job draws from, each by its component number under the job's seed.
+mod component {
+    pub const SIZE: u64 = 0;
+    pub const DIRECTION: u64 = 1;
+    pub const FILE: u64 = 2;
+    pub const OFFSET: u64 = 3;
+    pub const ARRIVAL: u64 = 4;
+}
+
+#[derive(Clone, Debug)]
+pub struct Job {
+    stage: Stage,
+    in_flight: u32,
+    queue_depth: u32,
+    ops_left: u64,
+    bytes_left: u64,
+    ends_at: Time,
+    pacing: Pacing,
+    sizes: Size,
+    blocks: Vec<Block>,
+    turn: Turn,
+    files: Vec<u32>,
+    walk: Walk,
+    direction: Direction,
+    syncs: Syncs,
+    exclusion: Option<Exclusion>,
+    /// Drawn, but in the way of an operation in flight.
+    held: Option<Op>,
+    until: Until,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Offering,
+    Draining,
+    Syncing,
+    Finishing,
+    FinalSync,
+    Done,
+}
+
+impl Job {
+    /// `file_sizes` are those of all files of the phase, in bytes.
+    pub fn new(spec: &JobSpec, file_sizes: &[u64]) -> Result<Job, SpecError> {
+        check(spec, file_sizes)?;
+        let blocks: Vec<Block> = spec
+            .blocks
+            .iter()
+            .map(|block| Block::new(block.bytes, spec.align_bytes, spec.length_bytes))
+            .collect();
+        let stream = |component| stream(spec.seed, component);
+        Ok(Job {
+            stage: Stage::Offering,
+            in_flight: 0,
+            queue_depth: spec.queue_depth,
+            ops_left: spec.until.ops.unwrap_or(u64::MAX),
+            bytes_left: spec.until.bytes.unwrap_or(u64::MAX),
+            ends_at: spec.until.duration_ns.unwrap_or(Time::MAX),
+            pacing: Pacing::new(spec.arrival, stream(component::ARRIVAL)),
+            sizes: Size::new(&spec.blocks, stream(component::SIZE)),
+            turn: Turn::new(spec.files.len(), spec.file_order, stream(component::FILE)),
+            files: spec.files.clone(),
+            walk: Walk::new(spec, &blocks, stream(component::OFFSET)),
+            blocks,
+            direction: Direction::new(spec.read_share, stream(component::DIRECTION)),
+            syncs: Syncs::new(spec, file_sizes.len()),
+            exclusion: None,
+            held: None,
+            until: spec.until,
+        })
+    }
+
+    /// With `true`, an operation that overlaps one in flight waits for it when one of the two writes: for verification.
+    pub fn exclusive(&mut self, exclusive: bool) {
+        self.exclusion = exclusive.then(Exclusion::default);
+    }
+
+    #[inline]
+    pub fn next(&mut self, now: Time) -> Next {
+        if self.stage != Stage::Offering {
+            return self.next_aside(now);
+        }
+        if self.in_flight == self.queue_depth {
+            return Next::WaitForCompletion;
+        }
+        if now >= self.ends_at || self.ops_left == 0 {
+            return self.finish(now);
+        }
+        if now < self.pacing.opens_at() {
+            return Next::WaitUntil(self.pacing.opens_at().min(self.ends_at));
+        }
+        let mut op = match self.held.take() {
+            Some(op) => op,
+            None => self.draw(),
+        };
+        if u64::from(op.bytes) > self.bytes_left {
+            return self.finish(now);
+        }
+        if let Some(exclusion) = &mut self.exclusion {
+            if exclusion.conflicts(&op) {
+                self.held = Some(op);
+                return Next::WaitForCompletion;
+            }
+            exclusion.claim(&op);
+        }
+        op.due = self.pacing.due(now);
+        self.pacing.started();
+        self.ops_left -= 1;
+        self.bytes_left -= u64::from(op.bytes);
+        self.in_flight += 1;
+        if op.kind == OpKind::Write && self.syncs.write_started() {
+            self.stage = Stage::Draining;
+        }
+        Next::Io(op)
+    }
+
+    /// Each operation that `next` gave out is to be reported once, also when it failed.
+    #[inline]
+    pub fn completed(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
+        self.in_flight -= 1;
+        if op.kind != OpKind::Read {
+            self.syncs.completed(op, result.is_ok());
+        }
+        if op.kind.is_sync() {
+            return;
+        }
+        self.pacing.completed(now);
+        if let Some(exclusion) = &mut self.exclusion {
+            exclusion.release(op);
+        }
+    }
+
+    /// From when on `next` has something to offer if nothing completes before; `None` when only a completion helps.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        let waits_for_time = self.stage == Stage::Offering
+            && self.in_flight < self.queue_depth
+            && self.held.is_none();
+        waits_for_time.then(|| self.pacing.opens_at().min(self.ends_at))
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// How far the job is on the way to its nearest bound, 0 to 1.
+    pub fn progress(&self, now: Time) -> Option<f64> {
+        let bounds = [
+            self.until.ops.map(|bound| (bound - self.ops_left, bound)),
+            self.until
+                .bytes
+                .map(|bound| (bound - self.bytes_left, bound)),
+            self.until.duration_ns.map(|bound| (now.min(bound), bound)),
+        ];
+        match self.stage {
+            Stage::Done => Some(1.0),
+            _ => bounds
+                .into_iter()
+                .flatten()
+                .map(|(done, bound)| done as f64 / bound as f64)
+                .reduce(f64::max),
+        }
+    }
+
+    /// How late the next operation is against its due time: what a device that falls behind an open loop still owes.
+    pub fn lag_ns(&self, now: Time) -> Time {
+        let offers = self.stage == Stage::Offering && self.pacing.is_open_loop();
+        if offers {
+            now.saturating_sub(self.pacing.opens_at())
+        } else {
+            0
+        }
+    }
+
+    /// Offer nothing more, not even a sync; `Done` once nothing is in flight.
+    pub fn stop(&mut self) {
+        self.syncs.cancel();
+        self.held = None;
+        self.stage = Stage::Finishing;
+    }
+
+    #[inline]
+    fn draw(&mut self) -> Op {
+        let block = self.blocks[self.sizes.draw()];
+        let mut slot = self.turn.take();
+        let offset = loop {
+            if let Some(offset) = self.walk.step(slot, &block) {
+                break offset;
+            }
+            slot = self.turn.range_finished();
+        };
+        let kind = if self.direction.reads() {
+            OpKind::Read
+        } else {
+            OpKind::Write
+        };
+        Op {
+            kind,
+            file: self.files[slot],
+            offset,
+            bytes: block.bytes,
+            due: 0,
+        }
+    }
+
+    #[cold]
+    fn finish(&mut self, now: Time) -> Next {
+        self.held = None;
+        self.stage = Stage::Finishing;
+        self.next_aside(now)
+    }
+
+    /// Every stage but offering.
+    #[cold]
+    fn next_aside(&mut self, now: Time) -> Next {
+        loop {
+            self.stage = match self.stage {
+                Stage::Offering => return self.next(now),
+                Stage::Draining if !self.syncs.writes_in_flight() => {
+                    self.syncs.begin_periodic();
+                    Stage::Syncing
+                }
+                Stage::Finishing if self.in_flight == 0 => {
+                    self.syncs.begin_final();
+                    Stage::FinalSync
+                }
+                Stage::Syncing | Stage::FinalSync if self.in_flight < self.queue_depth => {
+                    match self.syncs.start(now) {
+                        Some(sync) => {
+                            self.in_flight += 1;
+                            return Next::Io(sync);
+                        }
+                        None if self.syncs.syncs_in_flight() => return Next::WaitForCompletion,
+                        None if self.stage == Stage::Syncing => Stage::Offering,
+                        None => Stage::Done,
+                    }
+                }
+                Stage::Done => return Next::Done,
+                Stage::Draining | Stage::Syncing | Stage::Finishing | Stage::FinalSync => {
+                    return Next::WaitForCompletion;
+                }
+            }
+        }
+    }
+}

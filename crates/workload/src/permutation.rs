@@ -1,0 +1,73 @@
+//! A random order of `0..len` in constant memory.
+
+use crate::rng::{GOLDEN_GAMMA, mix64};
+
+/// A keyed bijection of `0..len`: a Feistel network with cycle walking (Black and Rogaway, "Ciphers with arbitrary
+/// finite domains", 2002).
+///
+/// The halves are a number below `rows` and one of `column_bits` bits; `rows << column_bits` exceeds `len` by less than
+/// one row, so that for large domains almost no value needs a second walk, and no step divides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Permutation {
+    len: u64,
+    rows: u64,
+    column_bits: u32,
+}
+
+impl Permutation {
+    /// `len` must not be 0.
+    pub fn new(len: u64) -> Permutation {
+        let column_bits = (u64::BITS - len.leading_zeros()) / 2;
+        let rows = ((len - 1) >> column_bits) + 1;
+        Permutation {
+            len,
+            rows,
+            column_bits,
+        }
+    }
+
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Where `index` (below `len`) lands under `key`.
+    #[inline]
+    pub fn at(&self, key: u64, index: u64) -> u64 {
+        let mut value = self.walk(key, index);
+        while value >= self.len {
+            value = self.walk(key, value);
+        }
+        value
+    }
+
+    #[inline]
+    fn walk(&self, key: u64, value: u64) -> u64 {
+        let mask = (1 << self.column_bits) - 1;
+        let (mut row, mut column) = (value >> self.column_bits, value & mask);
+        let mut round_key = key;
+        for _ in 0..ROUNDS {
+            row += scale(round(round_key, column), self.rows);
+            if row >= self.rows {
+                row -= self.rows;
+            }
+            column ^= round(round_key.wrapping_add(GOLDEN_GAMMA), row) & mask;
+            round_key = round_key.wrapping_add(GOLDEN_GAMMA.wrapping_mul(2));
+        }
+        (row << self.column_bits) | column
+    }
+}
+
+/// Each round changes both halves; two of them are the four half-rounds that make a strong pseudo-random permutation
+/// of a pseudo-random function (Luby and Rackoff, 1988), the third is for small domains.
+const ROUNDS: u32 = 3;
+
+/// From 64 random bits to `0..bound`, by the high half of the product.
+#[inline]
+fn scale(bits: u64, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+}
+
+#[inline]
+fn round(key: u64, half: u64) -> u64 {
+    mix64(key ^ half)
+}

@@ -1,0 +1,149 @@
+//! Which files are to be synced, and when: after every n writes, and at the end.
+
+use crate::job::{Op, OpKind};
+use crate::spec::{JobSpec, SyncKind, Time};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Syncs {
+    periodic: Option<Periodic>,
+    at_end: bool,
+    writes_in_flight: u32,
+    syncs_in_flight: u32,
+    written: FileSet,
+    /// What is being handed out: the files that still need their sync, and which kind.
+    pending: Vec<u32>,
+    pending_kind: OpKind,
+}
+
+#[derive(Clone, Debug)]
+struct Periodic {
+    kind: OpKind,
+    every_writes: u64,
+    writes_left: u64,
+    unsynced: FileSet,
+}
+
+impl Syncs {
+    pub fn new(spec: &JobSpec, files: usize) -> Syncs {
+        let periodic = spec.sync.map(|sync| Periodic {
+            kind: match sync.kind {
+                SyncKind::Fsync => OpKind::Fsync,
+                SyncKind::Fdatasync => OpKind::Fdatasync,
+            },
+            every_writes: sync.every_writes,
+            writes_left: sync.every_writes,
+            unsynced: FileSet::new(files),
+        });
+        Syncs {
+            periodic,
+            at_end: spec.sync_at_end,
+            writes_in_flight: 0,
+            syncs_in_flight: 0,
+            written: FileSet::new(files),
+            pending: Vec::new(),
+            pending_kind: OpKind::Fsync,
+        }
+    }
+
+    /// Returns whether this write is the last one before a sync.
+    #[inline]
+    pub fn write_started(&mut self) -> bool {
+        self.writes_in_flight += 1;
+        let Some(periodic) = &mut self.periodic else {
+            return false;
+        };
+        periodic.writes_left -= 1;
+        if periodic.writes_left > 0 {
+            return false;
+        }
+        periodic.writes_left = periodic.every_writes;
+        true
+    }
+
+    /// A write that failed counts as a write, but leaves nothing to sync.
+    #[inline]
+    pub fn completed(&mut self, op: &Op, succeeded: bool) {
+        if op.kind.is_sync() {
+            self.syncs_in_flight -= 1;
+        } else if op.kind == OpKind::Write {
+            self.writes_in_flight -= 1;
+            if succeeded {
+                if let Some(periodic) = &mut self.periodic {
+                    periodic.unsynced.insert(op.file);
+                }
+                if self.at_end {
+                    self.written.insert(op.file);
+                }
+            }
+        }
+    }
+
+    pub fn writes_in_flight(&self) -> bool {
+        self.writes_in_flight > 0
+    }
+
+    pub fn syncs_in_flight(&self) -> bool {
+        self.syncs_in_flight > 0
+    }
+
+    pub fn begin_periodic(&mut self) {
+        if let Some(periodic) = &mut self.periodic {
+            self.pending_kind = periodic.kind;
+            self.pending = periodic.unsynced.take();
+        }
+    }
+
+    pub fn begin_final(&mut self) {
+        self.pending_kind = OpKind::Fsync;
+        self.pending = self.written.take();
+    }
+
+    /// Nothing more will be synced.
+    pub fn cancel(&mut self) {
+        self.at_end = false;
+        self.written.take();
+        self.pending.clear();
+    }
+
+    /// The next sync to start.
+    pub fn start(&mut self, now: Time) -> Option<Op> {
+        let file = self.pending.pop()?;
+        self.syncs_in_flight += 1;
+        Some(Op {
+            kind: self.pending_kind,
+            file,
+            offset: 0,
+            bytes: 0,
+            due: now,
+        })
+    }
+}
+
+/// A set of file indices: constant time to insert, and to take in the order of insertion.
+#[derive(Clone, Debug)]
+struct FileSet {
+    contains: Vec<bool>,
+    members: Vec<u32>,
+}
+
+impl FileSet {
+    fn new(files: usize) -> FileSet {
+        FileSet {
+            contains: vec![false; files],
+            members: Vec::new(),
+        }
+    }
+
+    fn insert(&mut self, file: u32) {
+        if !std::mem::replace(&mut self.contains[file as usize], true) {
+            self.members.push(file);
+        }
+    }
+
+    fn take(&mut self) -> Vec<u32> {
+        for &file in &self.members {
+            self.contains[file as usize] = false;
+        }
+        std::mem::take(&mut self.members)
+    }
+}

@@ -1,0 +1,248 @@
+//! A time series of constant memory: what completed in each interval.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+
+use crate::histogram::{LatencyHistogram, SparseHistogram};
+use crate::job::OpKind;
+use crate::spec::Time;
+
+/// Fixed number of intervals at most; their width doubles when there would be more.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    finished: Vec<Interval>,
+    width_ns: Time,
+    /// The interval being recorded.
+    start_ns: Time,
+    end_ns: Time,
+    current: [Recorder; KINDS],
+    /// Before the measured time: what is recorded is thrown away.
+    warming_up: bool,
+}
+
+/// What completed from `start_ns` to before `start_ns + length_ns`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    pub start_ns: Time,
+    pub length_ns: Time,
+    pub read: Activity,
+    pub write: Activity,
+    /// fsync and fdatasync.
+    pub sync: Activity,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    pub bytes: u64,
+    pub latency: SparseHistogram,
+}
+
+/// The sum over intervals.
+#[derive(Clone, Debug, Default)]
+pub struct Total {
+    pub bytes: u64,
+    pub latency: LatencyHistogram,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    pub read: Total,
+    pub write: Total,
+    pub sync: Total,
+}
+
+/// Most intervals that a timeline keeps. Even, so that pairs fit.
+pub const INTERVALS_MAX: usize = 256;
+
+const KINDS: usize = 3;
+
+impl Timeline {
+    /// Measures from `start_ns` on; completions before are forgotten. `width_ns` of 0 is taken as 1.
+    pub fn new(start_ns: Time, width_ns: Time) -> Timeline {
+        let width_ns = width_ns.max(1);
+        let warming_up = start_ns > 0;
+        Timeline {
+            finished: Vec::new(),
+            width_ns,
+            start_ns: if warming_up { 0 } else { start_ns },
+            end_ns: if warming_up { start_ns } else { width_ns },
+            current: Default::default(),
+            warming_up,
+        }
+    }
+
+    /// An operation completed at `now`, successfully. `now` should not go back; what comes late counts in the interval
+    /// that is open.
+    #[inline]
+    pub fn record(&mut self, now: Time, kind: OpKind, bytes: u32, latency_ns: u64) {
+        if now >= self.end_ns {
+            self.roll(now);
+        }
+        let current = &mut self.current[row(kind)];
+        current.latency.record(latency_ns);
+        current.bytes += u64::from(bytes);
+    }
+
+    /// The whole series; the last interval ends at `now`.
+    pub fn finish(mut self, now: Time) -> Vec<Interval> {
+        if now >= self.end_ns {
+            self.roll(now);
+        }
+        if !self.warming_up {
+            self.end_ns = now.max(self.start_ns);
+            let last = self.close();
+            if last.length_ns > 0 || last.ops() > 0 {
+                self.finished.push(last);
+            }
+        }
+        self.finished
+    }
+
+    #[cold]
+    fn roll(&mut self, now: Time) {
+        while now >= self.end_ns {
+            let interval = self.close();
+            if !take(&mut self.warming_up) {
+                self.finished.push(interval);
+                if self.finished.len() == INTERVALS_MAX {
+                    self.double();
+                }
+            }
+            self.start_ns = self.end_ns;
+            self.end_ns = self.start_ns.saturating_add(self.width_ns);
+        }
+    }
+
+    fn close(&mut self) -> Interval {
+        let [read, write, sync] = self.current.each_mut().map(Recorder::take);
+        Interval {
+            start_ns: self.start_ns,
+            length_ns: self.end_ns - self.start_ns,
+            read,
+            write,
+            sync,
+        }
+    }
+
+    fn double(&mut self) {
+        self.finished = self
+            .finished
+            .chunks_exact(2)
+            .map(|pair| pair[0].merged(&pair[1]))
+            .collect();
+        self.width_ns = self.width_ns.saturating_mul(2);
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Recorder {
+    bytes: u64,
+    latency: LatencyHistogram,
+}
+
+impl Recorder {
+    fn take(&mut self) -> Activity {
+        let activity = Activity {
+            bytes: take(&mut self.bytes),
+            latency: self.latency.to_sparse(),
+        };
+        self.latency.reset();
+        activity
+    }
+}
+
+#[inline]
+fn row(kind: OpKind) -> usize {
+    match kind {
+        OpKind::Read => 0,
+        OpKind::Write => 1,
+        OpKind::Fsync | OpKind::Fdatasync => 2,
+    }
+}
+
+impl Interval {
+    pub fn end_ns(&self) -> Time {
+        self.start_ns + self.length_ns
+    }
+
+    pub fn ops(&self) -> u64 {
+        self.read.latency.count() + self.write.latency.count() + self.sync.latency.count()
+    }
+
+    /// What either did, over the time from the start of the earlier to the end of the later.
+    pub fn merged(&self, other: &Interval) -> Interval {
+        let start_ns = self.start_ns.min(other.start_ns);
+        Interval {
+            start_ns,
+            length_ns: self.end_ns().max(other.end_ns()) - start_ns,
+            read: self.read.merged(&other.read),
+            write: self.write.merged(&other.write),
+            sync: self.sync.merged(&other.sync),
+        }
+    }
+}
+
+impl Activity {
+    fn merged(&self, other: &Activity) -> Activity {
+        Activity {
+            bytes: self.bytes + other.bytes,
+            latency: self.latency.merged(&other.latency),
+        }
+    }
+}
+
+impl Total {
+    pub fn add(&mut self, activity: &Activity) {
+        self.bytes += activity.bytes;
+        self.latency.merge_sparse(&activity.latency);
+    }
+}
+
+/// What completed in those intervals that begin at `from_ns` or later.
+pub fn totals<'a>(intervals: impl IntoIterator<Item = &'a Interval>, from_ns: Time) -> Totals {
+    let mut totals = Totals::default();
+    for interval in intervals
+        .into_iter()
+        .filter(|interval| interval.start_ns >= from_ns)
+    {
+        totals.read.add(&interval.read);
+        totals.write.add(&interval.write);
+        totals.sync.add(&interval.sync);
+    }
+    totals
+}
+
+/// One series of several jobs that were recorded side by side. Widths may differ by powers of two, because a series
+/// doubles its own when it is full; the widest one decides.
+pub fn merge(series: &[Vec<Interval>]) -> Vec<Interval> {
+    let firsts = || series.iter().filter_map(|intervals| intervals.first());
+    let origin_ns = firsts().map(|first| first.start_ns).min().unwrap_or(0);
+    let width_ns = firsts()
+        .map(|first| first.length_ns)
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let mut together: BTreeMap<Time, Interval> = BTreeMap::new();
+    for interval in series.iter().flatten() {
+        let place = (interval.start_ns - origin_ns) / width_ns;
+        together
+            .entry(place)
+            .and_modify(|others| *others = others.merged(interval))
+            .or_insert_with(|| interval.clone());
+    }
+    together.into_values().collect()
+}
+
+/// Bytes per second read and written, per interval: what `steady::transient` looks at. The last interval is left out
+/// when it is shorter than the others.
+pub fn rates_bytes_per_s(intervals: &[Interval]) -> Vec<f64> {
+    let width_ns = intervals.first().map_or(0, |first| first.length_ns);
+    let whole = intervals
+        .iter()
+        .filter(|interval| interval.length_ns >= width_ns && width_ns > 0);
+    whole
+        .map(|interval| {
+            (interval.read.bytes + interval.write.bytes) as f64 * 1e9 / interval.length_ns as f64
+        })
+        .collect()
+}

@@ -1,0 +1,219 @@
+//! Sizes, durations and rates as people write them. Integers only: what has no exact value is refused, not rounded.
+
+use thiserror::Error;
+
+/// A text that is not a quantity: names the text, what was wrong, and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("\"{text}\": {problem}; expected {expected}")]
+pub struct UnitError {
+    pub text: String,
+    pub problem: String,
+    pub expected: &'static str,
+}
+
+/// A size in bytes: "4KiB", "1.5 GB", "4096". KiB is 1024 bytes, KB is 1000; letter case does not matter.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    parse(text, &BYTES).map_err(|problem| UnitError {
+        text: text.into(),
+        problem,
+        expected: BYTES.expected,
+    })
+}
+
+/// A duration in nanoseconds: "8ms", "1.5s", "2min", "0".
+pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
+    parse(text, &DURATIONS).map_err(|problem| UnitError {
+        text: text.into(),
+        problem,
+        expected: DURATIONS.expected,
+    })
+}
+
+/// A rate in bytes per second: "100MiB/s".
+pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
+    let error = |problem| UnitError {
+        text: text.into(),
+        problem,
+        expected: "a rate such as 100MiB/s",
+    };
+    let size = text
+        .trim()
+        .strip_suffix("/s")
+        .ok_or_else(|| error("a rate ends in /s".into()))?;
+    parse(size, &BYTES).map_err(error)
+}
+
+/// The shortest text that `parse_bytes` reads as exactly this size.
+pub fn format_bytes(bytes: u64) -> String {
+    format(bytes, &BYTES)
+}
+
+/// The shortest text that `parse_duration_ns` reads as exactly this duration.
+pub fn format_duration_ns(duration_ns: u64) -> String {
+    format(duration_ns, &DURATIONS)
+}
+
+/// A kind of quantity: its units, the base unit first.
+struct Dimension {
+    units: &'static [Unit],
+    expected: &'static str,
+    /// Whether a number alone is in the base unit. Zero is zero in any unit.
+    bare_number: bool,
+}
+
+struct Unit {
+    name: &'static str,
+    factor: u64,
+}
+
+const fn unit(name: &'static str, factor: u64) -> Unit {
+    Unit { name, factor }
+}
+
+const BYTES: Dimension = Dimension {
+    units: &[
+        unit("B", 1),
+        unit("KiB", 1 << 10),
+        unit("MiB", 1 << 20),
+        unit("GiB", 1 << 30),
+        unit("TiB", 1 << 40),
+        unit("PiB", 1 << 50),
+        unit("EiB", 1 << 60),
+        unit("KB", 1_000),
+        unit("MB", 1_000_000),
+        unit("GB", 1_000_000_000),
+        unit("TB", 1_000_000_000_000),
+        unit("PB", 1_000_000_000_000_000),
+        unit("EB", 1_000_000_000_000_000_000),
+    ],
+    expected: "a size such as 4096, 4KiB (4 x 1024 bytes) or 4KB (4 x 1000 bytes)",
+    bare_number: true,
+};
+
+const DURATIONS: Dimension = Dimension {
+    units: &[
+        unit("ns", 1),
+        unit("us", 1_000),
+        unit("ms", 1_000_000),
+        unit("s", 1_000_000_000),
+        unit("min", 60_000_000_000),
+        unit("h", 3_600_000_000_000),
+    ],
+    expected: "a duration such as 8ms, 1.5s, 2min or 0 (units: ns, us, ms, s, min, h)",
+    bare_number: false,
+};
+
+fn parse(text: &str, dimension: &Dimension) -> Result<u64, String> {
+    let text = text.trim();
+    let number_end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+        .unwrap_or(text.len());
+    let (number, unit_name) = (&text[..number_end], text[number_end..].trim_start());
+    let decimal = Decimal::parse(number).ok_or("it does not begin with a number")?;
+    let base = &dimension.units[0];
+    let unit = if unit_name.is_empty() && (dimension.bare_number || decimal.digits == 0) {
+        base
+    } else if unit_name.is_empty() {
+        return Err("the unit is missing".into());
+    } else {
+        find_unit(unit_name, dimension)?
+    };
+    let scaled = decimal
+        .digits
+        .checked_mul(u128::from(unit.factor))
+        .ok_or(TOO_LARGE)?;
+    if scaled % decimal.scale != 0 {
+        return Err(format!("it is not a whole number of {}", base.name));
+    }
+    u64::try_from(scaled / decimal.scale).map_err(|_| TOO_LARGE.into())
+}
+
+const TOO_LARGE: &str = "it is too large";
+
+fn find_unit<'a>(name: &str, dimension: &'a Dimension) -> Result<&'a Unit, String> {
+    let name = if name == "µs" || name == "μs" {
+        "us"
+    } else {
+        name
+    };
+    dimension
+        .units
+        .iter()
+        .find(|unit| unit.name.eq_ignore_ascii_case(name))
+        .ok_or_else(|| {
+            let readings: Vec<&str> = dimension
+                .units
+                .iter()
+                .map(|unit| unit.name)
+                .filter(|unit| unit.len() > name.len() && unit.is_char_boundary(name.len()))
+                .filter(|unit| unit[..name.len()].eq_ignore_ascii_case(name))
+                .collect();
+            match readings[..] {
+                [one] => format!("unknown unit \"{name}\" (did you mean {one}?)"),
+                [one, other] => format!("ambiguous unit \"{name}\" ({one} or {other}?)"),
+                _ => format!("unknown unit \"{name}\""),
+            }
+        })
+}
+
+/// A number written in decimal: `digits / scale`.
+struct Decimal {
+    digits: u128,
+    scale: u128,
+}
+
+impl Decimal {
+    /// At most 19 digits, so that a product with any factor fits in 128 bits; underscores may separate digits.
+    fn parse(text: &str) -> Option<Decimal> {
+        let (mut digits, mut scale, mut in_fraction, mut any) = (0u128, 1u128, false, false);
+        for c in text.chars() {
+            match c.to_digit(10) {
+                Some(digit) => {
+                    digits = digits.checked_mul(10)?.checked_add(u128::from(digit))?;
+                    scale = if in_fraction {
+                        scale.checked_mul(10)?
+                    } else {
+                        scale
+                    };
+                    any = true;
+                }
+                None if c == '.' && !in_fraction => in_fraction = true,
+                None if c == '_' && any => {}
+                None => return None,
+            }
+        }
+        (any && !text.ends_with('.')).then_some(Decimal { digits, scale })
+    }
+}
+
+fn format(quantity: u64, dimension: &Dimension) -> String {
+    let written = dimension
+        .units
+        .iter()
+        .filter_map(|unit| format_in(quantity, unit));
+    written
+        .min_by_key(String::len)
+        .expect("the base unit writes everything")
+}
+
+/// `None` when it is less than one unit, or takes more than three decimals.
+fn format_in(quantity: u64, unit: &Unit) -> Option<String> {
+    let (whole, rest) = (quantity / unit.factor, u128::from(quantity % unit.factor));
+    let (thousandths, inexact) = (
+        rest * 1000 / u128::from(unit.factor),
+        rest * 1000 % u128::from(unit.factor),
+    );
+    if inexact != 0 || (whole == 0 && unit.factor > 1) {
+        return None;
+    }
+    let fraction = if thousandths == 0 {
+        String::new()
+    } else {
+        format!(".{thousandths:03}")
+    };
+    Some(format!(
+        "{whole}{}{}",
+        fraction.trim_end_matches('0'),
+        unit.name
+    ))
+}

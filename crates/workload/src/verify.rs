@@ -1,0 +1,184 @@
+//! Block stamps: what a block on the device must look like, and what it says when it does not.
+//!
+//! ```text
+//! 0         8         16        24            28     32
+//! checksum  file id   offset    generation    0      pseudo-random bytes to the end of the block
+//! ```
+//! All numbers little-endian; the checksum is XXH3-64 of everything after it.
+
+use std::fmt;
+
+use thiserror::Error;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::rng::{GOLDEN_GAMMA, mix64};
+use crate::spec::JobSpec;
+
+pub const BLOCK_BYTES_MIN: u32 = 512;
+pub const BLOCK_BYTES_MAX: u32 = 4096;
+
+/// The size of a verified block: the largest power of two up to 4096 that divides the job's sizes, offsets and alignment,
+/// so that no operation touches a part of one. `None` when that is less than 512.
+pub fn block_bytes(spec: &JobSpec) -> Option<u32> {
+    let sizes = spec.blocks.iter().map(|block| u64::from(block.bytes));
+    let bits = sizes.fold(
+        spec.align_bytes | spec.offset_bytes | u64::from(BLOCK_BYTES_MAX),
+        |bits, size| bits | size,
+    );
+    let bytes = 1 << bits.trailing_zeros();
+    (bytes >= BLOCK_BYTES_MIN).then_some(bytes)
+}
+
+/// Which write of which place a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub file_id: u64,
+    pub offset: u64,
+    /// Counts the writes of this place.
+    pub generation: u32,
+}
+
+/// A block that is not what was written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{fault}: expected {}, found {}", self.expected(), self.found())]
+pub struct Mismatch {
+    pub fault: Fault,
+    file_id: u64,
+    offset: u64,
+    generation: Option<u32>,
+    /// What the block claims to be, whether or not that can be believed.
+    pub claimed: Identity,
+    checksum: Checksum,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing but zeros: never written, or lost.
+    Zeroed,
+    /// The checksum is not that of the content: torn, or changed.
+    Corrupt,
+    /// A whole block, but of another file or offset.
+    Misplaced,
+    /// The right place, but another write of it: an old one came back, or one was lost.
+    WrongGeneration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Checksum {
+    stored: u64,
+    computed: u64,
+}
+
+const HEADER_BYTES: usize = 32;
+
+/// Fills `block`, at least 512 bytes, with what belongs at that place.
+pub fn stamp(block: &mut [u8], file_id: u64, offset: u64, generation: u32) {
+    assert!(
+        block.len() >= BLOCK_BYTES_MIN as usize,
+        "a verified block has at least {BLOCK_BYTES_MIN} bytes"
+    );
+    block[8..16].copy_from_slice(&file_id.to_le_bytes());
+    block[16..24].copy_from_slice(&offset.to_le_bytes());
+    block[24..28].copy_from_slice(&generation.to_le_bytes());
+    block[28..HEADER_BYTES].fill(0);
+    let seed = mix64(mix64(file_id ^ u64::from(generation) << 32).wrapping_add(offset));
+    fill(&mut block[HEADER_BYTES..], seed);
+    let checksum = xxh3_64(&block[8..]);
+    block[..8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Whether `block` holds what `stamp` put there. With `None`, any generation will do.
+pub fn check(
+    block: &[u8],
+    file_id: u64,
+    offset: u64,
+    expected_generation: Option<u32>,
+) -> Result<(), Mismatch> {
+    assert!(
+        block.len() >= BLOCK_BYTES_MIN as usize,
+        "a verified block has at least {BLOCK_BYTES_MIN} bytes"
+    );
+    let checksum = Checksum {
+        stored: word(block, 0),
+        computed: xxh3_64(&block[8..]),
+    };
+    let claimed = Identity {
+        file_id: word(block, 8),
+        offset: word(block, 16),
+        generation: word(block, 24) as u32,
+    };
+    let fault = if checksum.stored != checksum.computed {
+        if block.iter().all(|&byte| byte == 0) {
+            Fault::Zeroed
+        } else {
+            Fault::Corrupt
+        }
+    } else if (claimed.file_id, claimed.offset) != (file_id, offset) {
+        Fault::Misplaced
+    } else if expected_generation.is_some_and(|generation| generation != claimed.generation) {
+        Fault::WrongGeneration
+    } else {
+        return Ok(());
+    };
+    Err(Mismatch {
+        fault,
+        file_id,
+        offset,
+        generation: expected_generation,
+        claimed,
+        checksum,
+    })
+}
+
+impl Mismatch {
+    pub fn expected(&self) -> String {
+        let generation = self.generation.map_or("any generation".into(), |number| {
+            format!("generation {number}")
+        });
+        format!("file {} offset {} {generation}", self.file_id, self.offset)
+    }
+
+    pub fn found(&self) -> String {
+        let Identity {
+            file_id,
+            offset,
+            generation,
+        } = self.claimed;
+        let claimed = format!("file {file_id} offset {offset} generation {generation}");
+        match self.fault {
+            Fault::Zeroed => "zeros".into(),
+            Fault::Corrupt => {
+                let Checksum { stored, computed } = self.checksum;
+                format!(
+                    "checksum {stored:016x} over content with {computed:016x}, claiming {claimed}"
+                )
+            }
+            Fault::Misplaced | Fault::WrongGeneration => claimed,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Fault::Zeroed => "zeroed block",
+            Fault::Corrupt => "corrupt block",
+            Fault::Misplaced => "misplaced block",
+            Fault::WrongGeneration => "wrong generation",
+        })
+    }
+}
+
+/// One multiplication per 8 bytes: enough that no device compresses or deduplicates the result.
+fn fill(bytes: &mut [u8], seed: u64) {
+    let mut state = seed;
+    for chunk in bytes.chunks_mut(8) {
+        state = state.wrapping_add(GOLDEN_GAMMA);
+        let mixed = (state ^ state >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        chunk.copy_from_slice(&(mixed ^ mixed >> 32).to_le_bytes()[..chunk.len()]);
+    }
+}
+
+fn word(block: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"))
+}

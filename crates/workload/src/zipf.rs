@@ -1,0 +1,103 @@
+//! Ranks drawn with probability proportional to 1/rank^theta, exactly, in constant time and memory.
+
+use crate::rng::Stream;
+
+/// Rejection under a staircase: ranks are gathered in bins that grow geometrically, a bin is drawn by the alias method
+/// (Walker, 1977; Vose, 1991) as if each of its ranks were as likely as its first, a rank is drawn uniformly within it,
+/// and kept with the probability that makes up for the pretence. A rank that even the least likely one of its bin would
+/// survive is kept without computing a power.
+#[derive(Clone, Debug)]
+pub(crate) struct Zipf {
+    theta: f64,
+    bins: Vec<Bin>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bin {
+    first: u64,
+    width: u64,
+    /// A draw below this keeps any rank of the bin.
+    keep_below: u64,
+    /// The alias table: a draw at or above this goes to `alias` instead.
+    own_below: u64,
+    alias: usize,
+}
+
+/// A bin is 1/32 as wide as its first rank, so that for usual values of theta about one rank in thirty needs a power.
+const RANKS_PER_WIDTH: u64 = 32;
+
+impl Zipf {
+    /// `ranks` must not be 0; `theta` is finite and not negative.
+    pub fn new(ranks: u64, theta: f64) -> Zipf {
+        let mut bins = Vec::new();
+        let mut weights = Vec::new();
+        let mut first = 1;
+        while first <= ranks {
+            let width = (first / RANKS_PER_WIDTH).max(1).min(ranks - first + 1);
+            let least_likely = relative(first, first + width - 1, theta);
+            bins.push(Bin {
+                first,
+                width,
+                keep_below: to_bits(least_likely),
+                own_below: 0,
+                alias: 0,
+            });
+            weights.push(width as f64 * libm::pow(first as f64, -theta));
+            first += width;
+        }
+        fill_alias_table(&mut bins, &weights);
+        Zipf { theta, bins }
+    }
+
+    /// A rank from 0: the most likely one is 0.
+    #[inline]
+    pub fn draw(&self, stream: &mut Stream) -> u64 {
+        loop {
+            let product = u128::from(stream.next_u64()) * self.bins.len() as u128;
+            let mut bin = &self.bins[(product >> 64) as usize];
+            if product as u64 >= bin.own_below {
+                bin = &self.bins[bin.alias];
+            }
+            if bin.width == 1 {
+                return bin.first - 1;
+            }
+            let rank = bin.first + stream.below(bin.width);
+            let draw = stream.next_u64();
+            if draw < bin.keep_below || draw < to_bits(relative(bin.first, rank, self.theta)) {
+                return rank - 1;
+            }
+        }
+    }
+}
+
+/// How likely `rank` is, relative to `first`.
+fn relative(first: u64, rank: u64, theta: f64) -> f64 {
+    libm::pow(rank as f64 / first as f64, -theta)
+}
+
+/// Saturates at 1.0.
+fn to_bits(probability: f64) -> u64 {
+    (probability * 2f64.powi(64)) as u64
+}
+
+fn fill_alias_table(bins: &mut [Bin], weights: &[f64]) {
+    let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+    let mut shares: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
+    let (mut poor, mut rich): (Vec<usize>, Vec<usize>) =
+        (0..bins.len()).partition(|&bin| shares[bin] < 1.0);
+    while let (Some(&receiver), Some(&giver)) = (poor.last(), rich.last()) {
+        poor.pop();
+        bins[receiver].own_below = to_bits(shares[receiver]);
+        bins[receiver].alias = giver;
+        shares[giver] -= 1.0 - shares[receiver];
+        if shares[giver] < 1.0 {
+            rich.pop();
+            poor.push(giver);
+        }
+    }
+    // What rounding left over is as good as full.
+    for bin in poor.into_iter().chain(rich) {
+        bins[bin].own_below = u64::MAX;
+        bins[bin].alias = bin;
+    }
+}
