@@ -1,0 +1,160 @@
+"""The loop: trial after trial, each durable before the next.
+
+The order that makes a run resumable after a kill at any instant: the trial's file first (whole, synced), then the
+journal's word that it is finished.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.errors import InterruptedRun, IolabError
+from iolab.run.goal import Goal
+from iolab.run.interrupt import stop_flag
+from iolab.run.look import undecided
+from iolab.run.plan import Plan
+from iolab.store import index, trial_file
+from iolab.store.directory import RunDirectory
+from iolab.store.journal import Journal
+from iolab.store.read import read
+from iolab.store.state import RunState, describe_finished
+
+if TYPE_CHECKING:
+    from iolab.executor import Executor
+    from iolab.progress import Display
+    from iolab.trial import Trial
+
+UNDECIDED_NAMED_MAX = 3
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run ended."""
+
+    path: Path
+    rounds: int
+    """Complete ones."""
+    trials_by_status: dict[str, int]
+    undecided: list[str] | None
+    """What is still open, of a run until decided; None of any other."""
+
+    @property
+    def trials(self) -> int:
+        return sum(self.trials_by_status.values())
+
+
+class Stopped(Exception):
+    """Someone asked to stop, and the machine is as before."""
+
+
+@dataclass
+class Loop:
+    """The trials of one session."""
+
+    directory: RunDirectory
+    journal: Journal
+    state: RunState
+    plan: Plan
+    goal: Goal
+    executor: Executor
+    progress: Display
+
+    def complete(self) -> Run:
+        """Runs what is missing; on return the goal is reached. InterruptedRun after Ctrl-C, MachineError if the machine
+        or the run directory's disk refuses: after both, the run can be resumed."""
+        self.progress.begin(self.directory.path, finished=len(self.state.finished))
+        try:
+            with stop_flag() as stop:
+                return self._run_rounds(stop)
+        except (Stopped, InterruptedRun, KeyboardInterrupt):
+            self.journal.append("run_interrupted")
+            raise InterruptedRun(
+                f"interrupted with {len(self.state.finished)} trials finished, everything restored",
+                remedy=f"go on with: iolab run --resume {self.directory.path}",
+            ) from None
+        except IolabError as error:
+            # The journal's disk may be what failed; the error itself matters more.
+            with suppress(IolabError):
+                self.journal.append("run_failed", error=str(error))
+            raise
+        finally:
+            self.progress.end()
+
+    def _run_rounds(self, stop: threading.Event) -> Run:
+        open_comparisons: list[str] | None = None
+        rounds = 0
+        self._announce(range(self._rounds_known_to_run()))
+        for rounds in range(1, self.goal.rounds + 1):
+            if rounds > self._rounds_known_to_run():
+                self._announce(range(rounds - 1, rounds))
+            for trial in self.plan.missing(rounds - 1, self.state):
+                self._run_trial(trial, stop)
+            if self.goal.until_decided and rounds >= self._rounds_known_to_run():
+                open_comparisons = self._look(rounds)
+                if not open_comparisons:
+                    break
+        self.journal.append("run_finished", rounds=rounds)
+        statuses = Counter(event["status"] for event in self.state.finished.values())
+        return Run(self.directory.path, rounds, dict(statuses), open_comparisons)
+
+    def _rounds_known_to_run(self) -> int:
+        from iolab.verdict import FIRST_LOOK
+
+        return FIRST_LOOK if self.goal.until_decided else self.goal.rounds
+
+    def _announce(self, rounds: range) -> None:
+        self.progress.planned(self.plan.to_come(rounds, self.state))
+
+    def _run_trial(self, trial: Trial, stop: threading.Event) -> None:
+        if stop.is_set():
+            raise Stopped
+        attempt = self.state.attempts.get(trial.trial, 0) + 1
+        started = self.journal.append(
+            "trial_started",
+            trial=trial.trial,
+            round=trial.round,
+            workload=trial.workload,
+            setting=trial.setting,
+            attempt=attempt,
+        )
+        self.state.attempts[trial.trial] = attempt
+        self.progress.trial_started(trial)
+        record = self.executor.run(trial, self.progress.trial_progress, stop.is_set)
+        if record.status == "interrupted":
+            self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
+            raise Stopped
+        stored = trial_file.write(self.directory.trial_file(trial.trial), record)
+        duration_ns = self.journal.monotonic_ns() - started["monotonic_ns"]
+        event = describe_finished(record, stored, attempt=attempt, duration_ns=duration_ns)
+        self.state.finished[trial.trial] = self.journal.append("trial_finished", **event)
+        self._index(trial.trial)
+        self.progress.trial_finished(trial, record, duration_ns)
+
+    def _index(self, trial: int) -> None:
+        block = index.block_of(trial)
+        if all(other in self.state.finished for other in index.trials_of(block)):
+            index.update(self.directory, self.state.sha256_of(), block)
+
+    def _look(self, rounds: int) -> list[str]:
+        """What is undecided after so many rounds; a look that the journal knows is not taken again."""
+        if rounds not in self.state.looks:
+            run = read(self.directory.path)
+            found = undecided(run, self.plan.experiment, rounds=rounds, rounds_max=self.goal.rounds)
+            self.journal.append("look", rounds=rounds, undecided=found)
+            self.state.looks[rounds] = found
+        found = self.state.looks[rounds]
+        self.progress.say(f"after {rounds} rounds: {_in_words(found)}")
+        return found
+
+
+def _in_words(open_comparisons: list[str]) -> str:
+    if not open_comparisons:
+        return "everything is decided"
+    named = "; ".join(open_comparisons[:UNDECIDED_NAMED_MAX])
+    more = len(open_comparisons) - UNDECIDED_NAMED_MAX
+    return f"{len(open_comparisons)} undecided: {named}" + (f"; and {more} more" if more > 0 else "")

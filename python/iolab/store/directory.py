@@ -1,0 +1,145 @@
+"""The run directory: where everything of one run lies, and how it comes into being.
+
+```
+experiment.toml        the experiment's exact text
+machine.json           the machine as it was when the run began
+journal.jsonl          what happened when (journal.py)
+trials/000017.parquet  one trial (trial_file.py)
+index/000256.parquet   the metrics of 256 trials, derived from their files; safe to delete (index.py)
+```
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iolab.errors import InputError
+from iolab.store.durable import remove_leftovers, sync_directory, write_durably
+from iolab.store.journal import Event, Journal
+
+DEFAULT_PARENT = "iolab-runs"
+SLUG_LENGTH_MAX = 40
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    path: Path
+
+    @property
+    def experiment_file(self) -> Path:
+        return self.path / "experiment.toml"
+
+    @property
+    def machine_file(self) -> Path:
+        return self.path / "machine.json"
+
+    @property
+    def journal_file(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def trials(self) -> Path:
+        return self.path / "trials"
+
+    @property
+    def index(self) -> Path:
+        return self.path / "index"
+
+    def trial_file(self, trial: int) -> Path:
+        return self.trials / f"{trial:06d}.parquet"
+
+    @staticmethod
+    def open(path: Path) -> RunDirectory:
+        """InputError if `path` is no run directory, or one written by a later iolab."""
+        directory = RunDirectory(path)
+        if not path.is_dir():
+            what = "is not a directory" if path.exists() else "does not exist"
+            raise InputError(what, where=str(path), remedy="name a directory that `iolab run` made")
+        for file in (directory.experiment_file, directory.journal_file):
+            if not file.is_file():
+                raise InputError(
+                    f"is not a run: it has no {file.name}", where=str(path), remedy="name a directory that iolab made"
+                )
+        return directory
+
+    def experiment_text(self) -> str:
+        """The experiment as it was given, byte for byte. InputError if it is not UTF-8 any more."""
+        try:
+            return self.experiment_file.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8: {error.reason}", where=str(self.experiment_file)) from None
+
+    def remove_leftovers(self) -> None:
+        """Removes the temporary files of a killed writer. For the holder of the journal's lock."""
+        for directory in (self.trials, self.index):
+            directory.mkdir(exist_ok=True)
+            remove_leftovers(directory)
+
+
+def default_path(name: str) -> Path:
+    """A new path under ./iolab-runs: the UTC time and a slug of the experiment's title or file name."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:SLUG_LENGTH_MAX].rstrip("-")
+    stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + (f"-{slug}" if slug else "")
+    path, copies = Path(DEFAULT_PARENT) / stem, 1
+    while path.exists():
+        copies += 1
+        path = Path(DEFAULT_PARENT) / f"{stem}-{copies}"
+    return path
+
+
+def check_free(path: Path) -> None:
+    """InputError if `path` exists and is anything but an empty directory: nothing is overwritten."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise InputError("exists and is not a directory", where=str(path), remedy="choose another --out")
+    if any(path.iterdir()):
+        raise InputError(
+            "the directory is not empty",
+            where=str(path),
+            remedy=f"choose another --out, or go on with the run in it: iolab run --resume {path}",
+        )
+
+
+def create(path: Path, *, experiment_text: str, machine: dict[str, Any], first_event: Event) -> RunDirectory:
+    """Makes the run directory complete with its journal's first event, under another name, then renames it: a kill
+    leaves either no run or one that can be resumed. InputError if `path` is taken or can't be made."""
+    check_free(path)
+    nursery = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned_nurseries(path)
+        (nursery / "trials").mkdir(parents=True)
+        (nursery / "index").mkdir()
+        draft = RunDirectory(nursery)
+        write_durably(draft.experiment_file, experiment_text.encode())
+        write_durably(draft.machine_file, (json.dumps(machine, indent=2, ensure_ascii=False) + "\n").encode())
+        with Journal(draft.journal_file) as journal:
+            journal.append(**first_event)
+        sync_directory(nursery)
+        nursery.rename(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            check_free(path)
+        raise InputError(
+            f"the run directory can't be made: {error.strerror}", where=str(path), remedy="choose another --out"
+        ) from None
+    finally:
+        shutil.rmtree(nursery, ignore_errors=True)
+    return RunDirectory(path)
+
+
+def _remove_abandoned_nurseries(path: Path) -> None:
+    for nursery in path.parent.iterdir():
+        owner = nursery.name.removeprefix(f".{path.name}.").removesuffix(".new")
+        if nursery.name == f".{path.name}.{owner}.new" and owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(nursery, ignore_errors=True)

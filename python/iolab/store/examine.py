@@ -1,0 +1,97 @@
+"""Compares what the journal says with what lies in the run directory, so that the reader takes only whole files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from iolab.store import index
+from iolab.store.directory import RunDirectory
+from iolab.store.journal import Event
+from iolab.store.state import RunState, describe_finished
+from iolab.store.trial_file import Stored, read_record
+
+READ_BUT_NOT_IN_JOURNAL = "is not in the journal (read all the same; a resumed run takes it over)"
+
+
+@dataclass
+class Examination:
+    trials: dict[int, Event] = field(default_factory=dict)
+    """`trial_finished` by trial, for those whose file is whole, in order."""
+    index_files: list[Path] = field(default_factory=list)
+    trial_files: list[Path] = field(default_factory=list)
+    """Whole, and not covered by an index file."""
+    problems: list[str] = field(default_factory=list)
+
+
+def examine(directory: RunDirectory, state: RunState) -> Examination:
+    """Every trial's file that is whole. What isn't is named in `problems` and left out."""
+    found = Examination()
+    on_disk = _scan(directory.trials)
+    sha256_of = state.sha256_of()
+    fresh_blocks = {
+        block: index.index_file(directory, block).stat().st_mtime_ns
+        for block in index.complete_blocks(sha256_of)
+        if index.is_fresh(directory, sha256_of, block)
+    }
+    for trial, event in state.finished.items():
+        path = directory.trial_file(trial)
+        # An index newer than the file was made when the file had the digest that the journal names.
+        indexed_at_ns = fresh_blocks.get(index.block_of(trial), -1)
+        problem = _problem_of(path, on_disk.pop(path.name, None), event, indexed_at_ns)
+        if problem:
+            found.problems.append(f"trials/{path.name}: {problem}; left out")
+        else:
+            found.trials[trial] = event
+    for name in sorted(on_disk):
+        _adopt(directory, name, found)
+    found.trials = dict(sorted(found.trials.items()))
+    _choose_files(directory, fresh_blocks, found)
+    return found
+
+
+def _scan(trials: Path) -> dict[str, os.stat_result]:
+    if not trials.is_dir():
+        return {}
+    with os.scandir(trials) as entries:
+        return {entry.name: entry.stat() for entry in entries if entry.name.endswith(".parquet")}
+
+
+def _problem_of(path: Path, stat: os.stat_result | None, event: Event, indexed_at_ns: int) -> str | None:
+    if stat is None:
+        return "missing, though the journal says that the trial finished"
+    if stat.st_size != event["size_bytes"]:
+        return f"truncated or changed: {stat.st_size} bytes, {event['size_bytes']} were written"
+    if stat.st_mtime_ns <= indexed_at_ns:
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return f"can't be read: {error.strerror}"
+    return None if Stored.of(content).sha256 == event["sha256"] else "corrupt: not the bytes that were written"
+
+
+def _adopt(directory: RunDirectory, name: str, found: Examination) -> None:
+    """Takes a file that a kill, or a torn journal, left without its entry."""
+    path = directory.trials / name
+    try:
+        record = read_record(path)
+    except ValueError as error:
+        found.problems.append(f"trials/{name}: {error}; left out")
+        return
+    if path != directory.trial_file(record.spec.trial):
+        found.problems.append(f"trials/{name}: holds trial {record.spec.trial}; left out")
+        return
+    stored = Stored.of(path.read_bytes())
+    event = describe_finished(record, stored, attempt=1, duration_ns=None)
+    found.trials[record.spec.trial] = {"event": "trial_finished", **event}
+    found.problems.append(f"trials/{name}: {READ_BUT_NOT_IN_JOURNAL}")
+
+
+def _choose_files(directory: RunDirectory, fresh_blocks: Mapping[int, int], found: Examination) -> None:
+    usable = [block for block in index.complete_blocks(found.trials) if block in fresh_blocks]
+    found.index_files = [index.index_file(directory, block) for block in usable]
+    covered = set(usable)
+    found.trial_files = [directory.trial_file(trial) for trial in found.trials if index.block_of(trial) not in covered]

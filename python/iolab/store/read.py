@@ -1,0 +1,254 @@
+"""Reads a run back: frames for whoever studies it, and every problem named. Reading changes nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.errors import InputError
+from iolab.store import index
+from iolab.store.directory import RunDirectory
+from iolab.store.examine import Examination, examine
+from iolab.store.journal import read_journal
+from iolab.store.state import RunState, clock_problems, fold
+from iolab.store.trial_file import read_record, table_schema
+
+if TYPE_CHECKING:
+    import polars
+
+    from iolab.experiment import Experiment
+    from iolab.record import Record
+
+TRIALS_NAMED_MAX = 5
+
+
+def read(path: Path) -> RunData:
+    """Reads the run in directory `path`. InputError if it isn't one; anything less is listed in `problems`."""
+    directory = RunDirectory.open(path)
+    try:
+        journal = read_journal(directory.journal_file)
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror}", where=str(directory.journal_file)) from None
+    state = fold(journal.events)
+    found = examine(directory, state)
+    machine, machine_problems = _read_machine(directory)
+    problems = [
+        *journal.problems,
+        *found.problems,
+        *machine_problems,
+        *_session_problems(state),
+        *clock_problems(journal.events),
+        *_status_problems(found),
+    ]
+    return RunData(directory, state, machine, found, problems)
+
+
+@dataclass
+class RunData:
+    """A run, read. Frames are loaded when first asked for; metrics are columns of numbers, never parsed text."""
+
+    directory: RunDirectory
+    state: RunState
+    machine: dict[str, Any]
+    """machine.json, empty if unreadable."""
+    _found: Examination
+    problems: list[str]
+    """What is wrong with the run, a line each: damaged files, doubtful trials, clocks, builds."""
+
+    @property
+    def path(self) -> Path:
+        return self.directory.path
+
+    @property
+    def build_profile(self) -> str:
+        """`release`, or `debug` if any session ran a debug build: then no number is fit to be reported."""
+        return "debug" if any(session.get("build_profile") == "debug" for session in self.state.sessions) else "release"
+
+    @cached_property
+    def experiment_text(self) -> str:
+        return self.directory.experiment_text()
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """InputError if this iolab doesn't understand the text."""
+        from iolab.experiment import loads
+
+        return loads(self.experiment_text, str(self.directory.experiment_file))
+
+    @property
+    def workloads(self) -> list[str]:
+        """In the experiment's order."""
+        return self._in_order("workload", self.state.started.get("workloads", []))
+
+    @property
+    def settings(self) -> list[str]:
+        """In the experiment's order, the first is the baseline unless [compare] says otherwise."""
+        return self._in_order("setting", self.state.started.get("settings", []))
+
+    @cached_property
+    def trials(self) -> polars.DataFrame:
+        """One row per trial with a whole file: trial, round, position, workload, setting, status, seed, attempt,
+        started_unix_ns, duration_ns (null where a kill lost it)."""
+        import polars as pl
+
+        schema = {
+            "trial": pl.Int64,
+            "round": pl.Int64,
+            "position": pl.Int64,
+            "workload": pl.String,
+            "setting": pl.String,
+            "status": pl.String,
+            "seed": pl.Int64,
+            "attempt": pl.Int64,
+            "started_unix_ns": pl.Int64,
+            "duration_ns": pl.Int64,
+        }
+        events = self._found.trials.values()
+        return pl.DataFrame({name: [event[name] for event in events] for name in schema}, schema=schema)
+
+    @cached_property
+    def metrics(self) -> polars.DataFrame:
+        """Aggregates over all jobs, one row per trial and metric: trial, round, workload, setting, phase, op, metric,
+        key, value (null when absent), reason (why)."""
+        import polars as pl
+
+        parts = []
+        if self._found.index_files:
+            parts.append(pl.scan_parquet(self._found.index_files, glob=False).select(index.COLUMNS))
+        if self._found.trial_files:
+            parts.append(index.scan_trial_files(self._found.trial_files))
+        if not parts:
+            return pl.DataFrame(schema=_schema(index.COLUMNS))
+        return pl.concat(parts).sort("trial", maintain_order=True).collect()
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Every metric's key that any trial has, in the order of the files."""
+        return self.metrics["key"].unique(maintain_order=True).to_list()
+
+    def keys_of(self, workload: str) -> list[str]:
+        """The keys that trials of this workload have."""
+        rows = self._metrics_by_workload.get(workload)
+        return [] if rows is None else rows["key"].unique(maintain_order=True).to_list()
+
+    def values(self, key: str, workload: str) -> polars.DataFrame:
+        """One metric of one workload, as the verdict takes it: a row per round, a column `round` and one per setting;
+        null where there is no value."""
+        import polars as pl
+
+        rows = self._metrics_by_workload.get(workload)
+        if rows is None:
+            return pl.DataFrame(schema={"round": pl.Int64})
+        chosen = rows.filter(pl.col("key") == key)
+        present = set(chosen["setting"].unique())
+        wide = chosen.pivot(on="setting", index="round", values="value").sort("round")
+        return wide.select("round", *(setting for setting in self.settings if setting in present))
+
+    def wide(self, keys: list[str] | None = None) -> polars.DataFrame:
+        """One row per trial: the columns of `trials`, and one for each metric in `keys` (default: all)."""
+        import polars as pl
+
+        wanted = self.keys if keys is None else keys
+        values = self.metrics.filter(pl.col("key").is_in(wanted)).pivot(on="key", index="trial", values="value")
+        return self.trials.join(values, on="trial", how="left", maintain_order="left")
+
+    def job_metrics(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """Each job's own metrics, where a trial has several jobs: the columns of `metrics`, and job."""
+        return self._rows("metric", workload, setting, ("phase", "job", "op", "metric", "key", "value", "reason"))
+
+    def histograms(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """Latency counts by bucket: trial, round, workload, setting, phase, job ("all" or one's name), op,
+        latency_ns (the highest counted in the bucket), count."""
+        rows = self._rows("histogram", workload, setting, ("phase", "job", "op", "at", "value"))
+        return rows.rename({"at": "latency_ns", "value": "count"})
+
+    def intervals(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """Time series: trial, round, workload, setting, phase, job, op, metric, start_ns (since the phase's start),
+        value."""
+        rows = self._rows("interval", workload, setting, ("phase", "job", "op", "metric", "at", "value"))
+        return rows.rename({"at": "start_ns"})
+
+    def remarks(self) -> polars.DataFrame:
+        """Faults and notes of the trials: trial, round, workload, setting, phase, job, what ("fault" or "note"),
+        count, text."""
+        import polars as pl
+
+        faults = self._rows("fault", None, None, ("phase", "job", "what", "value", "reason"))
+        notes = self._rows("note", None, None, ("phase", "job", "what", "value", "reason"))
+        return (
+            pl.concat([faults, notes]).rename({"value": "count", "reason": "text"}).sort("trial", maintain_order=True)
+        )
+
+    def record(self, trial: int) -> Record:
+        """What one trial yielded, without histograms and intervals. InputError if the run has no such trial."""
+        if trial not in self._found.trials:
+            raise InputError(f"there is no trial {trial}", where=str(self.path))
+        return read_record(self.directory.trial_file(trial))
+
+    @cached_property
+    def _metrics_by_workload(self) -> dict[str, polars.DataFrame]:
+        parts = self.metrics.partition_by("workload", as_dict=True)
+        return {str(workload): part for (workload,), part in parts.items()}
+
+    def _in_order(self, column: str, known: list[str]) -> list[str]:
+        seen = dict.fromkeys(event[column] for event in self._found.trials.values())
+        return [name for name in known if name in seen] + [name for name in seen if name not in known]
+
+    def _rows(self, what: str, workload: str | None, setting: str | None, columns: tuple[str, ...]) -> polars.DataFrame:
+        import polars as pl
+
+        files = [
+            self.directory.trial_file(trial)
+            for trial, event in self._found.trials.items()
+            if workload in (None, event["workload"]) and setting in (None, event["setting"])
+        ]
+        selected = ("trial", "round", "workload", "setting", *columns)
+        if not files:
+            return pl.DataFrame(schema=_schema(selected))
+        rows = pl.scan_parquet(files, glob=False).filter(pl.col("what") == what)
+        if what == "metric":
+            rows = rows.filter(pl.col("job") != "all")
+        return rows.select(selected).collect()
+
+
+def _schema(columns: tuple[str, ...]) -> dict[str, Any]:
+    return {name: dtype for name, dtype in table_schema().items() if name in columns}
+
+
+def _read_machine(directory: RunDirectory) -> tuple[dict[str, Any], list[str]]:
+    try:
+        machine = json.loads(directory.machine_file.read_bytes())
+    except (OSError, ValueError) as error:
+        return {}, [f"{directory.machine_file.name}: can't be read: {error}"]
+    return (machine, []) if isinstance(machine, dict) else ({}, [f"{directory.machine_file.name}: not a table"])
+
+
+def _session_problems(state: RunState) -> list[str]:
+    problems = []
+    if not state.sessions:
+        problems.append("journal.jsonl: says nothing of how the run was started")
+    if any(session.get("build_profile") == "debug" for session in state.sessions):
+        problems.append("measured with a debug build of iolab: its numbers are not to be reported")
+    kernels = list(dict.fromkeys(session["fingerprint"]["kernel"] for session in state.sessions))
+    if len(kernels) > 1:
+        problems.append(f"measured on several kernels: {', '.join(kernels)}; rounds may not be comparable")
+    return problems
+
+
+def _status_problems(found: Examination) -> list[str]:
+    by_status: dict[str, list[int]] = {}
+    for trial, event in found.trials.items():
+        by_status.setdefault(event["status"], []).append(trial)
+    return [
+        f"{len(trials)} of {len(found.trials)} trials {status}: {_some(trials)}"
+        for status, trials in by_status.items()
+        if status != "ok"
+    ]
+
+
+def _some(trials: list[int]) -> str:
+    named = ", ".join(map(str, trials[:TRIALS_NAMED_MAX]))
+    return named if len(trials) <= TRIALS_NAMED_MAX else f"{named}, ..."

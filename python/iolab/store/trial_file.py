@@ -1,0 +1,115 @@
+"""The Parquet of one trial: one long table with its metrics in the first row group, and the specification and record
+beside it as metadata. docs/store.md lists the columns."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.record import Record
+from iolab.store.durable import write_atomically
+from iolab.store.rows import TableRow, table_rows
+
+if TYPE_CHECKING:
+    import polars
+
+METADATA_SPEC = "iolab.spec"
+METADATA_RECORD = "iolab.record"
+ROW_GROUPS_MAX = 32
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How a trial's file is known again: what the journal says of it."""
+
+    size_bytes: int
+    sha256: str
+
+    @staticmethod
+    def of(content: bytes) -> Stored:
+        return Stored(len(content), hashlib.sha256(content).hexdigest())
+
+
+def write(path: Path, record: Record) -> Stored:
+    """Writes the record's file, whole and durable on return. OSError if the disk refuses."""
+    content = encode(record)
+    write_atomically(path, content)
+    return Stored.of(content)
+
+
+def encode(record: Record) -> bytes:
+    """The file's content: a function of the record alone."""
+    rows = table_rows(record)
+    buffer = io.BytesIO()
+    _frame(record, rows).write_parquet(
+        buffer,
+        row_group_size=_row_group_size(rows),
+        metadata={METADATA_SPEC: record.spec.model_dump_json(), METADATA_RECORD: summary_of(record).model_dump_json()},
+    )
+    return buffer.getvalue()
+
+
+def read_record(path: Path) -> Record:
+    """The record in a trial's file, less histograms and intervals. ValueError if the file is not whole or not ours."""
+    import polars as pl
+
+    try:
+        # Parsing the footer alone would miss pages that were never written: decode everything once.
+        content = path.read_bytes()
+        pl.read_parquet(io.BytesIO(content))
+        return Record.model_validate_json(pl.read_parquet_metadata(io.BytesIO(content))[METADATA_RECORD])
+    except (pl.exceptions.PolarsError, KeyError, ValueError, OSError) as error:
+        raise ValueError(f"not a whole trial file: {_first_line(error)}") from error
+
+
+def summary_of(record: Record) -> Record:
+    """The record less the histograms and intervals, which the table holds."""
+    return record.model_copy(update={"phases": [_phase_summary(phase) for phase in record.phases]})
+
+
+def _phase_summary(phase: dict[str, Any]) -> dict[str, Any]:
+    return {**phase, "groups": [_group_summary(group) for group in phase["groups"]]}
+
+
+def _group_summary(group: dict[str, Any]) -> dict[str, Any]:
+    return {**group, "jobs": [_job_summary(job) for job in group["jobs"]]}
+
+
+def _job_summary(job: dict[str, Any]) -> dict[str, Any]:
+    summary = {**job, "intervals": []}
+    for op in ("read", "write", "sync"):
+        if summary[op]["latency"]:
+            summary[op] = {**summary[op], "latency": {**summary[op]["latency"], "histogram": []}}
+    return summary
+
+
+def table_schema() -> dict[str, Any]:
+    """The table's columns and their polars types."""
+    import polars as pl
+
+    types = {"trial": pl.Int64, "round": pl.Int64, "at": pl.Float64, "value": pl.Float64}
+    return {name: types.get(name, pl.String) for name in ("trial", "round", "workload", "setting", *TableRow._fields)}
+
+
+def _frame(record: Record, rows: list[TableRow]) -> polars.DataFrame:
+    import polars as pl
+
+    spec = record.spec
+    of_trial = {"trial": spec.trial, "round": spec.round, "workload": spec.workload, "setting": spec.setting}
+    of_rows = zip(*rows, strict=True) if rows else ((),) * len(TableRow._fields)
+    columns: dict[str, Any] = {name: [value] * len(rows) for name, value in of_trial.items()}
+    columns |= {name: list(values) for name, values in zip(TableRow._fields, of_rows, strict=True)}
+    return pl.DataFrame(columns, schema=table_schema())
+
+
+def _row_group_size(rows: list[TableRow]) -> int | None:
+    """Rows per row group such that the metrics fill the first one, unless that would shred the rest."""
+    metrics = sum(row.what == "metric" for row in rows)
+    return metrics if metrics * ROW_GROUPS_MAX >= len(rows) > 0 else None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
