@@ -6,6 +6,8 @@ use crate::job::{Op, OpKind};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exclusion {
     in_flight: Vec<Claim>,
+    /// Drawn, but in the way of an operation in flight.
+    held: Option<Op>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,36 +19,49 @@ struct Claim {
 }
 
 impl Exclusion {
-    /// Whether `op` overlaps an operation in flight and one of the two writes.
-    pub fn conflicts(&self, op: &Op) -> bool {
+    /// The operation that had to wait before, if any: it goes first.
+    pub fn take_held(&mut self) -> Option<Op> {
+        self.held.take()
+    }
+
+    /// Claims the operation's range, or keeps the operation for later when it overlaps one in flight and one of the two
+    /// writes. Returns whether it may start.
+    pub fn admit(&mut self, op: Op) -> bool {
         let wanted = Claim::of(op);
-        self.in_flight.iter().any(|held| {
-            held.file == wanted.file
-                && held.start < wanted.end
-                && wanted.start < held.end
-                && (held.writes || wanted.writes)
-        })
+        if self.in_flight.iter().any(|held| held.conflicts(wanted)) {
+            self.held = Some(op);
+            return false;
+        }
+        self.in_flight.push(wanted);
+        true
     }
 
-    pub fn claim(&mut self, op: &Op) {
-        self.in_flight.push(Claim::of(op));
-    }
-
-    pub fn release(&mut self, op: &Op) {
+    pub fn release(&mut self, op: Op) {
         let claim = Claim::of(op);
         if let Some(index) = self.in_flight.iter().position(|held| *held == claim) {
             self.in_flight.swap_remove(index);
         }
     }
+
+    pub fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
 }
 
 impl Claim {
-    fn of(op: &Op) -> Claim {
+    fn of(op: Op) -> Claim {
         Claim {
             file: op.file,
             start: op.offset,
             end: op.offset + u64::from(op.bytes),
             writes: op.kind == OpKind::Write,
         }
+    }
+
+    fn conflicts(self, other: Claim) -> bool {
+        self.file == other.file
+            && self.start < other.end
+            && other.start < self.end
+            && (self.writes || other.writes)
     }
 }

@@ -79,8 +79,6 @@ pub struct Job {
     direction: Direction,
     syncs: Syncs,
     exclusion: Option<Exclusion>,
-    /// Drawn, but in the way of an operation in flight.
-    held: Option<Op>,
     until: Until,
 }
 
@@ -120,7 +118,6 @@ impl Job {
             direction: Direction::new(spec.read_share, stream(component::DIRECTION)),
             syncs: Syncs::new(spec, file_sizes.len()),
             exclusion: None,
-            held: None,
             until: spec.until,
         })
     }
@@ -133,7 +130,10 @@ impl Job {
     #[inline]
     pub fn next(&mut self, now: Time) -> Next {
         if self.stage != Stage::Offering {
-            return self.next_aside(now);
+            match self.advance() {
+                Step::Offer => {}
+                step => return self.take(step, now),
+            }
         }
         if self.in_flight == self.queue_depth {
             return Next::WaitForCompletion;
@@ -144,26 +144,27 @@ impl Job {
         if now < self.pacing.opens_at() {
             return Next::WaitUntil(self.pacing.opens_at().min(self.ends_at));
         }
-        let mut op = match self.held.take() {
-            Some(op) => op,
-            None => self.draw(),
+        let held = self.exclusion.as_mut().and_then(Exclusion::take_held);
+        let op = match held {
+            None => self.draw(now),
+            Some(op) => Op {
+                due: self.pacing.due(now),
+                ..op
+            },
         };
         if u64::from(op.bytes) > self.bytes_left {
             return self.finish(now);
         }
-        if let Some(exclusion) = &mut self.exclusion {
-            if exclusion.conflicts(&op) {
-                self.held = Some(op);
-                return Next::WaitForCompletion;
-            }
-            exclusion.claim(&op);
+        if let Some(exclusion) = &mut self.exclusion
+            && !exclusion.admit(op)
+        {
+            return Next::WaitForCompletion;
         }
-        op.due = self.pacing.due(now);
         self.pacing.started();
         self.ops_left -= 1;
         self.bytes_left -= u64::from(op.bytes);
         self.in_flight += 1;
-        if op.kind == OpKind::Write && self.syncs.write_started() {
+        if self.syncs.are_wanted() && op.kind == OpKind::Write && self.syncs.write_started() {
             self.stage = Stage::Draining;
         }
         Next::Io(op)
@@ -173,23 +174,24 @@ impl Job {
     #[inline]
     pub fn completed(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
         self.in_flight -= 1;
-        if op.kind != OpKind::Read {
-            self.syncs.completed(op, result.is_ok());
-        }
         if op.kind.is_sync() {
+            self.syncs.sync_completed();
             return;
         }
         self.pacing.completed(now);
+        if self.syncs.are_wanted() && op.kind == OpKind::Write {
+            self.syncs.write_completed(op.file, result.is_ok());
+        }
         if let Some(exclusion) = &mut self.exclusion {
-            exclusion.release(op);
+            exclusion.release(*op);
         }
     }
 
     /// From when on `next` has something to offer if nothing completes before; `None` when only a completion helps.
     pub fn next_wakeup(&self) -> Option<Time> {
-        let waits_for_time = self.stage == Stage::Offering
-            && self.in_flight < self.queue_depth
-            && self.held.is_none();
+        let is_held = self.exclusion.as_ref().is_some_and(Exclusion::is_holding);
+        let waits_for_time =
+            self.stage == Stage::Offering && self.in_flight < self.queue_depth && !is_held;
         waits_for_time.then(|| self.pacing.opens_at().min(self.ends_at))
     }
 
@@ -229,12 +231,11 @@ impl Job {
     /// Offer nothing more, not even a sync; `Done` once nothing is in flight.
     pub fn stop(&mut self) {
         self.syncs.cancel();
-        self.held = None;
         self.stage = Stage::Finishing;
     }
 
     #[inline]
-    fn draw(&mut self) -> Op {
+    fn draw(&mut self, now: Time) -> Op {
         let block = self.blocks[self.sizes.draw()];
         let mut slot = self.turn.take();
         let offset = loop {
@@ -248,28 +249,47 @@ impl Job {
         } else {
             OpKind::Write
         };
+        let due = self.pacing.due(now);
         Op {
             kind,
             file: self.files[slot],
             offset,
             bytes: block.bytes,
-            due: 0,
+            due,
         }
     }
 
-    #[cold]
+    #[inline]
     fn finish(&mut self, now: Time) -> Next {
-        self.held = None;
         self.stage = Stage::Finishing;
-        self.next_aside(now)
+        let step = self.advance();
+        self.take(step, now)
     }
 
-    /// Every stage but offering.
+    #[inline]
+    fn take(&mut self, step: Step, now: Time) -> Next {
+        match step {
+            Step::Sync(file) => {
+                self.in_flight += 1;
+                Next::Io(Op {
+                    kind: self.syncs.kind(),
+                    file,
+                    offset: 0,
+                    bytes: 0,
+                    due: now,
+                })
+            }
+            Step::Done => Next::Done,
+            Step::Offer | Step::Wait => Next::WaitForCompletion,
+        }
+    }
+
+    /// Goes through the stages as far as completions allow.
     #[cold]
-    fn next_aside(&mut self, now: Time) -> Next {
+    fn advance(&mut self) -> Step {
         loop {
             self.stage = match self.stage {
-                Stage::Offering => return self.next(now),
+                Stage::Offering => return Step::Offer,
                 Stage::Draining if !self.syncs.writes_in_flight() => {
                     self.syncs.begin_periodic();
                     Stage::Syncing
@@ -279,21 +299,27 @@ impl Job {
                     Stage::FinalSync
                 }
                 Stage::Syncing | Stage::FinalSync if self.in_flight < self.queue_depth => {
-                    match self.syncs.start(now) {
-                        Some(sync) => {
-                            self.in_flight += 1;
-                            return Next::Io(sync);
-                        }
-                        None if self.syncs.syncs_in_flight() => return Next::WaitForCompletion,
+                    match self.syncs.start() {
+                        Some(file) => return Step::Sync(file),
+                        None if self.syncs.syncs_in_flight() => return Step::Wait,
                         None if self.stage == Stage::Syncing => Stage::Offering,
                         None => Stage::Done,
                     }
                 }
-                Stage::Done => return Next::Done,
+                Stage::Done => return Step::Done,
                 Stage::Draining | Stage::Syncing | Stage::Finishing | Stage::FinalSync => {
-                    return Next::WaitForCompletion;
+                    return Step::Wait;
                 }
             }
         }
     }
+}
+
+/// What a stage other than offering asks for. Small enough to come back in registers: an operation returned through
+/// memory on the rare path would have to be built in memory on the common one too.
+enum Step {
+    Offer,
+    Sync(u32),
+    Wait,
+    Done,
 }

@@ -1,6 +1,6 @@
 //! A random order of `0..len` in constant memory.
 
-use crate::rng::{GOLDEN_GAMMA, mix64};
+use crate::rng::GOLDEN_GAMMA;
 
 /// A keyed bijection of `0..len`: a Feistel network with cycle walking (Black and Rogaway, "Ciphers with arbitrary
 /// finite domains", 2002).
@@ -67,7 +67,9 @@ fn scale(bits: u64, bound: u64) -> u64 {
     ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }
 
+/// A keyed hash of half a value in one multiplication: both halves of the 128-bit product, folded.
 #[inline]
 fn round(key: u64, half: u64) -> u64 {
-    mix64(key ^ half)
+    let product = u128::from(half ^ key) * u128::from(key | 1);
+    (product >> 64) as u64 ^ product as u64
 }

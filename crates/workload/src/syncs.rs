@@ -1,12 +1,13 @@
 //! Which files are to be synced, and when: after every n writes, and at the end.
 
-use crate::job::{Op, OpKind};
-use crate::spec::{JobSpec, SyncKind, Time};
+use crate::job::OpKind;
+use crate::spec::{JobSpec, SyncKind};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Syncs {
     periodic: Option<Periodic>,
     at_end: bool,
+    is_wanted: bool,
     writes_in_flight: u32,
     syncs_in_flight: u32,
     written: FileSet,
@@ -37,12 +38,19 @@ impl Syncs {
         Syncs {
             periodic,
             at_end: spec.sync_at_end,
+            is_wanted: spec.sync.is_some() || spec.sync_at_end,
             writes_in_flight: 0,
             syncs_in_flight: 0,
             written: FileSet::new(files),
             pending: Vec::new(),
             pending_kind: OpKind::Fsync,
         }
+    }
+
+    /// Whether writes matter at all: without this question each would cost a branch that cannot be predicted.
+    #[inline]
+    pub fn are_wanted(&self) -> bool {
+        self.is_wanted
     }
 
     /// Returns whether this write is the last one before a sync.
@@ -62,20 +70,20 @@ impl Syncs {
 
     /// A write that failed counts as a write, but leaves nothing to sync.
     #[inline]
-    pub fn completed(&mut self, op: &Op, succeeded: bool) {
-        if op.kind.is_sync() {
-            self.syncs_in_flight -= 1;
-        } else if op.kind == OpKind::Write {
-            self.writes_in_flight -= 1;
-            if succeeded {
-                if let Some(periodic) = &mut self.periodic {
-                    periodic.unsynced.insert(op.file);
-                }
-                if self.at_end {
-                    self.written.insert(op.file);
-                }
+    pub fn write_completed(&mut self, file: u32, succeeded: bool) {
+        self.writes_in_flight -= 1;
+        if succeeded {
+            if let Some(periodic) = &mut self.periodic {
+                periodic.unsynced.insert(file);
+            }
+            if self.at_end {
+                self.written.insert(file);
             }
         }
+    }
+
+    pub fn sync_completed(&mut self) {
+        self.syncs_in_flight -= 1;
     }
 
     pub fn writes_in_flight(&self) -> bool {
@@ -105,17 +113,15 @@ impl Syncs {
         self.pending.clear();
     }
 
-    /// The next sync to start.
-    pub fn start(&mut self, now: Time) -> Option<Op> {
+    /// The next file to sync, if any is left.
+    pub fn start(&mut self) -> Option<u32> {
         let file = self.pending.pop()?;
         self.syncs_in_flight += 1;
-        Some(Op {
-            kind: self.pending_kind,
-            file,
-            offset: 0,
-            bytes: 0,
-            due: now,
-        })
+        Some(file)
+    }
+
+    pub fn kind(&self) -> OpKind {
+        self.pending_kind
     }
 }
 

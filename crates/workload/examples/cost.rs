@@ -1,0 +1,185 @@
+//! What a job costs: nanoseconds per operation of `next` + `completed`, and of a timeline's `record`, without any I/O.
+//!
+//! `cargo run --release -p iolab-workload --example cost`
+#![allow(clippy::disallowed_types, reason = "a benchmark needs a clock")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use workload::job::{Job, Next, Op};
+use workload::spec::{
+    Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind, Until,
+};
+use workload::timeline::Timeline;
+
+const OPS: u64 = 200_000;
+const QUEUE_DEPTH: u32 = 32;
+const FILE_BYTES: u64 = 16 << 30;
+const REPEATS: usize = 50;
+
+fn main() {
+    println!("{:<28} {:>10} {:>14}", "job", "job ns/op", "with timeline");
+    for (name, spec) in cases() {
+        println!(
+            "{name:<28} {:>10.1} {:>14.1}",
+            best(&spec, false),
+            best(&spec, true)
+        );
+    }
+}
+
+fn cases() -> Vec<(&'static str, JobSpec)> {
+    let with = |change: fn(&mut JobSpec)| {
+        let mut spec = uniform_reads();
+        change(&mut spec);
+        spec
+    };
+    vec![
+        ("uniform reads", uniform_reads()),
+        (
+            "sequential reads",
+            with(|spec| spec.pattern = Pattern::Sequential),
+        ),
+        (
+            "backward reads",
+            with(|spec| spec.pattern = Pattern::Backward),
+        ),
+        (
+            "strided reads",
+            with(|spec| {
+                spec.pattern = Pattern::Strided {
+                    stride_bytes: 1 << 20,
+                }
+            }),
+        ),
+        (
+            "zipf 1.1 reads",
+            with(|spec| spec.pattern = Pattern::Zipf { theta: 1.1 }),
+        ),
+        (
+            "permutation reads",
+            with(|spec| spec.pattern = Pattern::Permutation),
+        ),
+        ("uniform 70 % reads", with(|spec| spec.read_share = 0.7)),
+        (
+            "uniform writes, fsync/1000",
+            with(|spec| {
+                spec.read_share = 0.0;
+                spec.sync = Some(Sync {
+                    kind: SyncKind::Fsync,
+                    every_writes: 1000,
+                });
+            }),
+        ),
+        (
+            "uniform, three sizes",
+            with(|spec| {
+                spec.blocks = [4096, 16384, 65536]
+                    .map(|bytes| BlockSize { bytes, weight: 1.0 })
+                    .into();
+            }),
+        ),
+        (
+            "uniform, 8 files at random",
+            with(|spec| {
+                spec.files = (0..8).collect();
+                spec.file_order = FileOrder::Random;
+            }),
+        ),
+        (
+            "uniform, thinking",
+            with(|spec| {
+                spec.arrival = Arrival::Closed {
+                    think_ns: 1,
+                    think_every: 1,
+                }
+            }),
+        ),
+        (
+            "uniform, open constant",
+            with(|spec| {
+                spec.arrival = Arrival::Open {
+                    rate_per_s: 1e9,
+                    spacing: Spacing::Constant,
+                };
+            }),
+        ),
+        (
+            "uniform, open Poisson",
+            with(|spec| {
+                spec.arrival = Arrival::Open {
+                    rate_per_s: 1e9,
+                    spacing: Spacing::Poisson,
+                };
+            }),
+        ),
+    ]
+}
+
+fn uniform_reads() -> JobSpec {
+    JobSpec {
+        name: "cost".into(),
+        files: vec![0],
+        file_order: FileOrder::RoundRobin,
+        pattern: Pattern::Uniform,
+        read_share: 1.0,
+        blocks: vec![BlockSize {
+            bytes: 4096,
+            weight: 1.0,
+        }],
+        align_bytes: 4096,
+        offset_bytes: 0,
+        length_bytes: FILE_BYTES,
+        queue_depth: QUEUE_DEPTH,
+        arrival: Arrival::Closed {
+            think_ns: 0,
+            think_every: 1,
+        },
+        until: Until {
+            ops: Some(OPS),
+            bytes: None,
+            duration_ns: None,
+        },
+        sync: None,
+        sync_at_end: false,
+        seed: 1,
+    }
+}
+
+/// The fastest of a few runs: the one that was disturbed least.
+fn best(spec: &JobSpec, with_timeline: bool) -> f64 {
+    (0..REPEATS)
+        .map(|_| run(spec, with_timeline))
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// Fills the queue, then completes all of it, oldest first, as an engine that reaps in batches does.
+fn run(spec: &JobSpec, with_timeline: bool) -> f64 {
+    let mut job = Job::new(spec, &[FILE_BYTES; 8]).expect("a sound specification");
+    let mut timeline = Timeline::new(0, 100_000_000);
+    let mut in_flight: Vec<Op> = Vec::with_capacity(QUEUE_DEPTH as usize);
+    let mut now = 0;
+    let started = Instant::now();
+    loop {
+        now += 50;
+        match job.next(now) {
+            Next::Io(op) => {
+                in_flight.push(op);
+                continue;
+            }
+            Next::Done => break,
+            Next::WaitUntil(_) | Next::WaitForCompletion => {}
+        }
+        black_box(&mut in_flight);
+        for op in in_flight.drain(..) {
+            now += 50;
+            job.completed(now, &op, Ok(op.bytes));
+            if with_timeline {
+                timeline.record(now, op.kind, op.bytes, now - op.due.min(now));
+            }
+        }
+    }
+    let elapsed_ns = started.elapsed().as_nanos() as f64;
+    black_box(timeline.finish(now));
+    elapsed_ns / OPS as f64
+}
