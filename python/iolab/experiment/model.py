@@ -1,0 +1,60 @@
+"""A validated experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iolab.trial import DeviceTarget, DirectoryTarget, FileTarget, Phase, ScratchTarget
+from iolab.workload import KINDS
+from iolab.workload.option import Options
+
+Target = ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget
+
+
+@dataclass(frozen=True)
+class CompiledWorkload:
+    """One workload, its matrix expanded and its options checked."""
+
+    kind: str
+    options: Options
+
+    def phases(self, seed: int) -> list[Phase]:
+        return KINDS[self.kind].phases(self.options, seed)
+
+    @property
+    def file_bytes(self) -> int:
+        """What its files hold together."""
+        return KINDS[self.kind].file_bytes(self.options)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    baseline: str
+    metrics: list[str] | None
+    """Keys (`iolab.metric.parse_key`); None: the default ones."""
+    same_within: float
+    """Margin of the verdict `same`, as a share: 0.02 is 2 %."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    title: str
+    machine: str
+    rounds: int
+    seed: int | None
+    """None: to be drawn by the run, and recorded."""
+    target: Target
+    workloads: dict[str, CompiledWorkload]
+    """By expanded name."""
+    settings: dict[str, dict[str, Any]]
+    """By expanded name: the controls, validated. What a setting changes in the workloads is in `variants`."""
+    variants: Mapping[tuple[str, str], CompiledWorkload]
+    """(workload, setting) -> the workload under that setting, where the setting overrides its options."""
+    compare: Comparison
+    text: str
+    """The file, exactly."""
+
+    def workload_under(self, workload: str, setting: str) -> CompiledWorkload:
+        return self.variants.get((workload, setting), self.workloads[workload])

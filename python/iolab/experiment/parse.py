@@ -1,0 +1,156 @@
+"""From an experiment's text to an `Experiment`, or to everything that is wrong with it, a line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from iolab.errors import InputError, MachineError
+from iolab.experiment.model import Comparison, Experiment, Target
+from iolab.experiment.options import TARGETS, CompareOptions, ExperimentOptions, default_target_kind
+from iolab.experiment.problem import Problems
+from iolab.experiment.setting import Setting, read_settings
+from iolab.experiment.toml import parse
+from iolab.experiment.workloads import Workload, read_workloads, variants
+from iolab.metric import parse_key
+from iolab.nearest import nearest, unknown
+from iolab.trial import ScratchTarget
+from iolab.units import format_bytes
+
+TRIALS_PER_ROUND_MAX = 100_000
+
+
+def load(path: Path) -> Experiment:
+    """Read and validate the experiment at `path`; InputError names file and line of each problem."""
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not UTF-8 text at byte {error.start}; an experiment is a TOML file", where=str(path)
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot read the experiment: {error.strerror}", where=str(path)) from None
+    return loads(text, str(path))
+
+
+def loads(text: str, name: str) -> Experiment:
+    """Validate an experiment's text; `name` stands for the file in errors."""
+    document = parse(text, name)
+    problems = Problems(document)
+    top = problems.validated(ExperimentOptions, document.values, (), "an experiment") or ExperimentOptions()
+    tables = {key: value for key, value in document.values.items() if isinstance(value, dict)}
+
+    target = _read_target(tables.get("target", {}), problems)
+    workloads = read_workloads(tables.get("workloads", {}), problems)
+    settings = read_settings(tables.get("settings", {}), problems)
+    compare = _read_compare(tables.get("compare", {}), settings, problems)
+    under = variants(workloads, settings, problems)
+    if target is not None:
+        _check_filesystems(target, settings, problems)
+    if len(workloads) * len(settings) > TRIALS_PER_ROUND_MAX:
+        what = f"{len(workloads)} workloads under {len(settings)} settings"
+        problems.add(("workloads",), f"{what}; expected at most {TRIALS_PER_ROUND_MAX} trials a round")
+    _check_machine(document.values.get("machine", "host"), problems)
+    problems.raise_any()
+    assert target is not None and compare is not None, "without problems, everything is there"
+
+    experiment = Experiment(
+        title=top.title,
+        machine=top.machine,
+        rounds=top.rounds,
+        seed=top.seed,
+        target=target,
+        workloads={workload.name: workload.compiled for workload in workloads},
+        settings={setting.name: setting.controls for setting in settings},
+        variants=under,
+        compare=compare,
+        text=text,
+    )
+    _check_space(experiment, workloads, problems)
+    _check_metrics(experiment, problems)
+    problems.raise_any()
+    return experiment
+
+
+def _read_target(table: dict[str, Any], problems: Problems) -> Target | None:
+    kind = table.get("kind", default_target_kind())
+    if kind not in TARGETS:
+        problems.add(("target", "kind"), f"{kind!r}: {unknown('target', str(kind), TARGETS)}")
+        return None
+    options = problems.validated(TARGETS[kind], table, ("target",), f"target {kind}")
+    return options.target() if options else None
+
+
+def _read_compare(table: dict[str, Any], settings: list[Setting], problems: Problems) -> Comparison | None:
+    options = problems.validated(CompareOptions, table, ("compare",), "compare")
+    names = [setting.name for setting in settings]
+    # From the table as written, so that a wrong margin does not hide a wrong name.
+    baseline = table.get("baseline", names[0] if names else None)
+    if isinstance(baseline, str) and baseline not in names:
+        problems.add(("compare", "baseline"), f'"{baseline}": {unknown("setting", baseline, names)}')
+    metrics = table.get("metrics")
+    if metrics == []:
+        problems.add(("compare", "metrics"), "an empty list; leave it out to compare the default metrics")
+    for text in metrics if isinstance(metrics, list) else ():
+        try:
+            parse_key(str(text))
+        except InputError as error:
+            problems.add(("compare", "metrics"), str(error))
+    if options is None or not isinstance(baseline, str):
+        return None
+    return Comparison(baseline=baseline, metrics=options.metrics, same_within=options.same_within)
+
+
+def _check_filesystems(target: Target, settings: list[Setting], problems: Problems) -> None:
+    if target.kind == "scratch":
+        return
+    for setting in settings:
+        for control in ("filesystem", "mkfs_options", "mount_options"):
+            if control in setting.controls:
+                what = f'a {target.kind} target keeps the filesystem it has; use [target] kind = "scratch"'
+                problems.add(("settings", setting.written_as, control), what)
+
+
+def _check_space(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
+    if not isinstance(experiment.target, ScratchTarget):
+        return  # only the machine knows what it holds
+    size_bytes = experiment.target.size_bytes
+    for workload in workloads:
+        for setting in experiment.settings:
+            needed = experiment.workload_under(workload.name, setting).file_bytes
+            if needed > size_bytes:
+                what = f"its files need {format_bytes(needed)}, the target holds {format_bytes(size_bytes)}"
+                problems.add(
+                    ("workloads", workload.written_as), f"{what}; make [target] size larger or file_size smaller"
+                )
+                break
+
+
+def _check_metrics(experiment: Experiment, problems: Problems) -> None:
+    """A key's phase is one that some workload measures."""
+    known: dict[str, None] = {}
+    for text in experiment.compare.metrics or ():
+        phase = parse_key(text).phase
+        if phase is not None and not known:
+            for workload in experiment.workloads.values():
+                known.update({p.name: None for p in workload.phases(0) if p.measured})
+        if phase is not None and phase not in known:
+            problems.add(("compare", "metrics"), f"{text}: {phase}: {unknown('phase', phase, known)}")
+
+
+def _check_machine(machine: object, problems: Problems) -> None:
+    if not isinstance(machine, str):
+        return  # said already, with the other wrong types
+    kind = machine.partition(":")[0]
+    if kind in ("model", "guest"):
+        problems.raise_any()
+        raise MachineError(
+            f'machine = "{machine}": {kind} machines are not part of this version',
+            where=problems.where(("machine",)),
+            remedy='use machine = "host"',
+        )
+    if machine != "host":
+        close = nearest(machine, ["host"])
+        problems.add(
+            ("machine",), f'"{machine}": unknown machine; {f"did you mean {close}?" if close else "there is: host"}'
+        )

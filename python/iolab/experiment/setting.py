@@ -1,0 +1,75 @@
+"""The settings of an experiment: controls, and changes to the workloads' options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from iolab.errors import IolabError
+from iolab.experiment.problem import Problems
+from iolab.nearest import unknown
+from iolab.workload import KINDS
+from iolab.workload.option import natural_lists, shown
+
+SHORTCUTS = ("engine",)
+"""Workload options that a setting may give without the `workload` table."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    written_as: str
+    """Its table's name in the file, before expansion."""
+    controls: dict[str, Any]
+    """Validated, by name."""
+    changes: dict[str, Any]
+    """Options that replace those of every workload."""
+    change_paths: dict[str, tuple[str, ...]]
+    """Option -> where in the file the setting gives it."""
+
+
+def read_settings(tables: dict[str, Any], problems: Problems) -> list[Setting]:
+    """Every member of every setting's matrix, in file order; without any, one that changes nothing."""
+    if not tables:
+        return [Setting("default", "default", {}, {}, {})]
+    lists = frozenset().union(*(natural_lists(kind.options) for kind in KINDS.values()))
+    found: dict[str, Setting] = {}
+    for name, table in tables.items():
+        path = ("settings", name)
+        problems.check_name(name, path)
+        if not isinstance(table, dict):
+            problems.add(path, f"{shown(table)} given; expected a table, [settings.{name}]")
+            continue
+        for member in problems.members(table, lists, path):
+            full_name = member.named(name)
+            if full_name in found:
+                problems.add(path, f"two members of the matrix are named {full_name}; give each value once")
+            found[full_name] = _read_setting(full_name, name, member.table, problems)
+    return list(found.values())
+
+
+def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: Problems) -> Setting:
+    from iolab.control import CONTROLS
+
+    path = ("settings", written_as)
+    controls: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
+    change_paths: dict[str, tuple[str, ...]] = {}
+    for key, value in table.items():
+        if key == "workload":
+            if isinstance(value, dict):
+                changes |= value
+                change_paths |= {option: (*path, "workload", option) for option in value}
+            else:
+                problems.add((*path, key), f'{shown(value)} given; expected a table such as {{ engine = "psync" }}')
+        elif key in CONTROLS:
+            try:
+                controls[key] = CONTROLS[key].validate(value)
+            except (IolabError, ValueError) as error:
+                problems.add((*path, key), str(error))
+        elif key in SHORTCUTS:
+            changes[key] = value
+            change_paths[key] = (*path, key)
+        else:
+            problems.add((*path, key), unknown("setting", key, [*CONTROLS, *SHORTCUTS, "workload"]))
+    return Setting(name, written_as, controls, changes, change_paths)

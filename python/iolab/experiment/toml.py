@@ -1,0 +1,140 @@
+"""TOML with the line of each key.
+
+Values come from the standard library's parser. It keeps no positions, so a scanner walks the same text again; it may
+assume that the text is valid, which keeps it small.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iolab.errors import InputError
+
+KeyPath = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed file: its values, and the line on which each key stands."""
+
+    name: str
+    text: str
+    values: dict[str, Any]
+    lines: dict[KeyPath, int]
+
+    def line(self, path: Sequence[str | int]) -> int:
+        """Line of the key at `path`, or of the nearest table around it."""
+        keys = tuple(str(part) for part in path)
+        return next((self.lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in self.lines), 1)
+
+
+def parse(text: str, name: str) -> Document:
+    """Parse `text`; `name` is what errors call it. InputError carries the line and column of a syntax error."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(str(error), text, name) from None
+    lines: dict[KeyPath, int] = {}
+    for path, line in _Scanner(text).positions():
+        for length in range(1, len(path) + 1):
+            lines.setdefault(path[:length], line)
+    return Document(name, text, values, lines)
+
+
+def _syntax_error(message: str, text: str, name: str) -> InputError:
+    found = re.fullmatch(r"(?s)(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message)
+    what, line, column = found.groups() if found else (message, None, None)
+    if line is None:
+        last = text.rstrip("\n").split("\n")
+        line, column = str(len(last)), str(len(last[-1]) + 1)
+    return InputError(f"not valid TOML: {what[:1].lower()}{what[1:]}", where=f"{name}:{line}:{column}")
+
+
+class _Scanner:
+    """Yields (path, line) of every table header and key of a valid document, in file order."""
+
+    _SPACE = re.compile(r"[ \t]*")
+    _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+    _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+    _STRING = re.compile(
+        r'"""(?:[^\\]|\\.)*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:[^"\\]|\\.)*"' r"|'[^']*'",
+        re.DOTALL,
+    )
+    _SCALAR = re.compile(r"[^,\]}\n#]+")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._line_starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
+
+    def positions(self) -> Iterator[tuple[KeyPath, int]]:
+        table: KeyPath = ()
+        while self._skip(self._BLANK):
+            line = self._line()
+            if self._text[self._at] == "[":
+                while self._text[self._at] == "[":
+                    self._at += 1
+                table = self._key()
+                yield table, line
+                while self._text[self._at : self._at + 1] == "]":
+                    self._at += 1
+            else:
+                yield from self._pair(table)
+
+    def _pair(self, table: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+        line = self._line()
+        path = table + self._key()
+        yield path, line
+        self._at += 1  # the equals sign
+        self._skip(self._SPACE)
+        yield from self._value(path)
+
+    def _value(self, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+        opening = self._text[self._at]
+        if opening in "[{":
+            closing = "]" if opening == "[" else "}"
+            self._at += 1
+            while self._skip(self._BLANK) and self._text[self._at] != closing:
+                if self._text[self._at] == ",":
+                    self._at += 1
+                elif opening == "[":
+                    yield from self._value(path)
+                else:
+                    yield from self._pair(path)
+            self._at += 1
+        elif opening in "\"'":
+            self._take(self._STRING)
+        else:
+            self._take(self._SCALAR)
+
+    def _key(self) -> KeyPath:
+        """A dotted key, and the space after it."""
+        parts = []
+        while True:
+            self._skip(self._SPACE)
+            quoted = self._text[self._at] in "\"'"
+            part = self._take(self._STRING if quoted else self._BARE_KEY)
+            parts.append(tomllib.loads(f"key = {part}")["key"] if quoted else part)
+            self._skip(self._SPACE)
+            if self._text[self._at] != ".":
+                return tuple(parts)
+            self._at += 1
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self._text, self._at)
+        assert found, f"scanner and parser disagree at character {self._at}"
+        self._at = found.end()
+        return found.group()
+
+    def _skip(self, pattern: re.Pattern[str]) -> bool:
+        """False at the end of the text."""
+        self._take(pattern)
+        return self._at < len(self._text)
+
+    def _line(self) -> int:
+        return bisect_right(self._line_starts, self._at)

@@ -1,0 +1,363 @@
+"""The registry of metrics, and their values from a record.
+
+Each metric's name, unit, direction and help have their one home here; `values` names how it is computed. A value that
+could not be measured is None with a reason, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from iolab.errors import InputError
+from iolab.nearest import unknown
+
+if TYPE_CHECKING:
+    from iolab.observation import Observation
+    from iolab.record import Record
+
+ALL = "all"
+OPS = ("read", "write", "sync", ALL)
+"""`all`: reads and writes together; syncs are counted apart."""
+
+DEFAULT_COMPARED = ("rate_bytes_per_s", "latency_ns_mean", "latency_ns_p99", "cpu_ns_per_io")
+
+Scope = Literal["op", "transfer", "phase"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    unit: str
+    """`bytes/s`, `1/s`, `ns`, `s`, `count`, `share` (0 to 1), `percent`."""
+    better: Literal["higher", "lower"] | None
+    help: str
+    scope: Scope
+    """op: of reads, writes, syncs and all; transfer: the same without syncs; phase: of the whole phase (op all)."""
+    of: Callable[[Observation], float | None]
+    absent: str
+    """The reason when there is no value."""
+    per_job: bool = False
+    """Also kept for each job, of all its operations, where a phase has several."""
+
+
+class Row(NamedTuple):
+    """A metric's value in a record. `job` and `op` are `all` for the aggregate."""
+
+    phase: str
+    job: str
+    op: str
+    metric: str
+    value: float | None
+    reason: str | None
+
+
+class Key(NamedTuple):
+    """What `[phase/][op.]metric` names. `phase` is None where a trial has one measured phase."""
+
+    phase: str | None
+    op: str
+    metric: str
+
+    def __str__(self) -> str:
+        key = self.metric if self.op == ALL else f"{self.op}.{self.metric}"
+        return key if self.phase is None else f"{self.phase}/{key}"
+
+
+def key_of(row: Row, *, one_phase: bool) -> str:
+    """The row's key, as [compare], tables and JSON have it."""
+    return str(Key(None if one_phase else row.phase, row.op, row.metric))
+
+
+def parse_key(text: str) -> Key:
+    """`random_read/read.latency_ns_p99` -> its parts. InputError names the nearest metric or operation."""
+    phase, slash, rest = text.rpartition("/")
+    op, dot, name = rest.rpartition(".")
+    if dot and op not in OPS:
+        raise InputError(unknown("operation", op, OPS), where=text)
+    metric = METRICS.get(name)
+    if metric is None:
+        raise InputError(unknown("metric", name, METRICS), where=text)
+    op = op or ALL
+    if op not in ops_of(metric):
+        raise InputError(f"{name} is not kept for {op}; it is kept for {', '.join(ops_of(metric))}", where=text)
+    return Key(phase if slash else None, op, name)
+
+
+def ops_of(metric: Metric) -> tuple[str, ...]:
+    """The operations for which the metric is kept."""
+    return {"op": OPS, "transfer": ("read", "write", ALL), "phase": (ALL,)}[metric.scope]
+
+
+def rows(record: Record) -> list[Row]:
+    """The metrics of every measured phase: aggregates first, then each job's where there are several."""
+    from iolab.observation import observe
+
+    found = {phase["phase"]: phase for phase in record.phases}
+    result: list[Row] = []
+    for phase in record.spec.phases:
+        if not phase.measured:
+            continue
+        if record.status == "failed" or phase.name not in found:
+            why = f"the trial {record.status}" + (f": {record.faults[0].what}" if record.faults else "")
+            result += (Row(phase.name, ALL, ALL, name, None, why) for name in METRICS)
+        else:
+            result += _phase_rows(phase.name, observe(phase, found[phase.name]))
+    return result
+
+
+def _phase_rows(phase: str, observation: Observation) -> Iterator[Row]:
+    for op in OPS:
+        if observation.offers(op):
+            part = observation.of(op)
+            yield from (_row(phase, ALL, op, metric, part) for metric in METRICS.values() if op in ops_of(metric))
+    if len(observation.jobs) > 1:
+        for name in observation.jobs:
+            part = observation.of_job(name)
+            yield from (_row(phase, name, ALL, metric, part) for metric in METRICS.values() if metric.per_job)
+
+
+def _row(phase: str, job: str, op: str, metric: Metric, observation: Observation) -> Row:
+    value = metric.of(observation)
+    return Row(
+        phase, job, op, metric.name, None if value is None else float(value), metric.absent if value is None else None
+    )
+
+
+_NO_TIME = "no time was measured"
+_NO_OPERATION = "no such operation completed in the measured part"
+_NO_IO = "no I/O completed in the measured part"
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "rate_bytes_per_s",
+            "bytes/s",
+            "higher",
+            "Bytes transferred by all jobs, divided by the measured time; a final sync counts as time.",
+            "transfer",
+            lambda seen: seen.per_second(seen.bytes),
+            _NO_TIME,
+            per_job=True,
+        ),
+        Metric(
+            "iops",
+            "1/s",
+            "higher",
+            "Completed operations per second of measured time.",
+            "op",
+            lambda seen: seen.per_second(seen.count),
+            _NO_TIME,
+            per_job=True,
+        ),
+        Metric("ops", "count", None, "Completed operations.", "op", lambda seen: seen.count, _NO_IO),
+        Metric("bytes", "bytes", None, "Bytes transferred.", "transfer", lambda seen: seen.bytes, _NO_IO),
+        Metric(
+            "latency_ns_mean",
+            "ns",
+            "lower",
+            "Mean latency, exact. From submission to completion; in an open loop from the time the operation was due.",
+            "op",
+            lambda seen: seen.latency_mean(),
+            _NO_OPERATION,
+            per_job=True,
+        ),
+        Metric(
+            "latency_ns_stddev",
+            "ns",
+            "lower",
+            "Standard deviation of the latency, exact.",
+            "op",
+            lambda seen: seen.latency_stddev(),
+            _NO_OPERATION,
+        ),
+        Metric(
+            "latency_ns_min",
+            "ns",
+            "lower",
+            "Lowest latency, exact.",
+            "op",
+            lambda seen: seen.latency_min(),
+            _NO_OPERATION,
+        ),
+        Metric(
+            "latency_ns_max",
+            "ns",
+            "lower",
+            "Highest latency, exact.",
+            "op",
+            lambda seen: seen.latency_max(),
+            _NO_OPERATION,
+        ),
+        *(
+            Metric(
+                f"latency_ns_p{label}",
+                "ns",
+                "lower",
+                f"{percent} % of operations were at most this slow; from the histogram, at most 1 % too high.",
+                "op",
+                lambda seen, share=percent / 100: seen.latency_quantile(share),  # type: ignore[misc]
+                _NO_OPERATION,
+            )
+            for label, percent in (("50", 50), ("90", 90), ("99", 99), ("999", 99.9))
+        ),
+        *(
+            Metric(
+                f"latency_share_over_{seconds}s",
+                "share",
+                "lower",
+                f"Share of operations that took longer than {seconds} s.",
+                "op",
+                lambda seen, over_ns=seconds * 10**9: seen.latency_share_over(over_ns),  # type: ignore[misc]
+                _NO_OPERATION,
+            )
+            for seconds in (2, 10)
+        ),
+        Metric(
+            "cpu_user_s",
+            "s",
+            "lower",
+            "CPU time of the jobs' threads in user mode, measured part.",
+            "phase",
+            lambda seen: seen.threads("cpu_user_ns") / 1e9,
+            _NO_TIME,
+        ),
+        Metric(
+            "cpu_system_s",
+            "s",
+            "lower",
+            "CPU time of the jobs' threads in the kernel, measured part.",
+            "phase",
+            lambda seen: seen.threads("cpu_system_ns") / 1e9,
+            _NO_TIME,
+        ),
+        Metric(
+            "cpu_percent",
+            "percent",
+            "lower",
+            "CPU time of the jobs' threads, user and system, per measured time; 100 is one CPU.",
+            "phase",
+            lambda seen: seen.per_second(100 * seen.cpu_ns() / 1e9),
+            _NO_TIME,
+        ),
+        Metric(
+            "cpu_ns_per_io",
+            "ns",
+            "lower",
+            "CPU time of the jobs' threads, user and system, per completed read or write.",
+            "phase",
+            lambda seen: seen.per_io(seen.cpu_ns()),
+            _NO_IO,
+        ),
+        Metric(
+            "process_cpu_ns_per_io",
+            "ns",
+            "lower",
+            "The same of the whole process, which includes the rings' kernel workers.",
+            "phase",
+            lambda seen: seen.per_io(seen.process_cpu_ns),
+            _NO_IO,
+        ),
+        Metric(
+            "context_switches_per_io",
+            "count",
+            "lower",
+            "Context switches of the jobs' threads, voluntary and not, per completed read or write.",
+            "phase",
+            lambda seen: seen.per_io(seen.threads("context_switches_voluntary", "context_switches_involuntary")),
+            _NO_IO,
+        ),
+        Metric(
+            "context_switches_voluntary",
+            "count",
+            "lower",
+            "Context switches because a job's thread waited.",
+            "phase",
+            lambda seen: seen.threads("context_switches_voluntary"),
+            _NO_TIME,
+        ),
+        Metric(
+            "context_switches_involuntary",
+            "count",
+            "lower",
+            "Context switches because a job's thread was preempted.",
+            "phase",
+            lambda seen: seen.threads("context_switches_involuntary"),
+            _NO_TIME,
+        ),
+        Metric(
+            "faults_minor",
+            "count",
+            "lower",
+            "Page faults of the jobs' threads without I/O.",
+            "phase",
+            lambda seen: seen.threads("faults_minor"),
+            _NO_TIME,
+        ),
+        Metric(
+            "faults_major",
+            "count",
+            "lower",
+            "Page faults of the jobs' threads that waited for I/O.",
+            "phase",
+            lambda seen: seen.threads("faults_major"),
+            _NO_TIME,
+        ),
+        Metric(
+            "fairness_jain",
+            "share",
+            "higher",
+            "Jain's index of the jobs' rates: 1 when all are equal, 1/n when one of n has everything.",
+            "phase",
+            lambda seen: seen.fairness(),
+            "needs two jobs or more, and some I/O",
+        ),
+        Metric(
+            "elapsed_s",
+            "s",
+            "lower",
+            "Wall time from the common start to the last completion, warm-up and transient included.",
+            "phase",
+            lambda seen: seen.elapsed_s,
+            _NO_TIME,
+        ),
+        Metric(
+            "measured_s",
+            "s",
+            None,
+            "Time that the other metrics cover.",
+            "phase",
+            lambda seen: seen.measured_s,
+            _NO_TIME,
+        ),
+        Metric(
+            "transient_s",
+            "s",
+            None,
+            "What was cut off at the start as not yet steady.",
+            "phase",
+            lambda seen: seen.transient_s,
+            "no transient was looked for",
+        ),
+        Metric(
+            "errors",
+            "count",
+            "lower",
+            "Failed operations and short transfers, the whole phase.",
+            "phase",
+            lambda seen: seen.errors,
+            _NO_TIME,
+        ),
+        Metric(
+            "mismatches",
+            "count",
+            "lower",
+            "Blocks read whose contents were wrong, the whole phase.",
+            "phase",
+            lambda seen: seen.mismatches,
+            "nothing was verified: verify = false",
+        ),
+    )
+}

@@ -1,0 +1,144 @@
+"""What a measured phase showed, of all jobs or one, of all operations or one kind: the arithmetic under the metrics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from iolab.histogram import Bucket, merged, quantile, share_over
+from iolab.trial import Phase
+
+NS_PER_S = 1e9
+_TRANSFERS = ("read", "write")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A phase's record (crates/engine/src/record.rs), and the part of it that is looked at: jobs and operations."""
+
+    record: dict[str, Any]
+    jobs: dict[str, dict[str, Any]]
+    """By name."""
+    ops: tuple[str, ...]
+    offered: frozenset[str]
+    """Operations that the phase's jobs were to do."""
+    verified: bool
+
+    def offers(self, op: str) -> bool:
+        """Whether `op` belongs to this phase: nothing is said of writes where none were to be done."""
+        return op == "all" or op in self.offered
+
+    def of(self, op: str) -> Observation:
+        return replace(self, ops=_TRANSFERS if op == "all" else (op,))
+
+    def of_job(self, name: str) -> Observation:
+        return replace(self, jobs={name: self.jobs[name]})
+
+    @property
+    def count(self) -> int:
+        return sum(part["count"] for part in self._parts())
+
+    @property
+    def bytes(self) -> int:
+        return sum(part["bytes"] for part in self._parts())
+
+    @property
+    def measured_s(self) -> float:
+        return float(self.record["measured_to_ns"] - self.record["measured_from_ns"]) / NS_PER_S
+
+    @property
+    def elapsed_s(self) -> float:
+        return float(self.record["elapsed_ns"]) / NS_PER_S
+
+    @property
+    def transient_s(self) -> float | None:
+        transient = self.record["transient"]
+        return None if transient is None else float(transient["cut_ns"]) / NS_PER_S
+
+    @property
+    def process_cpu_ns(self) -> int:
+        return int(self.record["process_cpu_user_ns"] + self.record["process_cpu_system_ns"])
+
+    @property
+    def errors(self) -> int:
+        return sum(error["count"] for job in self.jobs.values() for error in job["errors"])
+
+    @property
+    def mismatches(self) -> int | None:
+        return sum(job["mismatches_count"] for job in self.jobs.values()) if self.verified else None
+
+    def per_second(self, amount: float) -> float | None:
+        return amount / self.measured_s if self.measured_s > 0 else None
+
+    def per_io(self, amount: float) -> float | None:
+        return amount / self.count if self.count else None
+
+    def threads(self, *counters: str) -> int:
+        """Sum of usage counters over the phase's threads."""
+        return sum(group[counter] for group in self.record["groups"] for counter in counters)
+
+    def cpu_ns(self) -> int:
+        return self.threads("cpu_user_ns", "cpu_system_ns")
+
+    def latency_mean(self) -> float | None:
+        total = self._latency_count()
+        return sum(count * part["mean_ns"] for count, part in self._latencies()) / total if total else None
+
+    def latency_stddev(self) -> float | None:
+        """Of the merged population: the parts' variances plus the spread of their means."""
+        mean = self.latency_mean()
+        if mean is None:
+            return None
+        squares = sum(
+            count * (part["stddev_ns"] ** 2 + (part["mean_ns"] - mean) ** 2) for count, part in self._latencies()
+        )
+        return math.sqrt(squares / self._latency_count())
+
+    def latency_min(self) -> float | None:
+        return min((part["min_ns"] for _, part in self._latencies()), default=None)
+
+    def latency_max(self) -> float | None:
+        return max((part["max_ns"] for _, part in self._latencies()), default=None)
+
+    def latency_quantile(self, share: float) -> float | None:
+        found, highest = quantile(self._histogram, share), self.latency_max()
+        # A bucket's upper bound may lie above the highest value that was seen.
+        return None if found is None or highest is None else min(found, highest)
+
+    def latency_share_over(self, threshold_ns: int) -> float | None:
+        return share_over(self._histogram, threshold_ns)
+
+    def fairness(self) -> float | None:
+        """Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2) over the jobs' bytes."""
+        shares = [sum(job[op]["bytes"] for op in self.ops) for job in self.jobs.values()]
+        squares = sum(share**2 for share in shares)
+        return sum(shares) ** 2 / (len(shares) * squares) if len(shares) > 1 and squares else None
+
+    def _parts(self) -> list[dict[str, Any]]:
+        return [job[op] for job in self.jobs.values() for op in self.ops]
+
+    def _latencies(self) -> list[tuple[int, dict[str, Any]]]:
+        return [(part["count"], part["latency"]) for part in self._parts() if part["latency"] is not None]
+
+    def _latency_count(self) -> int:
+        return sum(count for count, _ in self._latencies())
+
+    @cached_property
+    def _histogram(self) -> list[Bucket]:
+        return merged(part["histogram"] for _, part in self._latencies())
+
+
+def observe(phase: Phase, phase_record: dict[str, Any]) -> Observation:
+    """The whole phase: all jobs, reads and writes."""
+    jobs = {job["name"]: job for group in phase_record["groups"] for job in group["jobs"]}
+    specs = [job for group in phase.load["groups"] for job in group["jobs"]]
+    offered = set()
+    if any(spec["read_share"] > 0 for spec in specs):
+        offered.add("read")
+    if any(spec["read_share"] < 1 for spec in specs):
+        offered.add("write")
+    if any(job["sync"]["count"] for job in jobs.values()):
+        offered.add("sync")
+    return Observation(phase_record, jobs, _TRANSFERS, frozenset(offered), phase.load["verify"])

@@ -1,0 +1,144 @@
+"""The tables of the reference pages, made from the registries that parse and explain the same options.
+
+A page of docs/ marks where a table stands; `make golden` writes it, `make check` compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+
+def render(name: str) -> str:
+    """The Markdown of one table, by name (a key of `TABLES`)."""
+    return TABLES[name]()
+
+
+def options_json(model: type[BaseModel]) -> list[dict[str, Any]]:
+    """The options of a table as data: name, what it takes, unit, default, help."""
+    return [_described(name, field) for name, field in model.model_fields.items()]
+
+
+def options_table(model: type[BaseModel], *, only: Iterable[str] | None = None) -> str:
+    """The options of a table as Markdown."""
+    wanted = set(model.model_fields if only is None else only)
+    rows = [
+        (f"`{option['name']}`", option["takes"], option["default"], option["help"])
+        for option in options_json(model)
+        if option["name"] in wanted
+    ]
+    return markdown_table(("option", "takes", "default", "what it does"), rows)
+
+
+def markdown_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table; bars in cells are escaped."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def _described(name: str, field: FieldInfo) -> dict[str, Any]:
+    from iolab.workload.option import expected, extras
+
+    noted = extras(field)
+    return {
+        "name": name,
+        "takes": expected(field),
+        "unit": noted.get("unit"),
+        "default": noted.get("default_is") or _default(field),
+        "required": field.is_required(),
+        "help": field.description,
+    }
+
+
+def _default(field: FieldInfo) -> str:
+    from iolab.workload.option import extras, written
+
+    if field.is_required():
+        return "must be given"
+    if field.default is None:
+        return "none"
+    if isinstance(field.default, dict):  # sizes with weights; there is one size in a default
+        return " ".join(f"`{written(size, extras(field).get('unit'))}`" for size in field.default)
+    return f"`{written(field.default, extras(field).get('unit'))}`"
+
+
+def _job_table() -> str:
+    from iolab.workload.job import JobOptions
+
+    return options_table(JobOptions)
+
+
+def _phase_table() -> str:
+    from iolab.workload.job import PhaseOptions
+
+    return options_table(PhaseOptions)
+
+
+def _kinds_table() -> str:
+    from iolab.workload import KINDS
+
+    return markdown_table(("kind", "what it is"), [(f"`{kind.name}`", kind.help) for kind in KINDS.values()])
+
+
+def _tiobench_table() -> str:
+    from iolab.workload.tiobench import TiobenchOptions
+
+    return options_table(TiobenchOptions)
+
+
+def _metrics_table() -> str:
+    from iolab.metric import METRICS, ops_of
+
+    rows = [
+        (f"`{m.name}`", m.unit, m.better or "", ", ".join(ops_of(m)), "yes" if m.per_job else "", m.help)
+        for m in METRICS.values()
+    ]
+    return markdown_table(("metric", "unit", "better", "of", "per job", "what it is"), rows)
+
+
+def _settings_table() -> str:
+    from iolab.control import settings_table
+
+    return settings_table()
+
+
+def _experiment_table() -> str:
+    from iolab.experiment.options import ExperimentOptions
+
+    return options_table(ExperimentOptions)
+
+
+def _compare_table() -> str:
+    from iolab.experiment.options import CompareOptions
+
+    return options_table(CompareOptions)
+
+
+def _target_table(kind: str) -> Callable[[], str]:
+    def render_target() -> str:
+        from iolab.experiment.options import TARGETS
+
+        return options_table(TARGETS[kind])
+
+    return render_target
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "experiment": _experiment_table,
+    "compare": _compare_table,
+    "target-scratch": _target_table("scratch"),
+    "target-directory": _target_table("directory"),
+    "target-file": _target_table("file"),
+    "target-device": _target_table("device"),
+    "workloads": _kinds_table,
+    "job-options": _job_table,
+    "phase-options": _phase_table,
+    "tiobench-options": _tiobench_table,
+    "settings": _settings_table,
+    "metrics": _metrics_table,
+}
+"""Name of a table -> what writes it."""

@@ -1,0 +1,11 @@
+"""Workload kinds: what I/O is offered. One file per kind; a kind's options are declared once, in its model."""
+
+from __future__ import annotations
+
+from iolab.workload import io, mix, tiobench
+from iolab.workload.kind import Conflict, Kind
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (io.KIND, mix.KIND, tiobench.KIND)}
+"""By name; `io` is the default."""
+
+__all__ = ["KINDS", "Conflict", "Kind"]

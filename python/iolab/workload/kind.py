@@ -1,0 +1,39 @@
+"""What a workload kind is: options, the combinations that make no sense, and how options become phases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iolab.trial import Phase
+from iolab.workload.option import Options
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A combination of options that can't be run: the key to blame, and a line that says why and what instead."""
+
+    key: tuple[str, ...]
+    what: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    help: str
+    options: type[Options]
+    conflicts: Callable[[Any], Iterator[Conflict]]
+    """Checks valid options against each other."""
+    phases: Callable[[Any, int], list[Phase]]
+    """(options, seed) -> the phases in order, the same for the same arguments. Files have names; on a device or in one
+    named file, the machine makes each a region."""
+    override: Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]]
+    """A workload's table as written, with a setting's `workload` table laid over it."""
+    file_bytes: Callable[[Any], int]
+    """What the workload's files hold together."""
+
+
+def replace_options(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain `override`: the setting's value wins, key by key."""
+    return {**table, **changes}

@@ -1,0 +1,179 @@
+"""Options: declared once as pydantic fields, from which parsing, error messages, help and documentation are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from iolab import units
+from iolab.nearest import nearest, unknown
+
+Unit = Literal["bytes", "ns", "bytes/s", "1/s", "percent"]
+
+
+class Options(BaseModel):
+    """A table of options. Strict: a number in quotes is not a number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    unit: Unit | None = None,
+    default_is: str | None = None,
+    expected: str | None = None,
+    **bounds: float,
+) -> Any:
+    """A field. `default_is` says in words what a default of None comes to; `expected` overrides the derived text."""
+    extra = {"unit": unit, "default_is": default_is, "expected": expected}
+    noted: dict[str, Any] = {key: value for key, value in extra.items() if value}
+    return Field(default, description=help, json_schema_extra=noted, **cast(Any, bounds))
+
+
+def _quantity(parse: Callable[[str], float], what: str) -> BeforeValidator:
+    def read(given: object) -> object:
+        if isinstance(given, str):
+            try:
+                return parse(given)
+            except ValueError as error:
+                raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise PydanticCustomError("quantity", "{why}", {"why": f"{shown(given)} given; expected {what}"})
+        return given
+
+    return BeforeValidator(read)
+
+
+_EXPECTED_BY_UNIT = {
+    "bytes": 'a size such as "4KiB"',
+    "ns": 'a duration such as "2s" or "500ms"',
+    "bytes/s": 'a rate such as "100MiB/s"',
+}
+
+Bytes = Annotated[int, _quantity(units.parse_bytes, _EXPECTED_BY_UNIT["bytes"])]
+"""A size: `"4KiB"`, or a number of bytes."""
+Duration = Annotated[int, _quantity(units.parse_duration_ns, _EXPECTED_BY_UNIT["ns"])]
+"""A duration: `"2s"`, or a number of nanoseconds."""
+Rate = Annotated[float, _quantity(units.parse_rate, _EXPECTED_BY_UNIT["bytes/s"])]
+"""`"100MiB/s"`, or a number of bytes per second."""
+
+
+def shown(value: object) -> str:
+    """A value as it would stand in TOML, near enough for an error message."""
+    return json.dumps(value, default=str)
+
+
+def written(value: object, unit: str | None) -> str:
+    """A parsed value as an experiment's author writes it: 4096 bytes -> `"4KiB"`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if unit == "bytes":
+            return f'"{units.format_bytes(value)}"'
+        if unit == "ns":
+            return f'"{units.format_duration_ns(value)}"'
+    return shown(value)
+
+
+def extras(field: FieldInfo) -> dict[str, Any]:
+    """What `option` noted beside the field: unit, default_is, expected."""
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def inner_type(field: FieldInfo) -> Any:
+    """The field's type, without `| None`."""
+    types = [kind for kind in get_args(field.annotation) if kind is not type(None)]
+    optional = type(None) in get_args(field.annotation)
+    return types[0] if optional else field.annotation
+
+
+def takes_list(field: FieldInfo) -> bool:
+    """Whether the option's one value is itself a list, so that only a list of lists is a matrix."""
+    return get_origin(inner_type(field)) is list
+
+
+def expected(field: FieldInfo) -> str:
+    """What the option takes, in words, with its range or an example."""
+    noted = extras(field)
+    if "expected" in noted:
+        return str(noted["expected"])
+    text = _EXPECTED_BY_UNIT.get(noted.get("unit", "")) or _expected_by_type(inner_type(field))
+    return text + _limits(field)
+
+
+def _expected_by_type(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    if takes := {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}.get(kind):
+        return takes
+    return "a table"
+
+
+def _limits(field: FieldInfo) -> str:
+    bounds = {
+        name: getattr(bound, name)
+        for bound in field.metadata
+        for name in ("ge", "gt", "le", "lt")
+        if hasattr(bound, name)
+    }
+    shown_bounds = {name: _shown_bound(value, extras(field).get("unit")) for name, value in bounds.items()}
+    match shown_bounds:
+        case {"ge": low, "le": high}:
+            return f" from {low} to {high}"
+        case {"ge": low}:
+            return f", at least {low}"
+        case {"gt": low}:
+            return f", above {low}"
+    return ""
+
+
+def _shown_bound(value: float, unit: str | None) -> str:
+    return written(value, unit).strip('"') if value else "0"
+
+
+def explain(error: ErrorDetails, model: type[BaseModel], subject: str) -> tuple[tuple[str | int, ...], str]:
+    """A pydantic error as (key path inside the table, one line). `subject` is who takes the options: `kind io`."""
+    path = error["loc"]
+    outer = path[:-1] if error["type"] in ("extra_forbidden", "missing") else path
+    owner, depth = _owner(model, outer)
+    key = str(path[depth]) if depth < len(path) else ""
+    field = owner.model_fields.get(key)
+    given = shown(error["input"])
+    if error["type"] == "extra_forbidden":
+        close = nearest(key, owner.model_fields)
+        meant = f"did you mean {close}? " if close else ""
+        taker = f"a job of {subject}" if owner is not model else subject
+        return path, f"unknown option; {meant}({taker} takes: {', '.join(owner.model_fields)})"
+    if field is None or error["type"] == "quantity":
+        return path, error["msg"]
+    if error["type"] == "missing":
+        return path, f"missing; expected {expected(field)}"
+    if error["type"] == "literal_error" and isinstance(error["input"], str):
+        return path[: depth + 1], f"{given}: {unknown(key, error['input'], map(str, get_args(inner_type(field))))}"
+    return path[: depth + 1], f"{given} given; expected {expected(field)}"
+
+
+def _owner(model: type[BaseModel], path: tuple[str | int, ...]) -> tuple[type[BaseModel], int]:
+    """The model whose key `path` leads to, and the place of that key in `path`: tables may hold tables by name."""
+    depth = 0
+    while len(path) >= depth + 2 and (field := model.model_fields.get(str(path[depth]))):
+        values = get_args(inner_type(field))
+        if not (values and isinstance(values[-1], type) and issubclass(values[-1], BaseModel)):
+            break
+        model, depth = values[-1], depth + 2
+    return model, depth
+
+
+def natural_lists(model: type[BaseModel]) -> frozenset[str]:
+    """The options of `model`, and of the tables it holds by name, whose one value is a list."""
+    names = {name for name, field in model.model_fields.items() if takes_list(field)}
+    for field in model.model_fields.values():
+        for value in get_args(inner_type(field)):
+            if isinstance(value, type) and issubclass(value, BaseModel):
+                names |= natural_lists(value)
+    return frozenset(names)
