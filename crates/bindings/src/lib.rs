@@ -1,0 +1,136 @@
+#![forbid(unsafe_code)]
+//! The border to Python: parse arguments, release the GIL, map errors; no logic.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{RunError, StartError};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use serde::Serialize;
+use workload::{steady, units};
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::{
+        Load, Memory, build_profile, features, format_bytes, format_duration_ns, parse_bytes,
+        parse_duration_ns, parse_rate, steady_cut,
+    };
+}
+
+/// What verification remembers between the phases of one trial.
+#[pyclass(frozen)]
+struct Memory(Arc<engine::Memory>);
+
+#[pymethods]
+impl Memory {
+    #[new]
+    fn new() -> Memory {
+        Memory(Arc::default())
+    }
+}
+
+/// A phase under way.
+#[pyclass(frozen)]
+struct Load(engine::Handle);
+
+#[pymethods]
+impl Load {
+    #[staticmethod]
+    fn start(py: Python<'_>, phase_json: &str, memory: &Memory) -> PyResult<Load> {
+        let phase = serde_json::from_str(phase_json)
+            .map_err(|error| PyValueError::new_err(format!("phase specification: {error}")))?;
+        let memory = Arc::clone(&memory.0);
+        py.detach(|| engine::start(phase, memory))
+            .map(Load)
+            .map_err(start_error)
+    }
+
+    fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
+        json(&py.detach(|| self.0.snapshot()))
+    }
+
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| PyValueError::new_err(format!("timeout_s = {timeout_s}: {error}")))?;
+        match py.detach(|| self.0.wait(timeout)) {
+            None => Ok(None),
+            Some(Ok(record)) => json(&record).map(Some),
+            Some(Err(error)) => Err(run_error(&error)),
+        }
+    }
+}
+
+/// What this kernel lets the engine use, as JSON.
+#[pyfunction]
+fn features(py: Python<'_>) -> PyResult<String> {
+    json(&py.detach(engine::features))
+}
+
+/// "release" or "debug".
+#[pyfunction]
+fn build_profile() -> &'static str {
+    engine::BUILD_PROFILE
+}
+
+#[pyfunction]
+fn parse_bytes(text: &str) -> PyResult<u64> {
+    units::parse_bytes(text).map_err(value_error)
+}
+
+#[pyfunction]
+fn parse_duration_ns(text: &str) -> PyResult<u64> {
+    units::parse_duration_ns(text).map_err(value_error)
+}
+
+/// Bytes per second.
+#[pyfunction]
+fn parse_rate(text: &str) -> PyResult<f64> {
+    units::parse_rate(text)
+        .map(|rate| rate as f64)
+        .map_err(value_error)
+}
+
+#[pyfunction]
+fn format_bytes(n: u64) -> String {
+    units::format_bytes(n)
+}
+
+#[pyfunction]
+fn format_duration_ns(n: u64) -> String {
+    units::format_duration_ns(n)
+}
+
+/// How many leading intervals are a transient, and whether the rest is steady.
+#[pyfunction]
+fn steady_cut(rates: Vec<f64>) -> (usize, bool) {
+    let cut = steady::transient(&rates);
+    (cut.intervals, cut.steady)
+}
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(value_error)
+}
+
+fn value_error(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// OSError takes its errno, message and file name apart, so that Python picks the right subclass.
+fn start_error(error: StartError) -> PyErr {
+    match error {
+        StartError::Spec(message) => PyValueError::new_err(message),
+        StartError::Os {
+            errno, ref path, ..
+        } => PyOSError::new_err((errno, error.message(), path.clone())),
+    }
+}
+
+fn run_error(error: &RunError) -> PyErr {
+    PyOSError::new_err((error.errno, error.to_string()))
+}

@@ -1,0 +1,218 @@
+//! From what the threads measured to the phase's record: the common cut, and all figures over the same window.
+
+use workload::histogram::LatencyHistogram;
+use workload::spec::Time;
+use workload::steady;
+use workload::timeline::{Interval, Total, totals};
+
+use crate::BUILD_PROFILE;
+use crate::clock::{monotonic_ns, unix_ns};
+use crate::group::GroupMeasured;
+use crate::handle::Start;
+use crate::measure::Measured;
+use crate::phase::{GroupSpec, Phase};
+use crate::record::{
+    GroupRecord, IntervalRecord, JobRecord, LatencyRecord, OpRecord, PhaseRecord, Transient,
+};
+use crate::usage::Usage;
+
+pub struct Outcome<'a> {
+    pub phase: &'a Phase,
+    pub start: Start,
+    pub stopped: bool,
+    /// By group; None for a thread that never came back.
+    pub results: Vec<Option<GroupMeasured>>,
+    pub start_notes: Vec<String>,
+}
+
+pub fn assemble(outcome: Outcome) -> PhaseRecord {
+    let Outcome {
+        phase,
+        start,
+        stopped,
+        results,
+        start_notes,
+    } = outcome;
+    let elapsed_ns = jobs(&results).map(|job| job.finished).max().unwrap_or(0);
+    let transient = phase
+        .cut_transient
+        .then(|| find_transient(&results, phase.warm_up_ns, elapsed_ns));
+    let cut_ns = transient.as_ref().map_or(0, |transient| transient.cut_ns);
+    let measured_from_ns = (phase.warm_up_ns + cut_ns).min(elapsed_ns);
+    let process = process_usage(&results, measured_from_ns);
+    let mut groups: Vec<GroupRecord> = results
+        .into_iter()
+        .zip(&phase.groups)
+        .map(|(measured, spec)| match measured {
+            Some(measured) => group_record(spec, measured, measured_from_ns),
+            None => lost_group(spec),
+        })
+        .collect();
+    if let Some(first) = groups.first_mut() {
+        first.notes.extend(start_notes);
+    }
+    let wall_ns = unix_ns() as i64 - start.unix_ns as i64;
+    PhaseRecord {
+        phase: phase.name.clone(),
+        started_unix_ns: start.unix_ns,
+        elapsed_ns,
+        wall_clock_shift_ns: wall_ns - (monotonic_ns() - start.monotonic_ns) as i64,
+        measured_from_ns,
+        measured_to_ns: elapsed_ns,
+        transient,
+        stopped,
+        build_profile: BUILD_PROFILE,
+        clock: start.origin.kind(),
+        groups,
+        process_cpu_user_ns: process.cpu_user_ns,
+        process_cpu_system_ns: process.cpu_system_ns,
+    }
+}
+
+fn jobs(results: &[Option<GroupMeasured>]) -> impl Iterator<Item = &Measured> {
+    results.iter().flatten().flat_map(|group| &group.jobs)
+}
+
+/// Over the sum of all jobs, because they share the device: one cut for all of them.
+fn find_transient(
+    results: &[Option<GroupMeasured>],
+    warm_up_ns: Time,
+    elapsed_ns: Time,
+) -> Transient {
+    let intervals = || jobs(results).flat_map(|job| &job.intervals);
+    // Widths are the wanted one doubled so and so often, so finer series fit into the grid of the coarsest.
+    let width_ns = intervals()
+        .map(|interval| interval.length_ns)
+        .max()
+        .unwrap_or(1)
+        .max(1);
+    let whole = (elapsed_ns.saturating_sub(warm_up_ns) / width_ns) as usize;
+    let mut rates = vec![0.0; whole];
+    for interval in intervals() {
+        let cell = ((interval.start_ns - warm_up_ns) / width_ns) as usize;
+        if let Some(rate) = rates.get_mut(cell) {
+            *rate += (interval.read.bytes + interval.write.bytes) as f64;
+        }
+    }
+    let cut = steady::transient(&rates);
+    Transient {
+        cut_ns: cut.intervals as Time * width_ns,
+        steady: cut.steady,
+    }
+}
+
+/// Every thread samples the process too: from the sample nearest to the cut to the very last one.
+fn process_usage(results: &[Option<GroupMeasured>], from: Time) -> Usage {
+    let groups = || results.iter().flatten();
+    let first = groups()
+        .filter_map(|group| group.samples.nearest(from))
+        .min_by_key(|sample| sample.at.abs_diff(from));
+    let last = groups()
+        .map(|group| &group.last_sample)
+        .max_by_key(|sample| sample.at);
+    first
+        .zip(last)
+        .map_or_else(Usage::default, |(first, last)| {
+            last.process.since(first.process)
+        })
+}
+
+fn group_record(spec: &GroupSpec, measured: GroupMeasured, from: Time) -> GroupRecord {
+    let first = measured.samples.nearest(from);
+    let used = first.map_or_else(Usage::default, |first| {
+        measured.last_sample.thread.since(first.thread)
+    });
+    GroupRecord {
+        name: spec.name.clone(),
+        notes: measured.notes,
+        cpu_user_ns: used.cpu_user_ns,
+        cpu_system_ns: used.cpu_system_ns,
+        context_switches_voluntary: used.context_switches_voluntary,
+        context_switches_involuntary: used.context_switches_involuntary,
+        faults_minor: used.faults_minor,
+        faults_major: used.faults_major,
+        jobs: measured
+            .jobs
+            .into_iter()
+            .zip(&spec.jobs)
+            .map(|(job, spec)| job_record(&spec.name, job, from))
+            .collect(),
+    }
+}
+
+/// A group whose thread is stuck in the kernel has no figures; none is better than zeros.
+fn lost_group(spec: &GroupSpec) -> GroupRecord {
+    let names: Vec<_> = spec
+        .jobs
+        .iter()
+        .map(|job| format!("{:?}", job.name))
+        .collect();
+    let used = Usage::default();
+    GroupRecord {
+        name: spec.name.clone(),
+        notes: vec![format!(
+            "never came back from the kernel and was left there; no figures of job {}",
+            names.join(", ")
+        )],
+        cpu_user_ns: used.cpu_user_ns,
+        cpu_system_ns: used.cpu_system_ns,
+        context_switches_voluntary: used.context_switches_voluntary,
+        context_switches_involuntary: used.context_switches_involuntary,
+        faults_minor: used.faults_minor,
+        faults_major: used.faults_major,
+        jobs: Vec::new(),
+    }
+}
+
+fn job_record(name: &str, job: Measured, from: Time) -> JobRecord {
+    let measured = totals(&job.intervals, from);
+    JobRecord {
+        name: name.to_owned(),
+        finished_ns: job.finished,
+        read: op_record(&measured.read),
+        write: op_record(&measured.write),
+        sync: op_record(&measured.sync),
+        errors: job.errors,
+        mismatches_count: job.mismatches_count,
+        mismatches: job.mismatches,
+        intervals: job.intervals.iter().map(interval_record).collect(),
+    }
+}
+
+fn op_record(total: &Total) -> OpRecord {
+    OpRecord {
+        count: total.latency.count(),
+        bytes: total.bytes,
+        latency: latency_record(&total.latency),
+    }
+}
+
+fn latency_record(latency: &LatencyHistogram) -> Option<LatencyRecord> {
+    Some(LatencyRecord {
+        min_ns: latency.min_ns()?,
+        max_ns: latency.max_ns()?,
+        mean_ns: latency.mean_ns()?,
+        stddev_ns: latency.stddev_ns()?,
+        histogram: latency
+            .buckets()
+            .map(|bucket| (bucket.low_ns, bucket.high_ns, bucket.count))
+            .collect(),
+    })
+}
+
+fn interval_record(interval: &Interval) -> IntervalRecord {
+    let mut latency = LatencyHistogram::new();
+    latency.merge_sparse(&interval.read.latency);
+    latency.merge_sparse(&interval.write.latency);
+    IntervalRecord {
+        start_ns: interval.start_ns,
+        length_ns: interval.length_ns,
+        read_ops: interval.read.latency.count(),
+        read_bytes: interval.read.bytes,
+        write_ops: interval.write.latency.count(),
+        write_bytes: interval.write.bytes,
+        latency_ns_p50: latency.quantile_ns(0.50),
+        latency_ns_p99: latency.quantile_ns(0.99),
+        latency_ns_max: latency.max_ns(),
+    }
+}

@@ -1,0 +1,71 @@
+//! Ways to the device. A queued backend has many operations in flight; a serial one does one at a time.
+
+pub mod libaio;
+pub mod mmap;
+pub mod null;
+pub mod serial;
+pub mod uring;
+
+use std::io;
+use std::os::fd::RawFd;
+
+use workload::job::Op;
+
+use crate::files::OpenFile;
+
+pub trait Queued {
+    /// Queues an operation under its slot; there is room for every slot. It starts with the next `submit`.
+    fn push(&mut self, slot: u32, op: &Op);
+    /// Starts what was queued and waits for `want` completions, or until the time is up. With `want` 0 only looks.
+    fn submit(&mut self, want: u32, timeout_ns: u64) -> io::Result<()>;
+    /// The next completion that is ready.
+    fn reap(&mut self) -> Option<Completion>;
+    /// Asks what is in flight to end soon. Each operation still completes.
+    fn cancel(&mut self) {}
+}
+
+pub trait Serial {
+    /// Does the operation. Bytes transferred, or the negative errno.
+    fn execute(&mut self, op: &Op) -> i32;
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Completion {
+    pub slot: u32,
+    /// Bytes transferred, or the negative errno.
+    pub result: i32,
+}
+
+/// A file as backends need it.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub fd: RawFd,
+    pub base: u64,
+}
+
+impl Target {
+    /// At the files' indices in the phase; those that the group does not use have no descriptor.
+    pub fn all(files: &[Option<OpenFile>]) -> Vec<Target> {
+        let unused = Target { fd: -1, base: 0 };
+        files
+            .iter()
+            .map(|file| {
+                file.as_ref().map_or(unused, |file| Target {
+                    fd: file.fd(),
+                    base: file.base,
+                })
+            })
+            .collect()
+    }
+}
+
+/// A raw system call's result as a completion carries it.
+fn completion_result(status: libc::c_long) -> i32 {
+    if status < 0 {
+        -io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO)
+    } else {
+        status as i32
+    }
+}

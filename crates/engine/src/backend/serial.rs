@@ -1,0 +1,97 @@
+//! pread/pwrite and preadv2/pwritev2.
+
+use std::rc::Rc;
+
+use workload::job::{Op, OpKind};
+
+use crate::backend::{Serial, Target, completion_result};
+use crate::buffers::Buffers;
+
+/// The one slot of a serial group.
+const SLOT: u32 = 0;
+
+#[derive(Debug)]
+pub struct Psync {
+    files: Vec<Target>,
+    buffers: Rc<Buffers>,
+}
+
+impl Psync {
+    pub fn new(files: Vec<Target>, buffers: Rc<Buffers>) -> Psync {
+        Psync { files, buffers }
+    }
+}
+
+impl Serial for Psync {
+    /// Through `syscall`: the C library's wrappers are cancellation points and pay for that on each call.
+    #[inline(always)]
+    fn execute(&mut self, op: &Op) -> i32 {
+        let file = self.files[op.file as usize];
+        let offset = file.base + op.offset;
+        // SAFETY: the slot's buffers hold the group's largest operation, and nobody else uses them meanwhile.
+        let status = unsafe {
+            match op.kind {
+                OpKind::Read => libc::syscall(
+                    libc::SYS_pread64,
+                    file.fd,
+                    self.buffers.read(SLOT),
+                    op.bytes as usize,
+                    offset,
+                ),
+                OpKind::Write => libc::syscall(
+                    libc::SYS_pwrite64,
+                    file.fd,
+                    self.buffers.write(SLOT),
+                    op.bytes as usize,
+                    offset,
+                ),
+                OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
+            }
+        };
+        completion_result(status)
+    }
+}
+
+#[derive(Debug)]
+pub struct Pvsync {
+    files: Vec<Target>,
+    buffers: Rc<Buffers>,
+}
+
+impl Pvsync {
+    pub fn new(files: Vec<Target>, buffers: Rc<Buffers>) -> Pvsync {
+        Pvsync { files, buffers }
+    }
+}
+
+impl Serial for Pvsync {
+    #[inline(always)]
+    fn execute(&mut self, op: &Op) -> i32 {
+        let file = self.files[op.file as usize];
+        let offset = file.base + op.offset;
+        let (call, buffer) = match op.kind {
+            OpKind::Read => (libc::SYS_preadv2, self.buffers.read(SLOT)),
+            OpKind::Write => (libc::SYS_pwritev2, self.buffers.write(SLOT)),
+            OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
+        };
+        let vector = libc::iovec {
+            iov_base: buffer.cast(),
+            iov_len: op.bytes as usize,
+        };
+        let (vectors, offset_high, flags) = (1usize, offset >> 32, 0usize);
+        // SAFETY: as for `Psync`; the one vector outlives the call.
+        let status =
+            unsafe { libc::syscall(call, file.fd, &vector, vectors, offset, offset_high, flags) };
+        completion_result(status)
+    }
+}
+
+pub fn sync(kind: OpKind, file: Target) -> i32 {
+    let call = if kind == OpKind::Fsync {
+        libc::SYS_fsync
+    } else {
+        libc::SYS_fdatasync
+    };
+    // SAFETY: takes a descriptor and no pointer.
+    completion_result(unsafe { libc::syscall(call, file.fd) })
+}

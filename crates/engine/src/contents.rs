@@ -1,0 +1,200 @@
+//! What writes carry and reads are held against.
+
+use std::sync::Arc;
+
+use workload::job::{Op, OpKind};
+use workload::verify;
+
+use crate::buffers::{Buffers, Freshener};
+use crate::error::StartError;
+use crate::files::{OpenFile, writes};
+use crate::memory::{Generations, Memory, STAMP_BYTES};
+use crate::phase::Phase;
+use crate::record::MismatchRecord;
+
+pub enum Contents {
+    /// Pseudo-random and never the same twice.
+    Noise(Freshener),
+    Stamps(Stamps),
+}
+
+pub struct Stamps {
+    files: Vec<Option<StampedFile>>,
+}
+
+struct StampedFile {
+    path: String,
+    base: u64,
+    generations: Arc<Generations>,
+}
+
+impl Contents {
+    pub fn noise(seed: u64) -> Contents {
+        Contents::Noise(Freshener::new(seed))
+    }
+
+    pub fn stamps(files: &[Option<OpenFile>], memory: &Memory) -> Contents {
+        let stamped = |file: &OpenFile| StampedFile {
+            path: file.path.clone(),
+            base: file.base,
+            generations: memory.file(&file.path, file.base + file.size),
+        };
+        Contents::Stamps(Stamps {
+            files: files
+                .iter()
+                .map(|file| file.as_ref().map(stamped))
+                .collect(),
+        })
+    }
+
+    /// Before a write starts from the slot's buffer.
+    #[inline(always)]
+    pub fn prepare(&mut self, op: &Op, buffers: &Buffers, slot: u32) {
+        match self {
+            // SAFETY: the slot's buffer is page-aligned, holds the largest operation and is idle until the write starts.
+            Contents::Noise(freshener) => unsafe {
+                freshener.freshen(buffers.write(slot), op.bytes)
+            },
+            Contents::Stamps(stamps) => stamps.stamp(op, buffers, slot),
+        }
+    }
+
+    /// After an operation ended, as `completed` in full or not; hands each wrong block to `report`.
+    #[inline(always)]
+    pub fn settle(
+        &self,
+        op: &Op,
+        completed: bool,
+        buffers: &Buffers,
+        slot: u32,
+        report: impl FnMut(MismatchRecord),
+    ) {
+        if let Contents::Stamps(stamps) = self {
+            stamps.settle(op, completed, buffers, slot, report);
+        }
+    }
+}
+
+impl Stamps {
+    fn stamp(&self, op: &Op, buffers: &Buffers, slot: u32) {
+        let file = self.file(op);
+        // SAFETY: as in `prepare`; nothing else refers to the buffer while it is stamped.
+        let data =
+            unsafe { std::slice::from_raw_parts_mut(buffers.write(slot), op.bytes as usize) };
+        for (block, offset) in data
+            .chunks_exact_mut(STAMP_BYTES as usize)
+            .zip(file.offsets(op))
+        {
+            verify::stamp(
+                block,
+                file.generations.id,
+                offset,
+                file.generations.next(offset),
+            );
+        }
+    }
+
+    fn settle(
+        &self,
+        op: &Op,
+        completed: bool,
+        buffers: &Buffers,
+        slot: u32,
+        mut report: impl FnMut(MismatchRecord),
+    ) {
+        match op.kind {
+            OpKind::Write => {
+                let file = self.file(op);
+                let settle = if completed {
+                    Generations::written
+                } else {
+                    Generations::uncertain
+                };
+                file.offsets(op)
+                    .take(op.bytes as usize / STAMP_BYTES as usize)
+                    .for_each(|at| settle(&file.generations, at));
+            }
+            OpKind::Read if completed => {
+                let file = self.file(op);
+                // SAFETY: the read is over, and the slot isn't reused before this returns.
+                let data =
+                    unsafe { std::slice::from_raw_parts(buffers.read(slot), op.bytes as usize) };
+                for (block, offset) in data
+                    .chunks_exact(STAMP_BYTES as usize)
+                    .zip(file.offsets(op))
+                {
+                    if let Some(generation) = file.generations.expected(offset)
+                        && let Err(wrong) =
+                            verify::check(block, file.generations.id, offset, Some(generation))
+                    {
+                        let (expected, found) = (
+                            wrong.expected(),
+                            format!("{}: {}", wrong.fault, wrong.found()),
+                        );
+                        report(MismatchRecord {
+                            path: file.path.clone(),
+                            offset,
+                            expected,
+                            found,
+                        });
+                    }
+                }
+            }
+            OpKind::Read | OpKind::Fsync | OpKind::Fdatasync => {}
+        }
+    }
+
+    fn file(&self, op: &Op) -> &StampedFile {
+        self.files[op.file as usize]
+            .as_ref()
+            .expect("jobs name only files that their group opened")
+    }
+}
+
+impl StampedFile {
+    fn offsets(&self, op: &Op) -> impl Iterator<Item = u64> {
+        (self.base + op.offset..).step_by(STAMP_BYTES as usize)
+    }
+}
+
+/// What verification can't do: parts of stamped blocks, and blocks that two jobs change behind one another's back.
+pub fn check_verifiable(phase: &Phase) -> Result<(), StartError> {
+    let jobs: Vec<_> = phase.groups.iter().flat_map(|group| &group.jobs).collect();
+    for job in &jobs {
+        let bases = job
+            .files
+            .iter()
+            .filter_map(|&index| phase.files.get(index as usize))
+            .map(|file| file.base_bytes);
+        if verify::block_bytes(job).is_none() || bases.clone().any(|base| base % STAMP_BYTES != 0) {
+            return Err(StartError::spec(format!(
+                "job {:?}: verify needs sizes and offsets that are multiples of {STAMP_BYTES} bytes",
+                job.name
+            )));
+        }
+    }
+    let ranges = |index: usize| {
+        let job = jobs[index];
+        job.files
+            .iter()
+            .filter_map(|&file| phase.files.get(file as usize))
+            .map(move |file| {
+                let start = file.base_bytes + job.offset_bytes;
+                (file.path.as_str(), start, start + job.length_bytes)
+            })
+    };
+    for (a, b) in (0..jobs.len()).flat_map(|b| (0..b).map(move |a| (a, b))) {
+        if !writes(jobs[a]) && !writes(jobs[b]) {
+            continue;
+        }
+        let meets = |x: (&str, u64, u64), y: (&str, u64, u64)| x.0 == y.0 && x.1 < y.2 && y.1 < x.2;
+        if let Some((path, ..)) = ranges(a).find(|&x| ranges(b).any(|y| meets(x, y))) {
+            return Err(StartError::spec(format!(
+                "{path}: verify can't follow jobs {:?} and {:?} in one range when one of them writes; \
+                 give each job its own files or range",
+                jobs[a].name, jobs[b].name
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,374 @@
+//! A group at work: its jobs, its slots, and the two loops that drive them.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use workload::job::{Job, Next, Op, OpKind};
+use workload::spec::Time;
+
+use crate::backend::{Queued, Serial};
+use crate::batch::Batcher;
+use crate::buffers::Buffers;
+use crate::clock::Clock;
+use crate::contents::Contents;
+use crate::measure::{Measure, Measured, Verdict};
+use crate::progress::{Counts, Shared};
+use crate::sleep::Sleeper;
+use crate::usage::{Sample, Samples};
+
+pub struct Group {
+    pub index: usize,
+    pub jobs: Vec<RunningJob>,
+    /// Slot index = buffer index; each job owns a range of slots.
+    pub slots: Vec<Slot>,
+    pub contents: Contents,
+    pub buffers: Rc<Buffers>,
+    /// Of the phase's files, for error records.
+    pub paths: Vec<String>,
+    pub batch: Option<u32>,
+    pub samples: Samples,
+    pub shared: Arc<Shared>,
+    pub notes: Vec<String>,
+    pub state: State,
+}
+
+#[derive(Debug, Default)]
+pub struct State {
+    in_flight: u32,
+    jobs_done: usize,
+    attend_at: Time,
+    leave_at: Option<Time>,
+}
+
+pub struct RunningJob {
+    name: String,
+    job: Job,
+    measure: Measure,
+    idle: Vec<u32>,
+    wake_at: Time,
+    done: bool,
+}
+
+#[derive(Clone, Copy)]
+pub struct Slot {
+    op: Op,
+    job: u32,
+}
+
+/// What a group hands back when its loop is over.
+#[derive(Debug)]
+pub struct GroupMeasured {
+    pub jobs: Vec<Measured>,
+    pub notes: Vec<String>,
+    pub samples: Samples,
+    pub last_sample: Sample,
+}
+
+/// How often a thread looks for a stop, shows its progress and sees whether a sample is due.
+const ATTEND_EVERY_NS: Time = 5_000_000;
+/// The longest a thread sleeps: a stop is noticed no later.
+const WAIT_MAX_NS: Time = 20_000_000;
+/// How long a stopped group waits for what is in flight.
+const LEAVE_AFTER_NS: Time = 50_000_000;
+
+const NEVER: Time = Time::MAX;
+
+impl RunningJob {
+    pub fn new(
+        name: String,
+        job: Job,
+        measure: Measure,
+        slots: std::ops::Range<u32>,
+    ) -> RunningJob {
+        // Taken from the end: low slots first, so that a shallow job reuses few buffers.
+        RunningJob {
+            name,
+            job,
+            measure,
+            idle: slots.rev().collect(),
+            wake_at: NEVER,
+            done: false,
+        }
+    }
+
+    #[cold]
+    fn rest(&mut self, next: Next) {
+        match next {
+            Next::WaitUntil(time) => self.wake_at = time,
+            Next::Done => self.done = true,
+            Next::Io(_) | Next::WaitForCompletion => {}
+        }
+    }
+}
+
+impl Slot {
+    pub fn of(job: u32) -> Slot {
+        Slot {
+            op: Op {
+                kind: OpKind::Read,
+                file: 0,
+                offset: 0,
+                bytes: 0,
+                due: 0,
+            },
+            job,
+        }
+    }
+}
+
+impl Group {
+    /// Until every job is done, or a stop has been waited out: then operations may still be in flight.
+    pub fn run_queued<C: Clock, B: Queued>(&mut self, clock: C, backend: &mut B) -> io::Result<()> {
+        let mut batcher = Batcher::new(self.batch);
+        let mut sleeper = Sleeper::default();
+        let mut now = clock.now();
+        self.attend(now);
+        for job in 0..self.jobs.len() {
+            self.offer(job, now, backend);
+        }
+        while self.state.jobs_done < self.jobs.len() {
+            let wake_at = self.next_wake();
+            if now >= wake_at {
+                for job in 0..self.jobs.len() {
+                    if now >= self.jobs[job].wake_at {
+                        self.jobs[job].wake_at = NEVER;
+                        self.offer(job, now, backend);
+                    }
+                }
+            } else if self.state.in_flight == 0 {
+                sleeper.sleep_until(clock, wake_at.min(now + WAIT_MAX_NS));
+            }
+            if self.state.in_flight > 0 {
+                let time_left = wake_at.saturating_sub(now);
+                let want = if time_left <= sleeper.lateness_ns() {
+                    0
+                } else {
+                    batcher.want(self.state.in_flight)
+                };
+                backend.submit(
+                    want,
+                    time_left
+                        .saturating_sub(sleeper.lateness_ns())
+                        .min(WAIT_MAX_NS),
+                )?;
+            }
+            let mut reaped = 0;
+            while let Some(completion) = backend.reap() {
+                now = clock.now();
+                let Slot { op, job } = self.slots[completion.slot as usize];
+                self.state.in_flight -= 1;
+                self.jobs[job as usize].idle.push(completion.slot);
+                self.settle(job as usize, completion.slot, &op, completion.result, now);
+                self.offer(job as usize, now, backend);
+                reaped += 1;
+            }
+            if reaped == 0 {
+                now = clock.now();
+            }
+            batcher.reaped(now, reaped);
+            if now >= self.state.attend_at {
+                let was_leaving = self.state.leave_at.is_some();
+                self.attend(now);
+                if self.state.leave_at.is_some_and(|leave_at| now >= leave_at) {
+                    break;
+                }
+                if self.state.leave_at.is_some() && !was_leaving {
+                    backend.cancel();
+                    for job in 0..self.jobs.len() {
+                        self.offer(job, now, backend);
+                    }
+                }
+            }
+        }
+        self.name_what_is_left();
+        self.publish(now);
+        Ok(())
+    }
+
+    pub fn run_serial<C: Clock, B: Serial>(&mut self, clock: C, backend: &mut B) {
+        const SLOT: u32 = 0;
+        let mut sleeper = Sleeper::default();
+        let mut now = clock.now();
+        self.attend(now);
+        while self.state.jobs_done < self.jobs.len() {
+            let mut wake_at = NEVER;
+            for job in 0..self.jobs.len() {
+                let running = &mut self.jobs[job];
+                match running.job.next(now) {
+                    Next::Io(op) => {
+                        wake_at = now;
+                        if op.kind == OpKind::Write {
+                            self.contents.prepare(&op, &self.buffers, SLOT);
+                        }
+                        let result = backend.execute(&op);
+                        now = clock.now();
+                        self.settle(job, SLOT, &op, result, now);
+                    }
+                    Next::WaitUntil(time) => wake_at = wake_at.min(time),
+                    Next::WaitForCompletion => {}
+                    Next::Done if running.done => {}
+                    Next::Done => {
+                        running.done = true;
+                        self.state.jobs_done += 1;
+                    }
+                }
+            }
+            if wake_at > now && self.state.jobs_done < self.jobs.len() {
+                sleeper.sleep_until(clock, wake_at.min(now + WAIT_MAX_NS));
+                now = clock.now();
+            }
+            if now >= self.state.attend_at {
+                self.attend(now);
+            }
+        }
+        self.publish(now);
+    }
+
+    /// After the results are handed over: waits, for ever if need be, for what a hung device still owes, because the
+    /// kernel writes into buffers that must not be freed before.
+    pub fn drain<B: Queued>(&mut self, backend: &mut B) {
+        while self.state.in_flight > 0 {
+            if backend.submit(1, WAIT_MAX_NS).is_err() {
+                std::mem::forget(Rc::clone(&self.buffers));
+                return;
+            }
+            while backend.reap().is_some() {
+                self.state.in_flight -= 1;
+            }
+        }
+    }
+
+    pub fn measured(&mut self, now: Time) -> GroupMeasured {
+        GroupMeasured {
+            jobs: self
+                .jobs
+                .drain(..)
+                .map(|running| running.measure.finish())
+                .collect(),
+            notes: std::mem::take(&mut self.notes),
+            samples: std::mem::replace(&mut self.samples, Samples::new(0, 1)),
+            last_sample: Sample::now(now),
+        }
+    }
+
+    /// Fills the job's idle slots with what it has to offer.
+    #[inline(always)]
+    fn offer<B: Queued>(&mut self, job: usize, now: Time, backend: &mut B) {
+        let running = &mut self.jobs[job];
+        while let Some(&slot) = running.idle.last() {
+            match running.job.next(now) {
+                Next::Io(op) => {
+                    running.idle.pop();
+                    self.state.in_flight += 1;
+                    self.slots[slot as usize].op = op;
+                    if op.kind == OpKind::Write {
+                        self.contents.prepare(&op, &self.buffers, slot);
+                    }
+                    backend.push(slot, &op);
+                }
+                other => {
+                    let was_done = running.done;
+                    running.rest(other);
+                    self.state.jobs_done += usize::from(running.done && !was_done);
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, job: usize, slot: u32, op: &Op, result: i32, now: Time) {
+        let running = &mut self.jobs[job];
+        // A sync moves no bytes and returns 0, so the one comparison serves all.
+        let completed = result == op.bytes as i32;
+        self.contents
+            .settle(op, completed, &self.buffers, slot, |wrong| {
+                running.measure.mismatched(wrong)
+            });
+        if completed {
+            running.measure.succeeded(now, op);
+            running.job.completed(now, op, Ok(op.bytes));
+        } else {
+            self.failed(job, op, result, now);
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, job: usize, op: &Op, result: i32, now: Time) {
+        let running = &mut self.jobs[job];
+        let errno = if result < 0 { -result } else { 0 };
+        running.job.completed(now, op, Err(errno));
+        if errno == libc::ECANCELED && self.state.leave_at.is_some() {
+            return;
+        }
+        let verdict =
+            running
+                .measure
+                .failed(now, op, errno, &self.paths[op.file as usize], op.offset);
+        if verdict == Verdict::GiveUp && self.state.leave_at.is_none() {
+            let reason = running
+                .measure
+                .last_failure()
+                .map_or("", |failure| &failure.name);
+            let note = format!(
+                "job {:?} gave up: {} failed with {reason}",
+                running.name,
+                crate::measure::op_name(op.kind)
+            );
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            running.job.stop();
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        self.jobs
+            .iter()
+            .map(|running| running.wake_at)
+            .min()
+            .unwrap_or(NEVER)
+    }
+
+    #[cold]
+    fn attend(&mut self, now: Time) {
+        self.publish(now);
+        if now >= self.samples.due() {
+            self.samples.add(Sample::now(now));
+        }
+        if self.state.leave_at.is_none() && self.shared.stop.load(Ordering::Relaxed) {
+            self.state.leave_at = Some(now + LEAVE_AFTER_NS);
+            self.jobs.iter_mut().for_each(|running| running.job.stop());
+        }
+        self.state.attend_at = (now + ATTEND_EVERY_NS).min(self.samples.due());
+    }
+
+    fn publish(&self, now: Time) {
+        let jobs = self.jobs.iter();
+        let fractions = jobs.clone().map(|running| running.job.progress(now));
+        self.shared.groups[self.index].store(Counts {
+            ops: jobs.clone().map(|running| running.measure.ops).sum(),
+            bytes: jobs.clone().map(|running| running.measure.bytes).sum(),
+            errors: jobs.map(|running| running.measure.errors).sum(),
+            fraction: fractions
+                .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)))
+                .flatten(),
+        });
+    }
+
+    fn name_what_is_left(&mut self) {
+        for running in self
+            .jobs
+            .iter()
+            .filter(|running| running.job.in_flight() > 0)
+        {
+            let count = running.job.in_flight();
+            self.notes.push(format!(
+                "job {:?}: {count} operations had not come back when it was left",
+                running.name
+            ));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A phase under way, as its caller sees it: look, stop, wait.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::assemble::{Outcome, assemble};
+use crate::caches::drop_caches;
+use crate::clock::{Origin, monotonic_ns, unix_ns};
+use crate::error::{RunError, StartError};
+use crate::group::GroupMeasured;
+use crate::memory::Memory;
+use crate::phase::Phase;
+use crate::progress::Shared;
+use crate::record::{PhaseRecord, Snapshot};
+use crate::setup::prepare;
+use crate::worker::{Decision, Gate, Message, run};
+
+#[derive(Debug)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    start: Start,
+    warm_up_ns: u64,
+    stop_asked: OnceLock<Instant>,
+    inbox: Mutex<Inbox>,
+}
+
+/// When the phase began, on each clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    pub origin: Origin,
+    pub monotonic_ns: u64,
+    pub unix_ns: u64,
+}
+
+#[derive(Debug)]
+struct Inbox {
+    phase: Phase,
+    receiver: Receiver<Message>,
+    results: Vec<Option<GroupMeasured>>,
+    over: usize,
+    start_notes: Vec<String>,
+    finished: Option<Result<PhaseRecord, RunError>>,
+}
+
+/// A stopped thread that is still not back after this long is stuck in the kernel: it is left there and named.
+const GRACE: Duration = Duration::from_millis(90);
+
+/// Checks everything, opens the files, and starts. Nothing was read or written when this fails.
+pub fn start(phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError> {
+    let prepared = prepare(&phase, &memory)?;
+    let start_notes = if phase.drop_caches {
+        drop_caches(&prepared)?
+    } else {
+        Vec::new()
+    };
+    let shared = Arc::new(Shared::new(prepared.len()));
+    let gate = Arc::new(Gate::default());
+    let (outbox, receiver) = channel();
+    let groups = prepared.len();
+    for group in prepared {
+        let (shared, thread_gate, outbox) =
+            (Arc::clone(&shared), Arc::clone(&gate), outbox.clone());
+        let thread = std::thread::Builder::new().name(format!("iolab-{}", group.index));
+        let spawned = thread.spawn(move || run(group, shared, &thread_gate, outbox));
+        if let Err(error) = spawned {
+            gate.open(Decision::Abandon);
+            return Err(StartError::os(&error, "can't start a thread", "thread"));
+        }
+    }
+    for _ in 0..groups {
+        if let Ok(Message::Ready(Err(refused))) = receiver.recv() {
+            gate.open(Decision::Abandon);
+            return Err(refused);
+        }
+    }
+    // Calibrates where need be, so that the origin isn't old when the threads get it.
+    Origin::now().kind();
+    let origin = Origin::now();
+    let start = Start {
+        origin,
+        monotonic_ns: monotonic_ns(),
+        unix_ns: unix_ns(),
+    };
+    gate.open(Decision::Start(origin));
+    let results = (0..groups).map(|_| None).collect();
+    let warm_up_ns = phase.warm_up_ns;
+    let inbox = Inbox {
+        phase,
+        receiver,
+        results,
+        over: 0,
+        start_notes,
+        finished: None,
+    };
+    Ok(Handle {
+        shared,
+        start,
+        warm_up_ns,
+        stop_asked: OnceLock::new(),
+        inbox: Mutex::new(inbox),
+    })
+}
+
+impl Handle {
+    pub fn snapshot(&self) -> Snapshot {
+        let elapsed_ns = monotonic_ns().saturating_sub(self.start.monotonic_ns);
+        let done = match self.inbox.try_lock() {
+            Ok(mut inbox) => {
+                self.collect(&mut inbox, Instant::now());
+                inbox.finished.is_some()
+            }
+            // Someone waits for the end, so it has not come.
+            Err(_) => false,
+        };
+        let counts = self.shared.counts();
+        Snapshot {
+            elapsed_ns,
+            ops: counts.ops,
+            bytes: counts.bytes,
+            errors: counts.errors,
+            fraction: counts.fraction,
+            warming_up: elapsed_ns < self.warm_up_ns,
+            done,
+        }
+    }
+
+    /// Everything ends soon: within 100 ms `wait` has a record, also when the device hangs.
+    pub fn stop(&self) {
+        self.stop_asked.get_or_init(Instant::now);
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// None when the phase is still running after `timeout`.
+    pub fn wait(&self, timeout: Duration) -> Option<Result<PhaseRecord, RunError>> {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        self.collect(&mut inbox, Instant::now() + timeout);
+        inbox.finished.clone()
+    }
+
+    /// Takes in results until the phase is over or the time has come.
+    fn collect(&self, inbox: &mut Inbox, until: Instant) {
+        while inbox.finished.is_none() {
+            let given_up_at = self.stop_asked.get().map(|&asked| asked + GRACE);
+            let now = Instant::now();
+            if inbox.over == inbox.results.len() || given_up_at.is_some_and(|at| now >= at) {
+                inbox.finished = Some(Ok(self.record(inbox)));
+                return;
+            }
+            // In short steps, because another thread may ask for a stop meanwhile.
+            let step = given_up_at
+                .unwrap_or(now + GRACE)
+                .min(until)
+                .saturating_duration_since(now);
+            match inbox.receiver.recv_timeout(step) {
+                Ok(Message::Over(group, Ok(measured))) => {
+                    inbox.results[group] = Some(measured);
+                    inbox.over += 1;
+                }
+                Ok(Message::Over(_, Err(failed))) => {
+                    self.shared.stop.store(true, Ordering::Relaxed);
+                    inbox.finished = Some(Err(failed));
+                }
+                Ok(Message::Ready(_)) => {}
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => inbox.over = inbox.results.len(),
+            }
+        }
+    }
+
+    fn record(&self, inbox: &mut Inbox) -> PhaseRecord {
+        assemble(Outcome {
+            phase: &inbox.phase,
+            start: self.start,
+            stopped: self.stop_asked.get().is_some(),
+            results: std::mem::take(&mut inbox.results),
+            start_notes: std::mem::take(&mut inbox.start_notes),
+        })
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,39 @@
+//! The load engine: offers a phase's operations to the kernel and says what came of it.
+//!
+//! [`start`] checks, opens and begins; the [`Handle`] it returns shows progress, stops, and yields the [`record`].
+
+pub mod error;
+pub mod features;
+pub mod handle;
+pub mod memory;
+pub mod phase;
+pub mod record;
+
+mod affinity;
+mod assemble;
+mod backend;
+mod batch;
+mod buffers;
+mod caches;
+mod clock;
+mod contents;
+mod files;
+mod group;
+mod measure;
+mod progress;
+mod setup;
+mod sleep;
+mod usage;
+mod worker;
+
+pub use error::{RunError, StartError};
+pub use features::{Features, features};
+pub use handle::{Handle, start};
+pub use memory::Memory;
+
+/// How this library was compiled: numbers from a debug build mean nothing.
+pub const BUILD_PROFILE: &str = if cfg!(debug_assertions) {
+    "debug"
+} else {
+    "release"
+};

@@ -1,0 +1,196 @@
+//! What one job measured so far: the timeline of what succeeded, and what did not, by errno.
+
+use workload::job::{Op, OpKind};
+use workload::spec::Time;
+use workload::timeline::{Interval, Timeline};
+
+use crate::error::errno_name;
+use crate::record::{ErrorRecord, MismatchRecord};
+
+pub struct Measure {
+    timeline: Timeline,
+    pub ops: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    finished: Time,
+    failures_in_a_row: u32,
+    failures: Vec<ErrorRecord>,
+    mismatches_count: u64,
+    mismatches: Vec<MismatchRecord>,
+}
+
+/// What remains when the job is over.
+#[derive(Debug)]
+pub struct Measured {
+    pub finished: Time,
+    pub intervals: Vec<Interval>,
+    pub errors: Vec<ErrorRecord>,
+    pub mismatches_count: u64,
+    pub mismatches: Vec<MismatchRecord>,
+}
+
+/// Whether a job goes on after a failed operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    GoOn,
+    GiveUp,
+}
+
+/// A device that is gone fails at once, millions of times a second; nothing is learned from more than these.
+const FAILURES_IN_A_ROW_MAX: u32 = 1000;
+const MISMATCHES_KEPT: usize = 16;
+
+impl Measure {
+    pub fn new(warm_up: Time, interval: Time) -> Measure {
+        Measure {
+            timeline: Timeline::new(warm_up, interval),
+            ops: 0,
+            bytes: 0,
+            errors: 0,
+            finished: 0,
+            failures_in_a_row: 0,
+            failures: Vec::new(),
+            mismatches_count: 0,
+            mismatches: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    pub fn succeeded(&mut self, now: Time, op: &Op) {
+        self.ops += 1;
+        self.bytes += u64::from(op.bytes);
+        self.finished = now;
+        self.failures_in_a_row = 0;
+        self.timeline
+            .record(now, op.kind, op.bytes, now.saturating_sub(op.due));
+    }
+
+    /// `errno` is positive; 0 is a short transfer.
+    #[cold]
+    pub fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str, offset: u64) -> Verdict {
+        self.errors += 1;
+        self.finished = now;
+        self.failures_in_a_row += 1;
+        let op_name = op_name(op.kind);
+        match self
+            .failures
+            .iter_mut()
+            .find(|known| known.errno == errno && known.op == op_name)
+        {
+            Some(known) => known.count += 1,
+            None => self.failures.push(ErrorRecord {
+                errno,
+                name: errno_name(errno),
+                op: op_name,
+                count: 1,
+                first_path: path.to_owned(),
+                first_offset: offset,
+            }),
+        }
+        let disk_full = op.kind == OpKind::Write && matches!(errno, libc::ENOSPC | libc::EDQUOT);
+        if disk_full || self.failures_in_a_row >= FAILURES_IN_A_ROW_MAX {
+            Verdict::GiveUp
+        } else {
+            Verdict::GoOn
+        }
+    }
+
+    #[cold]
+    pub fn mismatched(&mut self, mismatch: MismatchRecord) {
+        self.mismatches_count += 1;
+        if self.mismatches.len() < MISMATCHES_KEPT {
+            self.mismatches.push(mismatch);
+        }
+    }
+
+    /// Why the job gave up, for the note.
+    pub fn last_failure(&self) -> Option<&ErrorRecord> {
+        self.failures.last()
+    }
+
+    pub fn finish(self) -> Measured {
+        Measured {
+            finished: self.finished,
+            intervals: self.timeline.finish(self.finished),
+            errors: self.failures,
+            mismatches_count: self.mismatches_count,
+            mismatches: self.mismatches,
+        }
+    }
+}
+
+pub fn op_name(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Read => "read",
+        OpKind::Write => "write",
+        OpKind::Fsync => "fsync",
+        OpKind::Fdatasync => "fdatasync",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(kind: OpKind) -> Op {
+        Op {
+            kind,
+            file: 0,
+            offset: 4096,
+            bytes: 4096,
+            due: 0,
+        }
+    }
+
+    #[test]
+    fn errors_are_counted_by_errno_and_operation_with_the_first_place() {
+        let mut measure = Measure::new(0, 1);
+        for (kind, errno, offset) in [
+            (OpKind::Read, 5, 1),
+            (OpKind::Read, 5, 2),
+            (OpKind::Write, 5, 3),
+            (OpKind::Read, 0, 4),
+        ] {
+            assert_eq!(
+                measure.failed(9, &op(kind), errno, "/f", offset),
+                Verdict::GoOn
+            );
+        }
+        let errors = measure.finish().errors;
+        let found: Vec<_> = errors
+            .iter()
+            .map(|e| (e.name.as_str(), e.op, e.count, e.first_offset))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("EIO", "read", 2, 1),
+                ("EIO", "write", 1, 3),
+                ("short transfer", "read", 1, 4)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_job_at_once_and_other_errors_only_in_a_row() {
+        let mut measure = Measure::new(0, 1);
+        assert_eq!(
+            measure.failed(1, &op(OpKind::Write), libc::ENOSPC, "/f", 0),
+            Verdict::GiveUp
+        );
+        assert_eq!(
+            measure.failed(1, &op(OpKind::Fsync), libc::ENOSPC, "/f", 0),
+            Verdict::GoOn
+        );
+        measure.succeeded(2, &op(OpKind::Read));
+        let verdicts: Vec<_> = (0..1000)
+            .map(|_| measure.failed(3, &op(OpKind::Read), libc::EIO, "/f", 0))
+            .collect();
+        assert_eq!(
+            verdicts
+                .iter()
+                .position(|&verdict| verdict == Verdict::GiveUp),
+            Some(999)
+        );
+    }
+}

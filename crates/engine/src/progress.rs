@@ -1,0 +1,103 @@
+//! What threads tell while they run, and what they are told.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+#[derive(Debug)]
+pub struct Shared {
+    pub stop: AtomicBool,
+    pub groups: Vec<Progress>,
+}
+
+/// One group's counters, on cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Progress {
+    ops: AtomicU64,
+    bytes: AtomicU64,
+    errors: AtomicU64,
+    /// An f64; NaN when no bound tells.
+    fraction: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    pub ops: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    pub fraction: Option<f64>,
+}
+
+impl Shared {
+    pub fn new(groups: usize) -> Shared {
+        Shared {
+            stop: AtomicBool::new(false),
+            groups: (0..groups).map(|_| Progress::default()).collect(),
+        }
+    }
+
+    /// Of all groups; the fraction is the furthest-behind group's.
+    pub fn counts(&self) -> Counts {
+        let groups = self.groups.iter().map(Progress::load);
+        groups
+            .reduce(|a, b| Counts {
+                ops: a.ops + b.ops,
+                bytes: a.bytes + b.bytes,
+                errors: a.errors + b.errors,
+                fraction: a.fraction.zip(b.fraction).map(|(a, b)| a.min(b)),
+            })
+            .unwrap_or_default()
+    }
+}
+
+impl Progress {
+    pub fn store(&self, counts: Counts) {
+        self.ops.store(counts.ops, Relaxed);
+        self.bytes.store(counts.bytes, Relaxed);
+        self.errors.store(counts.errors, Relaxed);
+        self.fraction
+            .store(counts.fraction.unwrap_or(f64::NAN).to_bits(), Relaxed);
+    }
+
+    fn load(&self) -> Counts {
+        let fraction = f64::from_bits(self.fraction.load(Relaxed));
+        Counts {
+            ops: self.ops.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+            errors: self.errors.load(Relaxed),
+            fraction: (!fraction.is_nan()).then_some(fraction),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_is_the_sum_and_as_far_as_the_last_group() {
+        let shared = Shared::new(2);
+        shared.groups[0].store(Counts {
+            ops: 1,
+            bytes: 10,
+            errors: 0,
+            fraction: Some(0.5),
+        });
+        shared.groups[1].store(Counts {
+            ops: 2,
+            bytes: 20,
+            errors: 3,
+            fraction: Some(0.25),
+        });
+        assert_eq!(
+            shared.counts(),
+            Counts {
+                ops: 3,
+                bytes: 30,
+                errors: 3,
+                fraction: Some(0.25)
+            }
+        );
+        shared.groups[0].store(Counts::default());
+        assert_eq!(shared.counts().fraction, None);
+    }
+}

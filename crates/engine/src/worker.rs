@@ -1,0 +1,180 @@
+//! A group's thread: gets ready, waits for the common start, runs, hands over, and only then cleans up.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use crate::affinity;
+use crate::backend::libaio::Libaio;
+use crate::backend::mmap::Mmap;
+use crate::backend::null::Null;
+use crate::backend::serial::{Psync, Pvsync};
+use crate::backend::uring::Uring;
+use crate::backend::{Queued, Serial, Target};
+use crate::clock::{Clock, Origin};
+use crate::error::{RunError, StartError};
+use crate::group::{Group, GroupMeasured};
+use crate::phase::EngineKind;
+use crate::progress::Shared;
+use crate::setup::Prepared;
+
+pub enum Message {
+    Ready(Result<(), StartError>),
+    Over(usize, Result<GroupMeasured, RunError>),
+}
+
+/// Holds the threads until all are ready.
+#[derive(Debug, Default)]
+pub struct Gate {
+    decision: Mutex<Option<Decision>>,
+    decided: Condvar,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Decision {
+    Start(Origin),
+    Abandon,
+}
+
+impl Gate {
+    pub fn open(&self, decision: Decision) {
+        *self.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);
+        self.decided.notify_all();
+    }
+
+    fn wait(&self) -> Decision {
+        let mut decision = self.decision.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *decision {
+                Some(decided) => return decided,
+                None => {
+                    decision = self
+                        .decided
+                        .wait(decision)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
+            }
+        }
+    }
+}
+
+pub fn run(mut prepared: Prepared, shared: Arc<Shared>, gate: &Gate, outbox: Sender<Message>) {
+    if let Some(cpus) = &prepared.spec.cpus
+        && let Err(error) = affinity::pin(cpus)
+    {
+        prepared.notes.push(format!(
+            "pinning to CPUs {cpus:?} failed ({error}); running anywhere"
+        ));
+    }
+    affinity::wake_on_time();
+    let (poll, slots) = (prepared.poll, prepared.slots);
+    let (mut group, spec, files) = match prepared.into_group(shared) {
+        Ok(parts) => parts,
+        Err(error) => {
+            return outbox.tell(Message::Ready(Err(StartError::os(
+                &error,
+                "can't map the buffers",
+                "memory",
+            ))));
+        }
+    };
+    let targets = Target::all(&files);
+    let buffers = Rc::clone(&group.buffers);
+    let name = spec.name.clone();
+    let worker = Worker { name, gate, outbox };
+    match spec.engine {
+        EngineKind::IoUring => {
+            let mut notes = std::mem::take(&mut group.notes);
+            let ring = Uring::new(&spec, slots, poll, targets, buffers, &mut notes);
+            group.notes = notes;
+            worker.run_queued(group, ring, "io_uring");
+        }
+        EngineKind::Libaio => {
+            worker.run_queued(group, Libaio::new(slots, targets, buffers), "libaio")
+        }
+        EngineKind::Null => worker.run_queued(group, Ok(Null::new(slots as usize)), "null"),
+        EngineKind::Psync => worker.run_serial(group, Ok(Psync::new(targets, buffers)), "psync"),
+        EngineKind::Pvsync => worker.run_serial(group, Ok(Pvsync::new(targets, buffers)), "pvsync"),
+        EngineKind::Mmap => worker.run_serial(group, Mmap::new(&files, buffers), "mmap"),
+    }
+}
+
+struct Worker<'a> {
+    name: String,
+    gate: &'a Gate,
+    outbox: Sender<Message>,
+}
+
+impl Worker<'_> {
+    fn run_queued<B: Queued>(&self, mut group: Group, backend: io::Result<B>, engine: &str) {
+        let Some((mut backend, origin)) = self.ready(backend, engine) else {
+            return;
+        };
+        let (outcome, now) = match origin.tsc() {
+            Some(clock) => (group.run_queued(clock, &mut backend), clock.now()),
+            None => (
+                group.run_queued(origin.monotonic(), &mut backend),
+                origin.monotonic().now(),
+            ),
+        };
+        let outcome = outcome.map_err(|error| RunError {
+            errno: error.raw_os_error().unwrap_or(libc::EIO),
+            what: format!("{engine} failed"),
+            group: self.name.clone(),
+        });
+        self.outbox.tell(Message::Over(
+            group.index,
+            outcome.map(|()| group.measured(now)),
+        ));
+        group.drain(&mut backend);
+    }
+
+    fn run_serial<B: Serial>(&self, mut group: Group, backend: io::Result<B>, engine: &str) {
+        let Some((mut backend, origin)) = self.ready(backend, engine) else {
+            return;
+        };
+        let now = match origin.tsc() {
+            Some(clock) => {
+                group.run_serial(clock, &mut backend);
+                clock.now()
+            }
+            None => {
+                group.run_serial(origin.monotonic(), &mut backend);
+                origin.monotonic().now()
+            }
+        };
+        self.outbox
+            .tell(Message::Over(group.index, Ok(group.measured(now))));
+    }
+
+    /// Says whether this group can start, and waits for the others. None: not to start.
+    fn ready<B>(&self, backend: io::Result<B>, engine: &str) -> Option<(B, Origin)> {
+        match backend {
+            Ok(backend) => {
+                self.outbox.tell(Message::Ready(Ok(())));
+                match self.gate.wait() {
+                    Decision::Start(origin) => Some((backend, origin)),
+                    Decision::Abandon => None,
+                }
+            }
+            Err(error) => {
+                let what = format!("can't set up {engine} for group {:?}", self.name);
+                self.outbox
+                    .tell(Message::Ready(Err(StartError::os(&error, what, engine))));
+                None
+            }
+        }
+    }
+}
+
+trait Tell {
+    fn tell(&self, message: Message);
+}
+
+impl Tell for Sender<Message> {
+    /// Nobody listens any more once the handle is gone.
+    fn tell(&self, message: Message) {
+        let _ = self.send(message);
+    }
+}

@@ -1,0 +1,55 @@
+"""The Rust extension: the load engine, units and the steady-state search. JSON in and out where a call says so."""
+
+from typing import final
+
+__all__ = [
+    "Load",
+    "Memory",
+    "build_profile",
+    "features",
+    "format_bytes",
+    "format_duration_ns",
+    "parse_bytes",
+    "parse_duration_ns",
+    "parse_rate",
+    "steady_cut",
+]
+
+@final
+class Memory:
+    """What verification remembers between the phases of one trial."""
+
+    def __new__(cls) -> Memory: ...
+
+@final
+class Load:
+    """A phase under way; its threads never touch Python."""
+
+    @staticmethod
+    def start(phase_json: str, memory: Memory) -> Load:
+        """ValueError for a wrong specification, OSError(errno, message, path) for the kernel's refusals."""
+
+    def snapshot(self) -> str:
+        """JSON of `Snapshot` (crates/engine/src/record.rs)."""
+
+    def stop(self) -> None:
+        """Everything ends within 100 ms; `wait` then has the record."""
+
+    def wait(self, timeout_s: float) -> str | None:
+        """JSON of `PhaseRecord`, None while running. OSError when the engine broke down."""
+
+def features() -> str:
+    """JSON of what this kernel lets the engine use."""
+
+def build_profile() -> str:
+    """`release` or `debug`."""
+
+def parse_bytes(text: str) -> int: ...
+def parse_duration_ns(text: str) -> int: ...
+def parse_rate(text: str) -> float:
+    """Bytes per second."""
+
+def format_bytes(n: int) -> str: ...
+def format_duration_ns(n: int) -> str: ...
+def steady_cut(rates: list[float]) -> tuple[int, bool]:
+    """How many leading intervals are a transient, and whether the rest is steady."""
