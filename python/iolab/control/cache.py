@@ -1,0 +1,37 @@
+"""Controls of what the page cache holds when a phase starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from iolab.control.control import Applied, Context, Control
+
+if TYPE_CHECKING:
+    from iolab.trial import Trial
+
+
+class DropCaches(Control):
+    def validate(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.expected(value)
+        return value
+
+    def amend(self, trial: Trial, value: bool) -> Trial:
+        phases = [
+            phase.model_copy(update={"load": {**phase.load, "drop_caches": value}}) if phase.measured else phase
+            for phase in trial.phases
+        ]
+        return trial.model_copy(update={"phases": phases})
+
+    def apply(self, context: Context, value: bool) -> Applied:
+        return Applied(None, value)
+
+
+CONTROLS: tuple[Control, ...] = (
+    DropCaches(
+        "drop_caches",
+        "Sync and drop the page cache before each measured phase, instead of what the workload says.",
+        values="true or false",
+        example="true",
+    ),
+)

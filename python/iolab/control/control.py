@@ -1,0 +1,101 @@
+"""What a control is: one thing about the machine or the target that a setting may change."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from iolab.errors import InputError
+
+if TYPE_CHECKING:
+    from iolab.machine.block import BlockDevice
+    from iolab.machine.undo import UndoJournal
+    from iolab.trial import Trial
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a control acts on while a trial is prepared."""
+
+    label: str
+    """The target as a user knows it."""
+    device: BlockDevice | None
+    """Whose queue the I/O goes through."""
+    undo: UndoJournal
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Values as the kernel shows them, read back after the change."""
+
+    before: Any
+    applied: Any
+    notes: tuple[str, ...] = ()
+
+
+class Control(ABC):
+    """`validate` needs no machine; then a control either amends the trial, or applies itself to the device, or both."""
+
+    def __init__(self, name: str, help: str, *, values: str, unit: str | None = None, example: str) -> None:
+        self.name = name
+        self.help = help
+        self.values = values
+        """What may be given, for people."""
+        self.unit = unit
+        self.example = example
+        """One TOML value."""
+
+    @abstractmethod
+    def validate(self, value: Any) -> Any:
+        """The normalized value; validating it again changes nothing.
+
+        Raises:
+            InputError: says what was expected.
+        """
+
+    def amend(self, trial: Trial, value: Any) -> Trial:
+        """The trial with this control in its target or phases.
+
+        Raises:
+            InputError: the control has no meaning for this target.
+        """
+        return trial
+
+    def apply(self, context: Context, value: Any) -> Applied | None:
+        """Changes the machine, journaled first; None when there is nothing to change.
+
+        Raises:
+            MachineError: it cannot be changed here; names what would make it possible.
+            InputError: the kernel knows no such value.
+        """
+        return None
+
+    def read(self, context: Context) -> Any:
+        """The value in force, None where there is none."""
+        return None
+
+    def expected(self, value: Any) -> InputError:
+        unit = f" ({self.unit})" if self.unit else ""
+        return InputError(f"{self.name}{unit} is {value!r}, expected {self.values}", remedy=f"e.g. {self.example_line}")
+
+    @property
+    def example_line(self) -> str:
+        return f"{self.name} = {self.example}"
+
+
+def whole_number(control: Control, value: Any, *, at_least: int, at_most: int | None = None) -> int:
+    """An integer in a range; a string of digits will do."""
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise control.expected(value)
+    if at_most is not None and value > at_most:
+        raise control.expected(value)
+    return value
+
+
+def amended_target(trial: Trial, changes: Mapping[str, Any]) -> Trial:
+    """The trial with fields of its scratch target changed."""
+    return trial.model_copy(update={"target": trial.target.model_copy(update=dict(changes))})

@@ -1,0 +1,70 @@
+"""Controls of a scratch target's filesystem; each overrides what [target] says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from iolab.control.control import Control, amended_target
+from iolab.errors import InputError
+from iolab.machine.filesystem import FILESYSTEMS
+
+if TYPE_CHECKING:
+    from iolab.trial import Trial
+
+BARE = "none"
+
+
+class FilesystemKind(Control):
+    def validate(self, value: Any) -> str:
+        if value not in (*FILESYSTEMS, BARE):
+            raise self.expected(value)
+        return str(value)
+
+    def amend(self, trial: Trial, value: str) -> Trial:
+        _check_scratch(self, trial)
+        return amended_target(trial, {"filesystem": None if value == BARE else value})
+
+
+class FilesystemOptions(Control):
+    def validate(self, value: Any) -> str:
+        if not isinstance(value, str) or "\n" in value:
+            raise self.expected(value)
+        return value.strip()
+
+    def amend(self, trial: Trial, value: str) -> Trial:
+        _check_scratch(self, trial)
+        if value and getattr(trial.target, "filesystem", None) is None:
+            raise InputError(
+                f"{self.name} needs a filesystem, the scratch device is bare", remedy='set filesystem = "ext4"'
+            )
+        return amended_target(trial, {self.name: value})
+
+
+def _check_scratch(control: Control, trial: Trial) -> None:
+    if trial.target.kind != "scratch":
+        raise InputError(
+            f"{control.name} needs a scratch target: iolab makes filesystems only on devices of its own",
+            remedy='set [target] kind = "scratch"',
+        )
+
+
+CONTROLS: tuple[Control, ...] = (
+    FilesystemKind(
+        "filesystem",
+        "Filesystem of the scratch device, made anew for each trial; none leaves the device bare.",
+        values=f"one of {', '.join((*FILESYSTEMS, BARE))}",
+        example='"xfs"',
+    ),
+    FilesystemOptions(
+        "mkfs_options",
+        "Options added to mkfs. For ext2 to ext4 iolab turns lazy initialisation off; an -E of your own replaces that.",
+        values="a string as on mkfs's command line",
+        example='"-b 1024"',
+    ),
+    FilesystemOptions(
+        "mount_options",
+        "Options of the mount, instead of the target's.",
+        values="a string as for mount -o",
+        example='"noatime,discard"',
+    ),
+)

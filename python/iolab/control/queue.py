@@ -1,0 +1,243 @@
+"""Controls of a block device's request queue: files of /sys/block/<disk>/queue.
+
+Source: the kernel's Documentation/ABI/stable/sysfs-block.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.control.control import Applied, Context, Control, whole_number
+from iolab.errors import InputError, MachineError
+from iolab.nearest import unknown
+
+if TYPE_CHECKING:
+    from iolab.machine.block import BlockDevice
+    from iolab.machine.undo import UndoJournal
+
+TUNABLE_UNIT_NS = {
+    "fifo_expire_async": 1_000_000,
+    "fifo_expire_sync": 1_000_000,
+    "prio_aging_expire": 1_000_000,
+    "read_expire": 1_000_000,
+    "read_lat_nsec": 1,
+    "slice_idle": 1_000_000,
+    "slice_idle_us": 1_000,
+    "timeout_sync": 1_000_000,
+    "write_expire": 1_000_000,
+    "write_lat_nsec": 1,
+}
+"""What one unit of a time tunable is (block/bfq-iosched.c, mq-deadline.c, kyber-iosched.c)."""
+
+
+class QueueFile(Control):
+    """A number in one file of the queue directory."""
+
+    def __init__(self, name: str, help: str, *, at_least: int = 0, at_most: int | None = None, **words: Any) -> None:
+        super().__init__(name, help, **words)
+        self._at_least = at_least
+        self._at_most = at_most
+
+    def validate(self, value: Any) -> int:
+        return whole_number(self, value, at_least=self._at_least, at_most=self._at_most)
+
+    def read(self, context: Context) -> str | None:
+        from iolab.machine.block import shown
+
+        path = _queue_device(self, context).queue / self.name
+        return shown(path) if path.exists() else None
+
+    def apply(self, context: Context, value: int) -> Applied:
+        return _write(self.name, _queue_device(self, context).queue / self.name, str(value), context.undo)
+
+
+class Scheduler(Control):
+    """The I/O scheduler and its tunables, any file of queue/iosched."""
+
+    def validate(self, value: Any) -> dict[str, str]:
+        """`"bfq"`, `{name = "bfq", slice_idle = "8ms"}` -> {"name": "bfq", "slice_idle": "8"}, as the kernel has it."""
+        table = {"name": value} if isinstance(value, str) else value
+        if not isinstance(table, Mapping):
+            raise self.expected(value)
+        name = table.get("name")
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9_-]+", name):
+            raise self.expected(value)
+        tunables = {str(key): self._tunable(str(key), given) for key, given in table.items() if key != "name"}
+        if name == "none" and tunables:
+            raise InputError(f"scheduler none has no tunables, and {', '.join(tunables)} is given")
+        return {"name": name, **tunables}
+
+    def read(self, context: Context) -> dict[str, str]:
+        from iolab.machine import scheduler
+        from iolab.machine.block import shown
+
+        device = _queue_device(self, context)
+        tunables = {name: shown(device.queue / "iosched" / name) for name in scheduler.tunables(device)}
+        return {"name": shown(device.queue / "scheduler"), **tunables}
+
+    def apply(self, context: Context, value: dict[str, str]) -> Applied:
+        device = _queue_device(self, context)
+        before = self.read(context)
+        _switch_scheduler(device, value["name"], context.undo)
+        notes: list[str] = []
+        for name, wanted in value.items():
+            if name != "name":
+                notes += self._write_tunable(device, value["name"], name, wanted, context.undo)
+        return Applied(before, self.read(context), tuple(notes))
+
+    def _write_tunable(
+        self, device: BlockDevice, scheduler_name: str, name: str, wanted: str, undo: UndoJournal
+    ) -> tuple[str, ...]:
+        from iolab.machine import scheduler
+
+        known = scheduler.tunables(device)
+        if name not in known:
+            raise InputError(unknown(f"tunable {name!r} of scheduler {scheduler_name}", name, known), where="scheduler")
+        return _write(f"scheduler.{name}", device.queue / "iosched" / name, wanted, undo).notes
+
+    def _tunable(self, name: str, value: Any) -> str:
+        if not re.fullmatch(r"\w+", name):
+            raise InputError(f"scheduler: a tunable cannot be named {name!r}", remedy="see the files of queue/iosched")
+        if isinstance(value, bool):
+            return str(int(value))
+        if isinstance(value, int):
+            return str(value)
+        if not isinstance(value, str) or not value.strip():
+            raise InputError(f"scheduler.{name} is {value!r}, expected a number, true, false or a duration like '8ms'")
+        text = value.strip()
+        return text if re.fullmatch(r"-?\d+", text) else self._duration(name, text)
+
+    def _duration(self, name: str, text: str) -> str:
+        unit_ns = TUNABLE_UNIT_NS.get(name)
+        if unit_ns is None:
+            return text  # the kernel will say whether it knows the word
+        from iolab.units import parse_duration_ns
+
+        try:
+            duration_ns = parse_duration_ns(text)
+        except ValueError as error:
+            raise InputError(f"scheduler.{name}: {error}") from error
+        if duration_ns % unit_ns:
+            raise InputError(f"scheduler.{name} is {text!r}, expected a multiple of {unit_ns} ns: the kernel's unit")
+        return str(duration_ns // unit_ns)
+
+
+def _queue_device(control: Control, context: Context) -> BlockDevice:
+    if context.device is None:
+        raise InputError(
+            f"{control.name}: this target has no block device of its own (tmpfs, overlay or network filesystem)",
+            where=context.label,
+            remedy='use [target] kind = "scratch", or a directory on a disk',
+        )
+    return context.device.disk
+
+
+def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None:
+    from iolab.machine import scheduler
+    from iolab.machine.block import shown
+
+    path = device.queue / "scheduler"
+    _check_writable("scheduler", path)
+    try:
+        scheduler.switch(device, name, undo)
+    except OSError as error:
+        there = scheduler.available(device)
+        if error.errno not in (errno.EINVAL, errno.ENOENT) or name in there:
+            raise MachineError(f"the kernel refuses {name}: {error.strerror}", where=str(path)) from error
+        raise MachineError(
+            unknown(f"scheduler {name!r}", name, there), where=str(path), remedy=f"or load it: sudo modprobe {name}"
+        ) from error
+    if shown(path) != name:
+        raise MachineError(f"the kernel keeps {shown(path)} although {name} was written", where=str(path))
+
+
+def _write(name: str, path: Path, wanted: str, undo: UndoJournal) -> Applied:
+    """Journal, write, read back. A write that the kernel takes without any effect is an error; another value than the
+    one asked for (rounded, clipped) is noted."""
+    from iolab.machine.action import WriteFile
+    from iolab.machine.block import shown
+
+    _check_writable(name, path)
+    before = shown(path)
+    if before == wanted:
+        return Applied(before, before)
+    undo.before(WriteFile(str(path), before))
+    try:
+        path.write_text(wanted)
+    except OSError as error:
+        raise MachineError(
+            f"{name}: the kernel refuses {wanted}: {error.strerror}", where=str(path), remedy=_limit(path, before)
+        ) from error
+    after = shown(path)
+    if after == before:
+        raise MachineError(
+            f"{name}: the kernel takes {wanted} and keeps {before}", where=str(path), remedy=_limit(path, before)
+        )
+    notes = () if after == wanted else (f"{name}: asked for {wanted}, the kernel made it {after}",)
+    return Applied(before, after, notes)
+
+
+def _check_writable(name: str, path: Path) -> None:
+    if not path.exists():
+        raise MachineError(f"{name}: this kernel or device has no such file", where=str(path))
+    if not os.access(path, os.W_OK):
+        raise MachineError(f"{name} needs write access to {path}", remedy="run as root: sudo iolab run ...")
+
+
+def _limit(path: Path, before: str) -> str:
+    """What the device itself allows, where it says."""
+    limit = path.with_name(path.name.replace("max_sectors", "max_hw_sectors"))
+    if limit != path and limit.exists():
+        return f"at most {limit.read_text().strip()} ({limit.name})"
+    return f"it is {before} now"
+
+
+CONTROLS: tuple[Control, ...] = (
+    Scheduler(
+        "scheduler",
+        "I/O scheduler of the queue, with its tunables: any file of queue/iosched, times also as '8ms'.",
+        values='a name as in queue/scheduler, or a table { name = "...", tunable = value, ... }',
+        example='{ name = "bfq", slice_idle = "0" }',
+    ),
+    QueueFile(
+        "nr_requests",
+        "Requests that the queue holds, per hardware queue; reset by each change of scheduler, so applied after it.",
+        values="a whole number from 4",
+        at_least=4,
+        example="64",
+    ),
+    QueueFile(
+        "rq_affinity",
+        "Where a request completes: 0 where the interrupt came, 1 in the submitter's group of CPUs, 2 on its very CPU.",
+        values="0, 1 or 2",
+        at_most=2,
+        example="2",
+    ),
+    QueueFile(
+        "nomerges",
+        "Merging of requests: 0 all of it, 1 only the simple one-hit merges, 2 none.",
+        values="0, 1 or 2",
+        at_most=2,
+        example="2",
+    ),
+    QueueFile(
+        "read_ahead_kb",
+        "How far buffered sequential reads are read ahead.",
+        values="a whole number",
+        unit="KiB",
+        example="1024",
+    ),
+    QueueFile(
+        "max_sectors_kb",
+        "Largest request that the block layer builds; at most max_hw_sectors_kb.",
+        values="a whole number from 1",
+        unit="KiB",
+        at_least=1,
+        example="512",
+    ),
+)

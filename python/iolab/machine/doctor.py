@@ -1,0 +1,227 @@
+"""What can be controlled and observed on this machine, and which command gets the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from iolab.machine import command, scheduler, undo
+from iolab.machine.block import SYS, BlockDevice, device_in
+from iolab.machine.facts import is_absent, text
+from iolab.machine.filesystem import FILESYSTEMS
+from iolab.machine.state import nearest_existing, state_directory
+
+State = Literal["ok", "limited", "missing"]
+
+MEMLOCK_WANTED_BYTES = 64 << 20
+SCRATCH_WANTED_BYTES = 4 << 30
+AS_ROOT = "run as root: sudo iolab ..."
+
+
+@dataclass(frozen=True)
+class Finding:
+    area: str
+    what: str
+    state: State
+    detail: str
+    remedy: str | None
+    """A command, or what to do; None when all is well."""
+
+
+def findings() -> list[Finding]:
+    """One line per thing that iolab uses, grouped by area, the fundamental ones first."""
+    return [
+        *_privileges(),
+        *_engine(),
+        *_scratch(),
+        *_filesystems(),
+        *_controls(),
+        *_clocks(),
+        *_observation(),
+        *_leftovers(),
+    ]
+
+
+def _privileges() -> Iterator[Finding]:
+    if os.geteuid() == 0:
+        yield _ok("privileges", "root", "runs as root: scratch devices, queue settings, page cache")
+    else:
+        yield Finding(
+            "privileges",
+            "root",
+            "limited",
+            "not root: directory and file targets work, settings of queues do not",
+            AS_ROOT,
+        )
+    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if limit == resource.RLIM_INFINITY or limit >= MEMLOCK_WANTED_BYTES or os.geteuid() == 0:
+        yield _ok("privileges", "locked memory", "enough for the rings' fixed buffers")
+    else:
+        yield Finding(
+            "privileges", "locked memory", "limited", f"{limit >> 10} KiB: deep queues do without fixed buffers",
+            f"raise it: ulimit -l {MEMLOCK_WANTED_BYTES >> 10} (as root, or in /etc/security/limits.conf)",
+        )  # fmt: skip
+
+
+def _engine() -> Iterator[Finding]:
+    try:
+        from iolab import _native
+    except ImportError as error:
+        yield Finding("engine", "native extension", "missing", str(error), "build it: make build")
+        return
+    profile = _native.build_profile()
+    if profile == "release":
+        yield _ok("engine", "native extension", "release build")
+    else:
+        yield Finding("engine", "native extension", "limited", f"{profile} build: not for measuring", "make build")
+    for name, value in json.loads(_native.features()).items():
+        yield _feature(name, value)
+
+
+def _feature(name: str, value: object) -> Finding:
+    """A feature is true, a description, or false; why it is missing is a string under `unusable` or `why`."""
+    shown = value if isinstance(value, str) else json.dumps(value)
+    missing = value is False or value is None or (isinstance(value, dict) and value.get("usable") is False)
+    if not missing:
+        return _ok("engine", name, shown)
+    return Finding("engine", name, "limited", shown, "the engine falls back; see the record's notes")
+
+
+def _scratch() -> Iterator[Finding]:
+    if not Path("/dev/loop-control").exists():
+        yield Finding("scratch", "loop devices", "missing", "no /dev/loop-control", "sudo modprobe loop")
+    elif os.geteuid() != 0:
+        yield Finding("scratch", "loop devices", "limited", "attaching needs root", AS_ROOT)
+    else:
+        yield _ok("scratch", "loop devices", "can be attached")
+    for tool, package in (("losetup", "util-linux"), ("wipefs", "util-linux"), ("mount", "mount")):
+        if command.find(tool) is None:
+            yield Finding("scratch", tool, "missing", "not installed", f"sudo apt-get install {package}")
+    place = nearest_existing(state_directory())
+    free = shutil.disk_usage(place).free
+    detail = f"{free / 2**30:.1f} GiB free at {place}"
+    if free >= SCRATCH_WANTED_BYTES:
+        yield _ok("scratch", "space", detail)
+    else:
+        yield Finding(
+            "scratch", "space", "limited", detail, 'choose another place: [target] backing = "/dir", or IOLAB_STATE_DIR'
+        )
+
+
+def _filesystems() -> Iterator[Finding]:
+    for name, filesystem in FILESYSTEMS.items():
+        if command.find(filesystem.tool) is None:
+            remedy = f"sudo apt-get install {filesystem.package}"
+            yield Finding("filesystems", name, "missing", f"{filesystem.tool} is not installed", remedy)
+        elif not _kernel_knows(name):
+            yield Finding("filesystems", name, "limited", "not in /proc/filesystems now", f"sudo modprobe {name}")
+        else:
+            yield _ok("filesystems", name, f"{filesystem.tool}, kernel support")
+
+
+def _controls() -> Iterator[Finding]:
+    disk = _any_disk()
+    if disk is None:
+        yield Finding("controls", "queue settings", "missing", "no block device is shown in /sys/block", None)
+    else:
+        names = ", ".join(scheduler.available(disk))
+        yield _ok("controls", "schedulers", f"{names} (as {disk.name} shows; others may load as modules)")
+        yield _writable("queue settings", disk.queue / "scheduler")
+    yield _writable("drop caches", Path("/proc/sys/vm/drop_caches"))
+    governor = text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
+    if is_absent(governor):
+        detail = "no cpufreq here (usual in a virtual machine): the host decides the clock"
+        yield Finding("controls", "CPU frequency", "limited", detail, "compare within one run, not across days")
+    elif governor != "performance":
+        yield Finding(
+            "controls", "CPU frequency", "limited", f"governor {governor}: the clock moves with the load",
+            "sudo cpupower frequency-set -g performance",
+        )  # fmt: skip
+    else:
+        yield _ok("controls", "CPU frequency", "governor performance")
+    yield from _cgroups()
+
+
+def _cgroups() -> Iterator[Finding]:
+    mounted = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    two = next((fields[1] for fields in mounted if fields[2] == "cgroup2"), None)
+    one = next((fields[1] for fields in mounted if fields[2] == "cgroup" and "blkio" in fields[3].split(",")), None)
+    controllers = text(Path(two) / "cgroup.controllers") if two else ""
+    if two and "io" in str(controllers).split():
+        yield _ok("controls", "I/O cgroups", f"version 2 at {two}, with the io controller")
+    elif one:
+        yield _ok("controls", "I/O cgroups", f"version 1 at {one}, with the blkio controller")
+    else:
+        remedy = "boot with systemd.unified_cgroup_hierarchy=1, or: sudo mount -t cgroup2 none /sys/fs/cgroup"
+        yield Finding("controls", "I/O cgroups", "missing", "no io or blkio controller is mounted", remedy)
+
+
+def _clocks() -> Iterator[Finding]:
+    source = text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource"))
+    if source == "tsc":
+        yield _ok("clocks", "clock source", "tsc")
+    else:
+        remedy = (
+            "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource, if it is offered"
+        )
+        yield Finding("clocks", "clock source", "limited", f"{source}: reading the time costs more", remedy)
+
+
+def _observation() -> Iterator[Finding]:
+    tracing = SYS / "kernel" / "tracing"
+    if not tracing.is_dir():
+        yield Finding("observation", "tracefs", "missing", "no /sys/kernel/tracing", "a kernel with CONFIG_FTRACE")
+    elif not (tracing / "events").is_dir():
+        remedy = "sudo mount -t tracefs none /sys/kernel/tracing" if os.geteuid() == 0 else AS_ROOT
+        yield Finding("observation", "tracefs", "limited", "not mounted, or not readable", remedy)
+    else:
+        yield _ok("observation", "tracefs", str(tracing))
+    paranoid = text(Path("/proc/sys/kernel/perf_event_paranoid"))
+    if is_absent(paranoid):
+        yield Finding("observation", "perf events", "missing", "not in this kernel", "a kernel with CONFIG_PERF_EVENTS")
+    elif os.geteuid() != 0 and int(paranoid) > 0:
+        remedy = "sudo sysctl kernel.perf_event_paranoid=0"
+        yield Finding("observation", "perf events", "limited", f"perf_event_paranoid is {paranoid}", remedy)
+    else:
+        yield _ok("observation", "perf events", f"perf_event_paranoid is {paranoid}")
+    if command.find("fio") is None:
+        yield Finding("observation", "fio", "missing", "only for comparing with it", "sudo apt-get install fio")
+    else:
+        yield _ok("observation", "fio", "installed, for comparing with it")
+
+
+def _leftovers() -> Iterator[Finding]:
+    left = undo.abandoned()
+    if left:
+        names = ", ".join(path.name for path in left)
+        yield Finding(
+            "leftovers", "undo journals", "limited", f"dead runs left something to undo: {names}", "iolab restore"
+        )
+    else:
+        yield _ok("leftovers", "undo journals", "nothing to undo")
+
+
+def _ok(area: str, what: str, detail: str) -> Finding:
+    return Finding(area, what, "ok", detail, None)
+
+
+def _writable(what: str, path: Path) -> Finding:
+    if os.access(path, os.W_OK):
+        return _ok("controls", what, f"{path} is writable")
+    return Finding("controls", what, "limited", f"{path} is not writable", AS_ROOT)
+
+
+def _kernel_knows(filesystem: str) -> bool:
+    return filesystem in Path("/proc/filesystems").read_text().split()
+
+
+def _any_disk() -> BlockDevice | None:
+    disks = [path for path in sorted((SYS / "block").iterdir()) if (path / "queue" / "scheduler").exists()]
+    real = [path for path in disks if not path.name.startswith(("loop", "ram", "zram"))]
+    return next((device_in(path.resolve()) for path in (*real, *disks)), None)

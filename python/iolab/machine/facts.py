@@ -1,0 +1,53 @@
+"""Facts about a machine: read where they can be, absent with a reason where they can't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+Fact = Any
+"""A JSON value, or {"absent": reason}."""
+
+
+def absent(reason: str) -> dict[str, str]:
+    return {"absent": reason}
+
+
+def is_absent(fact: Fact) -> bool:
+    return isinstance(fact, dict) and set(fact) == {"absent"}
+
+
+def text(path: Path) -> Fact:
+    """A small file's text without the space around it."""
+    try:
+        return path.read_text(errors="replace").strip()
+    except FileNotFoundError:
+        return absent(f"no {path}")
+    except OSError as error:
+        return absent(f"{path}: {error.strerror}")
+
+
+def files(directory: Path) -> Fact:
+    """Name -> text of each plain file in a directory; files that cannot be read say why."""
+    try:
+        names = sorted(entry.name for entry in directory.iterdir() if entry.is_file())
+    except OSError as error:
+        return absent(f"{directory}: {error.strerror}")
+    return {name: text(directory / name) for name in names}
+
+
+def fields(path: Path, names: dict[str, str]) -> dict[str, Fact]:
+    """Lines of the form `key: value`, as in /proc/cpuinfo and /proc/meminfo; the first one of each key counts.
+
+    Args:
+        names: from the name in the answer to the key in the file.
+    """
+    shown = text(path)
+    if is_absent(shown):
+        return dict.fromkeys(names, shown)
+    found: dict[str, str] = {}
+    for line in shown.splitlines():
+        key, separator, value = line.partition(":")
+        if separator:
+            found.setdefault(key.strip(), value.strip())
+    return {name: found.get(key, absent(f"{path} does not show {key!r}")) for name, key in names.items()}

@@ -1,0 +1,147 @@
+"""Runs a trial on this machine: lock, safety, target, controls, phases, record, and everything restored after.
+
+Each step that changes something is in the undo journal before it is taken. Whatever ends the trial (its end, an error,
+a signal), the journal is undone in reverse; after a kill -9 `restore_abandoned` does it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from iolab import control
+from iolab.control import Applied, Context
+from iolab.errors import IolabError
+from iolab.executor import OnProgress, Progress, ShouldStop
+from iolab.machine import describe, lock, outcome, site
+from iolab.machine.load import run_phase
+from iolab.machine.site import Site
+from iolab.machine.undo import UndoJournal
+from iolab.record import Fault, Record
+from iolab.trial import Phase, Trial
+
+Status = Literal["ok", "faulty", "failed", "interrupted"]
+
+
+def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, locked: bool = False) -> Record:
+    """Runs the trial and returns its record; status `interrupted` when `should_stop` became true.
+
+    Args:
+        locked: the caller holds the target's lock (`lock.of_target`).
+
+    Raises:
+        InputError, MachineError: the trial cannot run; everything is restored.
+    """
+    run = _Run(trial, on_progress, should_stop, time.time_ns())
+    amended = control.amend(trial)
+    with ExitStack() as stack:
+        if not locked:
+            stack.enter_context(lock.of_target(trial.target))
+        undo = stack.enter_context(UndoJournal.open())
+        try:
+            run.prepare_and_load(amended, undo, stack)
+        except IolabError:
+            if not should_stop():
+                raise
+            run.interrupted = True
+        finally:
+            on_progress(Progress(phase="", doing="restoring"))
+            run.restored(undo)
+    return run.record()
+
+
+@dataclass
+class _Run:
+    """What accumulates towards the record."""
+
+    trial: Trial
+    on_progress: OnProgress
+    should_stop: ShouldStop
+    started_unix_ns: int
+    applied: dict[str, Applied] = field(default_factory=dict)
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    observed: dict[str, Any] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    failed: bool = False
+    """Laying out went wrong: to measure what was not written as asked would be a lie."""
+
+    def prepare_and_load(self, amended: Trial, undo: UndoJournal, stack: ExitStack) -> None:
+        self.on_progress(Progress(phase="", doing="preparing"))
+        where = site.prepare(amended.target, amended.phases, undo, stack)
+        self.notes += where.notes
+        if control.tunes_queue(amended.controls) and where.device is not None:
+            stack.enter_context(lock.of_queue(where.device.disk.name))
+        self.applied = control.apply(amended.controls, Context(where.label, where.device, undo))
+        self.notes += [note for change in self.applied.values() for note in change.notes]
+        phases = site.place(where, amended.phases)
+        self.observed = describe.site(where.path, where.device)
+        self._load(where, phases)
+
+    def restored(self, undo: UndoJournal) -> None:
+        outcomes, problems = undo.restore()
+        self.notes += [outcome.line for outcome in outcomes if outcome.unusual]
+        self.notes += [f"not restored: {problem}; try: iolab restore" for problem in problems]
+
+    def record(self) -> Record:
+        return Record(
+            spec=self.trial,
+            status=self._status(),
+            started_unix_ns=self.started_unix_ns,
+            ended_unix_ns=time.time_ns(),
+            controls_applied={
+                name: {"before": change.before, "applied": change.applied} for name, change in self.applied.items()
+            },
+            controls_absent={},
+            phases=self.phases,
+            observed=self.observed,
+            faults=self.faults,
+            notes=self.notes,
+        )
+
+    def _load(self, where: Site, phases: Sequence[Phase]) -> None:
+        from iolab import _native
+
+        memory = _native.Memory()
+        for phase in sorted(phases, key=lambda phase: phase.measured):
+            if self.should_stop():
+                self.interrupted = True
+                return
+            done = run_phase(phase, memory, on_progress=self.on_progress, should_stop=self.should_stop)
+            self.faults += outcome.faults(done)
+            self.notes += outcome.notes(done)
+            if phase.measured:
+                self.phases.append(done)
+            else:
+                _sync(where.path)
+                self.failed = bool(self.faults)
+            if done["stopped"]:
+                self.interrupted = True
+            if self.interrupted or self.failed:
+                return
+
+    def _status(self) -> Status:
+        if self.interrupted:
+            return "interrupted"
+        if self.failed:
+            return "failed"
+        return "faulty" if self.faults else "ok"
+
+
+def _sync(path: Path) -> None:
+    """What was laid out is on its disk before anything is measured (syncfs(2) of the target's filesystem)."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if path.is_dir():
+            ctypes.CDLL(None).syncfs(fd)
+        else:
+            os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,73 @@
+"""Runs one phase on the engine: starts it, shows its progress, stops it when asked, returns its record."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from iolab.errors import InputError, MachineError
+from iolab.executor import OnProgress, Progress, ShouldStop
+
+if TYPE_CHECKING:
+    from iolab import _native
+    from iolab.trial import Phase
+
+POLL_S = 0.1
+
+
+def run_phase(
+    phase: Phase, memory: _native.Memory, *, on_progress: OnProgress, should_stop: ShouldStop
+) -> dict[str, Any]:
+    """The engine's phase record (crates/engine/src/record.rs); its `stopped` is true when `should_stop` became so.
+
+    Raises:
+        InputError: the engine finds the phase impossible.
+        MachineError: the kernel refuses.
+    """
+    try:
+        load = _start(phase, memory)
+        stopping = False
+        while (record := load.wait(POLL_S)) is None:
+            on_progress(_progress(phase, json.loads(load.snapshot())))
+            if not stopping and should_stop():
+                load.stop()
+                stopping = True
+    except OSError as error:
+        raise _refused(phase, error) from error
+    done: dict[str, Any] = json.loads(record)
+    return done
+
+
+def _start(phase: Phase, memory: _native.Memory) -> _native.Load:
+    from iolab import _native
+
+    try:
+        return _native.Load.start(json.dumps(phase.load), memory)
+    except ValueError as error:
+        raise InputError(str(error), where=f"phase {phase.name}") from error
+
+
+def _progress(phase: Phase, snapshot: dict[str, Any]) -> Progress:
+    return Progress(
+        phase=phase.name,
+        doing="running" if phase.measured else "laying out",
+        elapsed_ns=snapshot["elapsed_ns"],
+        ops=snapshot["ops"],
+        bytes=snapshot["bytes"],
+        errors=snapshot["errors"],
+        fraction=snapshot["fraction"],
+        warming_up=snapshot["warming_up"],
+    )
+
+
+def _refused(phase: Phase, error: OSError) -> MachineError:
+    reason = os.strerror(error.errno) if error.errno else ""
+    what = error.strerror or str(error)
+    line = what if not reason or reason in what else f"{what}: {reason}"
+    denied = isinstance(error, PermissionError)
+    return MachineError(
+        line,
+        where=str(error.filename) if error.filename else f"phase {phase.name}",
+        remedy="run as root: sudo iolab run ..." if denied and os.geteuid() != 0 else None,
+    )

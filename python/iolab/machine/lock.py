@@ -1,0 +1,121 @@
+"""One run per device: an advisory lock for what a run writes to and tunes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from iolab.errors import MachineError
+from iolab.machine import state
+
+if TYPE_CHECKING:
+    from iolab.trial import Target
+
+
+NODE_PATIENCE_S = 1.0
+HEIR_PATIENCE_S = 40.0
+
+
+class Lock:
+    """Held while any process has `fds` open: a child that inherits them holds it too."""
+
+    def __init__(self, fds: list[int]) -> None:
+        self.fds = fds
+
+    def release(self) -> None:
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.release()
+
+
+def of_target(target: Target) -> Lock:
+    """Locks the target for one run. A scratch target needs no lock: nobody else has its device.
+
+    Raises:
+        MachineError: another run holds it; says which process.
+        InputError: there is no such device.
+    """
+    if target.kind == "scratch":
+        return Lock([])
+    path = Path(target.path)
+    if target.kind == "device":
+        return _of_device(path)
+    status = (path if path.exists() else path.parent).stat()
+    name = "" if path.exists() else f"-{path.name}"
+    return Lock([_hold(f"inode-{status.st_dev}-{status.st_ino}{name}", str(path))])
+
+
+def of_queue(disk_name: str) -> Lock:
+    """Locks a disk's queue settings for one trial.
+
+    Raises:
+        MachineError: another run is changing them.
+    """
+    return Lock([_hold(f"queue-{disk_name}", f"queue settings of {disk_name}")])
+
+
+def _of_device(path: Path) -> Lock:
+    """The whole disk's: partitions share its queue. The node is locked as well, which keeps udev from probing it."""
+    from iolab.machine.block import device_at
+
+    disk = device_at(path).disk
+    fds = [_hold("disk-{}-{}".format(*disk.number), str(path))]
+    try:
+        node = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return Lock(fds)  # the safety check tells better what is wrong with it
+    fds.append(node)
+    if not _lock(node, patience_s=NODE_PATIENCE_S, worth_waiting=lambda: True):
+        Lock(fds).release()
+        raise MachineError("another program has locked the device", where=str(path), remedy=f"see: lsof {path}")
+    return Lock(fds)
+
+
+def _hold(name: str, where: str) -> int:
+    path = state.state_subdirectory("locks") / f"{name}.lock"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if not _lock(fd, patience_s=HEIR_PATIENCE_S, worth_waiting=lambda: _holder_is_dead(fd)):
+        holder = _holder(fd) or "unknown"
+        os.close(fd)
+        raise MachineError(
+            f"another iolab run is using it (process {holder})",
+            where=where,
+            remedy="wait for it to end, or choose another target",
+        )
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    return fd
+
+
+def _lock(fd: int, *, patience_s: float, worth_waiting: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline or not worth_waiting():
+                return False
+            time.sleep(0.05)
+        else:
+            return True
+
+
+def _holder(fd: int) -> str:
+    return os.pread(fd, 32, 0).decode().strip()
+
+
+def _holder_is_dead(fd: int) -> bool:
+    """A killed run's child inherits its lock and gives it up as soon as it has restored everything."""
+    holder = _holder(fd)
+    return holder.isdecimal() and not Path("/proc", holder).exists()

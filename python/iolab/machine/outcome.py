@@ -1,0 +1,57 @@
+"""What in a phase's record a reader must know before the numbers: faults, and what was not done as asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from iolab.record import Fault
+
+CLOCK_SHIFT_NOTED_NS = 100_000_000
+"""Slewing (at most 500 ppm, adjtimex(2)) stays below this for phases of minutes; a step does not."""
+
+
+def faults(phase: dict[str, Any]) -> list[Fault]:
+    """I/O errors, short transfers and wrong blocks of one phase record (crates/engine/src/record.rs)."""
+    found = []
+    for job in _jobs(phase):
+        where = {"phase": phase["phase"], "job": job["name"]}
+        for error in job["errors"]:
+            place = f"first at {error['first_path']} offset {error['first_offset']}"
+            what = f"{error['op']}: {error['name']}, {place}"
+            found.append(Fault(what=what, errno=error["errno"] or None, count=error["count"], **where))
+        if job["mismatches_count"]:
+            found.append(Fault(what=_mismatch(job["mismatches"]), count=job["mismatches_count"], **where))
+    return found
+
+
+def notes(phase: dict[str, Any]) -> list[str]:
+    """One line each, equal lines of several groups once."""
+    name = phase["phase"]
+    lines = Counter(note for group in phase["groups"] for note in group["notes"])
+    found = [f"{name}: {line}" if times == 1 else f"{name}: {line} ({times} groups)" for line, times in lines.items()]
+    transient = phase["transient"]
+    if transient is not None and not transient["steady"]:
+        found.append(f"{name}: no steady state was reached; the numbers cover everything after warm-up")
+    shift_ns = phase["wall_clock_shift_ns"]
+    if abs(shift_ns) >= CLOCK_SHIFT_NOTED_NS:
+        found.append(
+            f"{name}: the wall clock jumped by {shift_ns / 1e9:+.3f} s; durations are from the monotonic clock and hold"
+        )
+    if phase["build_profile"] != "release":
+        found.append(f"{name}: measured with a {phase['build_profile']} build; its numbers are not to be reported")
+    return found
+
+
+def _jobs(phase: dict[str, Any]) -> list[dict[str, Any]]:
+    return [job for group in phase["groups"] for job in group["jobs"]]
+
+
+def _mismatch(mismatches: list[dict[str, Any]]) -> str:
+    if not mismatches:
+        return "wrong data"
+    first = mismatches[0]
+    return (
+        f"wrong data, first in {first['path']} at offset {first['offset']}: "
+        f"expected {first['expected']}, found {first['found']}"
+    )

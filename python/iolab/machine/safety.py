@@ -1,0 +1,157 @@
+"""What may be written: nothing that anybody uses, nothing that holds data, unless the one explicit flag says so.
+
+`destroy` lifts the rule about data (signatures, partition tables). Nothing lifts the rule about use: a device that is
+mounted, held, swapped to, or backs a loop device is refused always.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from iolab.errors import InputError, MachineError
+from iolab.machine import command, loop
+from iolab.machine.block import BlockDevice, device_at
+from iolab.machine.mounts import mounts
+
+SWAPS = Path("/proc/swaps")
+
+
+def claim_device(path: Path, *, destroy: bool) -> int:
+    """Checks that the device may be overwritten and takes it exclusively, so that nobody can mount it meanwhile.
+
+    Returns a file descriptor that holds the claim until it is closed.
+
+    Raises:
+        InputError: it must not be written; names each reason.
+        MachineError: no permission.
+    """
+    device = device_at(path)
+    uses = list(_uses(device))
+    if uses:
+        raise InputError(
+            f"not written to: {'; '.join(uses)}", where=str(path), remedy="name a device that nothing uses"
+        )
+    fd = _open_exclusively(path)
+    try:
+        if not destroy:
+            _refuse_data(device, path)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def check_file_writable(path: Path) -> None:
+    """An existing file with data, and a file that the kernel uses, are not overwritten.
+
+    Raises:
+        InputError: says why not.
+    """
+    if not path.exists():
+        return
+    status = path.stat()
+    users = [f"it backs {device.node}" for device in loop.backed_by_file(status)]
+    if str(path.resolve()) in _swaps():
+        users.append("it is swap space")
+    if users:
+        raise InputError(f"not written to: {'; '.join(users)}", where=str(path), remedy="name another file")
+    if status.st_size > 0:
+        raise InputError(
+            f"the workload writes, and this file holds {status.st_size} bytes that iolab did not write",
+            where=str(path),
+            remedy="name a file that does not exist yet (iolab makes and removes it), or only read",
+        )
+
+
+def _uses(device: BlockDevice) -> Iterator[str]:
+    """Each way in which the device, or a partition on it, is in use: one phrase."""
+    if device.size_bytes == 0:
+        yield "it has no size (nothing attached)"
+    if device.read_only:
+        yield "it is read-only"
+    for part in (device, *device.partitions):
+        name = "it" if part is device else f"its partition {part.name}"
+        for mount_point in _mounted_at(part):
+            yield f"{name} is mounted at {mount_point}"
+        if part.number in _swap_devices():
+            yield f"{name} is swap space in use"
+        for holder in part.holders:
+            yield f"{name} is held by {holder}"
+        for user in loop.backed_by_device(part.number):
+            yield f"{name} backs {user.node}"
+
+
+def _mounted_at(device: BlockDevice) -> list[str]:
+    """By number, and by the source's number for filesystems that show a number of their own (btrfs)."""
+    found = [
+        mount.mount_point
+        for mount in mounts()
+        if mount.number == device.number or _number_of_node(mount.source) == device.number
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _open_exclusively(path: Path) -> int:
+    """O_EXCL on a block device fails while a filesystem, dm, md, swap or another claim has it, in any mount namespace;
+    also on a disk while one of its partitions is claimed."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+    except PermissionError as error:
+        raise MachineError(
+            "no permission to write to it", where=str(path), remedy="run as root: sudo iolab run ..."
+        ) from error
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            what = "not written to: the kernel holds it exclusively (a filesystem, dm, md, swap or another program)"
+            raise InputError(what, where=str(path), remedy="name a device that nothing uses") from error
+        raise MachineError(f"cannot open it: {error.strerror}", where=str(path)) from error
+    return fd
+
+
+def _refuse_data(device: BlockDevice, path: Path) -> None:
+    found = [f"partition {part.name}" for part in device.partitions]
+    found += [f"{kind} signature" for kind in signatures(path)]
+    if found:
+        raise InputError(
+            f"not written to: it carries data ({', '.join(found)})",
+            where=str(path),
+            remedy="to lose what is on it, say destroy = true in [target]",
+        )
+
+
+def signatures(path: Path) -> list[str]:
+    """Filesystem, RAID, swap and partition-table signatures that libblkid knows, as `wipefs --no-act` finds them.
+
+    Raises:
+        MachineError: wipefs is missing or cannot read the device.
+    """
+    printed = command.run(["wipefs", "--no-act", "--json", str(path)], package="util-linux", where=str(path))
+    if not printed.strip():
+        return []
+    return [str(entry["type"]) for entry in json.loads(printed)["signatures"]]
+
+
+def _swaps() -> list[str]:
+    try:
+        lines = SWAPS.read_text().splitlines()[1:]
+    except OSError:
+        return []
+    return [line.split()[0].replace("\\040", " ") for line in lines]
+
+
+def _swap_devices() -> set[tuple[int, int] | None]:
+    return {_number_of_node(path) for path in _swaps()} - {None}
+
+
+def _number_of_node(path: str) -> tuple[int, int] | None:
+    if not path.startswith("/"):
+        return None
+    try:
+        number = Path(path).stat().st_rdev
+    except OSError:
+        return None
+    return (os.major(number), os.minor(number)) if number else None
