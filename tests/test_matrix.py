@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.errors import InputError
 from iolab.experiment import loads, matrix
@@ -84,6 +84,7 @@ TABLES = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(TABLES)
 def test_every_combination_is_there_once(table: dict[str, Any]) -> None:
     axes = matrix.axes(table, lambda key: key == "f")

@@ -6,7 +6,7 @@ import bisect
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab import histogram, metric
 from iolab.errors import InputError
@@ -268,6 +268,7 @@ def bucketed(sample: list[int]) -> list[list[int]]:
     return [[*BUCKETS[place], places.count(place)] for place in sorted(set(places))]
 
 
+@settings(deadline=None)
 @given(COUNTS, st.floats(0, 1))
 def test_a_quantile_is_the_bucket_of_the_nearest_rank(sample: list[int], share: float) -> None:
     found = histogram.quantile(histogram.merged([bucketed(sample)]), share)
@@ -278,12 +279,14 @@ def test_a_quantile_is_the_bucket_of_the_nearest_rank(sample: list[int], share: 
     assert below < max(1, share * len(sample) + 1e-9)
 
 
+@settings(deadline=None)
 @given(COUNTS, COUNTS)
 def test_merging_histograms_is_bucketing_together(one: list[int], other: list[int]) -> None:
     together = histogram.merged([bucketed(one), bucketed(other)])
     assert together == [tuple(bucket) for bucket in bucketed(one + other)]
 
 
+@settings(deadline=None)
 @given(COUNTS, st.integers(-5, 1005))
 def test_a_share_is_off_by_the_thresholds_bucket_at_most(sample: list[int], threshold: int) -> None:
     found = histogram.share_over(histogram.merged([bucketed(sample)]), threshold)

@@ -115,6 +115,7 @@ def test_a_rate_in_bytes_is_one_in_operations_of_the_mean_size() -> None:
     sizes = {"4KiB": 1, "12KiB": 3}
     job = only_job(duration="1s", block_size=sizes, rate="10MiB/s", spacing="poisson")
     assert job["arrival"] == {"kind": "open", "rate_per_s": 10 * 2**20 / 10240, "spacing": "poisson"}
+    assert only_job(duration="1s", rate=8192.0)["arrival"]["rate_per_s"] == 2
     assert only_job(duration="1s", rate_iops=250.5)["arrival"]["rate_per_s"] == 250.5
 
 
@@ -243,7 +244,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(st.fixed_dictionaries({}, optional=OPTIONS))
 def test_the_engine_takes_what_the_kind_accepts(options: dict[str, Any]) -> None:
     """The same limits hold on both sides of the border: the null engine runs whatever has no conflicts."""

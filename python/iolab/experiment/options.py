@@ -34,10 +34,15 @@ class ExperimentOptions(Options):
     machine: str = option("host", "Where trials run; host is this machine.")
     rounds: int = option(5, "How often each workload runs under each setting.", ge=1)
     seed: int | None = option(
-        None, "Decides the order of trials and every offset.", ge=0, le=SEED_MAX, default_is="drawn, and recorded"
+        None,
+        "Decides the order of trials and every offset.",
+        ge=0,
+        le=SEED_MAX,
+        default_is="drawn, and recorded",
+        expected="a whole number from 0 to 2^63 - 1",
     )
     target: dict[str, Any] = option({}, "What I/O goes to.", default_is="scratch as root, else the directory `.`")
-    workloads: dict[str, Any] = option({}, "A table per workload, [workloads.NAME].")
+    workloads: dict[str, Any] = option({}, "A table per workload, [workloads.NAME].", default_is="must be given")
     settings: dict[str, Any] = option({}, "A table per setting, [settings.NAME].", default_is="one, named default")
     compare: dict[str, Any] = option({}, "What is compared.", default_is="each setting with the first")
 

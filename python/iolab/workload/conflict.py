@@ -57,8 +57,6 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
             yield Conflict((key,), f"only with engine io_uring, not {job.engine}")
     if job.poll and not job.uses_direct:
         yield Conflict(("poll",), "polled completion needs direct = true")
-    if job.share_thread and job.jobs == 1:
-        yield Conflict(("share_thread",), "there is one copy only; jobs = 2 or more would share a thread")
     if job.cpus is not None and (not job.cpus or min(job.cpus) < 0):
         yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
 

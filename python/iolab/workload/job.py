@@ -132,7 +132,7 @@ class JobOptions(Options):
         expected="a list of CPU numbers such as [0] or [0, 1]",
     )
     amount: Bytes | None = option(None, "Bytes that each copy transfers.", unit="bytes", gt=0)
-    operations: int | None = option(None, "Operations that each copy does.", gt=0)
+    operations: int | None = option(None, "Operations that each copy does.", ge=1)
     rate: Rate | None = option(
         None,
         "Open loop: operations are due at this rate per copy, whatever completes; latency counts from the due time.",

@@ -37,31 +37,35 @@ def option(
     return Field(default, description=help, json_schema_extra=noted, **cast(Any, bounds))
 
 
-def _quantity(parse: Callable[[str], float], what: str) -> BeforeValidator:
-    def read(given: object) -> object:
-        if isinstance(given, str):
-            try:
-                return parse(given)
-            except ValueError as error:
-                raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
-        if isinstance(given, bool) or not isinstance(given, int):
-            raise PydanticCustomError("quantity", "{why}", {"why": f"{shown(given)} given; expected {what}"})
-        return given
-
-    return BeforeValidator(read)
-
-
 _EXPECTED_BY_UNIT = {
     "bytes": 'a size such as "4KiB"',
     "ns": 'a duration such as "2s" or "500ms"',
     "bytes/s": 'a rate such as "100MiB/s"',
 }
 
-Bytes = Annotated[int, _quantity(units.parse_bytes, _EXPECTED_BY_UNIT["bytes"])]
+
+def _quantity(parse: Callable[[str], float], unit: Unit, *, plain: Callable[[object], bool]) -> BeforeValidator:
+    """Text with a unit, or a plain number where `plain` says that it can't be misread."""
+
+    def read(given: object) -> object:
+        if isinstance(given, str):
+            try:
+                return parse(given)
+            except ValueError as error:
+                raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
+        if isinstance(given, bool) or not plain(given):
+            why = f"{shown(given)} given; expected {_EXPECTED_BY_UNIT[unit]}"
+            raise PydanticCustomError("quantity", "{why}", {"why": why})
+        return given
+
+    return BeforeValidator(read)
+
+
+Bytes = Annotated[int, _quantity(units.parse_bytes, "bytes", plain=lambda given: isinstance(given, int))]
 """A size: `"4KiB"`, or a number of bytes."""
-Duration = Annotated[int, _quantity(units.parse_duration_ns, _EXPECTED_BY_UNIT["ns"])]
-"""A duration: `"2s"`, or a number of nanoseconds."""
-Rate = Annotated[float, _quantity(units.parse_rate, _EXPECTED_BY_UNIT["bytes/s"])]
+Duration = Annotated[int, _quantity(units.parse_duration_ns, "ns", plain=lambda given: given == 0)]
+"""A duration in nanoseconds: `"2s"`, or 0; any other plain number would leave its unit to guess."""
+Rate = Annotated[float, _quantity(units.parse_rate, "bytes/s", plain=lambda given: isinstance(given, int | float))]
 """`"100MiB/s"`, or a number of bytes per second."""
 
 
@@ -72,7 +76,9 @@ def shown(value: object) -> str:
 
 def written(value: object, unit: str | None) -> str:
     """A parsed value as an experiment's author writes it: 4096 bytes -> `"4KiB"`."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, int) and not isinstance(value, bool) and value:
         if unit == "bytes":
             return f'"{units.format_bytes(value)}"'
         if unit == "ns":
@@ -108,7 +114,8 @@ def expected(field: FieldInfo) -> str:
 
 def _expected_by_type(kind: Any) -> str:
     if get_origin(kind) is Literal:
-        return "one of " + ", ".join(map(str, get_args(kind)))
+        words = ", ".join(map(str, get_args(kind)))
+        return f"one of {words}" if len(get_args(kind)) > 1 else shown(words)
     if takes := {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}.get(kind):
         return takes
     return "a table"
@@ -133,7 +140,7 @@ def _limits(field: FieldInfo) -> str:
 
 
 def _shown_bound(value: float, unit: str | None) -> str:
-    return written(value, unit).strip('"') if value else "0"
+    return written(value, unit).strip('"')
 
 
 def explain(error: ErrorDetails, model: type[BaseModel], subject: str) -> tuple[tuple[str | int, ...], str]:
