@@ -23,7 +23,7 @@ def trial(workload: str) -> Trial:
 
 
 ONE_READER = trial("duration = '1s'")
-TWO_MIXED = trial("duration = '1s'\njobs = 2\nread_percent = 50\nverify = true")
+TWO_MIXED = trial("duration = '1s'\njobs = 2\nread_percent = 50\nverify = true\nfsync_every = 2")
 
 
 def op(*latencies_ns: int, block: int = 4096) -> dict[str, Any]:

@@ -133,12 +133,15 @@ class Observation:
 def observe(phase: Phase, phase_record: dict[str, Any]) -> Observation:
     """The whole phase: all jobs, reads and writes."""
     jobs = {job["name"]: job for group in phase_record["groups"] for job in group["jobs"]}
-    specs = [job for group in phase.load["groups"] for job in group["jobs"]]
-    offered = set()
-    if any(spec["read_share"] > 0 for spec in specs):
-        offered.add("read")
-    if any(spec["read_share"] < 1 for spec in specs):
-        offered.add("write")
-    if any(job["sync"]["count"] for job in jobs.values()):
-        offered.add("sync")
-    return Observation(phase_record, jobs, _TRANSFERS, frozenset(offered), phase.load["verify"])
+    return Observation(phase_record, jobs, _TRANSFERS, offered(phase), phase.load["verify"])
+
+
+def offered(phase: Phase) -> frozenset[str]:
+    """The operations that the phase's jobs are to do."""
+    jobs = [job for group in phase.load["groups"] for job in group["jobs"]]
+    asked = {
+        "read": any(job["read_share"] > 0 for job in jobs),
+        "write": any(job["read_share"] < 1 for job in jobs),
+        "sync": any(job["sync"] is not None or job["sync_at_end"] for job in jobs),
+    }
+    return frozenset(op for op, is_asked in asked.items() if is_asked)

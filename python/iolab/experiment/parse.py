@@ -12,8 +12,9 @@ from iolab.experiment.problem import Problems
 from iolab.experiment.setting import Setting, read_settings
 from iolab.experiment.toml import parse
 from iolab.experiment.workloads import Workload, read_workloads, variants
-from iolab.metric import parse_key
-from iolab.nearest import nearest, unknown
+from iolab.metric import ALL, parse_key
+from iolab.nearest import unknown
+from iolab.observation import offered
 from iolab.trial import ScratchTarget
 from iolab.units import format_bytes
 
@@ -41,6 +42,9 @@ def loads(text: str, name: str) -> Experiment:
     tables = {key: value for key, value in document.values.items() if isinstance(value, dict)}
 
     target = _read_target(tables.get("target", {}), problems)
+    if not document.values.get("workloads"):
+        example = 'such as [workloads.reads] with duration = "2s"'
+        problems.add(("workloads",), f"no workload; an experiment needs at least one, {example}")
     workloads = read_workloads(tables.get("workloads", {}), problems)
     settings = read_settings(tables.get("settings", {}), problems)
     compare = _read_compare(tables.get("compare", {}), settings, problems)
@@ -127,15 +131,24 @@ def _check_space(experiment: Experiment, workloads: list[Workload], problems: Pr
 
 
 def _check_metrics(experiment: Experiment, problems: Problems) -> None:
-    """A key's phase is one that some workload measures."""
-    known: dict[str, None] = {}
-    for text in experiment.compare.metrics or ():
-        phase = parse_key(text).phase
-        if phase is not None and not known:
-            for workload in experiment.workloads.values():
-                known.update({p.name: None for p in workload.phases(0) if p.measured})
-        if phase is not None and phase not in known:
-            problems.add(("compare", "metrics"), f"{text}: {phase}: {unknown('phase', phase, known)}")
+    """A key names a phase that some workload has, and an operation that is done in it."""
+    if not experiment.compare.metrics:
+        return
+    done: set[tuple[str | None, str]] = set()
+    for workload in (*experiment.workloads.values(), *experiment.variants.values()):
+        phases = [phase for phase in workload.phases(seed=0) if phase.measured]
+        for phase in phases:
+            name = phase.name if len(phases) > 1 else None
+            done |= {(name, op) for op in (ALL, *offered(phase))}
+    names = sorted({name for name, _ in done if name is not None})
+    for text in experiment.compare.metrics:
+        wanted, op, _ = parse_key(text)
+        if wanted is not None and wanted not in names:
+            what = unknown("phase", wanted, names) if names else "every workload has one measured phase; leave it out"
+            problems.add(("compare", "metrics"), f"{text}: {what}")
+        elif not any(op == done_op and wanted in (None, name) for name, done_op in done):
+            where = "by any workload" if wanted is None else f"in {wanted}"
+            problems.add(("compare", "metrics"), f"{text}: no {op} is done {where}")
 
 
 def _check_machine(machine: object, problems: Problems) -> None:
@@ -150,7 +163,4 @@ def _check_machine(machine: object, problems: Problems) -> None:
             remedy='use machine = "host"',
         )
     if machine != "host":
-        close = nearest(machine, ["host"])
-        problems.add(
-            ("machine",), f'"{machine}": unknown machine; {f"did you mean {close}?" if close else "there is: host"}'
-        )
+        problems.add(("machine",), f'"{machine}": {unknown("machine", machine, ["host"])}')

@@ -25,11 +25,6 @@ class Workload:
 
 def read_workloads(tables: dict[str, Any], problems: Problems) -> list[Workload]:
     """Every member of every workload's matrix, in file order; problems are noted and their members left out."""
-    if not tables:
-        problems.add(
-            ("workloads",),
-            'no workload; an experiment needs at least one, such as [workloads.reads] with duration = "2s"',
-        )
     found: dict[str, Workload] = {}
     for name, table in tables.items():
         path = ("workloads", name)

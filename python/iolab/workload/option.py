@@ -156,6 +156,8 @@ def explain(error: ErrorDetails, model: type[BaseModel], subject: str) -> tuple[
         meant = f"did you mean {close}? " if close else ""
         taker = f"a job of {subject}" if owner is not model else subject
         return path, f"unknown option; {meant}({taker} takes: {', '.join(owner.model_fields)})"
+    if depth == len(path):
+        return path, f"{given} given; expected a table"
     if field is None or error["type"] == "quantity":
         return path, error["msg"]
     if error["type"] == "missing":
