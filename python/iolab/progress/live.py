@@ -29,6 +29,12 @@ class LiveDisplay:
         from rich.live import Live
 
         self._console = console or Console(stderr=True, highlight=False)
+        self._pace = Pace()
+        self._speedometer = Speedometer()
+        self._finished = 0
+        self._trial: Trial | None = None
+        self._trial_started_ns = 0
+        self._activity = ""
         self._live = Live(
             console=self._console,
             get_renderable=self._drawing,
@@ -36,12 +42,6 @@ class LiveDisplay:
             transient=True,
             redirect_stdout=False,
         )
-        self._pace = Pace()
-        self._speedometer = Speedometer()
-        self._finished = 0
-        self._trial: Trial | None = None
-        self._trial_started_ns = 0
-        self._activity = ""
 
     def begin(self, path: Path, *, finished: int) -> None:
         self._finished = finished

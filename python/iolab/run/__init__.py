@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ def run(
         "seed": secrets.randbelow(SEED_MAX) if given is None else given,
         "rounds": goal.rounds,
         "until_decided": goal.until_decided,
+        "machine": experiment.machine,
         "workloads": list(experiment.workloads),
         "settings": list(experiment.settings),
         "experiment_sha256": digest(experiment.text),
@@ -89,7 +91,8 @@ def resume(
     with Journal(opened.journal_file) as journal:
         state = fold(read_journal(opened.journal_file).events)
         check_resumable(opened, state, accept_other_machine=accept_other_machine)
-        experiment = loads(opened.experiment_text(), str(opened.experiment_file))
+        text_says = loads(opened.experiment_text(), str(opened.experiment_file))
+        experiment = replace(text_says, machine=state.started["machine"])
         goal = Goal.on_resume(state, rounds, until_decided)
         _restore_abandoned(progress)
         plan = Plan(experiment, state.started["seed"])

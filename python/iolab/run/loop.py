@@ -143,8 +143,7 @@ class Loop:
     def _look(self, rounds: int) -> list[str]:
         """What is undecided after so many rounds; a look that the journal knows is not taken again."""
         if rounds not in self.state.looks:
-            run = read(self.directory.path)
-            found = undecided(run, self.plan.experiment, rounds=rounds, rounds_max=self.goal.rounds)
+            found = undecided(read(self.directory.path))
             self.journal.append("look", rounds=rounds, undecided=found)
             self.state.looks[rounds] = found
         found = self.state.looks[rounds]

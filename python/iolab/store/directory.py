@@ -54,7 +54,7 @@ class RunDirectory:
         return self.path / "index"
 
     def trial_file(self, trial: int) -> Path:
-        return self.trials / f"{trial:06d}.parquet"
+        return self.trials / trial_file_name(trial)
 
     @staticmethod
     def open(path: Path) -> RunDirectory:
@@ -82,6 +82,10 @@ class RunDirectory:
         for directory in (self.trials, self.index):
             directory.mkdir(exist_ok=True)
             remove_leftovers(directory)
+
+
+def trial_file_name(trial: int) -> str:
+    return f"{trial:06d}.parquet"
 
 
 def default_path(name: str) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from iolab.store import index
-from iolab.store.directory import RunDirectory
+from iolab.store.directory import RunDirectory, trial_file_name
 from iolab.store.journal import Event
 from iolab.store.state import RunState, describe_finished
 from iolab.store.trial_file import Stored, read_record
@@ -37,12 +37,12 @@ def examine(directory: RunDirectory, state: RunState) -> Examination:
         if index.is_fresh(directory, sha256_of, block)
     }
     for trial, event in state.finished.items():
-        path = directory.trial_file(trial)
+        name = trial_file_name(trial)
         # An index newer than the file was made when the file had the digest that the journal names.
         indexed_at_ns = fresh_blocks.get(index.block_of(trial), -1)
-        problem = _problem_of(path, on_disk.pop(path.name, None), event, indexed_at_ns)
+        problem = _problem_of(directory, name, on_disk.pop(name, None), event, indexed_at_ns)
         if problem:
-            found.problems.append(f"trials/{path.name}: {problem}; left out")
+            found.problems.append(f"trials/{name}: {problem}; left out")
         else:
             found.trials[trial] = event
     for name in sorted(on_disk):
@@ -59,7 +59,9 @@ def _scan(trials: Path) -> dict[str, os.stat_result]:
         return {entry.name: entry.stat() for entry in entries if entry.name.endswith(".parquet")}
 
 
-def _problem_of(path: Path, stat: os.stat_result | None, event: Event, indexed_at_ns: int) -> str | None:
+def _problem_of(
+    directory: RunDirectory, name: str, stat: os.stat_result | None, event: Event, indexed_at_ns: int
+) -> str | None:
     if stat is None:
         return "missing, though the journal says that the trial finished"
     if stat.st_size != event["size_bytes"]:
@@ -67,7 +69,7 @@ def _problem_of(path: Path, stat: os.stat_result | None, event: Event, indexed_a
     if stat.st_mtime_ns <= indexed_at_ns:
         return None
     try:
-        content = path.read_bytes()
+        content = (directory.trials / name).read_bytes()
     except OSError as error:
         return f"can't be read: {error.strerror}"
     return None if Stored.of(content).sha256 == event["sha256"] else "corrupt: not the bytes that were written"

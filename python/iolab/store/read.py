@@ -54,7 +54,7 @@ class RunData:
     state: RunState
     machine: dict[str, Any]
     """machine.json, empty if unreadable."""
-    _found: Examination
+    found: Examination
     problems: list[str]
     """What is wrong with the run, a line each: damaged files, doubtful trials, clocks, builds."""
 
@@ -106,7 +106,7 @@ class RunData:
             "started_unix_ns": pl.Int64,
             "duration_ns": pl.Int64,
         }
-        events = self._found.trials.values()
+        events = self.found.trials.values()
         return pl.DataFrame({name: [event[name] for event in events] for name in schema}, schema=schema)
 
     @cached_property
@@ -116,10 +116,10 @@ class RunData:
         import polars as pl
 
         parts = []
-        if self._found.index_files:
-            parts.append(pl.scan_parquet(self._found.index_files, glob=False).select(index.COLUMNS))
-        if self._found.trial_files:
-            parts.append(index.scan_trial_files(self._found.trial_files))
+        if self.found.index_files:
+            parts.append(pl.scan_parquet(self.found.index_files, glob=False).select(index.COLUMNS))
+        if self.found.trial_files:
+            parts.append(index.scan_trial_files(self.found.trial_files))
         if not parts:
             return pl.DataFrame(schema=_schema(index.COLUMNS))
         return pl.concat(parts).sort("trial", maintain_order=True).collect()
@@ -184,7 +184,7 @@ class RunData:
 
     def record(self, trial: int) -> Record:
         """What one trial yielded, without histograms and intervals. InputError if the run has no such trial."""
-        if trial not in self._found.trials:
+        if trial not in self.found.trials:
             raise InputError(f"there is no trial {trial}", where=str(self.path))
         return read_record(self.directory.trial_file(trial))
 
@@ -194,7 +194,7 @@ class RunData:
         return {str(workload): part for (workload,), part in parts.items()}
 
     def _in_order(self, column: str, known: list[str]) -> list[str]:
-        seen = dict.fromkeys(event[column] for event in self._found.trials.values())
+        seen = dict.fromkeys(event[column] for event in self.found.trials.values())
         return [name for name in known if name in seen] + [name for name in seen if name not in known]
 
     def _rows(self, what: str, workload: str | None, setting: str | None, columns: tuple[str, ...]) -> polars.DataFrame:
@@ -202,7 +202,7 @@ class RunData:
 
         files = [
             self.directory.trial_file(trial)
-            for trial, event in self._found.trials.items()
+            for trial, event in self.found.trials.items()
             if workload in (None, event["workload"]) and setting in (None, event["setting"])
         ]
         selected = ("trial", "round", "workload", "setting", *columns)

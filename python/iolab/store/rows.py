@@ -120,14 +120,18 @@ def _sum_of_intervals(parts: list[_Interval]) -> _Interval:
 
 
 def _series_rows(phase: str, job: str, intervals: list[_Interval]) -> Iterator[TableRow]:
-    ops = [op for op in INTERVAL_OPS if any(interval.ops[op] for interval in intervals)]
+    parts: dict[str, tuple[str, ...]] = {
+        op: (op,) for op in INTERVAL_OPS if any(interval.ops[op] for interval in intervals)
+    }
+    parts[metric.ALL] = INTERVAL_OPS
     for interval in intervals:
         start_ns, length_s = float(interval.start_ns), interval.length_ns / NS_PER_S
         yield TableRow(phase, job, metric.ALL, "interval", "length_s", None, start_ns, length_s, None)
         if not length_s:
             continue
-        for op in ops:
-            rate, iops = interval.bytes[op] / length_s, interval.ops[op] / length_s
+        for op, summed in parts.items():
+            rate = sum(interval.bytes[part] for part in summed) / length_s
+            iops = sum(interval.ops[part] for part in summed) / length_s
             yield TableRow(phase, job, op, "interval", "rate_bytes_per_s", None, start_ns, rate, None)
             yield TableRow(phase, job, op, "interval", "iops", None, start_ns, iops, None)
         for name, value in interval.latency_ns.items():
