@@ -80,17 +80,23 @@ def _engine() -> Iterator[Finding]:
         yield _ok("engine", "native extension", "release build")
     else:
         yield Finding("engine", "native extension", "limited", f"{profile} build: not for measuring", "make build")
-    for name, value in json.loads(_native.features()).items():
-        yield _feature(name, value)
-
-
-def _feature(name: str, value: object) -> Finding:
-    """A feature is true, a description, or false; why it is missing is a string under `unusable` or `why`."""
-    shown = value if isinstance(value, str) else json.dumps(value)
-    missing = value is False or value is None or (isinstance(value, dict) and value.get("usable") is False)
-    if not missing:
-        return _ok("engine", name, shown)
-    return Finding("engine", name, "limited", shown, "the engine falls back; see the record's notes")
+    features = json.loads(_native.features())
+    ring = features["io_uring"]
+    if ring["usable"]:
+        extras = [name for name, value in ring.items() if value is True and name != "usable"]
+        yield _ok("engine", "io_uring", f"with {', '.join(extras)}" if extras else "plain")
+    else:
+        remedy = 'sudo sysctl kernel.io_uring_disabled=0, or engine = "libaio"'
+        yield Finding("engine", "io_uring", "missing", str(ring["unusable_because"]), remedy)
+    if features["libaio"]:
+        yield _ok("engine", "libaio", "usable")
+    else:
+        yield Finding("engine", "libaio", "missing", "the kernel refuses it", "a kernel with CONFIG_AIO")
+    if features["tsc"]:
+        yield _ok("engine", "time stamps", "by TSC")
+    else:
+        detail = f"by clock_gettime, at a few tens of nanoseconds more: {features['tsc_unusable_because']}"
+        yield Finding("engine", "time stamps", "limited", detail, "see clocks below")
 
 
 def _scratch() -> Iterator[Finding]:
