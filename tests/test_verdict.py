@@ -1,0 +1,224 @@
+"""One comparison: known values, edges, and what has to hold for any numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iolab.errors import InputError
+from iolab.verdict import Judgement, judge, signed_rank
+from iolab.verdict.interval import interval, p_value
+
+positive = st.floats(0.5, 2.0)
+pairs = st.integers(2, 14).flatmap(
+    lambda n: st.tuples(st.lists(positive, min_size=n, max_size=n), st.lists(positive, min_size=n, max_size=n))
+)
+
+
+def noisy(rounds: int, ratio: float, spread: float = 0.02, seed: int = 1) -> tuple[list[float], list[float]]:
+    x, y = 100 * np.exp(spread * np.random.default_rng(seed).standard_normal((2, rounds)))
+    return list(x), list(y * ratio)
+
+
+def numbers(judgement: Judgement) -> tuple[float, float, float]:
+    assert judgement.ratio is not None and judgement.ci_low is not None and judgement.ci_high is not None
+    return judgement.ci_low, judgement.ratio, judgement.ci_high
+
+
+@pytest.mark.parametrize("rounds", [6, 7, 8, 12, 30])
+def test_p_value_is_scipys(rounds: int) -> None:
+    from scipy import stats
+
+    x, y = (np.array(arm) for arm in noisy(rounds, 1.01))
+    expected = stats.wilcoxon(y - x, method="exact") if rounds >= 7 else stats.ttest_1samp(np.log(y / x), 0)
+    assert p_value(x, y) == pytest.approx(expected.pvalue)
+
+
+def test_six_rounds_have_students_interval() -> None:
+    x, y = noisy(6, 1.05)
+    from scipy import stats
+
+    expected = stats.ttest_1samp(np.log(np.array(y) / x), 0).confidence_interval(0.95)
+    judgement = judge(x, y, better="higher")
+    assert judgement.ci_low == pytest.approx(math.exp(expected.low))
+    assert judgement.ci_high == pytest.approx(math.exp(expected.high))
+
+
+def test_ten_rounds_have_the_tabled_signed_rank_interval() -> None:
+    """For n = 10 the two-sided 5 % critical value is 8: from the 9th of 55 Walsh ratios to the 47th."""
+    x, y = noisy(10, 1.05)
+    walsh = sorted((y[i] + y[j]) / (x[i] + x[j]) for i in range(10) for j in range(i, 10))
+    assert signed_rank.critical(10, 0.05) == 8
+    assert numbers(judge(x, y, better="higher")) == pytest.approx((walsh[8], walsh[27], walsh[46]))
+
+
+def test_critical_values_are_wilcoxons() -> None:
+    tabled = {6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 15: 25, 20: 52, 25: 89, 30: 137}
+    assert {n: signed_rank.critical(n, 0.05) for n in tabled} == tabled
+
+
+def test_normal_approximation_joins_the_exact_distribution() -> None:
+    rounds = signed_rank.LARGEST_EXACT
+    assert abs(signed_rank.critical(rounds, 0.05) - signed_rank.critical(rounds + 1, 0.05)) < 60
+
+
+@pytest.mark.parametrize("better,faster", [("higher", 1.2), ("lower", 1 / 1.2), (None, 1.2)])
+@pytest.mark.parametrize("rounds", [3, 5, 6, 10, 30])
+def test_direction(better: str, faster: float, rounds: int) -> None:
+    assert judge(*noisy(rounds, faster), better=better).verdict == "faster"
+    assert judge(*noisy(rounds, 1 / faster), better=better).verdict == "slower"
+
+
+@pytest.mark.parametrize("rounds", [5, 10, 30])
+def test_same_needs_the_whole_interval_within_the_margin(rounds: int) -> None:
+    x, y = noisy(rounds, 1.0, spread=0.004)
+    assert judge(x, y, better="higher", same_within=0.02).verdict == "same"
+    assert judge(x, y, better="higher", same_within=0.0001).verdict == "undecided"
+
+
+def test_a_real_difference_within_the_margin_is_the_same() -> None:
+    x, y = noisy(30, 1.01, spread=0.002)
+    assert judge(x, y, better="higher", same_within=0.02).verdict == "same"
+    assert judge(x, y, better="higher", same_within=0.005).verdict == "faster"
+
+
+def test_exact_numbers_are_decided_exactly() -> None:
+    for rounds in (2, 5, 6, 7, 30):
+        judgement = judge([5.0] * rounds, [5.5] * rounds, better="lower")
+        assert numbers(judgement) == pytest.approx((1.1, 1.1, 1.1))
+        assert (judgement.verdict, judgement.p_value, judgement.rounds_to_decide) == ("slower", 0.0, 0)
+        assert (judgement.baseline, judgement.candidate) == (5.0, 5.5)
+        equal = judge([5.0] * rounds, [5.0] * rounds, better="lower", same_within=0)
+        assert (equal.verdict, numbers(equal), equal.p_value) == ("same", (1, 1, 1), 1.0)
+
+
+@pytest.mark.parametrize(
+    "x,y,reason",
+    [
+        ([], [], "at least 2"),
+        ([1.0], [2.0], "at least 2"),
+        ([1.0, None, 3.0], [None, 2.0, 3.0], "at least 2"),
+        ([1.0, 0.0, 3.0], [1.0, 2.0, 3.0], "zero"),
+        ([0.0, 0.0], [1.0, 2.0], "zero"),
+        ([1.0, -1.0, 3.0], [1.0, 2.0, 3.0], "negative"),
+        ([1.0, math.inf, 3.0], [1.0, 2.0, 3.0], "infinite"),
+        ([1e-200, 1e-200], [1e200, 1e200], "beyond"),
+    ],
+)
+def test_no_ratio_is_undecided_with_a_reason(x: list[float | None], y: list[float | None], reason: str) -> None:
+    judgement = judge(x, y, better="higher")
+    assert (judgement.verdict, judgement.ratio, judgement.p_value, judgement.rounds_to_decide) == (
+        "undecided",
+        None,
+        None,
+        None,
+    )
+    assert judgement.reason is not None and reason in judgement.reason
+
+
+def test_zeros_on_both_sides_are_the_same() -> None:
+    assert judge([0.0] * 5, [0.0] * 5, better="lower").verdict == "same"
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1e290])
+def test_extreme_values(scale: float) -> None:
+    x, y = noisy(10, 1.1)
+    scaled = judge([scale * value for value in x], [scale * value for value in y], better="higher")
+    assert numbers(scaled) == pytest.approx(numbers(judge(x, y, better="higher")))
+
+
+def test_rounds_that_lack_a_number_are_left_out() -> None:
+    x, y = noisy(10, 1.1)
+    holed = judge([*x, 5.0, math.nan], [*y, None, 5.0], better="higher")
+    assert holed == judge(x, y, better="higher")
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(InputError, match="2 rounds and candidate 3"):
+        judge([1, 2], [1, 2, 3], better=None)
+    with pytest.raises(InputError, match="same_within"):
+        judge([1, 2], [1, 2], better=None, same_within=-0.1)
+    with pytest.raises(InputError, match="confidence"):
+        judge([1, 2], [1, 2], better=None, confidence=95)
+
+
+def test_fields_of_the_json() -> None:
+    assert list(judge([1, 2], [1, 2], better=None).as_dict()) == [
+        *("baseline", "candidate", "n", "ratio", "ci_low", "ci_high"),
+        *("p_value", "q_value", "verdict", "rounds_to_decide"),
+    ]
+
+
+def test_rounds_to_decide_grow_with_the_noise_and_end() -> None:
+    asked = [judge(*noisy(5, 1.03, spread, seed=3), better="higher").rounds_to_decide for spread in (0.02, 0.04, 0.08)]
+    assert all(more is not None and more > 0 for more in asked)
+    assert asked == sorted(asked)
+    assert judge(*noisy(5, 1.0, 2.0), better="higher", same_within=0.0).rounds_to_decide is None
+
+
+def test_a_drift_is_no_difference_without_spread() -> None:
+    """The candidate happened to run second in all five rounds of a machine that slows down by 3 % per trial."""
+    trials = 100 * 0.97 ** np.arange(10) * (1 + 0.001 * np.array([0, 1, -1, 0, 1, 0, -1, 1, 0, -1]))
+    assert judge(list(trials[0::2]), list(trials[1::2]), better="higher").verdict == "undecided"
+
+
+def test_an_outlier_does_not_hide_a_difference() -> None:
+    x, y = noisy(30, 1.1)
+    x[7] *= 10
+    assert judge(x, y, better="higher").verdict == "faster"
+
+
+def test_many_rounds_are_summed_in_groups() -> None:
+    low, _, high = numbers(judge(*noisy(2500, 1.01), better="higher", same_within=0))
+    assert 1.005 < low < 1.01 < high < 1.015
+
+
+@given(pairs)
+def test_swapping_the_arms_inverts_the_ratio(arms: tuple[list[float], list[float]]) -> None:
+    one, other = judge(*arms, better="higher"), judge(*reversed(arms), better="higher")
+    low, ratio, high = numbers(one)
+    assert numbers(other) == pytest.approx((1 / high, 1 / ratio, 1 / low))
+    assert other.p_value == pytest.approx(one.p_value)
+
+
+@given(pairs, st.floats(1e-6, 1e6))
+def test_the_unit_does_not_matter(arms: tuple[list[float], list[float]], unit: float) -> None:
+    scaled = judge(*([unit * value for value in arm] for arm in arms), better="higher")
+    assert numbers(scaled) == pytest.approx(numbers(judge(*arms, better="higher")))
+
+
+@given(pairs, st.floats(0.0, 0.5))
+def test_the_verdict_follows_from_the_interval(arms: tuple[list[float], list[float]], margin: float) -> None:
+    judgement = judge(*arms, better="higher", same_within=margin)
+    low, ratio, high = numbers(judgement)
+    assert low <= ratio <= high
+    if 1 / (1 + margin) <= low and high <= 1 + margin:
+        assert judgement.verdict == "same"
+    else:
+        assert judgement.verdict == ("faster" if low > 1 else "slower" if high < 1 else "undecided")
+
+
+@given(pairs)
+def test_p_value_and_interval_agree(arms: tuple[list[float], list[float]]) -> None:
+    x, y = np.array(arms)
+    p = float(p_value(x, y))
+    for alpha in (0.04999, 0.01, 0.0003):
+        with np.errstate(over="ignore"):
+            low, high = interval(x, y, alpha)
+        if abs(p - alpha) > 1e-9:
+            assert (p <= alpha) == bool(low > 1 or high < 1)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(0.1, 10), min_size=6, max_size=6), st.permutations(range(6)))
+def test_a_rounds_own_level_cancels(levels: list[float], order: list[int]) -> None:
+    """Up to six rounds exactly, unless the levels only rise or only fall, which is taken for a drift."""
+    steps = np.diff(levels)
+    if (steps >= 0).all() or (steps <= 0).all():
+        return
+    x, y = np.array([1, 1.01, 0.99, 1.02, 0.98, 1.0]), np.array([1.05, 1.04, 1.07, 1.03, 1.06, 1.05])[list(order)]
+    flat = numbers(judge(list(x), list(y), better="higher"))
+    assert numbers(judge(list(x * levels), list(y * levels), better="higher")) == pytest.approx(flat)
