@@ -102,6 +102,17 @@ def test_on_a_bare_scratch_device_files_are_regions(files: int, leftovers: None)
     assert record.status == "ok", record.faults
 
 
+@pytest.mark.root
+@pytest.mark.parametrize(("planned_for", "got"), [("ext4", "none"), (None, "ext4")])
+def test_a_setting_may_give_and_take_the_filesystem(planned_for: str | None, got: str, leftovers: None) -> None:
+    trial = io_trial(scratch_target(filesystem=planned_for), controls={"filesystem": got}, verify=True)
+    if planned_for is None:
+        for phase in trial.phases:
+            for number, region in enumerate(phase.load["files"]):
+                region |= {"path": "", "base_bytes": number * region["size_bytes"], "create": False}
+    assert run(trial).status == "ok"
+
+
 def test_a_new_file_is_made_and_removed(place: Path) -> None:
     path = place / "new"
     record = run(io_trial(file(path), read_share=0.5, verify=True))

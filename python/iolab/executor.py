@@ -117,6 +117,7 @@ class _Child:
         )
         self.stopping = False
         self.killed_after_stop = False
+        self.restored: list[str] = []
         self._stop_deadline = float("inf")
 
     @property
@@ -185,9 +186,12 @@ class _Child:
             self._process.stdin.close()
 
     def _kill(self) -> None:
+        from iolab.machine.undo import restore_abandoned
+
         self.killed_after_stop = True
         self._process.kill()
         self._process.wait()
+        self.restored += restore_abandoned()
 
 
 def _result(answer: dict[str, Any]) -> Record:
@@ -219,7 +223,7 @@ def _record_of_death(trial: Trial, started_unix_ns: int, child: _Child, stderr: 
     from iolab.machine.undo import restore_abandoned
     from iolab.record import Fault, Record
 
-    restored = restore_abandoned()
+    restored = [*child.restored, *restore_abandoned()]
     return Record(
         spec=trial,
         status="interrupted" if stopped else "failed",

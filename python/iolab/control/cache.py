@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from iolab.control.control import Applied, Context, Control
 
 if TYPE_CHECKING:
     from iolab.trial import Trial
+
+
+DROP_CACHES = "/proc/sys/vm/drop_caches"
 
 
 class DropCaches(Control):
@@ -24,13 +28,14 @@ class DropCaches(Control):
         return trial.model_copy(update={"phases": phases})
 
     def apply(self, context: Context, value: bool) -> Applied:
-        return Applied(None, value)
+        reach = "all caches" if os.access(DROP_CACHES, os.W_OK) else "the files' own pages"
+        return Applied(None, reach if value else False)
 
 
 CONTROLS: tuple[Control, ...] = (
     DropCaches(
         "drop_caches",
-        "Sync and drop the page cache before each measured phase, instead of what the workload says.",
+        "Sync and drop the page cache before each measured phase; without root only the files' own pages.",
         values="true or false",
         example="true",
     ),

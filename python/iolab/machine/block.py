@@ -35,7 +35,7 @@ class BlockDevice:
 
     @property
     def queue(self) -> Path:
-        return self.disk.directory / "queue"
+        return SYS / "block" / self.disk.name / "queue"
 
     @property
     def partitions(self) -> list[BlockDevice]:
