@@ -1,0 +1,127 @@
+"""`iolab list`: the words that an experiment may use, each with unit, default, range and help."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from iolab.cli.options import Json
+from iolab.cli.output import print_json
+from iolab.errors import InputError
+from iolab.nearest import unknown
+
+MACHINES = {"host": "this Linux machine"}
+
+Entries = list[dict[str, Any]]
+
+
+def list_names(
+    what: Annotated[str, typer.Argument(metavar="machines|workloads|settings|metrics", show_default=False)],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show this one alone, in full.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the words of an experiment: machines, workload kinds and their options, settings, metrics.
+
+    `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help.
+    """
+    lists = {"machines": _machines, "workloads": _workloads, "settings": _settings, "metrics": _metrics}
+    if what not in lists:
+        raise InputError(f"{what}: {unknown('list', what, lists)}", where="iolab list")
+    entries = lists[what]()
+    if name is not None:
+        names = [entry["name"] for entry in entries]
+        if name not in names:
+            raise InputError(f"{name}: {unknown(what.removesuffix('s'), name, names)}", where=f"iolab list {what}")
+        entries = [entry for entry in entries if entry["name"] == name]
+    if json:
+        print_json({what: entries})
+    elif name is not None:
+        _print_one(entries[0])
+    else:
+        _print_all(entries)
+
+
+def _machines() -> Entries:
+    return [{"name": name, "help": text} for name, text in MACHINES.items()]
+
+
+def _workloads() -> Entries:
+    from iolab.reference import options_json
+    from iolab.workload import KINDS
+    from iolab.workload.job import JobOptions
+
+    entries = [{"name": kind.name, "help": kind.help, "options": options_json(kind.options)} for kind in KINDS.values()]
+    for entry in entries:
+        if entry["name"] == "mix":
+            entry["options of a job"] = options_json(JobOptions)
+    return entries
+
+
+def _settings() -> Entries:
+    from iolab.control import CONTROLS
+
+    return [
+        {
+            "name": control.name,
+            "help": control.help,
+            "takes": control.values,
+            "unit": control.unit,
+            "example": control.example_line,
+        }
+        for control in CONTROLS.values()
+    ]
+
+
+def _metrics() -> Entries:
+    from iolab.metric import METRICS, ops_of
+
+    return [
+        {
+            "name": metric.name,
+            "help": metric.help,
+            "unit": metric.unit,
+            "better": metric.better,
+            "kept for": list(ops_of(metric)),
+        }
+        for metric in METRICS.values()
+    ]
+
+
+def _print_all(entries: Entries) -> None:
+    from iolab.terminal import show
+
+    columns = [key for key in entries[0] if key != "help" and not isinstance(entries[0][key], list)]
+    show(_table([*columns, "help"], entries))
+
+
+def _print_one(entry: dict[str, Any]) -> None:
+    from rich.text import Text
+
+    from iolab.terminal import show
+
+    parts: list[Any] = [Text.assemble((str(entry["name"]), "bold"), "  ", str(entry["help"]))]
+    for key, value in entry.items():
+        if key in ("name", "help") or value is None:
+            continue
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            parts.append(Text(f"\n{key}", style="bold"))
+            parts.append(_table(["name", "takes", "default", "help"], value))
+        else:
+            parts.append(Text(f"{key}: {', '.join(value) if isinstance(value, list) else value}"))
+    show(*parts)
+
+
+def _table(columns: list[str], entries: Entries) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column == "name")
+    for entry in entries:
+        table.add_row(*(Text(str(entry.get(column) or "").replace("`", "")) for column in columns))
+    return table

@@ -1,0 +1,132 @@
+"""`iolab run`: an experiment into a run directory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iolab.cli.fail_on import check_conditions
+from iolab.cli.list import MACHINES
+from iolab.cli.options import FailOn, Json
+from iolab.cli.outcome import show_outcome
+from iolab.errors import InputError
+from iolab.nearest import unknown
+
+if TYPE_CHECKING:
+    from iolab.experiment import Experiment
+
+
+def run(
+    experiment: Annotated[
+        Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="The experiment.", show_default=False)
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(help="Where trials run, instead of the experiment's machine.", show_default=False)
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            help="How many rounds, instead of the experiment's number; with --until-decided the most.",
+            show_default=False,
+        ),
+    ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Go on until no comparison is undecided. The stopping rule is sequential: looking after every round "
+            "does not spoil the verdicts.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The run directory to make.  [default: a new one in iolab-runs]", show_default=False
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Go on with the run in DIR, after a kill or for more rounds. Finished trials are kept; the experiment "
+            "is the run's own.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Seed of the order of trials and of all random offsets.  [default: the experiment's, else drawn and "
+            "recorded]",
+            show_default=False,
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="With --resume: run trials that failed again.")
+    ] = False,
+    fail_on: FailOn = None,
+    json: Json = False,
+) -> None:
+    """Run an experiment: every workload under every setting, round after round, in an order shuffled anew each round.
+
+    Each finished trial is on disk before the next starts; a run that was interrupted or killed goes on with --resume.
+    What the settings change is put back after each trial.
+    """
+    conditions = check_conditions(fail_on)
+    if (experiment is None) == (resume is None):
+        raise InputError("name an experiment file, or a run to go on with (--resume DIR), not both", where="iolab run")
+    if resume is not None:
+        _refuse_with_resume({"--out": out, "--seed": seed, "--machine": machine})
+    elif retry_failed:
+        raise InputError("--retry-failed is for --resume", where="iolab run")
+
+    from iolab.executor import LocalProcess
+    from iolab.progress import display
+    from iolab.run import resume as go_on
+    from iolab.run import run as start
+
+    progress = display(as_json=json)
+    with LocalProcess() as executor:
+        if resume is not None:
+            done = go_on(
+                resume,
+                executor=executor,
+                progress=progress,
+                rounds=rounds,
+                until_decided=until_decided or None,
+                retry_failed=retry_failed,
+            )
+        else:
+            assert experiment is not None
+            done = start(
+                _load(experiment, machine),
+                out,
+                executor=executor,
+                progress=progress,
+                rounds=rounds,
+                until_decided=until_decided,
+                seed=seed,
+            )
+    show_outcome(done.path, as_json=json, fail_on=conditions)
+
+
+def _load(path: Path, machine: str | None) -> Experiment:
+    from iolab.experiment import load
+
+    if machine is not None and machine not in MACHINES:
+        raise InputError(f"{machine}: {unknown('machine', machine, MACHINES)}", where="--machine")
+    experiment = load(path)
+    return experiment if machine is None else replace(experiment, machine=machine)
+
+
+def _refuse_with_resume(given: dict[str, object]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(
+                "a run that goes on keeps its own",
+                where=option,
+                remedy="leave it out, or start a new run without --resume",
+            )

@@ -1,0 +1,33 @@
+"""Tables of a run, one file per format of `iolab show --as`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from iolab.errors import InputError
+from iolab.nearest import unknown
+
+if TYPE_CHECKING:
+    from iolab.store import RunData
+
+FORMATS = {
+    "plain": "for people: a row per workload and metric, a column per setting",
+    "tiobench": "the classic table of a tiobench experiment",
+    "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
+    "markdown": "the plain table for a document or a mail",
+    "json": "every value and verdict, for programs",
+}
+"""Name -> what it is for. The format NAME is made by `iolab.table.NAME.render(run, metrics)`."""
+
+
+def render(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
+    """The run as text in the format `name`, of the metrics with these keys (default: the experiment's).
+
+    InputError if there is no such format, or if the run doesn't have what it needs.
+    """
+    if name not in FORMATS:
+        raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--as")
+    text: str = import_module(f"iolab.table.{name}").render(run, metrics)
+    return text

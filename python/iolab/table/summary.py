@@ -1,0 +1,176 @@
+"""What a run's tables, words and figures are made of: a row per workload and metric, a cell per setting, a verdict per
+candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iolab.errors import InputError
+from iolab.nearest import unknown
+from iolab.table.pairs import Numbers, Pair, compare_pairs
+
+if TYPE_CHECKING:
+    from iolab.compare import Comparison
+    from iolab.store import RunData
+
+METRICS_NAMED_MAX = 8
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting's values over the rounds."""
+
+    typical: float | None
+    """Hodges-Lehmann estimate, as in the judgement; None when no round has a value."""
+    spread: float | None
+    """Half the distance between the quartiles; None below two rounds."""
+    n: int
+    reason: str | None
+    """Why there is no value, where there is none."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one workload."""
+
+    workload: str
+    metric: str
+    """The metric's key, `[phase/][op.]metric`."""
+    unit: str
+    better: str | None
+    help: str
+    cells: dict[str, Cell]
+    comparisons: dict[str, Comparison]
+
+
+@dataclass(frozen=True)
+class Summary:
+    title: str
+    machine: str
+    settings: list[str]
+    """The baseline first."""
+    rounds: int
+    trials: int
+    trials_not_ok: int
+    same_within: float
+    rows: list[Row]
+    problems: list[str]
+
+    @property
+    def baseline(self) -> str:
+        return self.settings[0] if self.settings else ""
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        return [comparison for row in self.rows for comparison in row.comparisons.values()]
+
+
+def summarise(
+    run: RunData, *, metrics: Sequence[str] = (), baseline: str | None = None, same_within: float | None = None
+) -> Summary:
+    """A run as a table. `metrics` are keys; without them the experiment's [compare].metrics, else the default ones.
+
+    A key without a phase means that metric of every phase. `baseline` and `same_within`: else the experiment's.
+    InputError names a key or a setting that the run doesn't have.
+    """
+    experiment = run.experiment
+    baseline = experiment.compare.baseline if baseline is None else baseline
+    if baseline not in run.settings:
+        raise InputError(f"{baseline}: {unknown('setting', baseline, run.settings)}", where="--baseline")
+    margin = experiment.compare.same_within if same_within is None else same_within
+    values = values_by_setting(run, chosen_keys(run, metrics or experiment.compare.metrics or ()))
+    started = run.state.started
+    judged = compare_pairs(
+        _pairs(values, baseline),
+        same_within=margin,
+        max_rounds=started["rounds"] if started.get("until_decided") else None,
+    )
+    by_place: dict[tuple[str, str], dict[str, Comparison]] = {}
+    for comparison in judged:
+        by_place.setdefault((comparison.workload or "", comparison.metric), {})[comparison.setting] = comparison
+    reasons = _reasons(run)
+    rows = [
+        _row(workload, key, by_setting, by_place.get((workload, key), {}), reasons)
+        for (workload, key), by_setting in values.items()
+    ]
+    return Summary(
+        title=experiment.title or run.path.name,
+        machine=experiment.machine,
+        settings=sorted(run.settings, key=lambda name: name != baseline),
+        rounds=run.trials["round"].n_unique(),
+        trials=run.trials.height,
+        trials_not_ok=int((run.trials["status"] != "ok").sum()),
+        same_within=margin,
+        rows=rows,
+        problems=run.problems,
+    )
+
+
+def chosen_keys(run: RunData, wanted: Sequence[str]) -> list[str]:
+    """The run's keys that `wanted` means (none: the default metrics). InputError names one that the run lacks."""
+    from iolab.metric import DEFAULT_COMPARED, parse_key
+
+    chosen: list[str] = []
+    for text in wanted or DEFAULT_COMPARED:
+        with_phase = parse_key(text).phase is not None
+        matching = [key for key in run.keys if (key if with_phase else key.rpartition("/")[2]) == text]
+        if wanted and not matching:
+            some = ", ".join(run.keys[:METRICS_NAMED_MAX])
+            raise InputError("the run has no such metric", where=text, remedy=f"it has {some}, ...")
+        chosen += matching
+    return list(dict.fromkeys(chosen))
+
+
+def values_by_setting(run: RunData, keys: Sequence[str]) -> dict[tuple[str, str], dict[str, Numbers]]:
+    """By (workload, key), in the experiment's order: setting -> its value in each round."""
+    return {
+        (workload, key): {setting: wide[setting].to_list() for setting in wide.columns if setting != "round"}
+        for workload in run.workloads
+        for key in keys
+        if (wide := run.values(key, workload)).height
+    }
+
+
+def _pairs(values: dict[tuple[str, str], dict[str, Numbers]], baseline: str) -> list[Pair]:
+    return [
+        Pair(workload, key, baseline, candidate, by_setting[baseline], numbers)
+        for (workload, key), by_setting in values.items()
+        for candidate, numbers in by_setting.items()
+        if candidate != baseline and baseline in by_setting
+    ]
+
+
+def _reasons(run: RunData) -> dict[tuple[str, str, str], str]:
+    import polars as pl
+
+    absent = run.metrics.filter(pl.col("value").is_null()).unique(["workload", "key", "setting"], keep="first")
+    columns = ("workload", "key", "setting", "reason")
+    return {(workload, key, setting): reason for workload, key, setting, reason in absent.select(columns).iter_rows()}
+
+
+def _row(
+    workload: str,
+    key: str,
+    by_setting: dict[str, Numbers],
+    by_candidate: dict[str, Comparison],
+    reasons: dict[tuple[str, str, str], str],
+) -> Row:
+    from iolab.metric import METRICS, parse_key
+
+    metric = METRICS[parse_key(key).metric]
+    cells = {setting: _cell(numbers, reasons.get((workload, key, setting))) for setting, numbers in by_setting.items()}
+    return Row(workload, key, metric.unit, metric.better, metric.help, cells, by_candidate)
+
+
+def _cell(numbers: Numbers, reason: str | None) -> Cell:
+    import numpy as np
+
+    from iolab.verdict.interval import typical
+
+    values = np.array([number for number in numbers if number is not None])
+    if not len(values):
+        return Cell(None, None, 0, reason)
+    low, high = np.quantile(values, (0.25, 0.75))
+    return Cell(float(typical(values)), float(high - low) / 2 if len(values) > 1 else None, len(values), reason)

@@ -1,0 +1,92 @@
+"""Verdicts in words: what, how much, how sure, or how many more rounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from iolab.table.label import label
+from iolab.table.quantity import change_percent, scale_for
+from iolab.table.summary import Summary
+
+if TYPE_CHECKING:
+    from iolab.compare import Comparison
+    from iolab.verdict import Judgement, Verdict
+
+VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided")
+"""In the order in which they are told: what needs attention first."""
+
+
+def sentences(summary: Summary) -> list[tuple[Comparison, str]]:
+    """One full sentence per comparison, workload by workload, clear differences first."""
+    found = []
+    for _, rows in groupby(summary.rows, key=lambda row: row.workload):
+        pairs = [(comparison, row.unit) for row in rows for comparison in row.comparisons.values()]
+        pairs.sort(key=lambda pair: VERDICTS.index(pair[0].judgement.verdict))
+        found += [(one, sentence(one, unit, same_within=summary.same_within)) for one, unit in pairs]
+    return found
+
+
+def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
+    """A verdict as a sentence. Percentages are the ratio candidate/baseline less one."""
+    place = f"on {comparison.workload}, " if comparison.workload else ""
+    candidate, where = comparison.setting, f"{place}{label(comparison.metric)}"
+    judgement = comparison.judgement
+    if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
+        return f"{candidate} is undecided against {comparison.against}: {where} can't be compared, {judgement.reason}."
+    scale = scale_for(unit, (judgement.baseline, judgement.candidate))
+    evidence = (
+        f"(95 % interval {change_percent(judgement.ci_low)} to {change_percent(judgement.ci_high)}), "
+        f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)} "
+        f"over {_rounds(judgement.n)}"
+    )
+    differs = f"{where} differs by {change_percent(judgement.ratio)} {evidence}"
+    match judgement.verdict:
+        case "same":
+            return f"{candidate} is the same as {comparison.against} within {same_within * 100:.3g} %: {differs}."
+        case "undecided":
+            return f"{candidate} is undecided against {comparison.against}: {differs}; {_more_rounds(judgement)}."
+        case verdict:
+            change = f"{abs(judgement.ratio - 1) * 100:.1f} % {'higher' if judgement.ratio > 1 else 'lower'}"
+            return f"{candidate} is {verdict} than {comparison.against}: {where} is {change} {evidence}."
+
+
+def change_with_interval(judgement: Judgement) -> str | None:
+    """`+3.1 % [+1.0 %, +5.2 %]`; None where there is no ratio."""
+    if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
+        return None
+    low, high = change_percent(judgement.ci_low), change_percent(judgement.ci_high)
+    return f"{change_percent(judgement.ratio)} [{low}, {high}]"
+
+
+def verdict_with_rounds(judgement: Judgement) -> str:
+    """`faster`, or `undecided (12 more)`: rounds that would decide."""
+    more = judgement.rounds_to_decide
+    return f"{judgement.verdict} ({more} more)" if more else judgement.verdict
+
+
+def unit_of(key: str) -> str:
+    """The unit of a metric's key; nothing for a column that is no metric of iolab's."""
+    from iolab.metric import METRICS
+
+    metric = METRICS.get(key.rpartition("/")[2].rpartition(".")[2])
+    return metric.unit if metric else ""
+
+
+def tally(comparisons: Iterable[Comparison]) -> str:
+    """`2 faster, 1 slower, 4 undecided`."""
+    counted = Counter(comparison.judgement.verdict for comparison in comparisons)
+    counts = [(counted[verdict], verdict) for verdict in VERDICTS]
+    return ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing to compare"
+
+
+def _rounds(count: int, more: str = "") -> str:
+    return f"{count} {more}{'round' if count == 1 else 'rounds'}"
+
+
+def _more_rounds(judgement: Judgement) -> str:
+    if judgement.rounds_to_decide is None:
+        return "how many more rounds would decide can't be told from these"
+    return f"about {_rounds(judgement.rounds_to_decide, 'more ')} would decide"

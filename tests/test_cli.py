@@ -1,0 +1,246 @@
+"""The command line in this process: what it prints, and how it ends. Whole runs are in test_end_to_end*.py."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from iolab.cli import invoke as module
+from iolab.cli.invoke import invoke
+from iolab.cli.list import MACHINES
+from support.stored import stored_run
+
+pytestmark = pytest.mark.usefixtures("state_dir")
+COMMANDS = ("demo", "doctor", "run", "show", "compare", "report", "list", "restore")
+HEAVY = ("polars", "numpy", "scipy", "plotly", "jinja2", "rich", "pydantic", "iolab._native")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight rounds in which `fast` is faster than `plain`, and `alike` the same."""
+    return stored_run(tmp_path_factory.mktemp("cli") / "run", faster={"fast": 1.2}).path
+
+
+def modules_after(statement: str) -> set[str]:
+    program = f"import sys\n{statement}\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("statement", ["import iolab", "from iolab.cli.invoke import invoke; invoke(['--help'])"])
+def test_starting_loads_nothing_heavy(statement: str) -> None:
+    assert not modules_after(statement).intersection(HEAVY)
+
+
+def test_help_names_every_command_and_each_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["--help"]) == 0
+    overview = capsys.readouterr().out
+    for command in COMMANDS:
+        assert f"  {command} " in overview
+        assert invoke([command, "--help"]) == 0
+        assert "--json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["show", "absent"], ["absent"]),
+        (["shwo"], ["shwo"]),
+        (["run"], ["experiment"]),
+        (["run", "a.toml", "--fail-on", "slwer"], ["slwer", "did you mean slower"]),
+        (["run", "a.toml", "--retry-failed"], ["--resume"]),
+        (["run", "--resume", "a", "--seed", "3"], ["--seed"]),
+        (["run", "a.toml", "--machine", "hsot"], ["did you mean host"]),
+        (["list", "metrcs"], ["did you mean metrics"]),
+        (["list", "metrics", "iop"], ["did you mean iops"]),
+        (["compare", "absent", "--same-within", "a lot"], ["a lot"]),
+    ],
+)
+def test_wrong_input_is_one_line_and_status_2(
+    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(arguments) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("iolab: ")
+    for word in words:
+        assert word in lines[0]
+
+
+def test_with_json_an_error_is_also_an_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["show", "absent", "--json"]) == 2
+    captured = capsys.readouterr()
+    error = json.loads(captured.out)["error"]
+    assert error["kind"] == "input" and error["where"] == "absent" and error["remedy"]
+    assert captured.err.startswith("iolab: absent")
+
+
+def test_a_defect_is_one_line_that_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken() -> list[str]:
+        raise ZeroDivisionError("nobody\nforesaw this")
+
+    monkeypatch.setattr("iolab.machine.undo.restore_abandoned", broken)
+    assert invoke(["restore"]) == module.EXIT_DEFECT
+    assert capsys.readouterr().err.splitlines() == [
+        "iolab: ZeroDivisionError: nobody foresaw this; this is a defect in iolab; "
+        "run with IOLAB_TRACEBACK=1 for the traceback"
+    ]
+    monkeypatch.setenv("IOLAB_TRACEBACK", "1")
+    assert invoke(["restore"]) == module.EXIT_DEFECT
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("iolab.machine.undo.restore_abandoned", interrupted)
+    assert invoke(["restore"]) == 130
+    assert capsys.readouterr().err == "iolab: interrupted\n"
+
+
+def test_a_reader_who_leaves_is_no_error(run: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        f"from iolab.cli import main; import sys; sys.argv[1:] = ['show', {str(run)!r}]; main()",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("form", ["plain", "csv", "markdown", "json"])
+def test_show_has_every_setting(run: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["show", str(run), "--as", form]) == 0
+    shown = capsys.readouterr().out
+    for setting in ("plain", "fast", "alike"):
+        assert setting in shown
+
+
+def test_show_json_has_values_and_comparisons(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["show", str(run), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["baseline"] == "plain" and shown["rounds"] == 8
+    assert {value["metric"] for value in shown["values"]} == {"rate_bytes_per_s", "read.iops", "cpu_ns_per_io"}
+    verdicts = {(one["metric"], one["setting"]): one["verdict"] for one in shown["comparisons"]}
+    assert verdicts["rate_bytes_per_s", "fast"] == "faster"
+    assert verdicts["rate_bytes_per_s", "alike"] == "same"
+
+
+def test_a_metric_can_be_chosen_and_a_wrong_one_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["show", str(run), "--metric", "latency_ns_max", "--json"]) == 0
+    assert {value["metric"] for value in json.loads(capsys.readouterr().out)["values"]} == {"latency_ns_max"}
+    assert invoke(["show", str(run), "--metric", "latency_ns_p98"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+    assert invoke(["show", str(run), "--metric", "sync.iops"]) == 2
+    assert "sync.iops" in capsys.readouterr().err
+
+
+def test_compare_against_another_baseline_turns_the_verdict(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["compare", str(run), "--baseline", "fast", "--metric", "rate_bytes_per_s", "--json"]) == 0
+    found = {one["setting"]: one for one in json.loads(capsys.readouterr().out)["comparisons"]}
+    assert found["plain"]["verdict"] == "slower" and found["plain"]["against"] == "fast"
+    assert found["plain"]["ci_low"] <= found["plain"]["ratio"] <= found["plain"]["ci_high"] < 1
+    assert invoke(["compare", str(run), "--baseline", "fsat"]) == 2
+    assert "did you mean fast" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"), [("slower", 0), ("faster", 1), ("undecided,faster", 1), ("faulty", 0)]
+)
+def test_fail_on_decides_the_exit_status(
+    run: Path, condition: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["compare", str(run), "--metric", "rate_bytes_per_s", "--fail-on", condition]) == status
+    captured = capsys.readouterr()
+    assert ("--fail-on" in captured.err) == bool(status)
+    assert "faster" in captured.out
+
+
+def test_two_runs_are_compared_setting_by_setting(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored_run(tmp_path / "later", faster={"plain": 0.5, "fast": 1.2})
+    arguments = ["compare", str(run), str(tmp_path / "later"), "--metric", "rate_bytes_per_s", "--json"]
+    assert invoke(arguments) == 0
+    found = {one["setting"]: one for one in json.loads(capsys.readouterr().out)["comparisons"]}
+    assert {name: one["verdict"] for name, one in found.items()} == {
+        "plain in later": "slower",
+        "fast in later": "same",
+        "alike in later": "same",
+    }
+    assert found["plain in later"]["against"] == "plain in run"
+
+
+def test_the_csv_of_a_run_compares_like_the_run(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["show", str(run), "--as", "csv", "--metric", "rate_bytes_per_s"]) == 0
+    (tmp_path / "run.csv").write_text(capsys.readouterr().out)
+    chosen = ["--metric", "rate_bytes_per_s", "--json"]
+    columns = ["--setting-column", "setting", "--round-column", "round", "--workload-column", "workload"]
+    assert invoke(["compare", str(tmp_path / "run.csv"), *columns, "--baseline", "plain", *chosen]) == 0
+    from_csv = json.loads(capsys.readouterr().out)["comparisons"]
+    assert invoke(["compare", str(run), *chosen]) == 0
+    from_run = json.loads(capsys.readouterr().out)["comparisons"]
+    assert {one["setting"]: one["ratio"] for one in from_csv} == {one["setting"]: one["ratio"] for one in from_run}
+
+
+def test_compare_asks_for_the_columns_of_a_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "numbers.csv").write_text("arm,turn,seconds\na,1,2.5\nb,1,2.4\n")
+    assert invoke(["compare", str(tmp_path / "numbers.csv"), "--round-column", "turn"]) == 2
+    assert "--setting-column, --baseline" in capsys.readouterr().err
+
+
+def test_a_csv_option_says_which_way_is_better(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{arm},{turn},{value + turn / 1000}" for turn in range(9) for arm, value in (("a", 1.0), ("b", 2.0))]
+    (tmp_path / "numbers.csv").write_text("\n".join(["arm,turn,score", *rows]))
+    arguments = ["compare", str(tmp_path / "numbers.csv"), "--setting-column", "arm", "--round-column", "turn"]
+    for option, verdict in (("--lower-is-better", "slower"), ("--higher-is-better", "faster")):
+        assert invoke([*arguments, "--baseline", "a", option, "score", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["comparisons"][0]["verdict"] == verdict
+
+
+@pytest.mark.parametrize("what", ["machines", "workloads", "settings", "metrics"])
+def test_every_listed_name_has_help_and_can_be_shown_alone(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["list", what, "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)[what]
+    assert entries and all(entry["help"] for entry in entries)
+    for entry in entries:
+        assert invoke(["list", what, entry["name"]]) == 0
+        assert entry["name"] in capsys.readouterr().out
+
+
+def test_an_option_of_a_workload_has_type_default_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["list", "workloads", "io"]) == 0
+    shown = capsys.readouterr().out
+    assert "queue_depth" in shown and "Operations in flight" in shown
+    assert invoke(["list", "workloads", "io", "--json"]) == 0
+    options = {option["name"]: option for option in json.loads(capsys.readouterr().out)["workloads"][0]["options"]}
+    assert options["file_size"]["unit"] == "bytes" and options["queue_depth"]["default"] == "`1`"
+
+
+def test_the_listed_machines_are_those_an_experiment_may_name() -> None:
+    from iolab.errors import IolabError
+    from iolab.experiment import loads
+
+    workload = '[target]\nkind = "directory"\n[workloads.w]\nduration = "1s"\n'
+    for machine in MACHINES:
+        assert loads(f'machine = "{machine}"\n{workload}', "e.toml").machine == machine
+    with pytest.raises(IolabError):
+        loads(f'machine = "elsewhere"\n{workload}', "e.toml")
+
+
+def test_doctor_says_how_to_get_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["doctor", "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert findings and all(finding["state"] == "ok" or finding["remedy"] for finding in findings)
+    assert invoke(["doctor"]) == 0
+    assert findings[0]["what"] in capsys.readouterr().out
+
+
+def test_restore_has_nothing_to_do_on_a_clean_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["restore", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"restored": []}

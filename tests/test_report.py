@@ -1,0 +1,127 @@
+"""The report, opened by a browser without a network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from iolab.errors import InputError
+from iolab.report import write
+from iolab.store import RunData
+from support.stored import TWO_SETTINGS, stored_run
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=10000",
+    "--proxy-server=127.0.0.1:1",  # nobody listens there: asking a network for anything fails, and is logged
+    "--proxy-bypass-list=<-loopback>",
+)
+
+
+class Addresses(HTMLParser):
+    """What the page would load: every src and href outside its scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value for name, value in attrs if name in ("src", "href", "srcset", "data") and value]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunData:
+    return stored_run(tmp_path_factory.mktemp("report") / "run", faster={"fast": 1.2})
+
+
+@pytest.fixture(scope="module")
+def page(run: RunData, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write(run, path)
+    return path
+
+
+def without_plotting_library(page: Path) -> str:
+    """The page as iolab wrote it: the second script is its own."""
+    return re.sub(r"<script>.*?</script>", "", page.read_text(), count=1, flags=re.S)
+
+
+def test_it_asks_for_nothing_outside_itself(page: Path) -> None:
+    addresses = Addresses()
+    addresses.feed(without_plotting_library(page))
+    assert addresses.found
+    assert all(address.startswith(("#", "data:")) for address in addresses.found)
+    style = re.findall(r"<style>(.*?)</style>", page.read_text(), flags=re.S)[0]
+    assert "url(" not in style and "@import" not in style
+
+
+def test_it_has_the_verdicts_the_table_the_machine_and_the_exact_experiment(page: Path) -> None:
+    text = without_plotting_library(page)
+    assert "fast is faster than plain: on both, rate is" in text
+    assert "<caption>both</caption>" in text
+    assert "6.1.0-test" in text
+    escaped = TWO_SETTINGS.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&#34;")
+    assert escaped in text
+    assert "polling was refused" in text, "a note of the trials"
+
+
+def test_names_are_text_and_never_markup(page: Path) -> None:
+    text = without_plotting_library(page)
+    assert "<h1>Is &lt;fast&gt; faster than slow &amp; steady?</h1>" in text
+    assert "A &lt;model&gt;" in text and "<model>" not in text
+
+
+def test_its_plots_hold_the_numbers_of_the_run(page: Path, run: RunData) -> None:
+    plots = dict(re.findall(r'data-plot="([\w-]+)">(.*?)</script>', page.read_text(), flags=re.S))
+    assert set(plots) == {"differences-0", "rounds-0-0", "time-0-0", "latency-0-0"}
+    rounds = json.loads(plots["rounds-0-0"])["data"]
+    fast = next(trace for trace in rounds if trace["name"] == "fast" and trace["yaxis"] == "y")
+    rates = run.values("read.rate_bytes_per_s", "both")["fast"].to_list()
+    assert [y / fast["y"][0] for y in fast["y"]] == pytest.approx([rate / rates[0] for rate in rates])
+    assert fast["x"] == list(range(1, 9))
+
+
+def test_a_page_that_cannot_be_written_is_one_clear_error(run: RunData, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent/report.html: can't be written"):
+        write(run, tmp_path / "absent" / "report.html")
+
+
+def test_numbers_of_a_debug_build_are_not_reported(
+    run: RunData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(run.state.sessions[0], "build_profile", "debug")
+    with pytest.raises(InputError, match="debug build"):
+        write(run, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.skipif(BROWSER is None, reason=f"no browser to open the report with: none of {', '.join(BROWSERS)}")
+def test_a_browser_draws_every_plot_without_a_network_and_without_an_error(page: Path, tmp_path: Path) -> None:
+    assert BROWSER is not None
+    done = subprocess.run(
+        [BROWSER, *OPTIONS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{page}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    drawn = re.findall(r'<div class="plot[^"]*" id="([\w-]+)".*?</figure>', done.stdout, flags=re.S)
+    assert drawn == ["differences-0", "rounds-0-0", "time-0-0", "latency-0-0"]
+    for figure in re.findall(r"<figure>.*?</figure>", done.stdout, flags=re.S):
+        assert '<svg class="main-svg"' in figure and 'class="trace scatter' in figure
+    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert not console, "\n".join(console)

@@ -1,0 +1,148 @@
+"""Tables of a run: numbers with units, verdicts in words, and each format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from iolab.compare import Comparison
+from iolab.errors import InputError
+from iolab.metric import METRICS
+from iolab.store import RunData
+from iolab.table import FORMATS, render
+from iolab.table.label import label
+from iolab.table.quantity import change_percent, scale_for
+from iolab.table.summary import summarise
+from iolab.table.words import sentence, sentences, tally
+from iolab.verdict import judge
+from support.stored import stored_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunData:
+    return stored_run(tmp_path_factory.mktemp("table") / "run", faster={"fast": 1.2})
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("rate_bytes_per_s", "rate"),
+        ("read.latency_ns_p999", "read latency p99.9"),
+        ("latency_ns_p99", "latency p99"),
+        ("cpu_ns_per_io", "CPU per I/O"),
+        ("random_read/iops", "random read: IOPS"),
+        ("latency_share_over_10s", "latency share over 10s"),
+    ],
+)
+def test_a_key_reads_as_words(key: str, text: str) -> None:
+    assert label(key) == text
+
+
+def test_labels_tell_all_metrics_apart() -> None:
+    assert len({label(name) for name in METRICS}) == len(METRICS)
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "text"),
+    [
+        ("bytes/s", 3 * 2**20, "3.000 MiB/s"),
+        ("ns", 1234.0, "1.234 us"),
+        ("ns", 0.0, "0.000 ns"),
+        ("1/s", 123456.0, "123.5 k/s"),
+        ("percent", 12.5, "12.50%"),
+        ("share", 0.000123, "0.000123"),
+        ("count", 7.0, "7.000"),
+        ("ns", None, "-"),
+        ("ns", float("nan"), "-"),
+    ],
+)
+def test_a_number_has_four_digits_and_its_unit(unit: str, value: float | None, text: str) -> None:
+    assert scale_for(unit, [value]).with_unit(value) == text
+
+
+@given(st.floats(min_value=1e-3, max_value=1e15), st.sampled_from(sorted({metric.unit for metric in METRICS.values()})))
+def test_a_shown_number_is_the_number(value: float, unit: str) -> None:
+    scale = scale_for(unit, [value])
+    assert float(scale.number(value)) * scale.divisor == pytest.approx(value, rel=1e-3, abs=1e-6)
+
+
+def test_a_change_is_a_percentage() -> None:
+    assert [change_percent(ratio) for ratio in (1.031, 0.5, 3.5, 1e9)] == ["+3.1 %", "-50.0 %", "+250 %", ">9999 %"]
+
+
+def comparison(candidate: list[float], *, metric: str = "latency_ns_p99", workload: str | None = "mixed") -> Comparison:
+    baseline = [1e6 + round for round in range(len(candidate))]
+    return Comparison(metric, workload, "new", "old", judge(baseline, candidate, better="lower"), "lower", 0)
+
+
+def test_a_sentence_says_what_how_much_and_how_sure() -> None:
+    slower = sentence(comparison([1.5e6 + round for round in range(8)]), "ns", same_within=0.02)
+    assert slower.startswith(
+        "new is slower than old: on mixed, latency p99 is 50.0 % higher (95 % interval +50.0 % to "
+    )
+    assert slower.endswith("1.500 ms against 1.000 ms over 8 rounds.")
+    same = sentence(comparison([1e6 + round for round in range(8)]), "ns", same_within=0.02)
+    assert same.startswith("new is the same as old within 2 %: on mixed, latency p99 differs by +0.0 %")
+
+
+def test_an_undecided_sentence_says_how_many_more_rounds() -> None:
+    noisy = comparison([1e6 * factor for factor in (0.8, 1.3, 0.9, 1.25, 1.1, 0.95, 1.2, 1.15)])
+    assert noisy.judgement.verdict == "undecided"
+    more = noisy.judgement.rounds_to_decide
+    assert sentence(noisy, "ns", same_within=0.02).endswith(f"; about {more} more rounds would decide.")
+
+
+def test_a_comparison_without_numbers_says_why() -> None:
+    text = sentence(comparison([2e6], workload=None), "ns", same_within=0.02)
+    assert text.startswith("new is undecided against old: latency p99 can't be compared, ")
+
+
+def test_the_tally_counts_verdicts(run: RunData) -> None:
+    summary = summarise(run)
+    assert tally(summary.comparisons) == "2 faster, 4 same" or "faster" in tally(summary.comparisons)
+    assert tally([]) == "nothing to compare"
+    assert len(sentences(summary)) == len(summary.comparisons) == 6
+
+
+def test_every_format_can_be_made(run: RunData, tmp_path: Path) -> None:
+    tiobench = {"tiobench"}
+    for name in FORMATS.keys() - tiobench:
+        assert "fast" in render(run, name)
+    with pytest.raises(InputError, match="no workload of kind tiobench"):
+        render(run, "tiobench")
+    with pytest.raises(InputError, match="did you mean markdown"):
+        render(run, "markdwn")
+
+
+def test_plain_has_a_column_per_setting_and_ends_in_words(run: RunData) -> None:
+    text = render(run, "plain")
+    heading = next(line for line in text.splitlines() if line.strip().startswith("metric"))
+    assert heading.split() == ["metric", "unit", "plain", "fast", "alike"]
+    assert "fast is faster than plain: on both, rate is" in text
+    assert not any(line != line.rstrip() for line in text.splitlines()), "no spaces at the ends of lines"
+
+
+def test_csv_has_a_line_per_trial_and_units_in_names(run: RunData) -> None:
+    rows = list(csv.DictReader(io.StringIO(render(run, "csv"))))
+    assert len(rows) == run.trials.height
+    assert float(rows[0]["rate_bytes_per_s"]) > 0
+    assert list(rows[0])[:5] == ["trial", "round", "workload", "setting", "status"]
+    assert list(csv.reader(io.StringIO(render(run, "csv", ["iops"]))))[0][5:] == ["iops"]
+
+
+def test_markdown_is_a_table(run: RunData) -> None:
+    heading, *lines = (line for line in render(run, "markdown").splitlines() if line.startswith("|"))
+    assert len({line.replace("\\|", "").count("|") for line in (heading, *lines)}) == 1
+    assert re.match(r"\| metric \| unit \| plain \| fast \| alike \|", heading)
+
+
+def test_an_absent_value_is_shown_with_its_reason(run: RunData) -> None:
+    row = summarise(run, metrics=["mismatches"]).rows[0]
+    cell = row.cells["plain"]
+    assert cell.typical is None and cell.reason
+    assert cell.reason in render(run, "plain", ["mismatches"])
