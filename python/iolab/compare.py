@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +22,25 @@ if TYPE_CHECKING:
     from iolab.verdict import Judgement
 
 Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two settings' values of one metric on one workload, paired by index."""
+
+    metric: str
+    workload: str | None
+    baseline: str
+    candidate: str
+    baseline_values: Sequence[float | None]
+    """A value per round; None or NaN where it is absent."""
+    candidate_values: Sequence[float | None]
+
+    @property
+    def unpaired_rounds(self) -> int:
+        """How many rounds have only one of the two."""
+        both = zip(self.baseline_values, self.candidate_values, strict=True)
+        return sum(_absent(ours) != _absent(theirs) for ours, theirs in both)
 
 
 @dataclass(frozen=True)
@@ -96,55 +116,65 @@ def compare_table(
     same_within: float = 0.02,
     workload_column: str | None = None,
     better: Mapping[str, Better] | None = None,
-    max_rounds: int | None = None,
     name: str = "table",
 ) -> list[Comparison]:
     """Verdicts on a frame with a row per (workload, setting, round), metrics as columns, null where a value is missing.
 
     Order: by workload, then setting, as they first appear, then metric. `metrics`: default every other numeric column.
-    `better` overrides which way is faster. The false-discovery rate is controlled over all comparisons of the call;
-    with `max_rounds` the sequential rule judges instead, its promise shared among all comparisons. Two rows of the same
-    workload, setting and round are refused: repeats within a round aren't rounds. `name` is the table's in errors.
+    Two rows of the same workload, setting and round are refused: repeats within a round aren't rounds. `name` is the
+    table's in errors. The rest as in `compare_pairs`.
     """
-    from iolab.verdict import control_false_discovery, judge, judge_sequential
-
     keys = [column for column in (workload_column, setting_column, round_column) if column]
+    columns = frame.schema
     for column in (*keys, *(metrics or ())):
-        _require(column, frame.columns, "column", name)
+        _require(column, columns, "column", name)
     if metrics is None:
-        metrics = [column for column in frame.columns if column not in keys and frame[column].dtype.is_numeric()]
+        metrics = [column for column, kind in columns.items() if column not in keys and kind.is_numeric()]
     settings = _in_order(frame[setting_column])
     _require(baseline, settings, "setting", f"{name}, column {setting_column}")
     _refuse_duplicates(frame, keys, name)
-    rounds = _rounds(frame[round_column])
-    directions = {metric: (better or {}).get(metric) or direction(metric) for metric in metrics}
-    workloads = _in_order(frame[workload_column]) if workload_column else [None]
-    columns = {metric: frame[metric].to_list() for metric in metrics}
-    table = _index(frame, workload_column, setting_column, rounds)
-    cases = [
-        (workload, setting, metric)
-        for workload in workloads
-        for setting in settings
-        if setting != baseline
-        for metric in metrics
+    rows = _rows(frame, workload_column, setting_column, _rounds(frame[round_column]))
+    values = {metric: frame[metric].to_list() for metric in metrics}
+    pairs = []
+    for workload in _in_order(frame[workload_column]) if workload_column else [None]:
+        for setting in settings:
+            if setting == baseline:
+                continue
+            ours, theirs = _by_round(rows, workload, baseline, setting)
+            for metric in metrics:
+                x, y = _picked(values[metric], ours), _picked(values[metric], theirs)
+                pairs.append(Pair(metric, workload, baseline, setting, x, y))
+    return compare_pairs(pairs, same_within=same_within, better=better)
+
+
+def compare_pairs(
+    pairs: Sequence[Pair],
+    *,
+    same_within: float,
+    better: Mapping[str, Better] | None = None,
+    max_rounds: int | None = None,
+) -> list[Comparison]:
+    """A verdict for each pair, with the false-discovery rate over all of them controlled.
+
+    `better` overrides which way of a metric is faster. `max_rounds`: the most rounds of a run that may stop at any
+    round; the sequential rule judges then, its promise shared among all pairs.
+    """
+    from iolab.verdict import control_false_discovery, judge, judge_sequential
+
+    ways = [(better or {}).get(pair.metric) or direction(pair.metric) for pair in pairs]
+    judge_pair: Callable[..., Judgement] = judge
+    if max_rounds is not None:
+        judge_pair = partial(judge_sequential, max_rounds=max_rounds, comparisons=len(pairs))
+    judgements = [
+        judge_pair(pair.baseline_values, pair.candidate_values, better=way, same_within=same_within)
+        for pair, way in zip(pairs, ways, strict=True)
     ]
-    comparisons = []
-    for workload, setting, metric in cases:
-        x, y, unpaired = _pairs(
-            columns[metric], table.get((workload, baseline), {}), table.get((workload, setting), {})
-        )
-        way = directions[metric]
-        if max_rounds is None:
-            judgement = judge(x, y, better=way, same_within=same_within)
-        else:
-            judgement = judge_sequential(
-                x, y, better=way, same_within=same_within, max_rounds=max_rounds, comparisons=len(cases)
-            )
-        comparisons.append(Comparison(metric, workload, setting, baseline, judgement, way, unpaired))
     if max_rounds is None:
-        controlled = control_false_discovery([one.judgement for one in comparisons])
-        comparisons = [replace(one, judgement=held) for one, held in zip(comparisons, controlled, strict=True)]
-    return comparisons
+        judgements = control_false_discovery(judgements)
+    return [
+        Comparison(pair.metric, pair.workload, pair.candidate, pair.baseline, judgement, way, pair.unpaired_rounds)
+        for pair, judgement, way in zip(pairs, judgements, ways, strict=True)
+    ]
 
 
 def direction(metric: str) -> Better:
@@ -167,7 +197,7 @@ _LOWER_IS_BETTER = {
 }
 
 
-def _require(word: str, words: Sequence[str], what: str, where: str) -> None:
+def _require(word: str, words: Collection[str], what: str, where: str) -> None:
     if word not in words:
         raise InputError(f"{word}: {unknown(what, word, words)}", where=where)
 
@@ -199,7 +229,7 @@ def _rounds(column: pl.Series) -> list[float]:
     return numbers.to_list()
 
 
-def _index(
+def _rows(
     frame: pl.DataFrame, workload_column: str | None, setting_column: str, rounds: list[float]
 ) -> dict[tuple[str | None, str], dict[float, int]]:
     """(workload, setting) -> round -> row."""
@@ -211,15 +241,18 @@ def _index(
     return table
 
 
-def _pairs(
-    values: list[float | None], baseline: dict[float, int], candidate: dict[float, int]
-) -> tuple[list[float], list[float], int]:
-    """The numbers of the rounds that have both, and how many rounds have only one."""
+def _by_round(
+    rows: dict[tuple[str | None, str], dict[float, int]], workload: str | None, baseline: str, candidate: str
+) -> tuple[list[int | None], list[int | None]]:
+    """For each round that either setting has: the row of the one and of the other."""
+    ours, theirs = rows.get((workload, baseline), {}), rows.get((workload, candidate), {})
+    rounds = sorted(ours.keys() | theirs.keys())
+    return [ours.get(number) for number in rounds], [theirs.get(number) for number in rounds]
 
-    def present(rows: dict[float, int]) -> dict[float, float]:
-        found = {number: values[row] for number, row in rows.items()}
-        return {number: value for number, value in found.items() if value is not None and not math.isnan(value)}
 
-    x, y = present(baseline), present(candidate)
-    both = sorted(x.keys() & y.keys())
-    return [x[number] for number in both], [y[number] for number in both], len(x.keys() ^ y.keys())
+def _picked(values: list[float | None], rows: list[int | None]) -> list[float | None]:
+    return [None if row is None else values[row] for row in rows]
+
+
+def _absent(value: float | None) -> bool:
+    return value is None or math.isnan(value)

@@ -23,14 +23,15 @@ def read(path: Path, keys: Sequence[str], metrics: Sequence[str] | None) -> tupl
     Separators: commas, semicolons or tabs; the first line is the header. `metrics` None: every column with a number.
     """
     frame = _text(path)
+    columns = frame.columns
     for column in (*keys, *(metrics or ())):
-        if column not in frame.columns:
-            raise InputError(f"{column}: {unknown('column', column, frame.columns)}", where=str(path))
+        if column not in columns:
+            raise InputError(f"{column}: {unknown('column', column, columns)}", where=str(path))
     for column in keys:
         missing = frame[column].fill_null("") == ""
         if missing.any():
             raise InputError("empty, expected a value", where=_place(path, int(missing.arg_max() or 0), column))
-    numbers = _numbers(frame.select(metrics or [name for name in frame.columns if name not in keys]))
+    numbers = _numbers(frame.select(metrics or [name for name in columns if name not in keys]))
     if metrics is None:
         metrics = [column.name for column in numbers if column.null_count() < len(column)]
     if not metrics:

@@ -22,7 +22,7 @@ from iolab.verdict.judgement import Better, Judgement, judge_at
 FIRST_LOOK = 5
 SHAPE = 0.4
 """0: O'Brien and Fleming's boundary, late and powerful; 1/2: Pocock's, early. Chosen in docs/statistics.md."""
-SPENT = 0.9
+SPENT = 0.85
 """Share of alpha that the boundary spends; the rest covers for ranks of few rounds not being a random walk."""
 
 
