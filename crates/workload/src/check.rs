@@ -56,6 +56,9 @@ fn require(
     }
 }
 
+/// No kernel knows offsets beyond this.
+const OFFSET_MAX: u64 = i64::MAX as u64;
+
 fn check_files(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), Finding> {
     require(!spec.files.is_empty(), "files", || {
         "no file; expected at least one".into()
@@ -70,12 +73,16 @@ fn check_files(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), Finding> {
             });
         };
         let end = spec.offset_bytes.checked_add(spec.length_bytes);
-        require(end.is_some_and(|end| end <= size), "length_bytes", || {
-            format!(
-                "{} bytes from offset {} reach past the end of file {file} ({size} bytes)",
-                spec.length_bytes, spec.offset_bytes
-            )
-        })?;
+        require(
+            end.is_some_and(|end| end <= size.min(OFFSET_MAX)),
+            "length_bytes",
+            || {
+                format!(
+                    "{} bytes from offset {} reach past the end of file {file} ({size} bytes)",
+                    spec.length_bytes, spec.offset_bytes
+                )
+            },
+        )?;
     }
     Ok(())
 }
@@ -178,11 +185,11 @@ fn check_arrival(spec: &JobSpec) -> Result<(), Finding> {
         } => require(think_ns == 0 || think_every > 0, "arrival", || {
             "think_every = 0; expected at least 1 when think_ns is not 0".into()
         }),
-        Arrival::Open { rate_per_s, .. } => require(
-            rate_per_s.is_finite() && rate_per_s > 0.0,
-            "arrival",
-            || format!("rate_per_s = {rate_per_s}; expected a positive number"),
-        ),
+        Arrival::Open { rate_per_s, .. } => {
+            require((1e-6..=1e9).contains(&rate_per_s), "arrival", || {
+                format!("rate_per_s = {rate_per_s}; expected a number from 1e-6 to 1e9")
+            })
+        }
     }
 }
 
@@ -227,4 +234,100 @@ fn check_until(spec: &JobSpec) -> Result<(), Finding> {
             )
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{BlockSize, FileOrder, Spacing, Until};
+
+    fn sound() -> JobSpec {
+        JobSpec {
+            name: "readers".into(),
+            files: vec![0],
+            file_order: FileOrder::RoundRobin,
+            pattern: Pattern::Uniform,
+            read_share: 1.0,
+            blocks: vec![BlockSize {
+                bytes: 4096,
+                weight: 1.0,
+            }],
+            align_bytes: 4096,
+            offset_bytes: 0,
+            length_bytes: 1 << 20,
+            queue_depth: 1,
+            arrival: Arrival::Closed {
+                think_ns: 0,
+                think_every: 0,
+            },
+            until: Until {
+                ops: Some(1),
+                bytes: None,
+                duration_ns: None,
+            },
+            sync: None,
+            sync_at_end: false,
+            seed: 0,
+        }
+    }
+
+    #[test]
+    fn each_impossible_key_is_named() {
+        assert_eq!(check(&sound(), &[1 << 20]), Ok(()));
+        let changes: [(&str, fn(&mut JobSpec)); 18] = [
+            ("files", |spec| spec.files.clear()),
+            ("files", |spec| spec.files = vec![1]),
+            ("length_bytes", |spec| spec.length_bytes += 1),
+            ("length_bytes", |spec| spec.length_bytes = 4095),
+            ("length_bytes", |spec| spec.offset_bytes = u64::MAX - 4095),
+            ("blocks", |spec| spec.blocks.clear()),
+            ("blocks", |spec| spec.blocks[0].bytes = 0),
+            ("blocks", |spec| spec.blocks[0].weight = f64::NAN),
+            ("align_bytes", |spec| spec.align_bytes = 0),
+            ("offset_bytes", |spec| {
+                (spec.offset_bytes, spec.length_bytes) = (512, 8192)
+            }),
+            ("pattern", |spec| {
+                spec.pattern = Pattern::Strided { stride_bytes: 100 }
+            }),
+            ("pattern", |spec| {
+                spec.pattern = Pattern::Zipf { theta: -1.0 }
+            }),
+            ("read_share", |spec| spec.read_share = 1.5),
+            ("queue_depth", |spec| spec.queue_depth = 0),
+            ("arrival", |spec| {
+                spec.arrival = Arrival::Closed {
+                    think_ns: 1,
+                    think_every: 0,
+                }
+            }),
+            ("arrival", |spec| {
+                spec.arrival = Arrival::Open {
+                    rate_per_s: 0.0,
+                    spacing: Spacing::Poisson,
+                };
+            }),
+            ("until", |spec| spec.until.ops = None),
+            ("until", |spec| spec.until.bytes = Some(100)),
+        ];
+        for (key, change) in changes {
+            let mut spec = sound();
+            change(&mut spec);
+            assert_eq!(
+                check(&spec, &[1 << 20]).map_err(|error| error.key),
+                Err(key),
+                "{spec:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_error_is_one_clear_line() {
+        let mut spec = sound();
+        spec.length_bytes = 2 << 20;
+        assert_eq!(
+            check(&spec, &[1 << 20]).unwrap_err().to_string(),
+            "job \"readers\": length_bytes: 2097152 bytes from offset 0 reach past the end of file 0 (1048576 bytes)"
+        );
+    }
 }

@@ -287,3 +287,104 @@ fn unpack(packed: u64) -> (usize, u64) {
 }
 
 const _: () = assert!(BUCKETS <= 1 << INDEX_BITS);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(latencies: &[u64]) -> LatencyHistogram {
+        let mut histogram = LatencyHistogram::new();
+        latencies
+            .iter()
+            .for_each(|&latency_ns| histogram.record(latency_ns));
+        histogram
+    }
+
+    /// Latencies of all magnitudes.
+    fn latencies() -> impl Strategy<Value = Vec<u64>> {
+        let latency = (0..42u32, any::<u64>()).prop_map(|(bits, value)| value & ((1 << bits) - 1));
+        prop::collection::vec(latency, 1..300)
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_hold_what_was_counted_in_them(latency_ns in 0..=LONGEST_NS) {
+            let index = bucket_of(latency_ns);
+            prop_assert!((lowest(index)..=highest(index)).contains(&latency_ns));
+            prop_assert!((highest(index) - lowest(index)) as f64 <= latency_ns as f64 / 128.0);
+        }
+
+        #[test]
+        fn merging_is_recording_everything_in_one(a in latencies(), b in latencies()) {
+            let together = of(&[a.clone(), b.clone()].concat());
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            prop_assert_eq!(&merged, &together);
+            prop_assert_eq!(of(&a).to_sparse().merged(&of(&b).to_sparse()), together.to_sparse());
+            let mut from_sparse = of(&a);
+            from_sparse.merge_sparse(&of(&b).to_sparse());
+            prop_assert_eq!(&from_sparse, &together);
+            merged.reset();
+            prop_assert_eq!(merged, LatencyHistogram::new());
+        }
+
+        #[test]
+        fn moments_are_exact(latencies in latencies()) {
+            let histogram = of(&latencies);
+            let count = latencies.len() as f64;
+            let mean = latencies.iter().map(|&x| x as f64).sum::<f64>() / count;
+            let variance = latencies.iter().map(|&x| (x as f64 - mean).powi(2)).sum::<f64>() / count;
+            prop_assert_eq!(histogram.count(), latencies.len() as u64);
+            prop_assert_eq!(histogram.min_ns(), latencies.iter().copied().min());
+            prop_assert_eq!(histogram.max_ns(), latencies.iter().copied().max());
+            let close = |found: Option<f64>, expected: f64| {
+                found.is_some_and(|found| (found - expected).abs() <= 1e-9 * expected.max(1.0))
+            };
+            prop_assert!(close(histogram.mean_ns(), mean));
+            prop_assert!(close(histogram.stddev_ns(), variance.sqrt()));
+        }
+
+        #[test]
+        fn quantiles_are_within_one_percent(mut latencies in latencies(), q in 0.0..=1.0) {
+            let found = of(&latencies).quantile_ns(q).expect("not empty");
+            latencies.sort_unstable();
+            let rank = ((q * latencies.len() as f64).ceil() as usize).clamp(1, latencies.len());
+            let exact = latencies[rank - 1];
+            prop_assert!(found >= exact && (found - exact) as f64 <= exact as f64 / 100.0);
+        }
+
+        #[test]
+        fn quantiles_agree_with_the_reference_implementation(latencies in latencies(), q in 0.0..=1.0) {
+            let mut reference = hdrhistogram::Histogram::<u64>::new_with_bounds(1, LONGEST_NS, 2).expect("sound bounds");
+            latencies.iter().for_each(|&latency_ns| reference.saturating_record(latency_ns));
+            let expected = reference.value_at_quantile(q).min(reference.max()) as f64;
+            let found = of(&latencies).quantile_ns(q).expect("not empty") as f64;
+            prop_assert!((found - expected).abs() <= expected / 100.0);
+        }
+    }
+
+    #[test]
+    fn the_longest_latencies_share_a_bucket_but_keep_their_moments() {
+        let histogram = of(&[u64::MAX, u64::MAX]);
+        assert_eq!(histogram.buckets().count(), 1);
+        assert_eq!(histogram.max_ns(), Some(u64::MAX));
+        assert_eq!(histogram.quantile_ns(0.5), Some(u64::MAX));
+        assert_eq!(histogram.mean_ns(), Some(u64::MAX as f64));
+    }
+
+    #[test]
+    fn an_empty_histogram_knows_nothing() {
+        let histogram = LatencyHistogram::new();
+        assert_eq!(
+            (
+                histogram.min_ns(),
+                histogram.quantile_ns(0.5),
+                histogram.mean_ns()
+            ),
+            (None, None, None)
+        );
+        assert_eq!(histogram.buckets().count(), 0);
+    }
+}

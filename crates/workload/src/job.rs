@@ -164,7 +164,7 @@ impl Job {
         self.ops_left -= 1;
         self.bytes_left -= u64::from(op.bytes);
         self.in_flight += 1;
-        if self.syncs.are_wanted() && op.kind == OpKind::Write && self.syncs.write_started() {
+        if self.syncs.concern(op.kind) && self.syncs.write_started() {
             self.stage = Stage::Draining;
         }
         Next::Io(op)
@@ -179,7 +179,7 @@ impl Job {
             return;
         }
         self.pacing.completed(now);
-        if self.syncs.are_wanted() && op.kind == OpKind::Write {
+        if self.syncs.concern(op.kind) {
             self.syncs.write_completed(op.file, result.is_ok());
         }
         if let Some(exclusion) = &mut self.exclusion {

@@ -167,7 +167,7 @@ impl Cursor {
             return None;
         }
         let offset = self.position;
-        self.position += block.step;
+        self.position = self.position.saturating_add(block.step);
         Some(offset)
     }
 
@@ -187,7 +187,7 @@ impl Cursor {
     #[inline]
     fn strided(&mut self, block: &Block, stride_bytes: u64, lap_step: u64) -> Option<u64> {
         if self.position > block.last {
-            self.lap += lap_step;
+            self.lap = self.lap.saturating_add(lap_step);
             self.position = self.lap;
             if self.lap >= stride_bytes || self.lap > block.last {
                 *self = Cursor {

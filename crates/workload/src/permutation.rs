@@ -73,3 +73,52 @@ fn round(key: u64, half: u64) -> u64 {
     let product = u128::from(half ^ key) * u128::from(key | 1);
     (product >> 64) as u64 ^ product as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_index_has_a_place_of_its_own(len in 1..5000u64, key: u64) {
+            let permutation = Permutation::new(len);
+            let mut places: Vec<u64> = (0..len).map(|index| permutation.at(key, index)).collect();
+            places.sort_unstable();
+            prop_assert!(places.into_iter().eq(0..len));
+        }
+
+        #[test]
+        fn large_domains_are_kept(len in 1..=i64::MAX as u64, key: u64, index: u64) {
+            prop_assert!(Permutation::new(len).at(key, index % len) < len);
+        }
+    }
+
+    #[test]
+    fn neighbours_are_scattered() {
+        let len = 100_003;
+        let permutation = Permutation::new(len);
+        for key in [0, 1, u64::MAX, 0x5DEE_CE66D] {
+            let place = |index| permutation.at(key, index) as f64 / len as f64;
+            let distance = (1..len)
+                .map(|index| (place(index) - place(index - 1)).abs())
+                .sum::<f64>();
+            // Two uniform numbers are a third apart on average; their standard deviation is 0.236.
+            assert!(
+                (distance / len as f64 - 1.0 / 3.0).abs() < 5.0 * 0.236 / (len as f64).sqrt() * 2.0
+            );
+        }
+    }
+
+    #[test]
+    fn small_domains_come_in_all_orders() {
+        let permutation = Permutation::new(4);
+        let mut orders: Vec<[u64; 4]> = (0..2_000u64)
+            .map(|key| [0, 1, 2, 3].map(|index| permutation.at(crate::rng::mix64(key), index)))
+            .collect();
+        orders.sort_unstable();
+        orders.dedup();
+        assert!(orders.len() >= 12, "{} of 24 orders", orders.len());
+    }
+}

@@ -59,3 +59,49 @@ pub(crate) fn mix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_and_seeds_have_streams_of_their_own() {
+        let mut firsts: Vec<u64> = (0..100)
+            .flat_map(|seed| (0..100).map(move |component| stream(seed, component).next_u64()))
+            .collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        assert_eq!(firsts.len(), 10_000);
+        assert_eq!(stream(7, 3).next_u64(), stream(7, 3).next_u64());
+    }
+
+    #[test]
+    fn streams_are_uncorrelated() {
+        let (mut a, mut b) = (stream(1, 0), stream(1, 1));
+        let equal_bits: u32 = (0..10_000)
+            .map(|_| (a.next_u64() ^ b.next_u64()).count_zeros())
+            .sum();
+        // 640,000 fair coins: five standard deviations are 2000.
+        assert!((318_000..322_000).contains(&equal_bits), "{equal_bits}");
+    }
+
+    #[test]
+    fn below_is_uniform() {
+        let mut stream = stream(1, 0);
+        let mut counts = [0u32; 7];
+        for _ in 0..70_000 {
+            counts[stream.below(7) as usize] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (9_600..10_400).contains(count)),
+            "{counts:?}"
+        );
+        assert_eq!(stream.below(1), 0);
+    }
+
+    #[test]
+    fn unit_excludes_its_ends() {
+        let mut stream = stream(1, 0);
+        assert!((0..10_000).all(|_| (f64::MIN_POSITIVE..1.0).contains(&stream.unit())));
+    }
+}

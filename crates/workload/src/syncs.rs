@@ -47,10 +47,11 @@ impl Syncs {
         }
     }
 
-    /// Whether writes matter at all: without this question each would cost a branch that cannot be predicted.
+    /// Whether this is a write, and writes matter. Not `&&`: whether the next operation writes cannot be predicted, that
+    /// no write matters can.
     #[inline]
-    pub fn are_wanted(&self) -> bool {
-        self.is_wanted
+    pub fn concern(&self, kind: OpKind) -> bool {
+        self.is_wanted & (kind == OpKind::Write)
     }
 
     /// Returns whether this write is the last one before a sync.

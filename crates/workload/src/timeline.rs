@@ -246,3 +246,121 @@ pub fn rates_bytes_per_s(intervals: &[Interval]) -> Vec<f64> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WIDTH_NS: u64 = 100;
+
+    fn kinds() -> impl Strategy<Value = OpKind> {
+        prop::sample::select(vec![
+            OpKind::Read,
+            OpKind::Write,
+            OpKind::Fsync,
+            OpKind::Fdatasync,
+        ])
+    }
+
+    /// Gaps from dense to far beyond the memory of the series.
+    fn completions() -> impl Strategy<Value = Vec<(u64, OpKind, u32, u64)>> {
+        let gap = prop_oneof![0..30u64, 0..3_000u64, Just(100_000)];
+        prop::collection::vec((gap, kinds(), 0..100_000u32, 0..1_000_000u64), 0..400).prop_map(
+            |mut list| {
+                let mut now = 0;
+                for completion in &mut list {
+                    now += completion.0;
+                    completion.0 = now;
+                }
+                list
+            },
+        )
+    }
+
+    fn record(completions: &[(u64, OpKind, u32, u64)], start_ns: u64) -> Vec<Interval> {
+        let mut timeline = Timeline::new(start_ns, WIDTH_NS);
+        for &(now, kind, bytes, latency_ns) in completions {
+            timeline.record(now, kind, bytes, latency_ns);
+        }
+        timeline.finish(completions.last().map_or(0, |last| last.0))
+    }
+
+    fn total_of(completions: &[(u64, OpKind, u32, u64)], row_wanted: usize) -> Total {
+        let mut total = Total::default();
+        for &(_, kind, bytes, latency_ns) in completions {
+            if row(kind) == row_wanted {
+                total.bytes += u64::from(bytes);
+                total.latency.record(latency_ns);
+            }
+        }
+        total
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_when_the_width_doubles(completions in completions()) {
+            let totals = totals(&record(&completions, 0), 0);
+            for (row, found) in [totals.read, totals.write, totals.sync].into_iter().enumerate() {
+                let expected = total_of(&completions, row);
+                prop_assert_eq!(found.bytes, expected.bytes);
+                prop_assert_eq!(found.latency, expected.latency);
+            }
+        }
+
+        #[test]
+        fn intervals_are_contiguous_few_and_equally_wide(completions in completions()) {
+            let intervals = record(&completions, 0);
+            prop_assert!(intervals.len() <= INTERVALS_MAX);
+            for pair in intervals.windows(2) {
+                prop_assert_eq!(pair[0].end_ns(), pair[1].start_ns);
+                prop_assert_eq!(pair[0].length_ns, intervals[0].length_ns);
+                prop_assert!((pair[0].length_ns / WIDTH_NS).is_power_of_two());
+            }
+        }
+
+        #[test]
+        fn each_completion_is_in_its_interval(completions in completions()) {
+            for interval in record(&completions, 0) {
+                let inside = |now: u64| now >= interval.start_ns && now < interval.end_ns().max(interval.start_ns + 1);
+                let expected = completions.iter().filter(|completion| inside(completion.0)).count() as u64;
+                // The very last completion is where the last interval ends.
+                let at_the_end = completions.iter().filter(|completion| completion.0 == interval.end_ns()).count();
+                prop_assert!((expected..=expected + at_the_end as u64).contains(&interval.ops()));
+            }
+        }
+
+        #[test]
+        fn warm_up_is_forgotten(completions in completions(), start_ns in 1..5_000u64) {
+            let measured: Vec<_> = completions.iter().copied().filter(|completion| completion.0 >= start_ns).collect();
+            let intervals = record(&completions, start_ns);
+            prop_assert!(intervals.iter().all(|interval| interval.start_ns >= start_ns));
+            prop_assert_eq!(intervals.iter().map(Interval::ops).sum::<u64>(), measured.len() as u64);
+        }
+
+        #[test]
+        fn merged_series_keep_everything(a in completions(), b in completions()) {
+            let merged = merge(&[record(&a, 0), record(&b, 0)]);
+            prop_assert!(merged.len() <= INTERVALS_MAX + 1);
+            prop_assert!(merged.is_sorted_by_key(|interval| interval.start_ns));
+            prop_assert_eq!(merged.iter().map(Interval::ops).sum::<u64>(), (a.len() + b.len()) as u64);
+        }
+    }
+
+    #[test]
+    fn a_stall_is_an_interval_with_nothing_in_it() {
+        let read = |now| (now, OpKind::Read, 1000, 5);
+        let intervals = record(&[read(50), read(350), read(360), read(450)], 0);
+        assert_eq!(
+            intervals.iter().map(Interval::ops).collect::<Vec<_>>(),
+            [1, 0, 0, 2, 1]
+        );
+        assert_eq!(rates_bytes_per_s(&intervals)[..4], [1e10, 0.0, 0.0, 2e10]);
+        assert_eq!(
+            rates_bytes_per_s(&intervals).len(),
+            4,
+            "the last one is not whole"
+        );
+    }
+}

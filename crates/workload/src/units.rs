@@ -43,12 +43,12 @@ pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
     parse(size, &BYTES).map_err(error)
 }
 
-/// The shortest text that `parse_bytes` reads as exactly this size.
+/// The text with the shortest number that `parse_bytes` reads as exactly this size.
 pub fn format_bytes(bytes: u64) -> String {
     format(bytes, &BYTES)
 }
 
-/// The shortest text that `parse_duration_ns` reads as exactly this duration.
+/// The text with the shortest number that `parse_duration_ns` reads as exactly this duration.
 pub fn format_duration_ns(duration_ns: u64) -> String {
     format(duration_ns, &DURATIONS)
 }
@@ -187,22 +187,21 @@ impl Decimal {
 }
 
 fn format(quantity: u64, dimension: &Dimension) -> String {
-    let written = dimension
+    let numerals = dimension
         .units
         .iter()
-        .filter_map(|unit| format_in(quantity, unit));
-    written
-        .min_by_key(String::len)
-        .expect("the base unit writes everything")
+        .filter_map(|unit| Some((numeral(quantity, unit)?, unit.name)));
+    let (numeral, unit) = numerals
+        .min_by_key(|(numeral, _)| numeral.len())
+        .expect("the base unit writes everything");
+    numeral + unit
 }
 
 /// `None` when it is less than one unit, or takes more than three decimals.
-fn format_in(quantity: u64, unit: &Unit) -> Option<String> {
+fn numeral(quantity: u64, unit: &Unit) -> Option<String> {
     let (whole, rest) = (quantity / unit.factor, u128::from(quantity % unit.factor));
-    let (thousandths, inexact) = (
-        rest * 1000 / u128::from(unit.factor),
-        rest * 1000 % u128::from(unit.factor),
-    );
+    let factor = u128::from(unit.factor);
+    let (thousandths, inexact) = (rest * 1000 / factor, rest * 1000 % factor);
     if inexact != 0 || (whole == 0 && unit.factor > 1) {
         return None;
     }
@@ -211,9 +210,114 @@ fn format_in(quantity: u64, unit: &Unit) -> Option<String> {
     } else {
         format!(".{thousandths:03}")
     };
-    Some(format!(
-        "{whole}{}{}",
-        fraction.trim_end_matches('0'),
-        unit.name
-    ))
+    Some(format!("{whole}{}", fraction.trim_end_matches('0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn texts_mean_what_people_mean() {
+        let bytes = [
+            ("4096", 4096),
+            ("4KiB", 4096),
+            ("4 kib", 4096),
+            ("1GB", 1_000_000_000),
+            ("1.5MiB", 1_572_864),
+            ("0", 0),
+            ("1_000B", 1000),
+        ];
+        for (text, expected) in bytes {
+            assert_eq!(parse_bytes(text), Ok(expected), "{text}");
+        }
+        let durations = [
+            ("8ms", 8_000_000),
+            ("0", 0),
+            ("1.5s", 1_500_000_000),
+            ("2min", 120_000_000_000),
+            ("3µs", 3_000),
+            ("1h", 3_600_000_000_000),
+        ];
+        for (text, expected) in durations {
+            assert_eq!(parse_duration_ns(text), Ok(expected), "{text}");
+        }
+        assert_eq!(parse_rate("100MiB/s"), Ok(104_857_600));
+    }
+
+    #[test]
+    fn errors_say_what_and_what_instead() {
+        let error = |result: Result<u64, UnitError>| result.unwrap_err().to_string();
+        let size = "expected a size such as 4096, 4KiB (4 x 1024 bytes) or 4KB (4 x 1000 bytes)";
+        let duration =
+            "expected a duration such as 8ms, 1.5s, 2min or 0 (units: ns, us, ms, s, min, h)";
+        assert_eq!(
+            error(parse_bytes("4k")),
+            format!("\"4k\": ambiguous unit \"k\" (KiB or KB?); {size}")
+        );
+        assert_eq!(
+            error(parse_bytes("4Ki")),
+            format!("\"4Ki\": unknown unit \"Ki\" (did you mean KiB?); {size}")
+        );
+        assert_eq!(
+            error(parse_bytes("")),
+            format!("\"\": it does not begin with a number; {size}")
+        );
+        assert_eq!(
+            error(parse_bytes("0.3B")),
+            format!("\"0.3B\": it is not a whole number of B; {size}")
+        );
+        assert_eq!(
+            error(parse_bytes("16EiB")),
+            format!("\"16EiB\": it is too large; {size}")
+        );
+        assert_eq!(
+            error(parse_duration_ns("5")),
+            format!("\"5\": the unit is missing; {duration}")
+        );
+        assert_eq!(
+            error(parse_duration_ns("5 apples")),
+            format!("\"5 apples\": unknown unit \"apples\"; {duration}")
+        );
+        assert_eq!(
+            error(parse_rate("5MiB")),
+            "\"5MiB\": a rate ends in /s; expected a rate such as 100MiB/s"
+        );
+    }
+
+    #[test]
+    fn formats_are_short() {
+        let bytes = [
+            (4096, "4KiB"),
+            (1_000_000_000, "1GB"),
+            (1536, "1.5KiB"),
+            (4097, "4097B"),
+            (0, "0B"),
+        ];
+        for (quantity, expected) in bytes {
+            assert_eq!(format_bytes(quantity), expected);
+        }
+        let durations = [
+            (8_000_000, "8ms"),
+            (1_500_000_000, "1.5s"),
+            (500_000_000, "500ms"),
+            (90_000_000_000, "90s"),
+            (1, "1ns"),
+        ];
+        for (quantity, expected) in durations {
+            assert_eq!(format_duration_ns(quantity), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_formatted_parses_back(quantity: u64, shift in 0..64u32) {
+            let quantity = quantity >> shift;
+            prop_assert_eq!(parse_bytes(&format_bytes(quantity)), Ok(quantity));
+            prop_assert_eq!(parse_duration_ns(&format_duration_ns(quantity)), Ok(quantity));
+            prop_assert_eq!(parse_rate(&format!("{}/s", format_bytes(quantity))), Ok(quantity));
+        }
+    }
 }

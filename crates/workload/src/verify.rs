@@ -182,3 +182,89 @@ fn fill(bytes: &mut [u8], seed: u64) {
 fn word(block: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn stamped(bytes: usize, file_id: u64, offset: u64, generation: u32) -> Vec<u8> {
+        let mut block = vec![0xA5; bytes];
+        stamp(&mut block, file_id, offset, generation);
+        block
+    }
+
+    fn fault(block: &[u8], file_id: u64, offset: u64, generation: Option<u32>) -> Option<Fault> {
+        check(block, file_id, offset, generation)
+            .err()
+            .map(|mismatch| mismatch.fault)
+    }
+
+    proptest! {
+        #[test]
+        fn a_stamped_block_passes(
+            file_id: u64, offset: u64, generation: u32, bytes in prop::sample::select(vec![512usize, 1000, 4096]),
+        ) {
+            let block = stamped(bytes, file_id, offset, generation);
+            prop_assert_eq!(check(&block, file_id, offset, Some(generation)), Ok(()));
+            prop_assert_eq!(check(&block, file_id, offset, None), Ok(()));
+        }
+
+        #[test]
+        fn any_changed_byte_is_found(offset: u64, at in 0..4096usize, change in 1..=255u8) {
+            let mut block = stamped(4096, 1, offset, 9);
+            block[at] ^= change;
+            prop_assert_eq!(fault(&block, 1, offset, None), Some(Fault::Corrupt));
+        }
+
+        #[test]
+        fn a_block_from_elsewhere_is_found(file_id in 0..4u64, offset in 0..4u64, generation in 0..4u32) {
+            let block = stamped(512, file_id, offset, generation);
+            let expected = if (file_id, offset) != (1, 2) {
+                Some(Fault::Misplaced)
+            } else if generation != 3 {
+                Some(Fault::WrongGeneration)
+            } else {
+                None
+            };
+            prop_assert_eq!(fault(&block, 1, 2, Some(3)), expected);
+        }
+
+        #[test]
+        fn a_torn_block_is_found(torn_at in 1..4096usize) {
+            let (old, new) = (stamped(4096, 1, 0, 1), stamped(4096, 1, 0, 2));
+            let torn = [&new[..torn_at], &old[torn_at..]].concat();
+            prop_assume!(torn != new);
+            prop_assert_eq!(fault(&torn, 1, 0, None), Some(Fault::Corrupt));
+        }
+    }
+
+    #[test]
+    fn a_block_never_written_is_called_zeros() {
+        let mismatch = check(&[0; 4096], 1, 8192, Some(2)).unwrap_err();
+        assert_eq!(
+            mismatch.to_string(),
+            "zeroed block: expected file 1 offset 8192 generation 2, found zeros"
+        );
+    }
+
+    #[test]
+    fn payloads_look_random() {
+        let block = stamped(4096, 1, 0, 1);
+        let ones: u32 = block[HEADER_BYTES..]
+            .iter()
+            .map(|byte| byte.count_ones())
+            .sum();
+        let bits = (4096 - HEADER_BYTES) as f64 * 8.0;
+        assert!((f64::from(ones) - bits / 2.0).abs() < 5.0 * (bits / 4.0).sqrt());
+        let next = stamped(4096, 1, 4096, 1);
+        assert!(
+            block
+                .chunks(8)
+                .zip(next.chunks(8))
+                .skip(HEADER_BYTES / 8)
+                .all(|(a, b)| a != b)
+        );
+    }
+}

@@ -101,3 +101,65 @@ fn fill_alias_table(bins: &mut [Bin], weights: &[f64]) {
         bins[bin].alias = bin;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::stream;
+
+    /// Pearson's statistic against the exact probabilities, for the first ranks and all others together.
+    fn chi_square(ranks: u64, theta: f64, draws: u32) -> (f64, usize) {
+        let weights: Vec<f64> = (1..=ranks).map(|rank| (rank as f64).powf(-theta)).collect();
+        let total: f64 = weights.iter().sum();
+        let shown = weights.len().min(200);
+        let mut counts = vec![0u32; shown + 1];
+        let zipf = Zipf::new(ranks, theta);
+        let mut stream = stream(11, 0);
+        for _ in 0..draws {
+            counts[(zipf.draw(&mut stream) as usize).min(shown)] += 1;
+        }
+        let rest: f64 = weights[shown..].iter().sum();
+        let expected = weights[..shown]
+            .iter()
+            .copied()
+            .chain([rest])
+            .map(|weight| weight / total * f64::from(draws));
+        let usable: Vec<(f64, f64)> = counts
+            .into_iter()
+            .map(f64::from)
+            .zip(expected)
+            .filter(|(_, expected)| *expected > 5.0)
+            .collect();
+        (
+            usable
+                .iter()
+                .map(|(found, expected)| (found - expected).powi(2) / expected)
+                .sum(),
+            usable.len(),
+        )
+    }
+
+    #[test]
+    fn frequencies_follow_theta() {
+        for theta in [0.0, 0.5, 0.99, 1.0, 1.1, 2.5] {
+            for ranks in [1, 2, 33, 1_000, 100_000] {
+                let (statistic, cells) = chi_square(ranks, theta, 60_000);
+                // Five standard deviations of a chi-square variable above its mean.
+                let limit = cells as f64 + 5.0 * (2.0 * cells as f64).sqrt();
+                assert!(
+                    statistic < limit,
+                    "theta {theta}, {ranks} ranks: {statistic} in {cells} cells"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn bins_cover_all_ranks_and_stay_few() {
+        for ranks in [1, 31, 32, 33, 12_345, 1 << 50] {
+            let zipf = Zipf::new(ranks, 1.0);
+            assert_eq!(zipf.bins.iter().map(|bin| bin.width).sum::<u64>(), ranks);
+            assert!(zipf.bins.len() < 1_200);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Jobs against the laws of queueing, and their statistics against what was asked for.
+
+mod simulator;
+
+use simulator::{Served, run};
+use workload::job::{Job, OpKind};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Until};
+
+const SERVICE_NS: u64 = 10_000;
+
+fn serve(spec: &JobSpec, servers: usize) -> Vec<Served> {
+    let sizes = vec![spec.offset_bytes + spec.length_bytes; 8];
+    let mut job = Job::new(spec, &sizes).expect("a sound specification");
+    run(&mut job, spec.queue_depth, servers, |_| SERVICE_NS)
+}
+
+fn elapsed_ns(served: &[Served]) -> f64 {
+    served
+        .iter()
+        .map(|served| served.completed_ns)
+        .max()
+        .unwrap_or(0) as f64
+}
+
+/// A closed job keeps its queue full, so throughput is that of the busy servers and, by Little's law, the mean time in
+/// the system is depth / throughput.
+#[test]
+fn a_closed_job_obeys_littles_law() {
+    for (queue_depth, servers) in [(1, 1), (4, 1), (32, 4), (3, 8)] {
+        let mut spec = spec();
+        spec.queue_depth = queue_depth;
+        spec.until.ops = Some(20_000);
+        let served = serve(&spec, servers);
+        let throughput_per_ns = served.len() as f64 / elapsed_ns(&served);
+        let busy = f64::from(queue_depth).min(servers as f64);
+        let expected = busy / SERVICE_NS as f64;
+        assert!(
+            (throughput_per_ns / expected - 1.0).abs() < 0.01,
+            "{queue_depth} on {servers}"
+        );
+        let in_system = served
+            .iter()
+            .map(|served| (served.completed_ns - served.started_ns) as f64);
+        let mean_ns = in_system.sum::<f64>() / served.len() as f64;
+        assert!((throughput_per_ns * mean_ns / f64::from(queue_depth) - 1.0).abs() < 0.01);
+    }
+}
+
+/// Mean wait of an M/D/1 queue (Pollaczek and Khinchine): rho / (2 (1 - rho)) service times.
+#[test]
+fn a_poisson_job_waits_as_long_as_theory_says() {
+    let mut spec = spec();
+    spec.queue_depth = 4096;
+    spec.arrival = Arrival::Open {
+        rate_per_s: 0.7e5,
+        spacing: Spacing::Poisson,
+    };
+    spec.until.ops = Some(400_000);
+    let served = serve(&spec, 1);
+    let latency = served
+        .iter()
+        .map(|served| (served.completed_ns - served.op.due) as f64);
+    let mean_wait = latency.sum::<f64>() / served.len() as f64 / SERVICE_NS as f64 - 1.0;
+    let expected = 0.7 / (2.0 * (1.0 - 0.7));
+    assert!(
+        (mean_wait / expected - 1.0).abs() < 0.03,
+        "waited {mean_wait}, expected {expected}"
+    );
+}
+
+/// The rate is one of operations, so a mix of sizes cannot bend it.
+#[test]
+fn the_open_rate_is_right_with_mixed_sizes() {
+    for spacing in [Spacing::Constant, Spacing::Poisson] {
+        let mut spec = spec();
+        spec.blocks = [(4096, 9.0), (65_536, 1.0)]
+            .map(|(bytes, weight)| BlockSize { bytes, weight })
+            .into();
+        spec.arrival = Arrival::Open {
+            rate_per_s: 33_333.3,
+            spacing,
+        };
+        spec.queue_depth = 4096;
+        spec.until = Until {
+            ops: None,
+            bytes: None,
+            duration_ns: Some(10_000_000_000),
+        };
+        let served = serve(&spec, 64);
+        let rate_per_s = served.len() as f64 / 10.0;
+        let tolerance = if spacing == Spacing::Constant {
+            1e-5
+        } else {
+            0.01
+        };
+        assert!(
+            (rate_per_s / 33_333.3 - 1.0).abs() < tolerance,
+            "{spacing:?}: {rate_per_s}"
+        );
+        let large = served
+            .iter()
+            .filter(|served| served.op.bytes == 65_536)
+            .count();
+        assert!((large as f64 / served.len() as f64 - 0.1).abs() < 0.005);
+    }
+}
+
+#[test]
+fn poisson_gaps_vary_as_much_as_their_mean() {
+    let mut spec = spec();
+    spec.arrival = Arrival::Open {
+        rate_per_s: 1e5,
+        spacing: Spacing::Poisson,
+    };
+    spec.queue_depth = 4096;
+    spec.until.ops = Some(200_000);
+    let due: Vec<f64> = serve(&spec, 64)
+        .iter()
+        .map(|served| served.op.due as f64)
+        .collect();
+    let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    assert!((variance.sqrt() / mean - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn the_mix_follows_the_read_share() {
+    let mut spec = spec();
+    spec.read_share = 0.7;
+    spec.until.ops = Some(100_000);
+    let served = serve(&spec, 1);
+    let reads = served
+        .iter()
+        .filter(|served| served.op.kind == OpKind::Read)
+        .count();
+    assert!((reads as f64 / served.len() as f64 - 0.7).abs() < 0.005);
+}
+
+#[test]
+fn a_permutation_visits_each_block_of_each_file_once_a_pass() {
+    for file_order in [
+        FileOrder::Sequential,
+        FileOrder::RoundRobin,
+        FileOrder::Random,
+    ] {
+        let mut spec = spec();
+        spec.pattern = Pattern::Permutation;
+        spec.file_order = file_order;
+        spec.files = vec![0, 1, 2];
+        // Not a power of two, not a multiple of the block.
+        spec.length_bytes = 37 * 4096 + 100;
+        spec.until.ops = Some(37 * 3 * 10);
+        let served = serve(&spec, 1);
+        let mut orders = Vec::new();
+        for file in 0..3 {
+            let offsets: Vec<u64> = served
+                .iter()
+                .filter(|served| served.op.file == file)
+                .map(|served| served.op.offset)
+                .collect();
+            for pass in offsets.chunks_exact(37) {
+                let mut blocks: Vec<u64> = pass.iter().map(|offset| offset / 4096).collect();
+                orders.push(blocks.clone());
+                blocks.sort_unstable();
+                assert_eq!(blocks, (0..37).collect::<Vec<_>>());
+            }
+        }
+        let passes = orders.len();
+        orders.sort_unstable();
+        orders.dedup();
+        assert_eq!(orders.len(), passes, "two passes in the same order");
+    }
+}
+
+fn offsets_in_blocks(spec: &JobSpec) -> Vec<(u32, u64)> {
+    serve(spec, 1)
+        .iter()
+        .map(|served| (served.op.file, served.op.offset / 4096))
+        .collect()
+}
+
+#[test]
+fn positional_patterns_visit_blocks_in_their_order() {
+    let mut spec = spec();
+    spec.offset_bytes = 4096;
+    spec.length_bytes = 5 * 4096 + 512;
+    spec.until.ops = Some(7);
+    let mut blocks = |pattern| -> Vec<u64> {
+        spec.pattern = pattern;
+        offsets_in_blocks(&spec)
+            .into_iter()
+            .map(|(_, block)| block)
+            .collect()
+    };
+    assert_eq!(blocks(Pattern::Sequential), [1, 2, 3, 4, 5, 1, 2]);
+    assert_eq!(blocks(Pattern::Backward), [5, 4, 3, 2, 1, 5, 4]);
+    assert_eq!(
+        blocks(Pattern::Strided { stride_bytes: 8192 }),
+        [1, 3, 5, 2, 4, 1, 3]
+    );
+}
+
+#[test]
+fn files_take_turns() {
+    let mut spec = spec();
+    spec.pattern = Pattern::Sequential;
+    spec.files = vec![2, 5];
+    spec.length_bytes = 2 * 4096;
+    spec.until.ops = Some(5);
+    spec.file_order = FileOrder::Sequential;
+    assert_eq!(
+        offsets_in_blocks(&spec),
+        [(2, 0), (2, 1), (5, 0), (5, 1), (2, 0)]
+    );
+    spec.file_order = FileOrder::RoundRobin;
+    assert_eq!(
+        offsets_in_blocks(&spec),
+        [(2, 0), (5, 0), (2, 1), (5, 1), (2, 0)]
+    );
+    spec.pattern = Pattern::Uniform;
+    spec.file_order = FileOrder::Sequential;
+    let files: Vec<u32> = offsets_in_blocks(&spec)
+        .into_iter()
+        .map(|(file, _)| file)
+        .collect();
+    assert_eq!(files, [2, 2, 5, 5, 2]);
+}
+
+/// 4 KiB random reads of one file, one at a time.
+fn spec() -> JobSpec {
+    JobSpec {
+        name: "job".into(),
+        files: vec![0],
+        file_order: FileOrder::RoundRobin,
+        pattern: Pattern::Uniform,
+        read_share: 1.0,
+        blocks: vec![BlockSize {
+            bytes: 4096,
+            weight: 1.0,
+        }],
+        align_bytes: 4096,
+        offset_bytes: 0,
+        length_bytes: 1 << 20,
+        queue_depth: 1,
+        arrival: Arrival::Closed {
+            think_ns: 0,
+            think_every: 1,
+        },
+        until: Until {
+            ops: Some(1000),
+            bytes: None,
+            duration_ns: None,
+        },
+        sync: None,
+        sync_at_end: false,
+        seed: 1,
+    }
+}
