@@ -105,14 +105,14 @@ def test_a_kill_at_every_step_of_storing_is_survived(tmp_path: Path, monkeypatch
     whole = tmp_path / "whole"
     steps = _count_steps(monkeypatch, whole)
     expected = read(whole).metrics
-    assert steps > 3 * TRIALS
+    assert steps > 3 * TRIALS_PER_ROUND
     for step in range(steps):
         out = tmp_path / f"killed-{step}"
         with monkeypatch.context() as patch:
             counter = _Steps(kill_at=step)
             counter.install(patch)
             with pytest.raises(Killed):
-                start(out)
+                start(out, rounds=1)
         if not out.exists():
             continue
         executor = FakeExecutor()
@@ -121,7 +121,7 @@ def test_a_kill_at_every_step_of_storing_is_survived(tmp_path: Path, monkeypatch
         assert before.isdisjoint(executor.ran)
         data = read(out)
         assert data.problems == []
-        assert data.trials["trial"].to_list() == list(range(TRIALS))
+        assert data.trials["trial"].to_list() == list(range(TRIALS_PER_ROUND))
         assert data.metrics.equals(expected)
         assert not list(out.glob("**/*.tmp"))
         shutil.rmtree(out)
@@ -158,7 +158,7 @@ def _count_steps(monkeypatch: pytest.MonkeyPatch, out: Path) -> int:
     counter = _Steps()
     with monkeypatch.context() as patch:
         counter.install(patch)
-        start(out)
+        start(out, rounds=1)
     return counter.count
 
 
@@ -221,6 +221,19 @@ def test_a_trial_that_finished_as_ctrl_c_came_is_kept(tmp_path: Path) -> None:
     with pytest.raises(InterruptedRun):
         start(tmp_path / "run", FakeExecutor(status_of=interrupt_after))
     assert read(tmp_path / "run").trials.height == 4
+
+
+def test_a_trial_that_ctrl_c_killed_did_not_fail(tmp_path: Path) -> None:
+    def killed_by_interrupt(trial: Trial) -> str:
+        if trial.trial == 3:
+            signal.raise_signal(signal.SIGINT)
+        return "failed" if trial.trial == 3 else "ok"
+
+    with pytest.raises(InterruptedRun):
+        start(tmp_path / "run", FakeExecutor(status_of=killed_by_interrupt))
+    executor = FakeExecutor()
+    assert go_on(tmp_path / "run", executor).trials_by_status == {"ok": TRIALS}
+    assert executor.ran == [3, 4, 5, 6, 7]
 
 
 def test_what_the_machine_refuses_ends_the_run_resumably(tmp_path: Path) -> None:

@@ -82,11 +82,11 @@ class LiveDisplay:
 
         total = self._finished + self._pace.to_come
         spent_ns = time.monotonic_ns() - self._trial_started_ns if self._trial else 0
-        left = words.duration(self._pace.left_ns(spent_on_current_ns=spent_ns))
+        left = words.time_left(self._pace.left_ns(spent_on_current_ns=spent_ns))
         overall = Table.grid(padding=(0, 1))
         overall.add_row(
             ProgressBar(total=max(total, 1), completed=self._finished, width=BAR_WIDTH),
-            Text(f"{self._finished} of {total} trials, {left} left"),
+            Text(f"{self._finished} of {total} trials{left}"),
         )
         if self._trial is None:
             return overall

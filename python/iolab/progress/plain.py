@@ -57,9 +57,9 @@ class PlainDisplay:
         self._finished += 1
         self._pace.finished(trial.workload, duration_ns)
         if not self._brief or record.status != "ok":
-            left = words.duration(self._pace.left_ns())
+            left = words.time_left(self._pace.left_ns())
             place = self._place(self._finished)
-            self.say(f"{place} {words.title(trial)}: {words.outcome(record, duration_ns)}; {left} left")
+            self.say(f"{place} {words.title(trial)}: {words.outcome(record, duration_ns)}{left}")
 
     def say(self, line: str) -> None:
         self._last_line_ns = self._monotonic_ns()

@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from iolab.trial import Trial
 
 
-def duration(duration_ns: float | None) -> str:
-    """`2:05` or `1:02:05`; `-` when unknown."""
-    if duration_ns is None:
-        return "-"
+def duration(duration_ns: float) -> str:
+    """`2:05` or `1:02:05`."""
     minutes, seconds = divmod(round(duration_ns / NS_PER_S), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def time_left(duration_ns: float | None) -> str:
+    """`, 2:05 left`; nothing when unknown."""
+    return "" if duration_ns is None else f", {duration(duration_ns)} left"
 
 
 def title(trial: Trial) -> str:

@@ -125,7 +125,8 @@ class Loop:
         self.state.attempts[trial.trial] = attempt
         self.progress.trial_started(trial)
         record = self.executor.run(trial, self.progress.trial_progress, stop.is_set)
-        if record.status == "interrupted":
+        # Ctrl-C on a terminal reaches the trial's process too, and may kill it before it can say so.
+        if record.status == "interrupted" or (record.status == "failed" and stop.is_set()):
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
             raise Stopped
         stored = trial_file.write(self.directory.trial_file(trial.trial), record)
