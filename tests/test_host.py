@@ -316,6 +316,25 @@ def test_stopping_the_executor_stops_the_child(place: Path) -> None:
     assert record.status == "interrupted"
 
 
+@pytest.mark.root
+def test_a_child_that_hangs_is_killed_and_everything_is_restored(
+    leftovers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iolab.executor.STOP_PATIENCE_S", 0.5)
+    hanging = threading.Event()
+
+    def hang(progress: Progress) -> None:
+        if progress.doing == "running" and not hanging.is_set():
+            os.kill(worker_of_this_process(), signal.SIGSTOP)
+            hanging.set()
+
+    with LocalProcess() as executor:
+        record = executor.run(io_trial(scratch_target(), duration_ns=60_000_000_000), hang, hanging.is_set)
+    assert record.status == "interrupted"
+    assert "did not stop" in record.faults[0].what
+    assert any(note.startswith("unmounted") for note in record.notes)
+
+
 PHASE: dict[str, Any] = {
     "phase": "main",
     "wall_clock_shift_ns": 0,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 
@@ -11,6 +13,9 @@ from iolab.errors import MachineError
 
 # sudo and cron may leave the administrator's directories out of PATH.
 SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"])
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
 
 
 class CommandFailed(MachineError):
@@ -47,11 +52,17 @@ def run(arguments: Sequence[str], *, package: str, where: str) -> str:
         errors="replace",
         env={**os.environ, "LC_ALL": "C"},
         start_new_session=True,
+        preexec_fn=_die_with_parent,
         check=False,
     )
     if done.returncode != 0:
         raise CommandFailed(f"{' '.join(arguments)} failed: {_said(done)}", where=where)
     return done.stdout
+
+
+def _die_with_parent() -> None:
+    """A mount that outlives a killed trial would come after everything was restored."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
