@@ -271,10 +271,12 @@ mod tests {
         }
     }
 
+    type Change = fn(&mut JobSpec);
+
     #[test]
     fn each_impossible_key_is_named() {
         assert_eq!(check(&sound(), &[1 << 20]), Ok(()));
-        let changes: [(&str, fn(&mut JobSpec)); 18] = [
+        let changes: [(&str, Change); 18] = [
             ("files", |spec| spec.files.clear()),
             ("files", |spec| spec.files = vec![1]),
             ("length_bytes", |spec| spec.length_bytes += 1),
