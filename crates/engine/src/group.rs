@@ -51,10 +51,17 @@ pub struct RunningJob {
     done: bool,
 }
 
+/// The operation in flight in a slot. In another order than in `Op` and copied field by field: a copy of the whole loads in
+/// wider pieces than `Job::next` has just stored, and waits for each store (5 ns an operation).
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Slot {
-    op: Op,
+    due: Time,
     job: u32,
+    file: u32,
+    offset: u64,
+    bytes: u32,
+    kind: OpKind,
 }
 
 /// What a group hands back when its loop is over.
@@ -106,15 +113,45 @@ impl RunningJob {
 impl Slot {
     pub fn of(job: u32) -> Slot {
         Slot {
-            op: Op {
-                kind: OpKind::Read,
-                file: 0,
-                offset: 0,
-                bytes: 0,
-                due: 0,
-            },
+            due: 0,
             job,
+            file: 0,
+            offset: 0,
+            bytes: 0,
+            kind: OpKind::Read,
         }
+    }
+
+    #[inline(always)]
+    fn keep(&mut self, op: &Op) {
+        self.due = op.due;
+        self.file = op.file;
+        self.offset = op.offset;
+        self.bytes = op.bytes;
+        self.kind = op.kind;
+    }
+
+    /// The operation, and the job whose it is.
+    #[inline(always)]
+    fn kept(&self) -> (Op, usize) {
+        let Slot {
+            due,
+            job,
+            file,
+            offset,
+            bytes,
+            kind,
+        } = *self;
+        (
+            Op {
+                kind,
+                file,
+                offset,
+                bytes,
+                due,
+            },
+            job as usize,
+        )
     }
 }
 
@@ -125,18 +162,11 @@ impl Group {
         let mut sleeper = Sleeper::default();
         let mut now = clock.now();
         self.attend(now);
-        for job in 0..self.jobs.len() {
-            self.offer(job, now, backend);
-        }
+        self.offer_all(now, backend);
         while self.state.jobs_done < self.jobs.len() {
             let wake_at = self.next_wake();
             if now >= wake_at {
-                for job in 0..self.jobs.len() {
-                    if now >= self.jobs[job].wake_at {
-                        self.jobs[job].wake_at = NEVER;
-                        self.offer(job, now, backend);
-                    }
-                }
+                self.wake(now, backend);
             } else if self.state.in_flight == 0 {
                 sleeper.sleep_until(clock, wake_at.min(now + WAIT_MAX_NS));
             }
@@ -157,11 +187,11 @@ impl Group {
             let mut reaped = 0;
             while let Some(completion) = backend.reap() {
                 now = clock.now();
-                let Slot { op, job } = self.slots[completion.slot as usize];
+                let (op, job) = self.slots[completion.slot as usize].kept();
                 self.state.in_flight -= 1;
-                self.jobs[job as usize].idle.push(completion.slot);
-                self.settle(job as usize, completion.slot, &op, completion.result, now);
-                self.offer(job as usize, now, backend);
+                self.jobs[job].idle.push(completion.slot);
+                self.settle(job, completion.slot, &op, completion.result, now);
+                self.offer(job, now, backend);
                 reaped += 1;
             }
             if reaped == 0 {
@@ -176,9 +206,7 @@ impl Group {
                 }
                 if self.state.leave_at.is_some() && !was_leaving {
                     backend.cancel();
-                    for job in 0..self.jobs.len() {
-                        self.offer(job, now, backend);
-                    }
+                    self.offer_all(now, backend);
                 }
             }
         }
@@ -253,6 +281,24 @@ impl Group {
         }
     }
 
+    #[cold]
+    fn offer_all<B: Queued>(&mut self, now: Time, backend: &mut B) {
+        for job in 0..self.jobs.len() {
+            self.offer(job, now, backend);
+        }
+    }
+
+    /// Asks the jobs whose time has come.
+    #[cold]
+    fn wake<B: Queued>(&mut self, now: Time, backend: &mut B) {
+        for job in 0..self.jobs.len() {
+            if now >= self.jobs[job].wake_at {
+                self.jobs[job].wake_at = NEVER;
+                self.offer(job, now, backend);
+            }
+        }
+    }
+
     /// Fills the job's idle slots with what it has to offer.
     #[inline(always)]
     fn offer<B: Queued>(&mut self, job: usize, now: Time, backend: &mut B) {
@@ -262,7 +308,7 @@ impl Group {
                 Next::Io(op) => {
                     running.idle.pop();
                     self.state.in_flight += 1;
-                    self.slots[slot as usize].op = op;
+                    self.slots[slot as usize].keep(&op);
                     if op.kind == OpKind::Write {
                         self.contents.prepare(&op, &self.buffers, slot);
                     }
