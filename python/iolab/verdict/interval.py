@@ -25,8 +25,8 @@ from iolab.verdict import signed_rank
 FEWEST_FOR_RANKS = 7
 MOST_FOR_RANKS = 1000
 """Beyond, neighbouring rounds are summed: n rounds have n (n + 1) / 2 Walsh ratios."""
-SMOOTHNESS = 3.0
-"""Exponent in `_with_signs`; at 2.5 five rounds of Gaussian noise err in 5.0 % of cases, at 3 in 4.7 %."""
+SMOOTHNESS = 2.45
+"""Exponent in `_with_signs`, at which five rounds of Gaussian noise err in 5.0 % of cases (docs/statistics.md)."""
 
 Array = NDArray[np.float64]
 
