@@ -122,22 +122,12 @@ fn group_record(spec: &GroupSpec, measured: GroupMeasured, from: Time) -> GroupR
     let used = first.map_or_else(Usage::default, |first| {
         measured.last_sample.thread.since(first.thread)
     });
-    GroupRecord {
-        name: spec.name.clone(),
-        notes: measured.notes,
-        cpu_user_ns: used.cpu_user_ns,
-        cpu_system_ns: used.cpu_system_ns,
-        context_switches_voluntary: used.context_switches_voluntary,
-        context_switches_involuntary: used.context_switches_involuntary,
-        faults_minor: used.faults_minor,
-        faults_major: used.faults_major,
-        jobs: measured
-            .jobs
-            .into_iter()
-            .zip(&spec.jobs)
-            .map(|(job, spec)| job_record(&spec.name, job, from))
-            .collect(),
-    }
+    let jobs = measured
+        .jobs
+        .into_iter()
+        .zip(&spec.jobs)
+        .map(|(job, spec)| job_record(&spec.name, job, from));
+    record_of(spec, measured.notes, used, jobs.collect())
 }
 
 /// A group whose thread is stuck in the kernel has no figures; none is better than zeros.
@@ -147,20 +137,29 @@ fn lost_group(spec: &GroupSpec) -> GroupRecord {
         .iter()
         .map(|job| format!("{:?}", job.name))
         .collect();
-    let used = Usage::default();
+    let note = format!(
+        "never came back from the kernel and was left there; no figures of job {}",
+        names.join(", ")
+    );
+    record_of(spec, vec![note], Usage::default(), Vec::new())
+}
+
+fn record_of(
+    spec: &GroupSpec,
+    notes: Vec<String>,
+    used: Usage,
+    jobs: Vec<JobRecord>,
+) -> GroupRecord {
     GroupRecord {
         name: spec.name.clone(),
-        notes: vec![format!(
-            "never came back from the kernel and was left there; no figures of job {}",
-            names.join(", ")
-        )],
+        notes,
         cpu_user_ns: used.cpu_user_ns,
         cpu_system_ns: used.cpu_system_ns,
         context_switches_voluntary: used.context_switches_voluntary,
         context_switches_involuntary: used.context_switches_involuntary,
         faults_minor: used.faults_minor,
         faults_major: used.faults_major,
-        jobs: Vec::new(),
+        jobs,
     }
 }
 

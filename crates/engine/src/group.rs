@@ -268,6 +268,10 @@ impl Group {
         }
     }
 
+    pub fn in_flight(&self) -> u32 {
+        self.state.in_flight
+    }
+
     pub fn measured(&mut self, now: Time) -> GroupMeasured {
         GroupMeasured {
             jobs: self

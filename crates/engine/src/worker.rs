@@ -14,6 +14,7 @@ use crate::backend::uring::Uring;
 use crate::backend::{Queued, Serial, Target};
 use crate::clock::{Clock, Origin};
 use crate::error::{RunError, StartError};
+use crate::files::OpenFile;
 use crate::group::{Group, GroupMeasured};
 use crate::phase::EngineKind;
 use crate::progress::Shared;
@@ -82,7 +83,12 @@ pub fn run(mut prepared: Prepared, shared: Arc<Shared>, gate: &Gate, outbox: Sen
     let targets = Target::all(&files);
     let buffers = Rc::clone(&group.buffers);
     let name = spec.name.clone();
-    let worker = Worker { name, gate, outbox };
+    let worker = Worker {
+        name,
+        files,
+        gate,
+        outbox,
+    };
     match spec.engine {
         EngineKind::IoUring => {
             let mut notes = std::mem::take(&mut group.notes);
@@ -96,18 +102,19 @@ pub fn run(mut prepared: Prepared, shared: Arc<Shared>, gate: &Gate, outbox: Sen
         EngineKind::Null => worker.run_queued(group, Ok(Null::new(slots as usize)), "null"),
         EngineKind::Psync => worker.run_serial(group, Ok(Psync::new(targets, buffers)), "psync"),
         EngineKind::Pvsync => worker.run_serial(group, Ok(Pvsync::new(targets, buffers)), "pvsync"),
-        EngineKind::Mmap => worker.run_serial(group, Mmap::new(&files, buffers), "mmap"),
+        EngineKind::Mmap => worker.run_serial(group, Mmap::new(targets, buffers), "mmap"),
     }
 }
 
 struct Worker<'a> {
     name: String,
+    files: Vec<Option<OpenFile>>,
     gate: &'a Gate,
     outbox: Sender<Message>,
 }
 
 impl Worker<'_> {
-    fn run_queued<B: Queued>(&self, mut group: Group, backend: io::Result<B>, engine: &str) {
+    fn run_queued<B: Queued>(self, mut group: Group, backend: io::Result<B>, engine: &str) {
         let Some((mut backend, origin)) = self.ready(backend, engine) else {
             return;
         };
@@ -123,14 +130,16 @@ impl Worker<'_> {
             what: format!("{engine} failed"),
             group: self.name.clone(),
         });
-        self.outbox.tell(Message::Over(
-            group.index,
-            outcome.map(|()| group.measured(now)),
-        ));
-        group.drain(&mut backend);
+        let message = Message::Over(group.index, outcome.map(|()| group.measured(now)));
+        if group.in_flight() == 0 {
+            self.hand_over(backend, message);
+        } else {
+            self.outbox.tell(message);
+            group.drain(&mut backend);
+        }
     }
 
-    fn run_serial<B: Serial>(&self, mut group: Group, backend: io::Result<B>, engine: &str) {
+    fn run_serial<B: Serial>(self, mut group: Group, backend: io::Result<B>, engine: &str) {
         let Some((mut backend, origin)) = self.ready(backend, engine) else {
             return;
         };
@@ -144,8 +153,15 @@ impl Worker<'_> {
                 origin.monotonic().now()
             }
         };
-        self.outbox
-            .tell(Message::Over(group.index, Ok(group.measured(now))));
+        let message = Message::Over(group.index, Ok(group.measured(now)));
+        self.hand_over(backend, message);
+    }
+
+    /// Lets go of the files first: who hears that the phase is over may unmount.
+    fn hand_over<B>(self, backend: B, message: Message) {
+        drop(backend);
+        drop(self.files);
+        self.outbox.tell(message);
     }
 
     /// Says whether this group can start, and waits for the others. None: not to start.

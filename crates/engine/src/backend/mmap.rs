@@ -9,7 +9,6 @@ use workload::job::{Op, OpKind};
 
 use crate::backend::{Serial, Target, serial};
 use crate::buffers::Buffers;
-use crate::files::OpenFile;
 
 pub struct Mmap {
     files: Vec<Option<Mapping>>,
@@ -29,20 +28,11 @@ const SLOT: u32 = 0;
 const PAGE: usize = 4096;
 
 impl Mmap {
-    pub fn new(files: &[Option<OpenFile>], buffers: Rc<Buffers>) -> io::Result<Mmap> {
+    pub fn new(files: Vec<Target>, buffers: Rc<Buffers>) -> io::Result<Mmap> {
         catch_bus_errors();
-        let targets = Target::all(files);
-        let map = |(file, target): (&Option<OpenFile>, Target)| {
-            file.as_ref()
-                .map(|file| Mapping::new(file, target))
-                .transpose()
-        };
+        let map = |file: Target| (file.fd >= 0).then(|| Mapping::new(file)).transpose();
         Ok(Mmap {
-            files: files
-                .iter()
-                .zip(targets)
-                .map(map)
-                .collect::<io::Result<_>>()?,
+            files: files.into_iter().map(map).collect::<io::Result<_>>()?,
             buffers,
         })
     }
@@ -72,12 +62,12 @@ impl Serial for Mmap {
 }
 
 impl Mapping {
-    fn new(file: &OpenFile, target: Target) -> io::Result<Mapping> {
-        let lead = file.base as usize % PAGE;
-        let bytes = (lead + file.size as usize).max(1);
+    fn new(target: Target) -> io::Result<Mapping> {
+        let lead = target.base as usize % PAGE;
+        let bytes = (lead + target.size as usize).max(1);
         // SAFETY: a new mapping at an address of the kernel's choice.
         let map = |protection| unsafe {
-            let offset = (file.base as usize - lead) as libc::off_t;
+            let offset = (target.base as usize - lead) as libc::off_t;
             libc::mmap(
                 std::ptr::null_mut(),
                 bytes,

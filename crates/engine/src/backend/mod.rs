@@ -40,21 +40,27 @@ pub struct Completion {
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub fd: RawFd,
+    /// Where the file's range begins, and how long it is.
     pub base: u64,
+    pub size: u64,
 }
 
 impl Target {
     /// At the files' indices in the phase; those that the group does not use have no descriptor.
     pub fn all(files: &[Option<OpenFile>]) -> Vec<Target> {
-        let unused = Target { fd: -1, base: 0 };
+        let target = |file: &OpenFile| Target {
+            fd: file.fd(),
+            base: file.base,
+            size: file.size,
+        };
+        let unused = Target {
+            fd: -1,
+            base: 0,
+            size: 0,
+        };
         files
             .iter()
-            .map(|file| {
-                file.as_ref().map_or(unused, |file| Target {
-                    fd: file.fd(),
-                    base: file.base,
-                })
-            })
+            .map(|file| file.as_ref().map_or(unused, target))
             .collect()
     }
 }

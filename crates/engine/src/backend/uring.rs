@@ -205,6 +205,11 @@ impl Queued for Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
+        // A closing ring lets go of its files some time later; whoever unmounts next must not have to wait for that.
+        let submitter = &self.queues.submitter;
+        let _ = submitter
+            .unregister_files()
+            .and(submitter.unregister_buffers());
         // SAFETY: `queues` is not used again. `ring` came from a leaked box, nothing else borrows from it now, and it is freed
         // once, here.
         unsafe {

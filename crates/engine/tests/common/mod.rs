@@ -1,0 +1,187 @@
+//! What the engine's tests share: phases in a few words, and places to run them.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use engine::phase::{EngineKind, FileSpec, GroupSpec, Phase};
+use engine::record::{JobRecord, PhaseRecord};
+use engine::{Handle, Memory, start};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+
+pub const MIB: u64 = 1 << 20;
+pub const ALL_ENGINES: [EngineKind; 5] = [
+    EngineKind::IoUring,
+    EngineKind::Libaio,
+    EngineKind::Psync,
+    EngineKind::Pvsync,
+    EngineKind::Mmap,
+];
+
+/// A directory that goes away again.
+pub struct Place(PathBuf);
+
+impl Place {
+    /// On tmpfs.
+    pub fn in_memory() -> Place {
+        Place::under("/dev/shm")
+    }
+
+    /// On a filesystem with a device, as a rule.
+    pub fn on_disk() -> Place {
+        Place::under("/var/tmp")
+    }
+
+    fn under(parent: &str) -> Place {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path =
+            Path::new(parent).join(format!("iolab-engine-test-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// Uniform reads of 4 KiB, 8 deep, over the first file's first MiB, 256 of them.
+pub fn job() -> JobSpec {
+    JobSpec {
+        name: "job".into(),
+        files: vec![0],
+        file_order: FileOrder::Sequential,
+        pattern: Pattern::Uniform,
+        read_share: 1.0,
+        blocks: vec![BlockSize {
+            bytes: 4096,
+            weight: 1.0,
+        }],
+        align_bytes: 4096,
+        offset_bytes: 0,
+        length_bytes: MIB,
+        queue_depth: 8,
+        arrival: Arrival::Closed {
+            think_ns: 0,
+            think_every: 1,
+        },
+        until: Until {
+            ops: Some(256),
+            bytes: None,
+            duration_ns: None,
+        },
+        sync: None,
+        sync_at_end: false,
+        seed: 7,
+    }
+}
+
+pub fn writer() -> JobSpec {
+    JobSpec {
+        read_share: 0.0,
+        pattern: Pattern::Sequential,
+        ..job()
+    }
+}
+
+pub fn lasting(milliseconds: u64) -> Until {
+    Until {
+        ops: None,
+        bytes: None,
+        duration_ns: Some(milliseconds * 1_000_000),
+    }
+}
+
+pub fn group(engine: EngineKind, jobs: Vec<JobSpec>) -> GroupSpec {
+    GroupSpec {
+        name: "group".into(),
+        engine,
+        direct: false,
+        cpus: None,
+        batch: None,
+        fixed_buffers: true,
+        registered_files: true,
+        poll: false,
+        sqpoll: false,
+        jobs,
+    }
+}
+
+pub fn phase(path: &str, groups: Vec<GroupSpec>) -> Phase {
+    Phase {
+        name: "phase".into(),
+        files: vec![file(path)],
+        groups,
+        warm_up_ns: 0,
+        interval_ns: 10_000_000,
+        cut_transient: false,
+        verify: false,
+        drop_caches: false,
+        seed: 1,
+    }
+}
+
+pub fn file(path: &str) -> FileSpec {
+    FileSpec {
+        path: path.into(),
+        base_bytes: 0,
+        size_bytes: MIB,
+        create: true,
+    }
+}
+
+pub fn finish(handle: &Handle) -> PhaseRecord {
+    handle
+        .wait(Duration::from_secs(60))
+        .expect("ended within a minute")
+        .expect("ran")
+}
+
+pub fn run(phase: Phase) -> PhaseRecord {
+    finish(&start(phase, Arc::default()).unwrap())
+}
+
+pub fn run_with(phase: Phase, memory: &Arc<Memory>) -> PhaseRecord {
+    finish(&start(phase, Arc::clone(memory)).unwrap())
+}
+
+pub fn only_job(record: &PhaseRecord) -> &JobRecord {
+    let [group] = &record.groups[..] else {
+        panic!("one group")
+    };
+    let [job] = &group.jobs[..] else {
+        panic!("one job")
+    };
+    job
+}
+
+/// Whether the test can go on; says so where it can't.
+pub fn is_root(test: &str) -> bool {
+    // SAFETY: takes nothing and only tells.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        eprintln!("SKIPPED {test}: needs root");
+    }
+    root
+}
+
+/// Runs a program that has to succeed; its output without the line's end.
+pub fn sh(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}

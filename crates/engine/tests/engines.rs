@@ -1,0 +1,243 @@
+//! Every engine moves the right bytes to the right place and counts them.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use engine::Memory;
+use engine::phase::{EngineKind, GroupSpec, Phase};
+use workload::spec::{BlockSize, FileOrder, JobSpec, Pattern, Sync, SyncKind, Until};
+
+fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase {
+    Phase {
+        verify: true,
+        ..phase(
+            path,
+            vec![GroupSpec {
+                direct,
+                ..group(engine, vec![job])
+            }],
+        )
+    }
+}
+
+#[test]
+fn what_is_written_is_read_back_by_every_engine() {
+    for (place, direct) in [
+        (Place::in_memory(), false),
+        (Place::on_disk(), false),
+        (Place::on_disk(), true),
+    ] {
+        for writes_with in ALL_ENGINES {
+            let path = place.path(&format!("{writes_with:?}-{direct}"));
+            let direct = |engine| direct && engine != EngineKind::Mmap;
+            let memory = Arc::new(Memory::new());
+            let written = run_with(
+                verified(&path, writes_with, direct(writes_with), writer()),
+                &memory,
+            );
+            assert_eq!(only_job(&written).write.count, 256, "{writes_with:?}");
+            assert_eq!(only_job(&written).write.bytes, MIB);
+            for reads_with in ALL_ENGINES {
+                let read = run_with(
+                    verified(&path, reads_with, direct(reads_with), job()),
+                    &memory,
+                );
+                let read = only_job(&read);
+                assert_eq!(
+                    (read.read.count, read.mismatches_count),
+                    (256, 0),
+                    "{writes_with:?} {reads_with:?}"
+                );
+                assert!(read.errors.is_empty(), "{:?}", read.errors);
+            }
+        }
+    }
+}
+
+#[test]
+fn mixed_overwrites_stay_verified() {
+    let place = Place::in_memory();
+    for engine in ALL_ENGINES {
+        let path = place.path(&format!("{engine:?}"));
+        let memory = Arc::new(Memory::new());
+        let sizes = [512, 4096, 16384].map(|bytes| BlockSize { bytes, weight: 1.0 });
+        let until = Until {
+            ops: Some(2000),
+            bytes: None,
+            duration_ns: None,
+        };
+        let job = JobSpec {
+            read_share: 0.5,
+            blocks: sizes.into(),
+            align_bytes: 512,
+            until,
+            ..job()
+        };
+        let record = run_with(verified(&path, engine, false, job), &memory);
+        let job = only_job(&record);
+        assert_eq!(job.read.count + job.write.count, 2000);
+        assert!(job.read.count > 800 && job.write.count > 800);
+        assert_eq!(job.mismatches_count, 0, "{engine:?}: {:?}", job.mismatches);
+    }
+}
+
+#[test]
+fn a_changed_block_is_named_with_what_was_expected_and_found() {
+    use std::os::unix::fs::FileExt;
+    let place = Place::in_memory();
+    let path = place.path("data");
+    let memory = Arc::new(Memory::new());
+    run_with(verified(&path, EngineKind::Psync, false, writer()), &memory);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(b"damage", 5 * 4096 + 600).unwrap();
+    let whole = JobSpec {
+        pattern: Pattern::Permutation,
+        ..job()
+    };
+    for engine in ALL_ENGINES {
+        let record = run_with(verified(&path, engine, false, whole.clone()), &memory);
+        let job = only_job(&record);
+        assert_eq!(job.mismatches_count, 1, "{engine:?}");
+        let wrong = &job.mismatches[0];
+        assert_eq!(
+            (wrong.path.as_str(), wrong.offset),
+            (path.as_str(), 5 * 4096 + 512)
+        );
+        assert!(
+            wrong.expected.contains("generation 1") && !wrong.found.is_empty(),
+            "{wrong:?}"
+        );
+    }
+}
+
+#[test]
+fn syncs_are_counted_apart() {
+    let place = Place::on_disk();
+    for engine in ALL_ENGINES {
+        let path = place.path(&format!("{engine:?}"));
+        let sync = Some(Sync {
+            kind: SyncKind::Fdatasync,
+            every_writes: 64,
+        });
+        let job = JobSpec {
+            sync,
+            sync_at_end: true,
+            ..writer()
+        };
+        let record = run(phase(&path, vec![group(engine, vec![job])]));
+        let job = only_job(&record);
+        assert_eq!(job.write.count, 256);
+        assert!(
+            (4..=5).contains(&job.sync.count),
+            "{engine:?}: {}",
+            job.sync.count
+        );
+        assert!(job.sync.bytes == 0 && job.sync.latency.is_some() && job.errors.is_empty());
+    }
+}
+
+#[test]
+fn groups_and_jobs_share_files_and_keep_their_own_counts() {
+    let place = Place::in_memory();
+    let jobs = |count: u64| {
+        let until = Until {
+            ops: Some(count),
+            bytes: None,
+            duration_ns: None,
+        };
+        JobSpec {
+            name: format!("{count}"),
+            files: vec![0, 1],
+            file_order: FileOrder::RoundRobin,
+            until,
+            ..job()
+        }
+    };
+    for engine in [
+        EngineKind::IoUring,
+        EngineKind::Libaio,
+        EngineKind::Psync,
+        EngineKind::Null,
+    ] {
+        let groups = vec![
+            group(engine, vec![jobs(100), jobs(333)]),
+            group(engine, vec![jobs(50)]),
+        ];
+        let mut phase = phase(&place.path("a"), groups);
+        phase.files.push(file(&place.path("b")));
+        let record = run(phase);
+        let counts = record
+            .groups
+            .iter()
+            .flat_map(|group| &group.jobs)
+            .map(|job| (job.name.as_str(), job.read.count));
+        assert_eq!(
+            counts.collect::<Vec<_>>(),
+            [("100", 100), ("333", 333), ("50", 50)]
+        );
+    }
+}
+
+#[test]
+fn a_region_of_a_device_file_begins_at_its_base() {
+    let place = Place::in_memory();
+    let path = place.path("data");
+    for engine in ALL_ENGINES {
+        let _ = std::fs::remove_file(&path);
+        let mut phase = phase(&path, vec![group(engine, vec![writer()])]);
+        phase.files[0].base_bytes = 3 * MIB;
+        run(phase);
+        let data = std::fs::read(&path).unwrap();
+        assert_eq!(data.len() as u64, 4 * MIB);
+        assert!(
+            data[..3 * MIB as usize].iter().all(|&byte| byte == 0),
+            "{engine:?}"
+        );
+        let blank = data[3 * MIB as usize..]
+            .chunks(512)
+            .filter(|sector| sector.iter().all(|&byte| byte == 0))
+            .count();
+        assert_eq!(blank, 0, "{engine:?}");
+    }
+}
+
+#[test]
+fn what_a_ring_is_refused_is_noted_and_done_without() {
+    let place = Place::in_memory();
+    let refused = GroupSpec {
+        poll: true,
+        sqpoll: true,
+        ..group(EngineKind::IoUring, vec![job()])
+    };
+    let record = run(phase(&place.path("data"), vec![refused]));
+    assert_eq!(only_job(&record).read.count, 256);
+    assert!(
+        record.groups[0]
+            .notes
+            .iter()
+            .any(|note| note.starts_with("polled completion refused"))
+    );
+    let plain = GroupSpec {
+        fixed_buffers: false,
+        registered_files: false,
+        ..group(EngineKind::IoUring, vec![job()])
+    };
+    assert_eq!(
+        only_job(&run(phase(&place.path("data"), vec![plain])))
+            .read
+            .count,
+        256
+    );
+}
+
+#[test]
+fn a_serial_engine_notes_that_its_depth_is_one() {
+    let place = Place::in_memory();
+    let record = run(phase(
+        &place.path("data"),
+        vec![group(EngineKind::Psync, vec![job()])],
+    ));
+    assert!(record.groups[0].notes[0].contains("queue_depth is 1"));
+}

@@ -1,0 +1,146 @@
+//! A stop ends everything soon, whatever the device does.
+
+mod common;
+#[path = "common/devices.rs"]
+mod devices;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::*;
+use devices::Mount;
+use engine::phase::{EngineKind, Phase};
+use engine::record::PhaseRecord;
+use engine::start;
+use workload::spec::{Arrival, JobSpec, Spacing};
+
+/// Generous, because the machine may be busy; the engine's own bound is 100 ms.
+const SOON: Duration = Duration::from_secs(2);
+
+fn stopped_after(phase: Phase, run_for: Duration, before_stop: impl FnOnce()) -> PhaseRecord {
+    let handle = start(phase, Arc::default()).unwrap();
+    std::thread::sleep(run_for);
+    before_stop();
+    let asked = Instant::now();
+    handle.stop();
+    let record = handle.wait(Duration::from_secs(60)).unwrap().unwrap();
+    assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+    assert!(record.stopped && handle.snapshot().done);
+    record
+}
+
+#[test]
+fn busy_jobs_stop_and_keep_their_figures() {
+    let place = Place::in_memory();
+    for engine in ALL_ENGINES.into_iter().chain([EngineKind::Null]) {
+        let job = JobSpec {
+            until: lasting(60_000),
+            ..job()
+        };
+        let phase = phase(&place.path("data"), vec![group(engine, vec![job])]);
+        let record = stopped_after(phase, Duration::from_millis(100), || {});
+        assert!(only_job(&record).read.count > 0, "{engine:?}");
+        assert!(record.elapsed_ns < 30_000_000_000);
+    }
+}
+
+#[test]
+fn a_job_that_sleeps_is_woken() {
+    let place = Place::in_memory();
+    for engine in [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync] {
+        for arrival in [
+            Arrival::Closed {
+                think_ns: 60_000_000_000,
+                think_every: 1,
+            },
+            Arrival::Open {
+                rate_per_s: 0.01,
+                spacing: Spacing::Constant,
+            },
+        ] {
+            let job = JobSpec {
+                until: lasting(60_000),
+                arrival,
+                ..job()
+            };
+            let phase = phase(&place.path("data"), vec![group(engine, vec![job])]);
+            stopped_after(phase, Duration::from_millis(30), || {});
+        }
+    }
+}
+
+#[test]
+fn a_device_that_hangs_does_not_hang_the_caller() {
+    if !is_root("a_device_that_hangs_does_not_hang_the_caller") {
+        return;
+    }
+    for engine in [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync] {
+        let mount = Mount::ext4(64 * MIB);
+        let job = JobSpec {
+            name: "stuck".into(),
+            until: lasting(60_000),
+            ..writer()
+        };
+        let phase = phase(&mount.path("data"), vec![group(engine, vec![job])]);
+        let record = stopped_after(phase, Duration::from_millis(100), || mount.freeze());
+        mount.thaw();
+        let notes = record.groups[0].notes.join("; ");
+        assert!(notes.contains("\"stuck\""), "{engine:?}: {notes}");
+    }
+}
+
+#[test]
+fn a_handle_that_is_dropped_stops_its_threads() {
+    let place = Place::in_memory();
+    let job = JobSpec {
+        until: lasting(60_000),
+        ..job()
+    };
+    let handle = start(
+        phase(
+            &place.path("data"),
+            vec![group(EngineKind::Psync, vec![job])],
+        ),
+        Arc::default(),
+    )
+    .unwrap();
+    drop(handle);
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let engines = || {
+        let name = |task: &std::fs::DirEntry| {
+            std::fs::read_to_string(task.path().join("comm")).unwrap_or_default()
+        };
+        threads()
+            .filter(|task| name(task).starts_with("iolab-"))
+            .count()
+    };
+    assert!((0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        engines() == 0
+    }));
+}
+
+#[test]
+fn a_snapshot_counts_up_while_it_runs() {
+    let place = Place::in_memory();
+    let job = JobSpec {
+        until: lasting(400),
+        ..job()
+    };
+    let mut phase = phase(
+        &place.path("data"),
+        vec![group(EngineKind::Psync, vec![job])],
+    );
+    phase.warm_up_ns = 200_000_000;
+    let handle = start(phase, Arc::default()).unwrap();
+    assert!(handle.snapshot().warming_up);
+    assert!(handle.wait(Duration::from_millis(250)).is_none());
+    let middle = handle.snapshot();
+    assert!(
+        middle.ops > 0 && middle.bytes == middle.ops * 4096 && !middle.warming_up && !middle.done
+    );
+    assert!(middle.fraction.unwrap() > 0.4);
+    finish(&handle);
+    let last = handle.snapshot();
+    assert!(last.done && last.ops > middle.ops && last.fraction == Some(1.0));
+}
