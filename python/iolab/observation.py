@@ -133,15 +133,4 @@ class Observation:
 def observe(phase: Phase, phase_record: dict[str, Any]) -> Observation:
     """The whole phase: all jobs, reads and writes."""
     jobs = {job["name"]: job for group in phase_record["groups"] for job in group["jobs"]}
-    return Observation(phase_record, jobs, _TRANSFERS, offered(phase), phase.load["verify"])
-
-
-def offered(phase: Phase) -> frozenset[str]:
-    """The operations that the phase's jobs are to do."""
-    jobs = [job for group in phase.load["groups"] for job in group["jobs"]]
-    asked = {
-        "read": any(job["read_share"] > 0 for job in jobs),
-        "write": any(job["read_share"] < 1 for job in jobs),
-        "sync": any(job["sync"] is not None or job["sync_at_end"] for job in jobs),
-    }
-    return frozenset(op for op, is_asked in asked.items() if is_asked)
+    return Observation(phase_record, jobs, _TRANSFERS, phase.offered, phase.verifies)

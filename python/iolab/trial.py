@@ -5,9 +5,10 @@ Whoever runs it (this process's child, later another host) needs nothing but the
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from abc import abstractmethod
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 FORMAT = 1
 
@@ -52,14 +53,119 @@ class DeviceTarget(Spec):
 Target = Annotated[ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget, Field(discriminator="kind")]
 
 
-class Phase(Spec):
-    """One measured step of a workload. `load` is the engine's phase (crates/engine/src/phase.rs) with paths relative to
-    the target's root; the machine makes them absolute."""
+class PhaseSpec(Spec):
+    """One step of a workload: what the rest of the house asks of any kind. machine/runner.py knows who runs which."""
 
     name: str
     measured: bool
     """False for laying out files: run, but no metrics."""
+
+    @property
+    @abstractmethod
+    def writes(self) -> bool:
+        """Whether it changes what the target holds."""
+
+    @property
+    def verifies(self) -> bool:
+        """Whether it checks what it reads against what was written."""
+        return False
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """The operations that its jobs are to do; what is not in here has no rows."""
+        return frozenset()
+
+    @abstractmethod
+    def on_cpus(self, cpus: list[int]) -> Self:
+        """The same, on these CPUs only."""
+
+    @abstractmethod
+    def dropping_caches(self, drop: bool) -> Self:
+        """The same, with or without dropping the page cache first."""
+
+
+class LoadPhase(PhaseSpec):
+    """I/O offered by the engine."""
+
+    kind: Literal["load"] = "load"
     load: dict[str, Any]
+    """The engine's phase (crates/engine/src/phase.rs) with paths relative to the target's root; the machine makes them
+    absolute. A file may name its `place`: which of the target's devices it lies on, from 0."""
+
+    @property
+    def writes(self) -> bool:
+        return any(job["read_share"] < 1.0 for job in self._jobs)
+
+    @property
+    def verifies(self) -> bool:
+        return bool(self.load["verify"])
+
+    @property
+    def offered(self) -> frozenset[str]:
+        asked = {
+            "read": any(job["read_share"] > 0 for job in self._jobs),
+            "write": any(job["read_share"] < 1 for job in self._jobs),
+            "sync": any(job["sync"] is not None or job["sync_at_end"] for job in self._jobs),
+        }
+        return frozenset(op for op, is_asked in asked.items() if is_asked)
+
+    def on_cpus(self, cpus: list[int]) -> Self:
+        return self._with(groups=[{**group, "cpus": cpus} for group in self.load["groups"]])
+
+    def dropping_caches(self, drop: bool) -> Self:
+        return self._with(drop_caches=drop)
+
+    def with_files(self, files: list[dict[str, Any]]) -> Self:
+        return self._with(files=files)
+
+    def _with(self, **changes: Any) -> Self:
+        return self.model_copy(update={"load": {**self.load, **changes}})
+
+    @property
+    def _jobs(self) -> list[dict[str, Any]]:
+        return [job for group in self.load["groups"] for job in group["jobs"]]
+
+
+class CommandsPhase(PhaseSpec):
+    """A shell command on each of the target's devices, all devices at once. A job is a device; its time has the mount
+    before and the unmount after the command in it, and the mkfs where one is made."""
+
+    kind: Literal["commands"] = "commands"
+    command: str | None
+    """For `sh -c`, in the root of the device's filesystem; None: nothing between mount and unmount."""
+    environment: dict[str, str]
+    """What the command finds besides DEVICE and TARBALL."""
+    makes_filesystem: bool
+    filesystem: str | None
+    """None: the target's, else ext4; likewise the options."""
+    mkfs_options: str | None
+    mount_options: str | None
+    tarball: str | None
+    """An existing file; None: a source tree that iolab makes of `source_tree`."""
+    source_tree: dict[str, int] | None
+    """The arguments of `machine.source_tree.tarball`."""
+    cpus: list[int] | None
+    drop_caches: bool
+
+    @property
+    def writes(self) -> bool:
+        return True
+
+    def on_cpus(self, cpus: list[int]) -> Self:
+        return self.model_copy(update={"cpus": cpus})
+
+    def dropping_caches(self, drop: bool) -> Self:
+        return self.model_copy(update={"drop_caches": drop})
+
+
+def _kind_of(phase: Any) -> str:
+    """Trials written before there were kinds have none."""
+    return str(phase.get("kind", "load") if isinstance(phase, dict) else phase.kind)
+
+
+Phase = Annotated[
+    Annotated[LoadPhase, Tag("load")] | Annotated[CommandsPhase, Tag("commands")], Discriminator(_kind_of)
+]
 
 
 class Trial(Spec):

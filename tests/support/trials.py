@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from iolab.trial import Phase, Trial
+from iolab.trial import LoadPhase, Trial
 
 Json = dict[str, Any]
 MIB = 1 << 20
@@ -54,8 +54,8 @@ def io_trial(
             "target": target,
             "controls": controls or {},
             "phases": [
-                Phase(name="layout", measured=False, load=layout).model_dump(),
-                Phase(name="main", measured=True, load=main).model_dump(),
+                LoadPhase(name="layout", measured=False, load=layout).model_dump(),
+                LoadPhase(name="main", measured=True, load=main).model_dump(),
             ],
         }
     )

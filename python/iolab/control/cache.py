@@ -21,10 +21,7 @@ class DropCaches(Control):
         return value
 
     def amend(self, trial: Trial, value: bool) -> Trial:
-        phases = [
-            phase.model_copy(update={"load": {**phase.load, "drop_caches": value}}) if phase.measured else phase
-            for phase in trial.phases
-        ]
+        phases = [phase.dropping_caches(value) if phase.measured else phase for phase in trial.phases]
         return trial.model_copy(update={"phases": phases})
 
     def apply(self, context: Context, value: bool) -> Applied:

@@ -24,12 +24,7 @@ class Cpus(Control):
         return sorted(set(cpus))
 
     def amend(self, trial: Trial, value: list[int]) -> Trial:
-        phases = [
-            phase.model_copy(
-                update={"load": {**phase.load, "groups": [{**group, "cpus": value} for group in phase.load["groups"]]}}
-            )
-            for phase in trial.phases
-        ]
+        phases = [phase.on_cpus(value) for phase in trial.phases]
         return trial.model_copy(update={"phases": phases})
 
     def apply(self, context: Context, value: list[int]) -> Applied:

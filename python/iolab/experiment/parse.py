@@ -14,7 +14,6 @@ from iolab.experiment.toml import parse
 from iolab.experiment.workloads import Workload, read_workloads, variants
 from iolab.metric import ALL, parse_key
 from iolab.nearest import unknown
-from iolab.observation import offered
 from iolab.trial import ScratchTarget
 from iolab.units import format_bytes
 
@@ -139,7 +138,7 @@ def _check_metrics(experiment: Experiment, problems: Problems) -> None:
         phases = [phase for phase in workload.phases(seed=0) if phase.measured]
         for phase in phases:
             name = phase.name if len(phases) > 1 else None
-            done |= {(name, op) for op in (ALL, *offered(phase))}
+            done |= {(name, op) for op in (ALL, *phase.offered)}
     names = sorted({name for name, _ in done if name is not None})
     for text in experiment.compare.metrics:
         wanted, op, _ = parse_key(text)

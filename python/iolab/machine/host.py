@@ -19,8 +19,7 @@ from iolab import control
 from iolab.control import Applied, Context
 from iolab.errors import IolabError
 from iolab.executor import OnProgress, Progress, ShouldStop
-from iolab.machine import describe, lock, outcome, site
-from iolab.machine.load import run_phase
+from iolab.machine import describe, lock, outcome, runner, site
 from iolab.machine.site import Site
 from iolab.machine.undo import UndoJournal
 from iolab.record import Fault, Record
@@ -83,7 +82,7 @@ class _Run:
         self.notes += [note for change in self.applied.values() for note in change.notes]
         phases = site.place(where, amended.phases)
         self.observed = describe.site(where.path, where.device)
-        self._load(where, phases)
+        self._run_phases(where, phases, undo)
 
     def restored(self, undo: UndoJournal) -> None:
         outcomes, problems = undo.restore()
@@ -106,15 +105,15 @@ class _Run:
             notes=self.notes,
         )
 
-    def _load(self, where: Site, phases: Sequence[Phase]) -> None:
+    def _run_phases(self, where: Site, phases: Sequence[Phase], undo: UndoJournal) -> None:
         from iolab import _native
 
-        memory = _native.Memory()
-        for phase in sorted(phases, key=lambda phase: phase.measured):
+        around = runner.Surroundings(where, _native.Memory(), undo, self.on_progress, self.should_stop)
+        for phase in phases:
             if self.should_stop():
                 self.interrupted = True
                 return
-            done = run_phase(phase, memory, on_progress=self.on_progress, should_stop=self.should_stop)
+            done = runner.run(phase, around)
             self.faults += outcome.faults(done)
             self.notes += outcome.notes(done)
             if phase.measured:

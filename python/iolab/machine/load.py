@@ -7,18 +7,17 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from iolab.errors import InputError, MachineError
-from iolab.executor import OnProgress, Progress, ShouldStop
+from iolab.executor import Progress
 
 if TYPE_CHECKING:
     from iolab import _native
-    from iolab.trial import Phase
+    from iolab.machine.runner import Surroundings
+    from iolab.trial import LoadPhase
 
 POLL_S = 0.1
 
 
-def run_phase(
-    phase: Phase, memory: _native.Memory, *, on_progress: OnProgress, should_stop: ShouldStop
-) -> dict[str, Any]:
+def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
     """The engine's phase record (crates/engine/src/record.rs); its `stopped` is true when `should_stop` became so.
 
     Raises:
@@ -26,11 +25,11 @@ def run_phase(
         MachineError: the kernel refuses.
     """
     try:
-        load = _start(phase, memory)
+        load = _start(phase, around.memory)
         stopping = False
         while (record := load.wait(POLL_S)) is None:
-            on_progress(_progress(phase, json.loads(load.snapshot())))
-            if not stopping and should_stop():
+            around.on_progress(_progress(phase, json.loads(load.snapshot())))
+            if not stopping and around.should_stop():
                 load.stop()
                 stopping = True
     except OSError as error:
@@ -39,7 +38,7 @@ def run_phase(
     return done
 
 
-def _start(phase: Phase, memory: _native.Memory) -> _native.Load:
+def _start(phase: LoadPhase, memory: _native.Memory) -> _native.Load:
     from iolab import _native
 
     try:
@@ -48,7 +47,7 @@ def _start(phase: Phase, memory: _native.Memory) -> _native.Load:
         raise InputError(str(error), where=f"phase {phase.name}") from error
 
 
-def _progress(phase: Phase, snapshot: dict[str, Any]) -> Progress:
+def _progress(phase: LoadPhase, snapshot: dict[str, Any]) -> Progress:
     return Progress(
         phase=phase.name,
         doing="running" if phase.measured else "laying out",
@@ -61,7 +60,7 @@ def _progress(phase: Phase, snapshot: dict[str, Any]) -> Progress:
     )
 
 
-def _refused(phase: Phase, error: OSError) -> MachineError:
+def _refused(phase: LoadPhase, error: OSError) -> MachineError:
     reason = os.strerror(error.errno) if error.errno else ""
     what = error.strerror or str(error)
     line = what if not reason or reason in what else f"{what}: {reason}"

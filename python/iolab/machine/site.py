@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -16,6 +16,7 @@ from iolab.machine.action import RemoveFile, TruncateFile
 from iolab.machine.block import BlockDevice, device_at, device_under
 from iolab.machine.own_directory import make_own_directory
 from iolab.machine.undo import UndoJournal
+from iolab.trial import LoadPhase
 
 if TYPE_CHECKING:
     from iolab.trial import DeviceTarget, DirectoryTarget, FileTarget, Phase, ScratchTarget, Target
@@ -74,18 +75,12 @@ def place(site: Site, phases: Sequence[Phase]) -> list[Phase]:
     _check_backing_space(site, kept)
     if site.regions is not None:
         return _in_regions(site, site.regions, kept)
-    return [_with_files(phase, [_in_directory(site, file) for file in phase.load["files"]]) for phase in kept]
+    return _with_files(kept, lambda file: _in_directory(site, file))
 
 
 def writes(phases: Sequence[Phase]) -> bool:
-    """Whether any job of a measured phase writes."""
-    return any(
-        job["read_share"] < 1.0
-        for phase in phases
-        if phase.measured
-        for group in phase.load["groups"]
-        for job in group["jobs"]
-    )
+    """Whether any measured phase writes."""
+    return any(phase.measured and phase.writes for phase in phases)
 
 
 def _scratch(target: ScratchTarget, undo: UndoJournal) -> Site:
@@ -139,7 +134,7 @@ def _device(target: DeviceTarget, phases: Sequence[Phase], stack: ExitStack) -> 
 def _existing(label: str, path: Path, device: BlockDevice | None, size: int, phases: Sequence[Phase]) -> Site:
     if not os.access(path, os.R_OK):
         raise MachineError("no permission to read it", where=label, remedy="run as root: sudo iolab run ...")
-    if any(phase.measured and phase.load["verify"] for phase in phases):
+    if any(phase.measured and phase.verifies for phase in phases):
         raise InputError(
             "a workload that only reads cannot verify what iolab did not write",
             where=label,
@@ -181,16 +176,15 @@ def _in_regions(site: Site, path: Path, phases: list[Phase]) -> list[Phase]:
             where=site.label,
             remedy="lower file_size or the number of files, or take a larger target",
         )
-    return [
-        _with_files(
-            phase,
-            [
-                {**file, "path": str(path), "base_bytes": bases[file["path"], file["base_bytes"]], "create": False}
-                for file in phase.load["files"]
-            ],
-        )
-        for phase in phases
-    ]
+    return _with_files(
+        phases,
+        lambda file: {
+            **file,
+            "path": str(path),
+            "base_bytes": bases[file["path"], file["base_bytes"]],
+            "create": False,
+        },
+    )
 
 
 def _regions(phases: list[Phase]) -> tuple[dict[tuple[str, int], int], int]:
@@ -224,8 +218,12 @@ def _check_backing_space(site: Site, phases: list[Phase]) -> None:
 
 
 def _files(phases: Sequence[Phase]) -> list[dict[str, Any]]:
-    return [file for phase in phases for file in phase.load["files"]]
+    return [file for phase in phases if isinstance(phase, LoadPhase) for file in phase.load["files"]]
 
 
-def _with_files(phase: Phase, files: list[dict[str, Any]]) -> Phase:
-    return phase.model_copy(update={"load": {**phase.load, "files": files}})
+def _with_files(phases: Sequence[Phase], placed: Callable[[dict[str, Any]], dict[str, Any]]) -> list[Phase]:
+    """Phases of other kinds name no files."""
+    return [
+        phase.with_files([placed(file) for file in phase.load["files"]]) if isinstance(phase, LoadPhase) else phase
+        for phase in phases
+    ]

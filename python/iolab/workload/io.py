@@ -20,7 +20,7 @@ def _conflicts(options: IoOptions) -> Iterator[Conflict]:
     yield from job_conflicts(options, options)
 
 
-def _phases(options: IoOptions, seed: int) -> list[Phase]:
+def _phases(options: IoOptions, seed: int, devices: int = 1) -> list[Phase]:
     return jobs_phases({"job": options}, options, seed)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from iolab.trial import Phase
 from iolab.workload.option import Options
@@ -18,6 +18,18 @@ class Conflict:
     what: str
 
 
+class Phases(Protocol):
+    def __call__(self, options: Any, seed: int, devices: int = 1) -> list[Phase]:
+        """The phases in order, the same for the same arguments. Files have names; on a device or in one named file, the
+        machine makes each a region.
+
+        Args:
+            options: valid options of the kind, without conflicts.
+            devices: how many devices the target has.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Kind:
     name: str
@@ -25,9 +37,7 @@ class Kind:
     options: type[Options]
     conflicts: Callable[[Any], Iterator[Conflict]]
     """Checks valid options against each other."""
-    phases: Callable[[Any, int], list[Phase]]
-    """(options, seed) -> the phases in order, the same for the same arguments. Files have names; on a device or in one
-    named file, the machine makes each a region."""
+    phases: Phases
     override: Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]]
     """A workload's table as written, with a setting's `workload` table laid over it."""
     file_bytes: Callable[[Any], int]

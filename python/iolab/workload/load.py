@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iolab.seed import derive
-from iolab.trial import Phase
+from iolab.trial import LoadPhase, Phase
 from iolab.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
 
 LAYOUT_BLOCK_BYTES_MAX = 2**20
@@ -39,7 +39,7 @@ def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int) 
         verify=phase.verify,
         drop_caches=drop if phase.drop_caches is None else phase.drop_caches,
     )
-    return [*layouts, Phase(name="main", measured=True, load=main)]
+    return [*layouts, LoadPhase(name="main", measured=True, load=main)]
 
 
 def file_json(name: str, size_bytes: int) -> Json:
@@ -110,7 +110,7 @@ def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[Json], 
         phase_name, engine=job.engine if asynchronous else "psync", direct=job.uses_direct, jobs=[writer]
     )
     load = phase_json(phase_name, files=files, groups=[group], seed=derive(seed, phase_name), verify=phase.verify)
-    return Phase(name=phase_name, measured=False, load=load)
+    return LoadPhase(name=phase_name, measured=False, load=load)
 
 
 def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[Json]:

@@ -33,7 +33,7 @@ def _conflicts(options: MixOptions) -> Iterator[Conflict]:
             yield Conflict(at, conflict.what)
 
 
-def _phases(options: MixOptions, seed: int) -> list[Phase]:
+def _phases(options: MixOptions, seed: int, devices: int = 1) -> list[Phase]:
     return jobs_phases(options.jobs, options, seed)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from iolab.seed import derive
-from iolab.trial import Phase
+from iolab.trial import LoadPhase, Phase
 from iolab.units import format_bytes
 from iolab.workload.conflict import SECTOR_BYTES
 from iolab.workload.kind import Conflict, Kind, replace_options
@@ -62,7 +62,7 @@ def _conflicts(options: TiobenchOptions) -> Iterator[Conflict]:
         yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
 
 
-def _phases(options: TiobenchOptions, seed: int) -> list[Phase]:
+def _phases(options: TiobenchOptions, seed: int, devices: int = 1) -> list[Phase]:
     files = [file_json(f"thread.{thread}", options.thread_file_bytes) for thread in range(options.threads)]
     return [
         _test(name, options, files, seed, pattern=pattern, reads=reads)
@@ -98,7 +98,7 @@ def _test(
             group_json(thread_name, engine=options.engine, direct=options.direct, jobs=[job], cpus=options.cpus)
         )
     load = phase_json(name, files=files, groups=groups, seed=derive(seed, name), drop_caches=options.drop_caches)
-    return Phase(name=name, measured=True, load=load)
+    return LoadPhase(name=name, measured=True, load=load)
 
 
 KIND = Kind(
