@@ -7,6 +7,8 @@ import shlex
 import subprocess
 from dataclasses import dataclass
 
+TIME_LIMIT_S = 60.0
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -21,12 +23,12 @@ class Sample:
 def command(*options: str, warm_up_s: float, duration_s: float) -> list[str]:
     """Latencies are recorded (fio's default); `thread` is left out, so that a job is a process and its CPU time
     includes the ring's kernel workers, as ours does."""
-    timing = [f"--ramp_time={warm_up_s:g}", f"--runtime={duration_s:g}", "--time_based"]
+    timing = [f"--ramp_time={warm_up_s * 1e3:.0f}ms", f"--runtime={duration_s * 1e3:.0f}ms", "--time_based"]
     return ["fio", "--name=peer", "--output-format=json", "--randrepeat=0", "--norandommap", *timing, *options]
 
 
 def run(arguments: list[str]) -> Sample:
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(arguments)}: {done.stderr or done.stdout}")
     return sample(done.stdout)

@@ -6,11 +6,13 @@ import contextlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 HOME = Path("/dev/shm/iolab-bench")
 MIB = 1 << 20
+UNMOUNT_PATIENCE_S = 10.0
 
 
 @contextlib.contextmanager
@@ -42,8 +44,20 @@ def _make(filesystem: str, size_mib: int, file_mib: int) -> Path:
 def clean() -> None:
     """Unmounting lets go of the loop device, which `mount -o loop` made to detach itself."""
     if (HOME / "mnt").is_mount():
-        system("umount", str(HOME / "mnt"))
+        unmount()
     shutil.rmtree(HOME, ignore_errors=True)
+
+
+def unmount() -> None:
+    """A ring lets go of its registered files a moment after its process has ended."""
+    give_up = time.monotonic() + UNMOUNT_PATIENCE_S
+    while True:
+        try:
+            return system("umount", str(HOME / "mnt"))
+        except subprocess.CalledProcessError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.1)
 
 
 def system(*command: str) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fio import Sample
+from fio import TIME_LIMIT_S, Sample
 
 SEED = 1
 
@@ -28,13 +28,12 @@ def phase(path: Path, size_bytes: int, options: dict[str, Any]) -> dict[str, Any
     """The engine's phase (crates/engine/src/phase.rs) for a workload of kind `io` with these options, on a file that is
     there already."""
     from iolab import workload
-    from iolab.workload.kind import Place
 
     kind = workload.KINDS["io"]
     parsed = kind.options.model_validate(
         {"file_size": size_bytes, "cut_transient": False, "shared_files": True, **options}
     )
-    load: dict[str, Any] = kind.phases(parsed, SEED, Place(regions=False, size_bytes=None))[-1].load
+    load: dict[str, Any] = kind.phases(parsed, SEED)[-1].load
     (file,) = load["files"]
     return {**load, "files": [{**file, "path": str(path), "create": False}]}
 
@@ -50,7 +49,9 @@ def peak_memory_bytes(phase: dict[str, Any]) -> int:
 def record_and_peak_memory(phase: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """The engine's record (crates/engine/src/record.rs), and the peak resident set of the process in bytes."""
     process = [sys.executable, "-c", RUN_PHASE]
-    done = subprocess.run(process, input=json.dumps(phase), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        process, input=json.dumps(phase), capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False
+    )
     if done.returncode != 0:
         raise RuntimeError(f"the engine refused the phase: {done.stderr}")
     record, peak = done.stdout.splitlines()

@@ -61,7 +61,11 @@ extension() {
         command -v cc >/dev/null || fail "no C linker: install gcc (Debian: gcc libc6-dev)"
     fi
     say "building the extension in release mode (a minute or two the first time)"
-    VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet
+    local output
+    output=$(PIP_QUIET=1 VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet 2>&1) || {
+        printf '%s\n' "$output" >&2
+        fail "the extension could not be built"
+    }
 }
 
 rust_version() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
@@ -71,7 +75,7 @@ programs() {
     case "$1" in
         demo) wanted="mkfs.ext4:e2fsprogs losetup:mount mount:mount" ;;
         test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
-                      partx:util-linux setpriv:util-linux dmsetup:dmsetup" ;;
+                      addpart:util-linux setpriv:util-linux dmsetup:dmsetup" ;;
         bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio" ;;
         *) fail "programs for what? demo, test or bench" ;;
     esac

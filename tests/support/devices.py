@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import struct
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MIB = 1 << 20
+UNMOUNT_PATIENCE_S = 10.0
 
 
 def command(*arguments: str | Path) -> str:
@@ -43,14 +47,39 @@ def loops_backed_under(directory: Path) -> dict[str, str]:
     return found
 
 
-def write_partition_table(path: Path, *, start_sector: int = 2048, sectors: int) -> None:
-    """One Linux partition in an MBR, as the PC's partition table has it: entry at byte 446, signature at 510."""
+@contextmanager
+def partitioned(disk: Path, *, start_sector: int = 2048, sectors: int) -> Iterator[Path]:
+    """One Linux partition: in an MBR (entry at byte 446, signature at 510) for whoever looks at the disk, and told to
+    the kernel, which need not know the format."""
     entry = struct.pack("<B3sB3sII", 0, b"\0\0\0", 0x83, b"\0\0\0", start_sector, sectors)
-    with path.open("r+b") as file:
+    with disk.open("r+b") as file:
         file.seek(446)
         file.write(entry)
         file.seek(510)
         file.write(b"\x55\xaa")
+    command("addpart", disk, "1", str(start_sector), str(sectors))
+    try:
+        yield Path(f"{disk}p1")
+    finally:
+        command("delpart", disk, "1")
+
+
+@contextmanager
+def mounted(device: Path, mount_point: Path, options: str = "rw") -> Iterator[Path]:
+    mount_point.mkdir(exist_ok=True)
+    command("mount", "-o", options, device, mount_point)
+    try:
+        yield mount_point
+    finally:
+        unmount(mount_point)
+
+
+def unmount(mount_point: Path) -> None:
+    """A ring lets go of its files a moment after its process has ended."""
+    give_up = time.monotonic() + UNMOUNT_PATIENCE_S
+    while subprocess.run(["umount", mount_point], capture_output=True, check=False).returncode:
+        assert time.monotonic() < give_up, f"{mount_point} stays busy"
+        time.sleep(0.1)
 
 
 def queue_attribute(device: Path, name: str) -> str:

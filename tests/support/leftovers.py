@@ -15,6 +15,8 @@ from pathlib import Path
 
 from support.devices import loops_backed_under
 
+LASTING_TUNABLES = ("scheduler", "nomerges", "rq_affinity", "nr_requests")
+"""Those that a loop device keeps when it is detached; attaching computes the others anew."""
 MOUNTS = Path("/proc/self/mountinfo")
 PATIENCE_S = 5.0
 
@@ -31,7 +33,9 @@ class Leftovers:
 
     def since(self, before: Leftovers) -> dict[str, list[str]]:
         """What differs from `before`, by kind; empty when all is as it was."""
-        added = {field.name: getattr(self, field.name) - getattr(before, field.name) for field in fields(self)}
+        added = {field.name: set(getattr(self, field.name) - getattr(before, field.name)) for field in fields(self)}
+        known = {path for path, _ in before.tunables}  # of devices that nobody used before either
+        added["tunables"] = {(path, value) for path, value in added["tunables"] if path in known}
         return {kind: sorted(map(str, items)) for kind, items in added.items() if items}
 
 
@@ -75,13 +79,11 @@ def _mounts(directory: Path, loops: frozenset[str]) -> list[str]:
 
 
 def _tunables_of_free_loops() -> list[tuple[str, str]]:
-    """A detached loop device keeps its queue's settings for the next user."""
     return [
-        (str(tunable), _read(tunable))
+        (str(queue / name), _read(queue / name))
         for queue in Path("/sys/block").glob("loop*/queue")
         if not (queue.parent / "loop").exists()
-        for tunable in queue.iterdir()
-        if tunable.is_file()
+        for name in LASTING_TUNABLES
     ]
 
 

@@ -1,0 +1,123 @@
+"""What goes wrong below: full filesystems, I/O errors, devices that vanish. The trial is marked, nothing hangs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.command_line import CommandLine, wait_until
+from support.devices import MIB, attach, command, detach, have_device_mapper, mounted, sparse_file
+from support.experiments import DEFAULT_WORKLOAD, experiment, reads_for
+from support.runs import events, faults, statuses
+
+pytestmark = pytest.mark.root
+ONE_SETTING = "[settings.as_is]\n"
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def small_filesystem(tmp_path: Path, stack: ExitStack) -> Path:
+    """A directory with room for 16 MiB or so."""
+    device = attach(sparse_file(tmp_path / "small.img", 24 * MIB))
+    stack.callback(detach, device)
+    command("mkfs.ext4", "-q", device)
+    return stack.enter_context(mounted(device, tmp_path / "small"))
+
+
+def names_errno(texts: list[str], number: int) -> bool:
+    return any(errno.errorcode[number] in text or os.strerror(number) in text for text in texts)
+
+
+def marked_not_hanging(iolab: CommandLine, text: str, number: int) -> None:
+    """The run ends by itself, its trials are marked, and the errno is told."""
+    iolab.write("fault.toml", text)
+    outcome = iolab("run", "fault.toml", "--out", "run", "--fail-on", "faulty", status=None, time_limit_s=60)
+    assert outcome.status == 1, outcome.text
+    assert "Traceback" not in outcome.text
+    assert set(statuses(iolab.cwd / "run")) <= {"faulty", "failed"}
+    assert names_errno(faults(iolab.cwd / "run"), number), faults(iolab.cwd / "run")
+    iolab("show", "run")
+
+
+def test_a_filesystem_that_fills_up_while_writing_marks_the_trial(iolab: CommandLine, small_filesystem: Path) -> None:
+    workload = '[workloads.fill]\npattern = "sequential"\nread_percent = 0\nfile_size = "64MiB"\namount = "64MiB"\n'
+    target = f'kind = "directory"\npath = "{small_filesystem}"'
+    marked_not_hanging(iolab, experiment(target, workload=workload, settings=ONE_SETTING, rounds=1), errno.ENOSPC)
+    assert [path.name for path in small_filesystem.iterdir()] == ["lost+found"]
+
+
+def test_a_filesystem_that_fills_up_while_laying_out_marks_the_trial(
+    iolab: CommandLine, small_filesystem: Path
+) -> None:
+    workload = DEFAULT_WORKLOAD.replace("8MiB", "64MiB")
+    target = f'kind = "directory"\npath = "{small_filesystem}"'
+    marked_not_hanging(iolab, experiment(target, workload=workload, settings=ONE_SETTING, rounds=1), errno.ENOSPC)
+    assert [path.name for path in small_filesystem.iterdir()] == ["lost+found"]
+
+
+@pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync"])
+def test_io_errors_are_counted_by_errno(iolab: CommandLine, loop_device: Path, tmp_path: Path, engine: str) -> None:
+    """A loop device whose file lost its end answers reads there with EIO."""
+    (tmp_path / "loop.img").open("r+b").truncate(4096)
+    workload = DEFAULT_WORKLOAD.replace("queue_depth = 4", f'engine = "{engine}"') + "layout = false\n"
+    target = f'kind = "device"\npath = "{loop_device}"'
+    marked_not_hanging(iolab, experiment(target, workload=workload, settings=ONE_SETTING, rounds=1), errno.EIO)
+
+
+def test_a_device_that_vanishes_under_a_filesystem_marks_the_trial(
+    iolab: CommandLine, small_filesystem: Path, tmp_path: Path
+) -> None:
+    run = iolab.cwd / "run"
+
+    def vanish() -> None:
+        wait_until(lambda: len(events(run, "trial_started")) > 0, "the trial to start")
+        time.sleep(1.0)
+        os.truncate(tmp_path / "small.img", MIB)
+
+    thief = threading.Thread(target=vanish)
+    thief.start()
+    target = f'kind = "directory"\npath = "{small_filesystem}"'
+    workload = reads_for("3s")
+    marked_not_hanging(iolab, experiment(target, workload=workload, settings=ONE_SETTING, rounds=1), errno.EIO)
+    thief.join()
+    os.truncate(tmp_path / "small.img", 24 * MIB)
+
+
+@pytest.mark.skipif(not have_device_mapper(), reason="this kernel has no device mapper")
+def test_a_device_mapper_target_that_fails_marks_the_trial(iolab: CommandLine, stack: ExitStack) -> None:
+    command("dmsetup", "create", "iolab-test", "--table", f"0 {64 * MIB // 512} error")
+    stack.callback(command, "dmsetup", "remove", "iolab-test")
+    workload = DEFAULT_WORKLOAD + "layout = false\n"
+    target = 'kind = "device"\npath = "/dev/mapper/iolab-test"'
+    marked_not_hanging(iolab, experiment(target, workload=workload, settings=ONE_SETTING, rounds=1), errno.EIO)
+
+
+def test_one_faulty_trial_does_not_stop_the_run(iolab: CommandLine, small_filesystem: Path) -> None:
+    workload = """
+[workloads.fits]
+pattern = "random"
+file_size = "4MiB"
+duration = "100ms"
+[workloads.fill]
+pattern = "sequential"
+read_percent = 0
+file_size = "64MiB"
+amount = "64MiB"
+"""
+    target = f'kind = "directory"\npath = "{small_filesystem}"'
+    iolab.write("mixed.toml", experiment(target, workload=workload, settings=ONE_SETTING, rounds=2))
+    iolab("run", "mixed.toml", "--out", "run")
+    found = statuses(iolab.cwd / "run")
+    assert len(found) == 4
+    assert found.count("ok") == 2
