@@ -16,7 +16,7 @@ from iolab.metric import METRICS
 from iolab.store import RunData
 from iolab.table import FORMATS, render
 from iolab.table.label import label
-from iolab.table.quantity import change_percent, scale_for
+from iolab.table.quantity import change, scale_for
 from iolab.table.summary import summarise
 from iolab.table.words import sentence, sentences, tally
 from iolab.verdict import judge
@@ -65,14 +65,25 @@ def test_a_number_has_four_digits_and_its_unit(unit: str, value: float | None, t
     assert scale_for(unit, [value]).with_unit(value) == text
 
 
+def test_a_row_keeps_the_digits_of_its_smallest_number() -> None:
+    scale = scale_for("1/s", [27770.0, 57.3])
+    assert [scale.with_unit(value) for value in (27770.0, 57.3)] == ["27.770 k/s", "0.057 k/s"]
+
+
 @given(st.floats(min_value=1e-3, max_value=1e15), st.sampled_from(sorted({metric.unit for metric in METRICS.values()})))
 def test_a_shown_number_is_the_number(value: float, unit: str) -> None:
     scale = scale_for(unit, [value])
     assert float(scale.number(value)) * scale.divisor == pytest.approx(value, rel=1e-3, abs=1e-6)
 
 
-def test_a_change_is_a_percentage() -> None:
-    assert [change_percent(ratio) for ratio in (1.031, 0.5, 3.5, 1e9)] == ["+3.1 %", "-50.0 %", "+250 %", ">9999 %"]
+def test_a_change_is_a_percentage_or_a_multiple() -> None:
+    assert [change(ratio) for ratio in (1.031, 0.99999, 0.5, 3.5, 1e9)] == [
+        "+3.1 %",
+        "+0.0 %",
+        "-50.0 %",
+        "3.5x",
+        ">999x",
+    ]
 
 
 def comparison(candidate: list[float], *, metric: str = "latency_ns_p99", workload: str | None = "mixed") -> Comparison:
@@ -104,7 +115,7 @@ def test_a_comparison_without_numbers_says_why() -> None:
 
 def test_the_tally_counts_verdicts(run: RunData) -> None:
     summary = summarise(run)
-    assert tally(summary.comparisons) == "2 faster, 4 same" or "faster" in tally(summary.comparisons)
+    assert re.fullmatch(r"(\d \w+, )*\d \w+", tally(summary.comparisons))
     assert tally([]) == "nothing to compare"
     assert len(sentences(summary)) == len(summary.comparisons) == 6
 
@@ -132,7 +143,7 @@ def test_csv_has_a_line_per_trial_and_units_in_names(run: RunData) -> None:
     assert len(rows) == run.trials.height
     assert float(rows[0]["rate_bytes_per_s"]) > 0
     assert list(rows[0])[:5] == ["trial", "round", "workload", "setting", "status"]
-    assert list(csv.reader(io.StringIO(render(run, "csv", ["iops"]))))[0][5:] == ["iops"]
+    assert render(run, "csv", ["iops"]).splitlines()[0] == "trial,round,workload,setting,status,iops"
 
 
 def test_markdown_is_a_table(run: RunData) -> None:

@@ -50,7 +50,7 @@ def _schedulers_here() -> list[str]:
 def _schedulers(length: Length, available: list[str]) -> str:
     settings = "\n".join(f'[settings.{name}]\nscheduler = "{name}"\n' for name in available)
     return f"""\
-# Random readers beside a sequential writer, under each I/O scheduler.
+# Random reads beside a sequential writer, under each I/O scheduler.
 title = "Which I/O scheduler keeps readers fast beside a writer?"
 rounds = {length.rounds}
 
@@ -67,8 +67,7 @@ duration = "{length.duration}"
 [workloads.mixed.jobs.readers]
 pattern = "random"
 block_size = "4KiB"
-jobs = 2
-queue_depth = 4
+queue_depth = 8
 file_size = "{length.file_size}"
 
 [workloads.mixed.jobs.writer]
@@ -76,6 +75,7 @@ pattern = "sequential"
 read_percent = 0
 block_size = "256KiB"
 queue_depth = 8
+rate = "100MiB/s"         # due at this rate, whether the device keeps up or not
 file_size = "{length.file_size}"
 
 {settings}

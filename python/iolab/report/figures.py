@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GREY = "#8a93a0"
 WORKLOADS_PLOTTED_MAX = 16
 FOREST_ROW_PX = 34
-RATIO_SHOWN_MAX = 100.0
+RATIO_SHOWN_MAX = 1000.0
 PERCENTILES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999)
 
 
@@ -93,7 +93,7 @@ def _forest(summary: Summary, workload: str, plot_id: str) -> Plot | None:
         "ratio to the baseline",
         [""],
         height=FRAME_HEIGHT_PX + 20 + FOREST_ROW_PX * len(shown) * (3 if several else 2) // 2,
-        x_axis={"type": "log", "tickformat": "~r", "nticks": 8},
+        x_axis={"type": "log", "tickformat": "~r", "nticks": 6},
         y_axis={"autorange": "reversed", "tickvals": list(range(len(shown))), "ticktext": names, "showgrid": False},
         layout_extra={
             "shapes": [

@@ -61,7 +61,8 @@ def _page(run: RunData, summary: Summary) -> dict[str, Any]:
         "baseline": summary.baseline,
         "same_within": f"{summary.same_within * 100:.3g} %",
         "verdicts": [
-            {"verdict": comparison.judgement.verdict, "sentence": text} for comparison, text in sentences(summary)
+            {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
+            for comparison, text in sentences(summary)
         ],
         "settings": summary.settings,
         "tables": [
@@ -135,6 +136,11 @@ def _remarks(run: RunData) -> list[dict[str, str]]:
         more = grouped.height - REMARKS_SHOWN_MAX
         found.append({"kind": "more", "text": f"{more} further ones are in the records", "where": ""})
     return found
+
+
+def _unbroken(text: str) -> str:
+    """With no line break between a number and its percent sign."""
+    return text.replace(" %", "\u00a0%")
 
 
 def _asset(name: str) -> str:

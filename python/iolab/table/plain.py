@@ -38,7 +38,7 @@ def tables(summary: Summary) -> RenderableType:
     for workload, rows in grid(summary).items():
         parts.append(Padding(_table(workload, rows, summary.settings), (1, 0, 0, 0), expand=False))
     legend = "Typical value ± half the interquartile range; change against the baseline [95 % interval]."
-    parts.append(Padding(Text(legend, style="dim"), (0, 0, 1, 0), expand=False))
+    parts.append(Padding(Text(legend, style="dim"), (1, 0, 1, 0), expand=False))
     if summary.comparisons:
         parts.append(Text(f"Verdicts: {tally(summary.comparisons)}", style="bold"))
     for comparison, sentence in sentences(summary):

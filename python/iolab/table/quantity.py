@@ -19,7 +19,11 @@ _STEPS: dict[str, list[tuple[float, str]]] = {
 }
 
 _SIGNIFICANT_DIGITS = 4
-CHANGE_SHOWN_MAX_PERCENT = 9999
+_SMALLEST_DIGITS = 2
+_DECIMALS_MAX = 6
+MULTIPLE_FROM = 3
+"""From here on a ratio is clearer than a percentage."""
+MULTIPLE_SHOWN_MAX = 999
 
 
 @dataclass(frozen=True)
@@ -47,20 +51,32 @@ class Scale:
 
 
 def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
-    """The scale that suits the largest of `values`, all given in `unit` (a metric's unit, as the registry has it)."""
-    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    """The scale that suits the largest of `values`, all given in `unit` (a metric's unit, as the registry has it).
+
+    The largest has four digits; the smallest, where it is far smaller, at least two.
+    """
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    largest, smallest = max(sizes, default=0.0), min(sizes, default=0.0)
     steps = _STEPS.get(unit, [(1, unit)])
     divisor, suffix = next(((step, name) for step, name in steps if largest >= step), steps[-1])
-    digits_before_point = math.floor(math.log10(largest / divisor)) + 1 if largest else 1
-    return Scale(divisor, suffix, decimals=min(6, max(0, _SIGNIFICANT_DIGITS - digits_before_point)))
+    decimals = max(
+        _SIGNIFICANT_DIGITS - _digits_before_point(largest / divisor),
+        _SMALLEST_DIGITS - _digits_before_point(smallest / divisor),
+        0,
+    )
+    return Scale(divisor, suffix, min(decimals, _DECIMALS_MAX))
 
 
-def change_percent(ratio: float) -> str:
-    """`+3.1 %` for a ratio of 1.031; fewer decimals for what is more than twice as much."""
-    percent = (ratio - 1) * 100
-    if percent > CHANGE_SHOWN_MAX_PERCENT:
-        return f">{CHANGE_SHOWN_MAX_PERCENT} %"
-    return f"{percent:+.{1 if percent < 100 else 0}f} %"
+def change(ratio: float) -> str:
+    """`+3.1 %` for a ratio of 1.031, `4.93x` for one of 4.93."""
+    if ratio < MULTIPLE_FROM:
+        return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f} %"  # adding 0.0 turns -0.0 into 0.0
+    return f"{ratio:.3g}x" if ratio < MULTIPLE_SHOWN_MAX else f">{MULTIPLE_SHOWN_MAX}x"
+
+
+def _digits_before_point(number: float) -> int:
+    """2 for 12.3, 0 for 0.12, -1 for 0.012."""
+    return math.floor(math.log10(number)) + 1 if number else 1
 
 
 def _gap(suffix: str) -> str:

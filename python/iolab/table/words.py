@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from iolab.table.label import label
-from iolab.table.quantity import change_percent, scale_for
+from iolab.table.quantity import MULTIPLE_FROM, change, scale_for
 from iolab.table.summary import Summary
 
 if TYPE_CHECKING:
@@ -38,27 +38,37 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
         return f"{candidate} is undecided against {comparison.against}: {where} can't be compared, {judgement.reason}."
     scale = scale_for(unit, (judgement.baseline, judgement.candidate))
     evidence = (
-        f"(95 % interval {change_percent(judgement.ci_low)} to {change_percent(judgement.ci_high)}), "
+        f"(95 % interval {change(judgement.ci_low)} to {change(judgement.ci_high)}), "
         f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)} "
         f"over {_rounds(judgement.n)}"
     )
-    differs = f"{where} differs by {change_percent(judgement.ratio)} {evidence}"
+    differs = f"{where} differs by {change(judgement.ratio)} {evidence}"
     match judgement.verdict:
         case "same":
             return f"{candidate} is the same as {comparison.against} within {same_within * 100:.3g} %: {differs}."
         case "undecided":
-            return f"{candidate} is undecided against {comparison.against}: {differs}; {_more_rounds(judgement)}."
+            doubt = _doubt(judgement)
+            return (
+                f"{candidate} is undecided against {comparison.against}: {differs}{doubt}; {_more_rounds(judgement)}."
+            )
         case verdict:
-            change = f"{abs(judgement.ratio - 1) * 100:.1f} % {'higher' if judgement.ratio > 1 else 'lower'}"
-            return f"{candidate} is {verdict} than {comparison.against}: {where} is {change} {evidence}."
+            return (
+                f"{candidate} is {verdict} than {comparison.against}: {where} is {_claim(judgement.ratio)} {evidence}."
+            )
+
+
+def _claim(ratio: float) -> str:
+    if ratio >= MULTIPLE_FROM:
+        return f"{change(ratio).removesuffix('x')} times as high"
+    return f"{abs(ratio - 1) * 100:.1f} % {'higher' if ratio > 1 else 'lower'}"
 
 
 def change_with_interval(judgement: Judgement) -> str | None:
     """`+3.1 % [+1.0 %, +5.2 %]`; None where there is no ratio."""
     if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
         return None
-    low, high = change_percent(judgement.ci_low), change_percent(judgement.ci_high)
-    return f"{change_percent(judgement.ratio)} [{low}, {high}]"
+    low, high = change(judgement.ci_low), change(judgement.ci_high)
+    return f"{change(judgement.ratio)} [{low}, {high}]"
 
 
 def verdict_with_rounds(judgement: Judgement) -> str:
@@ -80,6 +90,14 @@ def tally(comparisons: Iterable[Comparison]) -> str:
     counted = Counter(comparison.judgement.verdict for comparison in comparisons)
     counts = [(counted[verdict], verdict) for verdict in VERDICTS]
     return ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing to compare"
+
+
+def _doubt(judgement: Judgement) -> str:
+    """Why an interval that excludes no difference does not decide: there were many comparisons."""
+    excludes_one = not (judgement.ci_low or 0) <= 1 <= (judgement.ci_high or 0)
+    if not excludes_one or judgement.q_value is None:
+        return ""
+    return f", which among so many comparisons may be chance (q = {judgement.q_value:.2f})"
 
 
 def _rounds(count: int, more: str = "") -> str:
