@@ -4,6 +4,7 @@
 pub mod check;
 pub mod histogram;
 pub mod job;
+pub mod metadata;
 pub mod pattern;
 pub mod rng;
 pub mod spec;

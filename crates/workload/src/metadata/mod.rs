@@ -1,0 +1,297 @@
+//! A metadata load: what one thread that makes, writes, syncs, closes and unlinks many small files does next.
+//!
+//! The thread first writes all its files, one after the other, and then, by its [`SyncMethod`], syncs what it wrote; with
+//! `keep` it ends there, otherwise it unlinks the files in the order in which it made them. Names and directories are
+//! functions of the file's number, so nothing is kept per file.
+
+mod names;
+mod walk;
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::spec::Time;
+pub use names::NameSpec;
+use names::Names;
+use walk::Walk;
+pub use walk::{NextDirectory, WalkSpec};
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetadataSpec {
+    pub name: String,
+    pub files: u64,
+    pub file_bytes: u64,
+    /// Bytes of one write call; a file's last call writes what is left.
+    pub write_bytes: u32,
+    pub sync: SyncMethod,
+    /// Leave the files where they are.
+    pub keep: bool,
+    /// None: all files lie directly in the thread's directory.
+    pub subdirectories: Option<WalkSpec>,
+    pub names: NameSpec,
+    pub seed: u64,
+}
+
+/// When files become durable. "Again" is: opened once more by name, fsynced, closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncMethod {
+    None,
+    /// Each file by fsync before it is closed.
+    BeforeClose,
+    /// One sync of the whole system after all files are written, then the first file again.
+    SystemThenFirst,
+    /// After all files are written, each again, the last one first.
+    Reverse,
+    SystemThenReverse,
+    /// After all files are written, each again, in the order of writing.
+    InOrder,
+    SystemThenInOrder,
+}
+
+/// A system call to make (`FsyncAgain`: three of them, which count as one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    MakeDirectory {
+        directory: u32,
+    },
+    /// Make the file and keep it open for the calls up to `Close`.
+    Create(Place),
+    Write {
+        bytes: u32,
+    },
+    Fsync,
+    Close,
+    SystemSync,
+    FsyncAgain(Place),
+    Unlink(Place),
+    Done,
+}
+
+/// Where a file lies; its name is [`MetadataJob::write_name`]'s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub file: u64,
+    pub subdirectory: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub struct MetadataJob {
+    files: u64,
+    file_bytes: u64,
+    write_bytes: u32,
+    sync: SyncMethod,
+    keep: bool,
+    names: Names,
+    walk: Option<Walk>,
+    stage: Stage,
+    /// Files that could not be made: they are neither synced again nor unlinked.
+    missing: BTreeSet<u64>,
+}
+
+/// The call that is due, with what it needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    MakeDirectory { file: u64, directory: u32 },
+    Create { file: u64 },
+    Write { file: u64, left_bytes: u64 },
+    Fsync { file: u64 },
+    Close { file: u64 },
+    SystemSync,
+    FsyncAgain { synced: u64 },
+    Unlink { file: u64 },
+    Done,
+}
+
+impl MetadataJob {
+    /// The error names the field and what it can be.
+    pub fn new(spec: &MetadataSpec) -> Result<MetadataJob, String> {
+        let wrong = |what: String| format!("metadata thread {:?}: {what}", spec.name);
+        if spec.files == 0 {
+            return Err(wrong("files = 0 leaves nothing to do".into()));
+        }
+        if spec.write_bytes == 0 {
+            return Err(wrong("write_bytes = 0 never writes a file".into()));
+        }
+        let names = Names::new(&spec.names, spec.seed).map_err(wrong)?;
+        let walk = spec.subdirectories.as_ref().map(Walk::new).transpose();
+        let walk = walk.map_err(|what| wrong(what.into()))?;
+        Ok(MetadataJob {
+            files: spec.files,
+            file_bytes: spec.file_bytes,
+            write_bytes: spec.write_bytes,
+            sync: spec.sync,
+            keep: spec.keep,
+            names,
+            walk,
+            stage: Stage::Create { file: 0 },
+            missing: BTreeSet::new(),
+        })
+    }
+
+    /// The call to make now; the same one until it is `completed`.
+    #[inline]
+    pub fn next(&mut self, now: Time) -> Call {
+        if let Stage::Create { file } = self.stage
+            && let Some(walk) = &mut self.walk
+            && let Some(directory) = walk.enter(file, now)
+        {
+            self.stage = Stage::MakeDirectory { file, directory };
+        }
+        match self.stage {
+            Stage::MakeDirectory { directory, .. } => Call::MakeDirectory { directory },
+            Stage::Create { file } => Call::Create(self.place(file)),
+            Stage::Write { left_bytes, .. } => Call::Write {
+                bytes: left_bytes.min(u64::from(self.write_bytes)) as u32,
+            },
+            Stage::Fsync { .. } => Call::Fsync,
+            Stage::Close { .. } => Call::Close,
+            Stage::SystemSync => Call::SystemSync,
+            Stage::FsyncAgain { synced } => Call::FsyncAgain(self.place(self.nth_synced(synced))),
+            Stage::Unlink { file } => Call::Unlink(self.place(file)),
+            Stage::Done => Call::Done,
+        }
+    }
+
+    /// The call that `next` named is over. A directory that was there already counts as made. After a failure the
+    /// file's remaining calls are skipped, except that an open file is closed.
+    #[inline]
+    pub fn completed(&mut self, succeeded: bool) {
+        self.stage = match self.stage {
+            Stage::MakeDirectory { file, directory } if succeeded => {
+                if let Some(walk) = &mut self.walk {
+                    walk.made(directory);
+                }
+                Stage::Create { file }
+            }
+            Stage::MakeDirectory { file, .. } | Stage::Create { file } if !succeeded => {
+                self.missing.insert(file);
+                self.after_file(file)
+            }
+            Stage::Create { file } => self.after_write(file, self.file_bytes),
+            Stage::Write { file, .. } | Stage::Fsync { file } if !succeeded => {
+                Stage::Close { file }
+            }
+            Stage::Write { file, left_bytes } => {
+                self.after_write(file, left_bytes.saturating_sub(u64::from(self.write_bytes)))
+            }
+            Stage::Fsync { file } => Stage::Close { file },
+            Stage::Close { file } => self.after_file(file),
+            Stage::SystemSync => self.again_from(0),
+            Stage::FsyncAgain { synced } => self.again_from(synced + 1),
+            Stage::Unlink { file } => self.unlink_from(file + 1),
+            Stage::MakeDirectory { .. } | Stage::Done => self.stage,
+        };
+    }
+
+    /// Nothing more is done, nothing is cleaned up.
+    pub fn stop(&mut self) {
+        self.stage = Stage::Done;
+    }
+
+    /// Not yet unlinking: what counts in the tool's rate of files.
+    pub fn is_writing(&self) -> bool {
+        !matches!(self.stage, Stage::Unlink { .. } | Stage::Done)
+    }
+
+    /// 0 to 1, by files: each counts once for being written, for being synced again and for being unlinked.
+    pub fn progress(&self) -> f64 {
+        let again = self.sync.again_count(self.files);
+        let all = self.files + again + if self.keep { 0 } else { self.files };
+        let done = match self.stage {
+            Stage::MakeDirectory { file, .. }
+            | Stage::Create { file }
+            | Stage::Write { file, .. }
+            | Stage::Fsync { file }
+            | Stage::Close { file } => file,
+            Stage::SystemSync => self.files,
+            Stage::FsyncAgain { synced } => self.files + synced,
+            Stage::Unlink { file } => self.files + again + file,
+            Stage::Done => all,
+        };
+        done as f64 / all as f64
+    }
+
+    pub fn name_bytes(&self) -> usize {
+        self.names.bytes()
+    }
+
+    /// Fills `name`, `name_bytes()` long, with the file's name.
+    pub fn write_name(&self, file: u64, name: &mut [u8]) {
+        self.names.write(file, name);
+    }
+
+    fn after_write(&self, file: u64, left_bytes: u64) -> Stage {
+        if left_bytes > 0 {
+            Stage::Write { file, left_bytes }
+        } else if self.sync == SyncMethod::BeforeClose {
+            Stage::Fsync { file }
+        } else {
+            Stage::Close { file }
+        }
+    }
+
+    fn after_file(&self, file: u64) -> Stage {
+        if file + 1 < self.files {
+            Stage::Create { file: file + 1 }
+        } else if self.sync.syncs_system() {
+            Stage::SystemSync
+        } else {
+            self.again_from(0)
+        }
+    }
+
+    fn again_from(&self, first: u64) -> Stage {
+        (first..self.sync.again_count(self.files))
+            .find(|&nth| !self.missing.contains(&self.nth_synced(nth)))
+            .map_or_else(
+                || self.unlink_from(0),
+                |synced| Stage::FsyncAgain { synced },
+            )
+    }
+
+    fn unlink_from(&self, first: u64) -> Stage {
+        if self.keep {
+            return Stage::Done;
+        }
+        (first..self.files)
+            .find(|file| !self.missing.contains(file))
+            .map_or(Stage::Done, |file| Stage::Unlink { file })
+    }
+
+    fn nth_synced(&self, nth: u64) -> u64 {
+        match self.sync {
+            SyncMethod::Reverse | SyncMethod::SystemThenReverse => self.files - 1 - nth,
+            _ => nth,
+        }
+    }
+
+    fn place(&self, file: u64) -> Place {
+        Place {
+            file,
+            subdirectory: self.walk.as_ref().map(|walk| walk.of(file)),
+        }
+    }
+}
+
+impl SyncMethod {
+    fn syncs_system(self) -> bool {
+        matches!(
+            self,
+            SyncMethod::SystemThenFirst
+                | SyncMethod::SystemThenReverse
+                | SyncMethod::SystemThenInOrder
+        )
+    }
+
+    /// Of `files` written, how many are synced again.
+    fn again_count(self, files: u64) -> u64 {
+        match self {
+            SyncMethod::None | SyncMethod::BeforeClose => 0,
+            SyncMethod::SystemThenFirst => 1,
+            _ => files,
+        }
+    }
+}
