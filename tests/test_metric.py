@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from iolab import histogram, metric
 from iolab.errors import InputError
 from iolab.experiment import loads, plan
 from iolab.metric import DEFAULT_COMPARED, METRICS, Key, Row, key_of, parse_key
+from iolab.phase_record import Usage, group_record, job_record, phase_record
 from iolab.record import Fault, Record
-from iolab.trial import Trial
+from iolab.trial import CommandsPhase, Trial
 
 MS = 1_000_000
 
@@ -143,7 +145,8 @@ def test_jobs_are_merged_exactly() -> None:
 def test_several_jobs_have_rows_of_their_own() -> None:
     two = phase(group(job("job.0", read=op(100))), group(job("job.1", read=op(300, 300, 300))))
     found = metric.rows(record(TWO_MIXED, two))
-    assert values(found, job="job.1") == {"rate_bytes_per_s": 3 * 4096 / 2, "iops": 1.5, "latency_ns_mean": 300}
+    of_job = {"rate_bytes_per_s": 3 * 4096 / 2, "iops": 1.5, "latency_ns_mean": 300, "elapsed_s": 0}
+    assert values(found, job="job.1") == of_job
     assert values(found)["fairness_jain"] == pytest.approx((1 + 3) ** 2 / (2 * (1 + 9)))
     alone = metric.rows(record(ONE_READER, phase(group(job("job", read=op(100))))))
     assert {row.job for row in alone} == {"all"}
@@ -186,7 +189,7 @@ def test_a_trial_without_numbers_says_why(status: str, phases: int) -> None:
     measured = [phase(group(job("job", read=op(1))))] * phases
     failed = record(ONE_READER, *measured, status=status, faults=[Fault(what="no space left on device", errno=28)])
     found = metric.rows(failed)
-    assert {row.metric for row in found} == set(METRICS)
+    assert {row.metric for row in found} == {name for name, one in METRICS.items() if one.scope != "measure"}
     assert {row.value for row in found} == {None}
     assert all("no space left on device" in str(row.reason) for row in found)
 
@@ -216,6 +219,51 @@ def test_the_phases_of_tiobench_are_apart() -> None:
     assert list(dict.fromkeys(row.phase for row in found)) == list(names)
     rates = [key_of(row, one_phase=False) for row in found if row.metric == "rate_bytes_per_s" and row.op == "all"]
     assert rates == [f"{name}/rate_bytes_per_s" for name in names]
+
+
+def test_other_kinds_count_operations_of_their_own_and_measure_what_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Creating(CommandsPhase):
+        offered = property(lambda self: ("create",))
+        measures = property(lambda self: ("files_per_s",))
+
+    creating = Creating(
+        name="main",
+        measured=True,
+        command=None,
+        environment={},
+        makes_filesystem=False,
+        filesystem=None,
+        mkfs_options=None,
+        mount_options=None,
+        tarball=None,
+        source_tree=None,
+        cpus=None,
+        drop_caches=False,
+    )
+    files_per_s = replace(
+        METRICS["measured_s"], name="files_per_s", scope="measure", of=lambda s: s.measure("files_per_s")
+    )
+    monkeypatch.setitem(METRICS, "files_per_s", replace(files_per_s, per_job=True))
+    monkeypatch.setitem(metric.OPS, "create", "a file made")
+    jobs = [
+        job_record(f"job.{n}", finished_ns=n * MS, ops={"create": op(n * 10)}, measures={"files_per_s": n})
+        for n in (1, 2)
+    ]
+    done = phase_record(
+        "main",
+        started_unix_ns=0,
+        elapsed_ns=2 * MS,
+        groups=[group_record(one["name"], Usage(cpu_user_ns=7), [one]) for one in jobs],
+        measures={"files_per_s": None},
+    )
+    found = metric.rows(record(ONE_READER.model_copy(update={"phases": [creating]}), done))
+    assert values(found, "create")["latency_ns_max"] == 20
+    assert {row.op for row in found} == {"create", "all"}
+    assert not {"iops", "rate_bytes_per_s", "cpu_ns_per_io"} & set(values(found))
+    assert values(found)["cpu_user_s"] == 14e-9
+    assert values(found)["files_per_s"] is None
+    assert values(found, job="job.2") == {"elapsed_s": 0.002, "files_per_s": 2}
+    assert parse_key("create.latency_ns_p99") == Key(None, "create", "latency_ns_p99")
 
 
 @pytest.mark.parametrize(

@@ -16,25 +16,42 @@ from iolab.nearest import unknown
 if TYPE_CHECKING:
     from iolab.observation import Observation
     from iolab.record import Record
+    from iolab.trial import Phase
 
 ALL = "all"
-OPS = ("read", "write", "sync", ALL)
-"""`all`: reads and writes together; syncs are counted apart."""
+TRANSFERS = ("read", "write")
+OPS: dict[str, str] = {
+    "read": "a read",
+    "write": "a write",
+    "sync": "an fsync or fdatasync",
+    ALL: "reads and writes together, and what is said of a phase as a whole",
+}
+"""Every operation that some kind of phase counts. Each phase has its own (`PhaseSpec.offered`)."""
 
 DEFAULT_COMPARED = ("rate_bytes_per_s", "latency_ns_mean", "latency_ns_p99", "cpu_ns_per_io")
 
-Scope = Literal["op", "transfer", "phase"]
+Scope = Literal["op", "transfer", "io", "phase", "measure"]
+Better = Literal["higher", "lower"] | None
 
 
 @dataclass(frozen=True)
-class Metric:
+class Described:
+    """What is known of a metric, whoever measures it."""
+
     name: str
     unit: str
-    """`bytes/s`, `1/s`, `ns`, `s`, `count`, `share` (0 to 1), `percent`."""
-    better: Literal["higher", "lower"] | None
+    """`bytes/s`, `1/s`, `bytes`, `ns`, `s`, `count`, `share` (0 to 1), `percent`; empty where it is not known."""
+    better: Better
     help: str
+
+
+@dataclass(frozen=True)
+class Metric(Described):
+    """One that is computed from a record."""
+
     scope: Scope
-    """op: of reads, writes, syncs and all; transfer: the same without syncs; phase: of the whole phase (op all)."""
+    """op: of each operation of a phase, and of all transfers; transfer: of reads, writes and both. With op all only:
+    io, where a phase reads or writes; phase, of every phase; measure, where a phase says that it has it."""
     of: Callable[[Observation], float | None]
     absent: str
     """The reason when there is no value."""
@@ -80,14 +97,22 @@ def parse_key(text: str) -> Key:
     if metric is None:
         raise InputError(unknown("metric", name, METRICS), where=text)
     op = op or ALL
-    if op not in ops_of(metric):
+    if op not in _ops_taken(metric):
         raise InputError(f"{name} is not kept for {op}; it is kept for {', '.join(ops_of(metric))}", where=text)
     return Key(phase if slash else None, op, name)
 
 
+def describe(key: str) -> Described:
+    """What is known of the metric that `key` names: one of iolab's, of another tool's, or by the words of its name."""
+    from iolab.tool_metric import TOOL_METRICS, describe_by_name
+
+    name = key.rpartition("/")[2].rpartition(".")[2]
+    return METRICS.get(name) or TOOL_METRICS.get(name) or describe_by_name(key)
+
+
 def ops_of(metric: Metric) -> tuple[str, ...]:
-    """The operations for which the metric is kept."""
-    return {"op": OPS, "transfer": ("read", "write", ALL), "phase": (ALL,)}[metric.scope]
+    """The operations for which the metric is kept, in words."""
+    return ("each operation", ALL) if metric.scope == "op" else _ops_taken(metric)
 
 
 def rows(record: Record) -> list[Row]:
@@ -101,21 +126,38 @@ def rows(record: Record) -> list[Row]:
             continue
         if record.status == "failed" or phase.name not in found:
             why = f"the trial {record.status}" + (f": {record.faults[0].what}" if record.faults else "")
-            result += (Row(phase.name, ALL, ALL, name, None, why) for name in METRICS)
+            result += (Row(phase.name, ALL, ALL, metric.name, None, why) for metric in _metrics_of(phase, ALL))
         else:
-            result += _phase_rows(phase.name, observe(phase, found[phase.name]))
+            result += _phase_rows(phase, observe(phase, found[phase.name]))
     return result
 
 
-def _phase_rows(phase: str, observation: Observation) -> Iterator[Row]:
-    for op in OPS:
-        if observation.offers(op):
-            part = observation.of(op)
-            yield from (_row(phase, ALL, op, metric, part) for metric in METRICS.values() if op in ops_of(metric))
+def _phase_rows(phase: Phase, observation: Observation) -> Iterator[Row]:
+    for op in (*phase.offered, ALL):
+        part = observation.of(op)
+        yield from (_row(phase.name, ALL, op, metric, part) for metric in _metrics_of(phase, op))
     if len(observation.jobs) > 1:
         for name in observation.jobs:
             part = observation.of_job(name)
-            yield from (_row(phase, name, ALL, metric, part) for metric in METRICS.values() if metric.per_job)
+            yield from (
+                _row(phase.name, name, ALL, metric, part) for metric in _metrics_of(phase, ALL) if metric.per_job
+            )
+
+
+def _metrics_of(phase: Phase, op: str) -> Iterator[Metric]:
+    """The metrics that the phase has of this operation."""
+    transfers = any(transfer in phase.offered for transfer in TRANSFERS)
+    for metric in METRICS.values():
+        if metric.scope == "measure":
+            applies = metric.name in phase.measures
+        else:
+            applies = metric.scope == "phase" or transfers or op != ALL
+        if applies and op in _ops_taken(metric):
+            yield metric
+
+
+def _ops_taken(metric: Metric) -> tuple[str, ...]:
+    return {"op": tuple(OPS), "transfer": (*TRANSFERS, ALL)}.get(metric.scope, (ALL,))
 
 
 def _row(phase: str, job: str, op: str, metric: Metric, observation: Observation) -> Row:
@@ -247,7 +289,7 @@ METRICS: dict[str, Metric] = {
             "ns",
             "lower",
             "CPU time of the jobs' threads, user and system, per completed read or write.",
-            "phase",
+            "io",
             lambda seen: seen.per_io(seen.cpu_ns()),
             _NO_IO,
         ),
@@ -256,7 +298,7 @@ METRICS: dict[str, Metric] = {
             "ns",
             "lower",
             "The same of the whole process, which includes the rings' kernel workers.",
-            "phase",
+            "io",
             lambda seen: seen.per_io(seen.process_cpu_ns),
             _NO_IO,
         ),
@@ -265,7 +307,7 @@ METRICS: dict[str, Metric] = {
             "count",
             "lower",
             "Context switches of the jobs' threads, voluntary and not, per completed read or write.",
-            "phase",
+            "io",
             lambda seen: seen.per_io(seen.threads("context_switches_voluntary", "context_switches_involuntary")),
             _NO_IO,
         ),
@@ -310,7 +352,7 @@ METRICS: dict[str, Metric] = {
             "share",
             "higher",
             "Jain's index of the jobs' rates: 1 when all are equal, 1/n when one of n has everything.",
-            "phase",
+            "io",
             lambda seen: seen.fairness(),
             "needs two jobs or more, and some I/O",
         ),
@@ -318,10 +360,11 @@ METRICS: dict[str, Metric] = {
             "elapsed_s",
             "s",
             "lower",
-            "Wall time from the common start to the last completion, warm-up and transient included.",
+            "Wall time from the common start to the last completion (a job's own), warm-up and transient included.",
             "phase",
             lambda seen: seen.elapsed_s,
             _NO_TIME,
+            per_job=True,
         ),
         Metric(
             "measured_s",
@@ -355,7 +398,7 @@ METRICS: dict[str, Metric] = {
             "count",
             "lower",
             "Blocks read whose contents were wrong, the whole phase.",
-            "phase",
+            "io",
             lambda seen: seen.mismatches,
             "nothing was verified: verify = false",
         ),

@@ -7,34 +7,35 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from iolab import phase_record
 from iolab.histogram import Bucket, merged, quantile, share_over
 from iolab.trial import Phase
 
 NS_PER_S = 1e9
-_TRANSFERS = ("read", "write")
+TRANSFERS = ("read", "write")
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A phase's record (crates/engine/src/record.rs), and the part of it that is looked at: jobs and operations."""
+    """A phase's record (`iolab.phase_record`), and the part of it that is looked at: jobs and operations."""
 
+    phase: Phase
     record: dict[str, Any]
     jobs: dict[str, dict[str, Any]]
     """By name."""
-    ops: tuple[str, ...]
-    offered: frozenset[str]
-    """Operations that the phase's jobs were to do."""
-    verified: bool
-
-    def offers(self, op: str) -> bool:
-        """Whether `op` belongs to this phase: nothing is said of writes where none were to be done."""
-        return op == "all" or op in self.offered
+    ops: tuple[str, ...] = TRANSFERS
+    job: str | None = None
+    """The one job that is looked at."""
 
     def of(self, op: str) -> Observation:
-        return replace(self, ops=_TRANSFERS if op == "all" else (op,))
+        return replace(self, ops=TRANSFERS if op == "all" else (op,))
 
     def of_job(self, name: str) -> Observation:
-        return replace(self, jobs={name: self.jobs[name]})
+        return replace(self, jobs={name: self.jobs[name]}, job=name)
+
+    def measure(self, metric: str) -> float | None:
+        """What the phase, or the one job that is looked at, measured besides operations."""
+        return phase_record.measures_of(self.record if self.job is None else self.jobs[self.job]).get(metric)
 
     @property
     def count(self) -> int:
@@ -50,7 +51,9 @@ class Observation:
 
     @property
     def elapsed_s(self) -> float:
-        return float(self.record["elapsed_ns"]) / NS_PER_S
+        """Of one job: until its own last operation completed."""
+        ended_ns = self.record["elapsed_ns"] if self.job is None else self.jobs[self.job]["finished_ns"]
+        return float(ended_ns) / NS_PER_S
 
     @property
     def transient_s(self) -> float | None:
@@ -67,7 +70,7 @@ class Observation:
 
     @property
     def mismatches(self) -> int | None:
-        return sum(job["mismatches_count"] for job in self.jobs.values()) if self.verified else None
+        return sum(job["mismatches_count"] for job in self.jobs.values()) if self.phase.verifies else None
 
     def per_second(self, amount: float) -> float | None:
         return amount / self.measured_s if self.measured_s > 0 else None
@@ -112,12 +115,16 @@ class Observation:
 
     def fairness(self) -> float | None:
         """Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2) over the jobs' bytes."""
-        shares = [sum(job[op]["bytes"] for op in self.ops) for job in self.jobs.values()]
+        shares = [sum(part["bytes"] for part in self._parts_of(job)) for job in self.jobs.values()]
         squares = sum(share**2 for share in shares)
         return sum(shares) ** 2 / (len(shares) * squares) if len(shares) > 1 and squares else None
 
     def _parts(self) -> list[dict[str, Any]]:
-        return [job[op] for job in self.jobs.values() for op in self.ops]
+        return [part for job in self.jobs.values() for part in self._parts_of(job)]
+
+    def _parts_of(self, job: dict[str, Any]) -> list[dict[str, Any]]:
+        found = phase_record.ops_of(job)
+        return [found[op] for op in self.ops if op in found]
 
     def _latencies(self) -> list[tuple[int, dict[str, Any]]]:
         return [(part["count"], part["latency"]) for part in self._parts() if part["latency"] is not None]
@@ -130,7 +137,6 @@ class Observation:
         return merged(part["histogram"] for _, part in self._latencies())
 
 
-def observe(phase: Phase, phase_record: dict[str, Any]) -> Observation:
+def observe(phase: Phase, record: dict[str, Any]) -> Observation:
     """The whole phase: all jobs, reads and writes."""
-    jobs = {job["name"]: job for group in phase_record["groups"] for job in group["jobs"]}
-    return Observation(phase_record, jobs, _TRANSFERS, phase.offered, phase.verifies)
+    return Observation(phase, record, phase_record.jobs_of(record))

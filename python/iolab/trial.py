@@ -71,9 +71,14 @@ class PhaseSpec(Spec):
         return False
 
     @property
-    def offered(self) -> frozenset[str]:
-        """The operations that its jobs are to do; what is not in here has no rows."""
-        return frozenset()
+    def offered(self) -> tuple[str, ...]:
+        """The operations that its jobs are to do (names in `iolab.metric.OPS`); others have no rows."""
+        return ()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The metrics that its record has under `measures`."""
+        return ()
 
     @abstractmethod
     def on_cpus(self, cpus: list[int]) -> Self:
@@ -101,13 +106,13 @@ class LoadPhase(PhaseSpec):
         return bool(self.load["verify"])
 
     @property
-    def offered(self) -> frozenset[str]:
+    def offered(self) -> tuple[str, ...]:
         asked = {
             "read": any(job["read_share"] > 0 for job in self._jobs),
             "write": any(job["read_share"] < 1 for job in self._jobs),
             "sync": any(job["sync"] is not None or job["sync_at_end"] for job in self._jobs),
         }
-        return frozenset(op for op, is_asked in asked.items() if is_asked)
+        return tuple(op for op, is_asked in asked.items() if is_asked)
 
     def on_cpus(self, cpus: list[int]) -> Self:
         return self._with(groups=[{**group, "cpus": cpus} for group in self.load["groups"]])

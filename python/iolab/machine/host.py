@@ -22,6 +22,7 @@ from iolab.executor import OnProgress, Progress, ShouldStop
 from iolab.machine import describe, lock, outcome, runner, site
 from iolab.machine.site import Site
 from iolab.machine.undo import UndoJournal
+from iolab.phase_record import failures_of
 from iolab.record import Fault, Record
 from iolab.trial import Phase, Trial
 
@@ -70,7 +71,7 @@ class _Run:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     failed: bool = False
-    """Laying out went wrong: to measure what was not written as asked would be a lie."""
+    """A phase failed as a whole, or laying out went wrong: to measure what was not written as asked would be a lie."""
 
     def prepare_and_load(self, amended: Trial, undo: UndoJournal, stack: ExitStack) -> None:
         self.on_progress(Progress(phase="", doing="preparing"))
@@ -118,6 +119,7 @@ class _Run:
             self.notes += outcome.notes(done)
             if phase.measured:
                 self.phases.append(done)
+                self.failed = bool(failures_of(done))
             else:
                 _sync(where.path)
                 self.failed = bool(self.faults)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from iolab.phase_record import failures_of, jobs_of
 from iolab.record import Fault
 
 CLOCK_SHIFT_NOTED_NS = 100_000_000
@@ -12,9 +13,9 @@ CLOCK_SHIFT_NOTED_NS = 100_000_000
 
 
 def faults(phase: dict[str, Any]) -> list[Fault]:
-    """I/O errors, short transfers and wrong blocks of one phase record (crates/engine/src/record.rs)."""
+    """I/O errors, short transfers, wrong blocks and failures of one phase record (`iolab.phase_record`)."""
     found = []
-    for job in _jobs(phase):
+    for job in jobs_of(phase).values():
         where = {"phase": phase["phase"], "job": job["name"]}
         for error in job["errors"]:
             place = f"first at {error['first_path']} offset {error['first_offset']}"
@@ -22,6 +23,7 @@ def faults(phase: dict[str, Any]) -> list[Fault]:
             found.append(Fault(what=what, errno=error["errno"] or None, count=error["count"], **where))
         if job["mismatches_count"]:
             found.append(Fault(what=_mismatch(job["mismatches"]), count=job["mismatches_count"], **where))
+    found += (Fault(phase=phase["phase"], **failure) for failure in failures_of(phase))
     return found
 
 
@@ -41,10 +43,6 @@ def notes(phase: dict[str, Any]) -> list[str]:
     if phase["build_profile"] != "release":
         found.append(f"{name}: measured with a {phase['build_profile']} build; its numbers are not to be reported")
     return found
-
-
-def _jobs(phase: dict[str, Any]) -> list[dict[str, Any]]:
-    return [job for group in phase["groups"] for job in group["jobs"]]
 
 
 def _mismatch(mismatches: list[dict[str, Any]]) -> str:

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from iolab import metric
+from iolab import metric, phase_record
 from iolab.histogram import merged
 from iolab.record import Fault, Record
 
-HISTOGRAM_OPS = ("read", "write", "sync")
 INTERVAL_OPS = ("read", "write")
 NS_PER_S = 1_000_000_000
 
@@ -33,7 +32,7 @@ def table_rows(record: Record) -> list[TableRow]:
     """Every row of the record's table."""
     rows = list(_metric_rows(record))
     for phase in record.phases:
-        jobs = {job["name"]: job for group in phase["groups"] for job in group["jobs"]}
+        jobs = phase_record.jobs_of(phase)
         rows += _histogram_rows(phase["phase"], jobs)
         rows += _interval_rows(phase["phase"], jobs)
     rows += (_fault_row(fault) for fault in record.faults)
@@ -50,8 +49,10 @@ def _metric_rows(record: Record) -> Iterator[TableRow]:
 
 def _histogram_rows(phase: str, jobs: dict[str, dict[str, Any]]) -> Iterator[TableRow]:
     """Latency counts by bucket: each job's where there are several, and all jobs' together."""
-    for op in HISTOGRAM_OPS:
-        by_job = {name: job[op]["latency"]["histogram"] for name, job in jobs.items() if job[op]["latency"]}
+    ops_of_jobs = {name: phase_record.ops_of(job) for name, job in jobs.items()}
+    for op in dict.fromkeys(op for ops in ops_of_jobs.values() for op in ops):
+        latencies = {name: ops[op]["latency"] for name, ops in ops_of_jobs.items() if op in ops}
+        by_job = {name: latency["histogram"] for name, latency in latencies.items() if latency}
         if len(jobs) > 1:
             for name, histogram in by_job.items():
                 yield from _buckets(phase, name, op, histogram)

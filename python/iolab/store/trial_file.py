@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iolab.phase_record import without_histograms
 from iolab.record import Record
 from iolab.store.durable import write_atomically
 from iolab.store.rows import TableRow, table_rows
@@ -67,23 +68,7 @@ def read_record(path: Path) -> Record:
 
 def summary_of(record: Record) -> Record:
     """The record less the histograms and intervals, which the table holds."""
-    return record.model_copy(update={"phases": [_phase_summary(phase) for phase in record.phases]})
-
-
-def _phase_summary(phase: dict[str, Any]) -> dict[str, Any]:
-    return {**phase, "groups": [_group_summary(group) for group in phase["groups"]]}
-
-
-def _group_summary(group: dict[str, Any]) -> dict[str, Any]:
-    return {**group, "jobs": [_job_summary(job) for job in group["jobs"]]}
-
-
-def _job_summary(job: dict[str, Any]) -> dict[str, Any]:
-    summary = {**job, "intervals": []}
-    for op in ("read", "write", "sync"):
-        if summary[op]["latency"]:
-            summary[op] = {**summary[op], "latency": {**summary[op]["latency"], "histogram": []}}
-    return summary
+    return record.model_copy(update={"phases": [without_histograms(phase) for phase in record.phases]})
 
 
 def table_schema() -> dict[str, Any]:

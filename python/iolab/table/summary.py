@@ -110,10 +110,10 @@ def summarise(
 
 def chosen_keys(run: RunData, wanted: Sequence[str]) -> list[str]:
     """The run's keys that `wanted` means (none: the default metrics). InputError names one that the run lacks."""
-    from iolab.metric import DEFAULT_COMPARED, parse_key
+    from iolab.metric import parse_key
 
     chosen: list[str] = []
-    for text in wanted or DEFAULT_COMPARED:
+    for text in wanted or _compared_by_kind(run):
         with_phase = parse_key(text).phase is not None
         matching = [key for key in run.keys if (key if with_phase else key.rpartition("/")[2]) == text]
         if wanted and not matching:
@@ -121,6 +121,13 @@ def chosen_keys(run: RunData, wanted: Sequence[str]) -> list[str]:
             raise InputError("the run has no such metric", where=text, remedy=f"it has {some}, ...")
         chosen += matching
     return list(dict.fromkeys(chosen))
+
+
+def _compared_by_kind(run: RunData) -> list[str]:
+    """What the kinds of the run's workloads are compared by."""
+    from iolab.workload import KINDS
+
+    return list(dict.fromkeys(key for one in run.experiment.workloads.values() for key in KINDS[one.kind].compared))
 
 
 def values_by_setting(run: RunData, keys: Sequence[str]) -> dict[tuple[str, str], dict[str, Numbers]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from iolab.metric import DEFAULT_COMPARED
 from iolab.trial import Phase
 from iolab.workload.option import Options
 
@@ -42,6 +43,8 @@ class Kind:
     """A workload's table as written, with a setting's `workload` table laid over it."""
     file_bytes: Callable[[Any], int]
     """What the workload's files hold together."""
+    compared: tuple[str, ...] = DEFAULT_COMPARED
+    """Keys of the metrics that are compared when nobody says which."""
 
 
 def replace_options(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
