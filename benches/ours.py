@@ -28,14 +28,16 @@ def phase(path: Path, size_bytes: int, options: dict[str, Any]) -> dict[str, Any
     """The engine's phase (crates/engine/src/phase.rs) for a workload of kind `io` with these options, on a file that is
     there already."""
     from iolab import workload
+    from iolab.trial import LoadPhase
 
     kind = workload.KINDS["io"]
     parsed = kind.options.model_validate(
         {"file_size": size_bytes, "cut_transient": False, "shared_files": True, **options}
     )
-    load: dict[str, Any] = kind.phases(parsed, SEED)[-1].load
-    (file,) = load["files"]
-    return {**load, "files": [{**file, "path": str(path), "create": False}]}
+    measured = kind.phases(parsed, SEED)[-1]
+    assert isinstance(measured, LoadPhase)
+    (file,) = measured.load["files"]
+    return {**measured.load, "files": [{**file, "path": str(path), "create": False}]}
 
 
 def run(phase: dict[str, Any]) -> Sample:

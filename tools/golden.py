@@ -3,23 +3,27 @@
 Two sorts. A page of docs/ (or README.md) may hold tables made from the registries, between two comments:
 
     <!-- table: workloads -->
-    ...
     <!-- end of table -->
 
-and a file in tests/golden/ is wholly made. What makes them is registered in `iolab.reference`.
+which `iolab.reference` renders; and a file in tests/golden/ is wholly made: `plans/` holds what each of
+experiments/ comes to, so that a change to what is run, or in which order, shows as a difference.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import hashlib
+import json
 import re
 import sys
 from pathlib import Path
 
-from iolab import reference
+from iolab import experiment, reference
+from iolab.experiment import plan
 
 ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests" / "golden"
 TABLE = re.compile(r"(?<=<!-- table: )(?P<name>[\w-]+)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 
 
@@ -32,6 +36,7 @@ def main() -> int:
         if check:
             sys.stdout.writelines(difference(path, fresh))
         else:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(fresh)
             print(f"rewrote {path.relative_to(ROOT)}")
     if check and outdated:
@@ -42,12 +47,26 @@ def main() -> int:
 def rendered() -> dict[Path, str]:
     """Every file that holds a deterministic text -> what it should say."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return {page: TABLE.sub(fresh_table, page.read_text()) for page in pages if page.exists()}
+    experiments = sorted((ROOT / "experiments").glob("*.toml"))
+    return {
+        **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},
+        **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in experiments},
+    }
 
 
 def fresh_table(found: re.Match[str]) -> str:
     name = found["name"]
     return f"{name}{found[2]}\n{reference.render(name).strip()}\n\n"
+
+
+def plan_of(path: Path) -> str:
+    """The trials of the first two rounds with seed 1; the phases, which are long, by the start of their digest."""
+    lines = ["trial round workload setting seed phases"]
+    for trial in plan.trials(experiment.load(path), 2, seed=1):
+        phases = json.dumps([phase.model_dump() for phase in trial.phases], sort_keys=True)
+        digest = hashlib.sha256(phases.encode()).hexdigest()[:16]
+        lines.append(f"{trial.trial} {trial.round} {trial.workload} {trial.setting} {trial.seed} {digest}")
+    return "\n".join(lines) + "\n"
 
 
 def difference(path: Path, fresh: str) -> list[str]:
