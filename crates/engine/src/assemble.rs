@@ -6,9 +6,8 @@ use workload::steady;
 use workload::timeline::{Interval, Total, totals};
 
 use crate::BUILD_PROFILE;
-use crate::clock::{monotonic_ns, unix_ns};
 use crate::group::GroupMeasured;
-use crate::handle::Start;
+use crate::handle::Outcome;
 use crate::measure::Measured;
 use crate::phase::{GroupSpec, Phase};
 use crate::record::{
@@ -16,18 +15,8 @@ use crate::record::{
 };
 use crate::usage::Usage;
 
-pub struct Outcome<'a> {
-    pub phase: &'a Phase,
-    pub start: Start,
-    pub stopped: bool,
-    /// By group; None for a thread that never came back.
-    pub results: Vec<Option<GroupMeasured>>,
-    pub start_notes: Vec<String>,
-}
-
-pub fn assemble(outcome: Outcome) -> PhaseRecord {
+pub fn assemble(phase: &Phase, outcome: Outcome<GroupMeasured>) -> PhaseRecord {
     let Outcome {
-        phase,
         start,
         stopped,
         results,
@@ -51,12 +40,11 @@ pub fn assemble(outcome: Outcome) -> PhaseRecord {
     if let Some(first) = groups.first_mut() {
         first.notes.extend(start_notes);
     }
-    let wall_ns = unix_ns() as i64 - start.unix_ns as i64;
     PhaseRecord {
         phase: phase.name.clone(),
         started_unix_ns: start.unix_ns,
         elapsed_ns,
-        wall_clock_shift_ns: wall_ns - (monotonic_ns() - start.monotonic_ns) as i64,
+        wall_clock_shift_ns: start.wall_clock_shift_ns(),
         measured_from_ns,
         measured_to_ns: elapsed_ns,
         transient,

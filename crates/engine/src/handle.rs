@@ -1,11 +1,12 @@
 //! A phase under way, as its caller sees it: look, stop, wait.
 
+use std::fmt::Debug;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::assemble::{Outcome, assemble};
+use crate::assemble::assemble;
 use crate::caches::drop_caches;
 use crate::clock::{Origin, monotonic_ns, unix_ns};
 use crate::error::{RunError, StartError};
@@ -18,12 +19,28 @@ use crate::setup::prepare;
 use crate::worker::{Decision, Gate, Message, run};
 
 #[derive(Debug)]
-pub struct Handle {
+pub struct Handle<W: Work = Phase> {
     shared: Arc<Shared>,
     start: Start,
     warm_up_ns: u64,
     stop_asked: OnceLock<Instant>,
-    inbox: Mutex<Inbox>,
+    inbox: Mutex<Inbox<W>>,
+}
+
+/// What runs under a handle: what each of its threads yields, and the record that is made of it.
+pub trait Work: Send + Debug + 'static {
+    type Measured: Send + Debug + 'static;
+    type Record: Clone + Send + Debug;
+    fn record(&self, outcome: Outcome<Self::Measured>) -> Self::Record;
+}
+
+#[derive(Debug)]
+pub struct Outcome<M> {
+    pub start: Start,
+    pub stopped: bool,
+    /// By thread; None for one that never came back.
+    pub results: Vec<Option<M>>,
+    pub start_notes: Vec<String>,
 }
 
 /// When the phase began, on each clock.
@@ -34,14 +51,22 @@ pub struct Start {
     pub unix_ns: u64,
 }
 
+impl Start {
+    /// By how much the wall clock has moved against the monotonic clock since.
+    pub fn wall_clock_shift_ns(&self) -> i64 {
+        let wall_ns = unix_ns() as i64 - self.unix_ns as i64;
+        wall_ns - (monotonic_ns() - self.monotonic_ns) as i64
+    }
+}
+
 #[derive(Debug)]
-struct Inbox {
-    phase: Phase,
-    receiver: Receiver<Message>,
-    results: Vec<Option<GroupMeasured>>,
+struct Inbox<W: Work> {
+    work: W,
+    receiver: Receiver<Message<W::Measured>>,
+    results: Vec<Option<W::Measured>>,
     over: usize,
     start_notes: Vec<String>,
-    finished: Option<Result<PhaseRecord, RunError>>,
+    finished: Option<Result<W::Record, RunError>>,
 }
 
 /// A stopped thread that is still not back after this long is stuck in the kernel: it is left there and named.
@@ -55,21 +80,42 @@ pub fn start(phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError> {
     } else {
         Vec::new()
     };
+    let warm_up_ns = phase.warm_up_ns;
+    begin(phase, prepared, run, warm_up_ns, start_notes)
+}
+
+impl Work for Phase {
+    type Measured = GroupMeasured;
+    type Record = PhaseRecord;
+
+    fn record(&self, outcome: Outcome<GroupMeasured>) -> PhaseRecord {
+        assemble(self, outcome)
+    }
+}
+
+/// Runs each of `prepared` on a thread of its own, all from one instant on.
+pub(crate) fn begin<W: Work, P: Send + 'static>(
+    work: W,
+    prepared: Vec<P>,
+    run: fn(P, Arc<Shared>, &Gate, Sender<Message<W::Measured>>),
+    warm_up_ns: u64,
+    start_notes: Vec<String>,
+) -> Result<Handle<W>, StartError> {
     let shared = Arc::new(Shared::new(prepared.len()));
     let gate = Arc::new(Gate::default());
     let (outbox, receiver) = channel();
-    let groups = prepared.len();
-    for group in prepared {
+    let threads = prepared.len();
+    for (index, prepared) in prepared.into_iter().enumerate() {
         let (shared, thread_gate, outbox) =
             (Arc::clone(&shared), Arc::clone(&gate), outbox.clone());
-        let thread = std::thread::Builder::new().name(format!("iolab-{}", group.index));
-        let spawned = thread.spawn(move || run(group, shared, &thread_gate, outbox));
+        let thread = std::thread::Builder::new().name(format!("iolab-{index}"));
+        let spawned = thread.spawn(move || run(prepared, shared, &thread_gate, outbox));
         if let Err(error) = spawned {
             gate.open(Decision::Abandon);
             return Err(StartError::os(&error, "can't start a thread", "thread"));
         }
     }
-    for _ in 0..groups {
+    for _ in 0..threads {
         if let Ok(Message::Ready(Err(refused))) = receiver.recv() {
             gate.open(Decision::Abandon);
             return Err(refused);
@@ -84,10 +130,9 @@ pub fn start(phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError> {
         unix_ns: unix_ns(),
     };
     gate.open(Decision::Start(origin));
-    let results = (0..groups).map(|_| None).collect();
-    let warm_up_ns = phase.warm_up_ns;
+    let results = (0..threads).map(|_| None).collect();
     let inbox = Inbox {
-        phase,
+        work,
         receiver,
         results,
         over: 0,
@@ -103,7 +148,7 @@ pub fn start(phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError> {
     })
 }
 
-impl Handle {
+impl<W: Work> Handle<W> {
     pub fn snapshot(&self) -> Snapshot {
         let elapsed_ns = monotonic_ns().saturating_sub(self.start.monotonic_ns);
         let done = match self.inbox.try_lock() {
@@ -133,14 +178,14 @@ impl Handle {
     }
 
     /// None when the phase is still running after `timeout`.
-    pub fn wait(&self, timeout: Duration) -> Option<Result<PhaseRecord, RunError>> {
+    pub fn wait(&self, timeout: Duration) -> Option<Result<W::Record, RunError>> {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         self.collect(&mut inbox, Instant::now() + timeout);
         inbox.finished.clone()
     }
 
     /// Takes in results until the phase is over or the time has come.
-    fn collect(&self, inbox: &mut Inbox, until: Instant) {
+    fn collect(&self, inbox: &mut Inbox<W>, until: Instant) {
         while inbox.finished.is_none() {
             let given_up_at = self.stop_asked.get().map(|&asked| asked + GRACE);
             let now = Instant::now();
@@ -154,8 +199,8 @@ impl Handle {
                 .min(until)
                 .saturating_duration_since(now);
             match inbox.receiver.recv_timeout(step) {
-                Ok(Message::Over(group, Ok(measured))) => {
-                    inbox.results[group] = Some(measured);
+                Ok(Message::Over(thread, Ok(measured))) => {
+                    inbox.results[thread] = Some(measured);
                     inbox.over += 1;
                 }
                 Ok(Message::Over(_, Err(failed))) => {
@@ -170,18 +215,18 @@ impl Handle {
         }
     }
 
-    fn record(&self, inbox: &mut Inbox) -> PhaseRecord {
-        assemble(Outcome {
-            phase: &inbox.phase,
+    fn record(&self, inbox: &mut Inbox<W>) -> W::Record {
+        let results = std::mem::take(&mut inbox.results);
+        inbox.work.record(Outcome {
             start: self.start,
             stopped: self.stop_asked.get().is_some(),
-            results: std::mem::take(&mut inbox.results),
+            results,
             start_notes: std::mem::take(&mut inbox.start_notes),
         })
     }
 }
 
-impl Drop for Handle {
+impl<W: Work> Drop for Handle<W> {
     fn drop(&mut self) {
         self.stop();
     }

@@ -20,9 +20,9 @@ use crate::phase::EngineKind;
 use crate::progress::Shared;
 use crate::setup::Prepared;
 
-pub enum Message {
+pub enum Message<M> {
     Ready(Result<(), StartError>),
-    Over(usize, Result<GroupMeasured, RunError>),
+    Over(usize, Result<M, RunError>),
 }
 
 /// Holds the threads until all are ready.
@@ -44,7 +44,7 @@ impl Gate {
         self.decided.notify_all();
     }
 
-    fn wait(&self) -> Decision {
+    pub fn wait(&self) -> Decision {
         let mut decision = self.decision.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match *decision {
@@ -60,7 +60,12 @@ impl Gate {
     }
 }
 
-pub fn run(mut prepared: Prepared, shared: Arc<Shared>, gate: &Gate, outbox: Sender<Message>) {
+pub fn run(
+    mut prepared: Prepared,
+    shared: Arc<Shared>,
+    gate: &Gate,
+    outbox: Sender<Message<GroupMeasured>>,
+) {
     if let Some(cpus) = &prepared.spec.cpus
         && let Err(error) = affinity::pin(cpus)
     {
@@ -110,7 +115,7 @@ struct Worker<'a> {
     name: String,
     files: Vec<Option<OpenFile>>,
     gate: &'a Gate,
-    outbox: Sender<Message>,
+    outbox: Sender<Message<GroupMeasured>>,
 }
 
 impl Worker<'_> {
@@ -158,7 +163,7 @@ impl Worker<'_> {
     }
 
     /// Lets go of the files first: who hears that the phase is over may unmount.
-    fn hand_over<B>(self, backend: B, message: Message) {
+    fn hand_over<B>(self, backend: B, message: Message<GroupMeasured>) {
         drop(backend);
         drop(self.files);
         self.outbox.tell(message);
@@ -184,13 +189,13 @@ impl Worker<'_> {
     }
 }
 
-trait Tell {
-    fn tell(&self, message: Message);
+pub trait Tell<M> {
+    fn tell(&self, message: Message<M>);
 }
 
-impl Tell for Sender<Message> {
+impl<M> Tell<M> for Sender<Message<M>> {
     /// Nobody listens any more once the handle is gone.
-    fn tell(&self, message: Message) {
+    fn tell(&self, message: Message<M>) {
         let _ = self.send(message);
     }
 }
