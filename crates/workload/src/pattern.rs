@@ -79,27 +79,26 @@ const AT_THE_END: u64 = u64::MAX;
 impl Walk {
     /// The specification must have passed `check`.
     pub fn new(spec: &JobSpec, blocks: &[Block], mut stream: Stream) -> Walk {
-        let widest = blocks
-            .iter()
-            .max_by_key(|block| block.step)
-            .expect("a checked job has a block size");
+        // Where every size fits, and how far apart operations of any size do not overlap.
+        let places = blocks.iter().map(|block| block.places).min().unwrap_or(1);
+        let step = blocks.iter().map(|block| block.step).max().unwrap_or(1);
         let bytes_per_pass = spec.length_bytes;
         let kind = match spec.pattern {
             Pattern::Sequential => Kind::Sequential,
             Pattern::Backward => Kind::Backward,
             Pattern::Strided { stride_bytes } => Kind::Strided {
                 stride_bytes,
-                lap_step: widest.step,
+                lap_step: step,
             },
             Pattern::Uniform => Kind::Uniform { bytes_per_pass },
             Pattern::Zipf { theta } => Kind::Zipf {
-                ranks: Zipf::new(widest.places, theta),
-                scattered: Permutation::new(widest.places),
+                ranks: Zipf::new(places, theta),
+                scattered: Permutation::new(places),
                 key: stream.next_u64(),
                 bytes_per_pass,
             },
             Pattern::Permutation => Kind::Permutation {
-                blocks: Permutation::new(widest.last / widest.step + 1),
+                blocks: Permutation::new((places - 1) * spec.align_bytes / step + 1),
             },
         };
         let cursors = spec

@@ -173,6 +173,20 @@ fn a_permutation_visits_each_block_of_each_file_once_a_pass() {
     }
 }
 
+/// Sizes below the alignment are as far apart as larger ones, but fit in more places.
+#[test]
+fn zipf_places_fit_the_largest_size_whatever_the_order_of_sizes() {
+    for sizes in [[4096, 512], [512, 4096]] {
+        let mut spec = spec();
+        spec.pattern = Pattern::Zipf { theta: 0.0 };
+        spec.blocks = sizes.map(|bytes| BlockSize { bytes, weight: 1.0 }).into();
+        spec.length_bytes = 8 * 4096 + 512;
+        for Served { op, .. } in serve(&spec, 1) {
+            assert!(op.offset + u64::from(op.bytes) <= spec.length_bytes);
+        }
+    }
+}
+
 fn offsets_in_blocks(spec: &JobSpec) -> Vec<(u32, u64)> {
     serve(spec, 1)
         .iter()
