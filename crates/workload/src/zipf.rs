@@ -160,6 +160,33 @@ mod tests {
         }
     }
 
+    /// Within a bin the differences are too small for the test above, so one bin has to do alone.
+    #[test]
+    fn ranks_within_a_bin_follow_theta() {
+        for theta in [0.5, 1.0, 8.0] {
+            let mut zipf = Zipf::new(100_000, theta);
+            zipf.bins.retain(|bin| (3_000..4_000).contains(&bin.first));
+            zipf.bins.truncate(1);
+            let Bin { first, width, .. } = zipf.bins[0];
+            zipf.bins[0].own_below = u64::MAX;
+            let mut stream = stream(5, 0);
+            let draws = 400_000;
+            let found = (0..draws)
+                .map(|_| zipf.draw(&mut stream) + 1 - first)
+                .sum::<u64>();
+            let weight = |rank: u64| (rank as f64).powf(-theta);
+            let total: f64 = (first..first + width).map(weight).sum();
+            let expected: f64 = (0..width)
+                .map(|at| at as f64 * weight(first + at) / total)
+                .sum();
+            let deviation = width as f64 / 12f64.sqrt() / f64::from(draws).sqrt();
+            assert!(
+                (found as f64 / f64::from(draws) - expected).abs() < 4.0 * deviation,
+                "theta {theta}"
+            );
+        }
+    }
+
     #[test]
     fn bins_cover_all_ranks_and_stay_few() {
         for ranks in [1, 31, 32, 33, 12_345, 1 << 50] {
