@@ -5,11 +5,13 @@ Undoing is idempotent: an action whose change never happened, or is undone alrea
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import json
 import os
 import shutil
+import signal
 import time
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
@@ -17,13 +19,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from iolab.errors import MachineError
-from iolab.machine import block, loop
+from iolab.machine import block, command, loop, swap
 from iolab.machine.mounts import mount_at, mounts_below, users_of
 
 MARKER = ".iolab"
 """The file that says iolab made a directory; it holds the directory's token."""
 
 UNMOUNT_PATIENCE_S = 10.0
+CGROUP_PATIENCE_S = 10.0
+"""A killed process leaves its group when its I/O is done."""
 MNT_DETACH = 2
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -119,6 +123,20 @@ class DetachLoop(Action):
 
 
 @dataclass(frozen=True)
+class EraseSignatures(Action):
+    """A filesystem was made on a device that carried nothing. Left there, it would be taken for somebody's data."""
+
+    path: str
+
+    def undo(self) -> Outcome | None:
+        try:
+            printed = command.run(["wipefs", "--all", self.path], package="util-linux", where=self.path)
+        except MachineError as error:
+            raise CannotUndo(str(error)) from error
+        return Outcome(f"erased the filesystem signature of {self.path}") if printed.strip() else None
+
+
+@dataclass(frozen=True)
 class TruncateFile(Action):
     """An existing file was written past its end."""
 
@@ -189,8 +207,84 @@ class RemoveTree(Action):
                 raise CannotUndo(f"cannot remove {path}: {device.node} still uses {device.backing_file}")
 
 
+@dataclass(frozen=True)
+class RemoveCgroup(Action):
+    """A control group was made, for processes of iolab's own: what is still in it is killed. Idempotent, since the
+    group's name is unique."""
+
+    path: str
+
+    def undo(self) -> Outcome | None:
+        path = Path(self.path)
+        killed: set[int] = set()
+        deadline = time.monotonic() + CGROUP_PATIENCE_S
+        while path.is_dir():
+            for pid in _processes_in(path):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
+            try:
+                path.rmdir()
+            except FileNotFoundError:
+                break
+            except OSError as error:
+                if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                    raise CannotUndo(f"cannot remove the control group {path}: {error.strerror}") from error
+                time.sleep(0.02)
+            else:
+                return Outcome(f"removed the control group {path}" + (f", killed {len(killed)}" if killed else ""))
+        return None
+
+
+@dataclass(frozen=True)
+class DisableController(Action):
+    """A controller was enabled for the groups below one of version 2."""
+
+    subtree_control: str
+    controller: str
+
+    def undo(self) -> Outcome | None:
+        file = Path(self.subtree_control)
+        try:
+            if self.controller not in file.read_text().split():
+                return None
+            file.write_text(f"-{self.controller}")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise CannotUndo(f"cannot disable {self.controller} in {file}: {error.strerror}") from error
+        return Outcome(f"disabled {self.controller} in {file}")
+
+
+@dataclass(frozen=True)
+class SwapOff(Action):
+    """Swap was put on what iolab made. Found by the path, as /proc/swaps shows it."""
+
+    path: str
+
+    def undo(self) -> Outcome | None:
+        if not swap.is_on(Path(self.path)):
+            return None
+        error = swap.off(Path(self.path))
+        if error:
+            raise CannotUndo(f"cannot take swap off {self.path}: {os.strerror(error)}")
+        return Outcome(f"took swap off {self.path}")
+
+
 KINDS: dict[str, type[Action]] = {
-    kind.__name__: kind for kind in (WriteFile, Unmount, DetachLoop, TruncateFile, RemoveFile, RemoveTree)
+    kind.__name__: kind
+    for kind in (
+        EraseSignatures,
+        WriteFile,
+        Unmount,
+        DetachLoop,
+        TruncateFile,
+        RemoveFile,
+        RemoveTree,
+        RemoveCgroup,
+        DisableController,
+        SwapOff,
+    )
 }
 
 
@@ -221,6 +315,13 @@ def _remove_marker_last(path: Path) -> None:
             entry.unlink()
     (path / MARKER).unlink()
     path.rmdir()
+
+
+def _processes_in(cgroup: Path) -> list[int]:
+    try:
+        return [int(line) for line in (cgroup / "cgroup.procs").read_text().splitlines()]
+    except OSError:
+        return []
 
 
 def _umount(path: Path, flags: int) -> int:

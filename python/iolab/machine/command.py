@@ -52,7 +52,7 @@ def run(arguments: Sequence[str], *, package: str, where: str) -> str:
         errors="replace",
         env={**os.environ, "LC_ALL": "C"},
         start_new_session=True,
-        preexec_fn=_die_with_parent,
+        preexec_fn=die_with_parent,
         check=False,
     )
     if done.returncode != 0:
@@ -60,8 +60,9 @@ def run(arguments: Sequence[str], *, package: str, where: str) -> str:
     return done.stdout
 
 
-def _die_with_parent() -> None:
-    """A mount that outlives a killed trial would come after everything was restored."""
+def die_with_parent() -> None:
+    """For a child to call before it executes: a mount that outlives a killed trial would come after everything was
+    restored."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

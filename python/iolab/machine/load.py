@@ -28,14 +28,27 @@ def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
         load = _start(phase, around.memory)
         stopping = False
         while (record := load.wait(POLL_S)) is None:
-            around.on_progress(_progress(phase, json.loads(load.snapshot())))
+            around.on_progress(progress(phase, json.loads(load.snapshot())))
             if not stopping and around.should_stop():
                 load.stop()
                 stopping = True
     except OSError as error:
-        raise _refused(phase, error) from error
+        raise refused(error, f"phase {phase.name}") from error
     done: dict[str, Any] = json.loads(record)
     return done
+
+
+def refused(error: OSError, where: str) -> MachineError:
+    """The kernel's refusal as one line; `where` is blamed when the kernel names no file."""
+    reason = os.strerror(error.errno) if error.errno else ""
+    what = error.strerror or str(error)
+    line = what if not reason or reason in what else f"{what}: {reason}"
+    denied = isinstance(error, PermissionError)
+    return MachineError(
+        line,
+        where=str(error.filename) if error.filename else where,
+        remedy="run as root: sudo iolab run ..." if denied and os.geteuid() != 0 else None,
+    )
 
 
 def _start(phase: LoadPhase, memory: _native.Memory) -> _native.Load:
@@ -47,7 +60,8 @@ def _start(phase: LoadPhase, memory: _native.Memory) -> _native.Load:
         raise InputError(str(error), where=f"phase {phase.name}") from error
 
 
-def _progress(phase: LoadPhase, snapshot: dict[str, Any]) -> Progress:
+def progress(phase: LoadPhase, snapshot: dict[str, Any]) -> Progress:
+    """What the engine's snapshot (crates/engine/src/record.rs) says."""
     return Progress(
         phase=phase.name,
         doing="running" if phase.measured else "laying out",
@@ -57,16 +71,4 @@ def _progress(phase: LoadPhase, snapshot: dict[str, Any]) -> Progress:
         errors=snapshot["errors"],
         fraction=snapshot["fraction"],
         warming_up=snapshot["warming_up"],
-    )
-
-
-def _refused(phase: LoadPhase, error: OSError) -> MachineError:
-    reason = os.strerror(error.errno) if error.errno else ""
-    what = error.strerror or str(error)
-    line = what if not reason or reason in what else f"{what}: {reason}"
-    denied = isinstance(error, PermissionError)
-    return MachineError(
-        line,
-        where=str(error.filename) if error.filename else f"phase {phase.name}",
-        remedy="run as root: sudo iolab run ..." if denied and os.geteuid() != 0 else None,
     )
