@@ -5,6 +5,7 @@ from typing import final
 __all__ = [
     "Load",
     "Memory",
+    "MetadataLoad",
     "build_profile",
     "features",
     "format_bytes",
@@ -37,6 +38,24 @@ class Load:
 
     def wait(self, timeout_s: float) -> str | None:
         """JSON of `PhaseRecord`, None while running. OSError when the engine broke down."""
+
+@final
+class MetadataLoad:
+    """Threads that make, write, sync, close and unlink files."""
+
+    @staticmethod
+    def start(phase_json: str) -> MetadataLoad:
+        """JSON of `MetadataPhase` (crates/engine/src/metadata/mod.rs). ValueError for a wrong one, OSError(errno,
+        message, path) for the kernel's refusals."""
+
+    def snapshot(self) -> str:
+        """JSON of `Snapshot` (crates/engine/src/record.rs); `ops` are files made, `bytes` those written."""
+
+    def stop(self) -> None:
+        """It ends within 100 ms; what was made stays."""
+
+    def wait(self, timeout_s: float) -> str | None:
+        """JSON of `MetadataRecord` (crates/engine/src/metadata/record.rs), None while running."""
 
 def features() -> str:
     """JSON of what this kernel lets the engine use."""

@@ -1,10 +1,13 @@
 #![forbid(unsafe_code)]
 //! The border to Python: parse arguments, release the GIL, map errors; no logic.
 
+mod metadata;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{RunError, StartError};
+use metadata::MetadataLoad;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -14,8 +17,8 @@ use workload::{steady, units};
 mod _native {
     #[pymodule_export]
     use super::{
-        Load, Memory, build_profile, features, format_bytes, format_duration_ns, parse_bytes,
-        parse_duration_ns, parse_rate, steady_cut,
+        Load, Memory, MetadataLoad, build_profile, features, format_bytes, format_duration_ns,
+        parse_bytes, parse_duration_ns, parse_rate, steady_cut,
     };
 }
 
@@ -56,8 +59,7 @@ impl Load {
     }
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
-        let timeout = Duration::try_from_secs_f64(timeout_s)
-            .map_err(|error| PyValueError::new_err(format!("timeout_s = {timeout_s}: {error}")))?;
+        let timeout = timeout(timeout_s)?;
         match py.detach(|| self.0.wait(timeout)) {
             None => Ok(None),
             Some(Ok(record)) => json(&record).map(Some),
@@ -111,6 +113,11 @@ fn format_duration_ns(n: u64) -> String {
 fn steady_cut(rates: Vec<f64>) -> (usize, bool) {
     let cut = steady::transient(&rates);
     (cut.intervals, cut.steady)
+}
+
+fn timeout(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|error| PyValueError::new_err(format!("timeout_s = {seconds}: {error}")))
 }
 
 fn json(value: &impl Serialize) -> PyResult<String> {

@@ -174,7 +174,7 @@ fn op_record(total: &Total) -> OpRecord {
     }
 }
 
-fn latency_record(latency: &LatencyHistogram) -> Option<LatencyRecord> {
+pub fn latency_record(latency: &LatencyHistogram) -> Option<LatencyRecord> {
     Some(LatencyRecord {
         min_ns: latency.min_ns()?,
         max_ns: latency.max_ns()?,

@@ -13,7 +13,8 @@ use crate::batch::Batcher;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::contents::Contents;
-use crate::measure::{Measure, Measured, Verdict};
+use crate::failures::Verdict;
+use crate::measure::{Measure, Measured};
 use crate::progress::{Counts, Shared};
 use crate::sleep::Sleeper;
 use crate::usage::{Sample, Samples};
@@ -401,7 +402,7 @@ impl Group {
         self.shared.groups[self.index].store(Counts {
             ops: jobs.clone().map(|running| running.measure.ops).sum(),
             bytes: jobs.clone().map(|running| running.measure.bytes).sum(),
-            errors: jobs.map(|running| running.measure.errors).sum(),
+            errors: jobs.map(|running| running.measure.errors()).sum(),
             fraction: fractions
                 .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)))
                 .flatten(),

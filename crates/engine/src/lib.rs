@@ -6,6 +6,7 @@ pub mod error;
 pub mod features;
 pub mod handle;
 pub mod memory;
+pub mod metadata;
 pub mod phase;
 pub mod record;
 
@@ -17,6 +18,7 @@ mod buffers;
 mod caches;
 mod clock;
 mod contents;
+mod failures;
 mod files;
 mod group;
 mod measure;

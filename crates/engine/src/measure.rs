@@ -4,17 +4,15 @@ use workload::job::{Op, OpKind};
 use workload::spec::Time;
 use workload::timeline::{Interval, Timeline};
 
-use crate::error::errno_name;
+use crate::failures::{Failures, Verdict};
 use crate::record::{ErrorRecord, MismatchRecord};
 
 pub struct Measure {
     timeline: Timeline,
     pub ops: u64,
     pub bytes: u64,
-    pub errors: u64,
     finished: Time,
-    failures_in_a_row: u32,
-    failures: Vec<ErrorRecord>,
+    failures: Failures,
     mismatches_count: u64,
     mismatches: Vec<MismatchRecord>,
 }
@@ -29,15 +27,6 @@ pub struct Measured {
     pub mismatches: Vec<MismatchRecord>,
 }
 
-/// Whether a job goes on after a failed operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    GoOn,
-    GiveUp,
-}
-
-/// A device that is gone fails at once, millions of times a second; nothing is learned from more than these.
-const FAILURES_IN_A_ROW_MAX: u32 = 1000;
 const MISMATCHES_KEPT: usize = 16;
 
 impl Measure {
@@ -46,10 +35,8 @@ impl Measure {
             timeline: Timeline::new(warm_up, interval),
             ops: 0,
             bytes: 0,
-            errors: 0,
             finished: 0,
-            failures_in_a_row: 0,
-            failures: Vec::new(),
+            failures: Failures::default(),
             mismatches_count: 0,
             mismatches: Vec::new(),
         }
@@ -60,7 +47,7 @@ impl Measure {
         self.ops += 1;
         self.bytes += u64::from(op.bytes);
         self.finished = now;
-        self.failures_in_a_row = 0;
+        self.failures.succeeded();
         self.timeline
             .record(now, op.kind, op.bytes, now.saturating_sub(op.due));
     }
@@ -68,31 +55,10 @@ impl Measure {
     /// `errno` is positive; 0 is a short transfer.
     #[cold]
     pub fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str, offset: u64) -> Verdict {
-        self.errors += 1;
         self.finished = now;
-        self.failures_in_a_row += 1;
-        let op_name = op_name(op.kind);
-        match self
-            .failures
-            .iter_mut()
-            .find(|known| known.errno == errno && known.op == op_name)
-        {
-            Some(known) => known.count += 1,
-            None => self.failures.push(ErrorRecord {
-                errno,
-                name: errno_name(errno),
-                op: op_name,
-                count: 1,
-                first_path: path.to_owned(),
-                first_offset: offset,
-            }),
-        }
-        let disk_full = op.kind == OpKind::Write && matches!(errno, libc::ENOSPC | libc::EDQUOT);
-        if disk_full || self.failures_in_a_row >= FAILURES_IN_A_ROW_MAX {
-            Verdict::GiveUp
-        } else {
-            Verdict::GoOn
-        }
+        let grows = op.kind == OpKind::Write;
+        self.failures
+            .failed(op_name(op.kind), grows, errno, path, offset)
     }
 
     #[cold]
@@ -101,6 +67,10 @@ impl Measure {
         if self.mismatches.len() < MISMATCHES_KEPT {
             self.mismatches.push(mismatch);
         }
+    }
+
+    pub fn errors(&self) -> u64 {
+        self.failures.count
     }
 
     /// Why the job gave up, for the note.
@@ -112,7 +82,7 @@ impl Measure {
         Measured {
             finished: self.finished,
             intervals: self.timeline.finish(self.finished),
-            errors: self.failures,
+            errors: self.failures.into_records(),
             mismatches_count: self.mismatches_count,
             mismatches: self.mismatches,
         }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct PhaseRecord {
+pub struct PhaseRecord<J = JobRecord> {
     pub phase: String,
     pub started_unix_ns: u64,
     /// Wall time from the common start to the last completion, on the monotonic clock.
@@ -19,7 +19,7 @@ pub struct PhaseRecord {
     pub stopped: bool,
     pub build_profile: &'static str,
     pub clock: ClockKind,
-    pub groups: Vec<GroupRecord>,
+    pub groups: Vec<GroupRecord<J>>,
     /// Whole process, measured part: includes kernel workers of the rings.
     pub process_cpu_user_ns: u64,
     pub process_cpu_system_ns: u64,
@@ -41,7 +41,7 @@ pub struct Transient {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct GroupRecord {
+pub struct GroupRecord<J = JobRecord> {
     pub name: String,
     /// One line each: what was asked for and not done (polling refused, pinning failed, memory not registered, ...).
     pub notes: Vec<String>,
@@ -52,7 +52,7 @@ pub struct GroupRecord {
     pub context_switches_involuntary: u64,
     pub faults_minor: u64,
     pub faults_major: u64,
-    pub jobs: Vec<JobRecord>,
+    pub jobs: Vec<J>,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -1,0 +1,187 @@
+//! What a metadata load yielded: a phase's record whose jobs are threads, with operations and measures by name.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+use serde::Serialize;
+use workload::spec::Time;
+
+use super::calls;
+use super::thread::{OP_NAMES, OpMeasured, ThreadMeasured};
+use super::{MetadataPhase, ThreadSpec};
+use crate::BUILD_PROFILE;
+use crate::assemble::latency_record;
+use crate::handle::Outcome;
+use crate::record::{
+    ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,
+};
+use crate::usage::Usage;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct MetadataRecord {
+    #[serde(flatten)]
+    pub phase: PhaseRecord<ThreadRecord>,
+    /// Of all threads: the sum of their own `files_per_s`; `files_per_s_wall`, all files by the time until the last
+    /// thread had written its own; the sum of their `app_overhead_s`; and `filesystem_used_percent` after the phase.
+    pub measures: Measures,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadRecord {
+    pub name: String,
+    pub finished_ns: u64,
+    /// By name, see `OP_NAMES`; one that was never called has count 0.
+    pub ops: BTreeMap<&'static str, OpRecord>,
+    /// `files_per_s`, by the thread's own time until its last file was written (closed, and synced again where asked
+    /// for), and `app_overhead_s`, that time less the calls in it; mkdir, as in fs_mark, counts as overhead.
+    pub measures: Measures,
+    pub errors: Vec<ErrorRecord>,
+    /// Nothing is verified and there is no time series: 0 and empty, for those who read any job.
+    pub mismatches_count: u64,
+    pub mismatches: Vec<MismatchRecord>,
+    pub intervals: Vec<IntervalRecord>,
+}
+
+/// By metric; None where it could not be measured.
+pub type Measures = BTreeMap<&'static str, Option<f64>>;
+
+const FILES_PER_S: &str = "files_per_s";
+const APP_OVERHEAD_S: &str = "app_overhead_s";
+const CREATE: &str = "create";
+/// The calls whose time is not overhead.
+const TIMED: [&str; 5] = [CREATE, "write", "fsync", "system_sync", "close"];
+
+pub fn assemble(phase: &MetadataPhase, outcome: Outcome<ThreadMeasured>) -> MetadataRecord {
+    let results = || outcome.results.iter().flatten();
+    let elapsed_ns = results()
+        .map(|thread| thread.finished_at)
+        .max()
+        .unwrap_or(0);
+    let written_ns = results().map(|thread| thread.written_at).max().unwrap_or(0);
+    let process = results()
+        .map(|thread| {
+            thread
+                .last_sample
+                .process
+                .since(thread.first_sample.process)
+        })
+        .max_by_key(|used| used.cpu_user_ns + used.cpu_system_ns)
+        .unwrap_or_default();
+    let start = outcome.start;
+    let stopped = outcome.stopped;
+    let threads = outcome.results.into_iter().zip(&phase.threads);
+    let groups: Vec<_> = threads.map(|(result, spec)| group(spec, result)).collect();
+    let measures = phase_measures(phase, &groups, written_ns);
+    MetadataRecord {
+        phase: PhaseRecord {
+            phase: phase.name.clone(),
+            started_unix_ns: start.unix_ns,
+            elapsed_ns,
+            wall_clock_shift_ns: start.wall_clock_shift_ns(),
+            measured_from_ns: 0,
+            measured_to_ns: elapsed_ns,
+            transient: None,
+            stopped,
+            build_profile: BUILD_PROFILE,
+            clock: start.origin.kind(),
+            groups,
+            process_cpu_user_ns: process.cpu_user_ns,
+            process_cpu_system_ns: process.cpu_system_ns,
+        },
+        measures,
+    }
+}
+
+fn phase_measures(
+    phase: &MetadataPhase,
+    groups: &[GroupRecord<ThreadRecord>],
+    written_ns: Time,
+) -> Measures {
+    let threads = || groups.iter().flat_map(|group| &group.jobs);
+    let sum = |name| {
+        let values = threads().map(|thread| thread.measures[name]);
+        values.reduce(|a, b| a.zip(b).map(|(a, b)| a + b)).flatten()
+    };
+    let files = threads().map(|thread| thread.ops[CREATE].count).sum();
+    BTreeMap::from([
+        (FILES_PER_S, sum(FILES_PER_S)),
+        ("files_per_s_wall", per_second(files, written_ns)),
+        (APP_OVERHEAD_S, sum(APP_OVERHEAD_S)),
+        ("filesystem_used_percent", used_percent(phase)),
+    ])
+}
+
+fn group(spec: &ThreadSpec, result: Option<ThreadMeasured>) -> GroupRecord<ThreadRecord> {
+    let name = spec.job.name.clone();
+    let Some(measured) = result else {
+        let note = "never came back from the kernel and was left there; it has no figures";
+        return group_record(name, vec![note.into()], Usage::default(), Vec::new());
+    };
+    let used = measured
+        .last_sample
+        .thread
+        .since(measured.first_sample.thread);
+    let own_ns = measured.written_at - measured.began_at;
+    let ops: BTreeMap<_, _> = OP_NAMES
+        .into_iter()
+        .zip(measured.ops.iter().map(op_record))
+        .collect();
+    let timed_ns: f64 = TIMED.iter().map(|op| total_ns(&ops[op])).sum();
+    let thread = ThreadRecord {
+        name: name.clone(),
+        finished_ns: measured.finished_at,
+        measures: BTreeMap::from([
+            (FILES_PER_S, per_second(ops[CREATE].count, own_ns)),
+            (APP_OVERHEAD_S, Some((own_ns as f64 - timed_ns) / 1e9)),
+        ]),
+        ops,
+        errors: measured.failures.into_records(),
+        mismatches_count: 0,
+        mismatches: Vec::new(),
+        intervals: Vec::new(),
+    };
+    group_record(name, measured.notes, used, vec![thread])
+}
+
+fn group_record(
+    name: String,
+    notes: Vec<String>,
+    used: Usage,
+    jobs: Vec<ThreadRecord>,
+) -> GroupRecord<ThreadRecord> {
+    GroupRecord {
+        name,
+        notes,
+        cpu_user_ns: used.cpu_user_ns,
+        cpu_system_ns: used.cpu_system_ns,
+        context_switches_voluntary: used.context_switches_voluntary,
+        context_switches_involuntary: used.context_switches_involuntary,
+        faults_minor: used.faults_minor,
+        faults_major: used.faults_major,
+        jobs,
+    }
+}
+
+fn op_record(op: &OpMeasured) -> OpRecord {
+    OpRecord {
+        count: op.latency.count(),
+        bytes: op.bytes,
+        latency: latency_record(&op.latency),
+    }
+}
+
+fn total_ns(op: &OpRecord) -> f64 {
+    let mean_ns = op.latency.as_ref().map_or(0.0, |latency| latency.mean_ns);
+    mean_ns * op.count as f64
+}
+
+fn per_second(count: u64, time_ns: Time) -> Option<f64> {
+    (time_ns > 0).then(|| count as f64 * 1e9 / time_ns as f64)
+}
+
+fn used_percent(phase: &MetadataPhase) -> Option<f64> {
+    let directory = CString::new(phase.threads.first()?.directory.as_str()).ok()?;
+    calls::used_share(&directory)
+        .ok()
+        .map(|share| share * 100.0)
+}

@@ -1,0 +1,278 @@
+//! One thread of a metadata load: makes the calls that its job names, and times each.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+use workload::histogram::LatencyHistogram;
+use workload::metadata::{Call, MetadataJob};
+use workload::rng;
+use workload::spec::Time;
+
+use super::calls;
+use super::path::Path;
+use crate::affinity;
+use crate::clock::Clock;
+use crate::failures::{Failures, Verdict};
+use crate::progress::{Counts, Shared};
+use crate::usage::Sample;
+use crate::worker::{Decision, Gate, Message, Tell};
+
+/// Everything of a thread but its own things.
+pub struct Prepared {
+    pub index: usize,
+    pub name: String,
+    pub directory: String,
+    /// Calls start from here; None: from the root of the filesystem.
+    pub base: Option<OwnedFd>,
+    pub cpus: Option<Vec<u32>>,
+    pub write_bytes: usize,
+    pub seed: u64,
+    pub job: MetadataJob,
+}
+
+#[derive(Debug)]
+pub struct ThreadMeasured {
+    /// By operation, in the order of `OP_NAMES`.
+    pub ops: [OpMeasured; OPS],
+    pub failures: Failures,
+    pub notes: Vec<String>,
+    pub first_sample: Sample,
+    pub last_sample: Sample,
+    pub began_at: Time,
+    /// The last file was written, closed and, where asked for, synced again. Unlinking comes after.
+    pub written_at: Time,
+    pub finished_at: Time,
+}
+
+#[derive(Debug, Default)]
+pub struct OpMeasured {
+    pub bytes: u64,
+    pub latency: LatencyHistogram,
+}
+
+pub const OP_NAMES: [&str; OPS] = [
+    "mkdir",
+    "create",
+    "write",
+    "fsync",
+    "system_sync",
+    "close",
+    "unlink",
+];
+const OPS: usize = 7;
+const CREATE: usize = 1;
+const WRITE: usize = 2;
+
+/// How often a thread shows its progress.
+const ATTEND_EVERY_NS: Time = 5_000_000;
+/// A sequence that no file's name draws from: those are numbered from 0.
+const DATA_STREAM: u64 = u64::MAX;
+
+pub fn run(
+    prepared: Prepared,
+    shared: Arc<Shared>,
+    gate: &Gate,
+    outbox: Sender<Message<ThreadMeasured>>,
+) {
+    let mut notes = Vec::new();
+    if let Some(cpus) = &prepared.cpus
+        && let Err(error) = affinity::pin(cpus)
+    {
+        notes.push(format!(
+            "pinning to CPUs {cpus:?} failed ({error}); running anywhere"
+        ));
+    }
+    if let Err(error) = calls::separate_open_files() {
+        notes.push(format!(
+            "the threads share one table of open files ({error})"
+        ));
+    }
+    let index = prepared.index;
+    let thread = Thread::new(prepared, shared, notes);
+    outbox.tell(Message::Ready(Ok(())));
+    let measured = match gate.wait() {
+        Decision::Abandon => return,
+        Decision::Start(origin) => match origin.tsc() {
+            Some(clock) => thread.run(clock),
+            None => thread.run(origin.monotonic()),
+        },
+    };
+    outbox.tell(Message::Over(index, Ok(measured)));
+}
+
+struct Thread {
+    index: usize,
+    name: String,
+    job: MetadataJob,
+    path: Path,
+    base: Option<OwnedFd>,
+    /// What writes carry: pseudo-random, so that no device compresses it.
+    data: Vec<u8>,
+    open: Option<OwnedFd>,
+    ops: [OpMeasured; OPS],
+    failures: Failures,
+    notes: Vec<String>,
+    shared: Arc<Shared>,
+}
+
+impl Thread {
+    fn new(prepared: Prepared, shared: Arc<Shared>, notes: Vec<String>) -> Thread {
+        let directory = match prepared.base {
+            Some(_) => "",
+            None => &prepared.directory,
+        };
+        let mut stream = rng::stream(prepared.seed, DATA_STREAM);
+        let words = prepared.write_bytes.div_ceil(8);
+        Thread {
+            index: prepared.index,
+            name: prepared.name,
+            path: Path::new(directory, prepared.job.name_bytes()),
+            job: prepared.job,
+            base: prepared.base,
+            data: (0..words)
+                .flat_map(|_| stream.next_u64().to_ne_bytes())
+                .collect(),
+            open: None,
+            ops: Default::default(),
+            failures: Failures::default(),
+            notes,
+            shared,
+        }
+    }
+
+    fn run<C: Clock>(mut self, clock: C) -> ThreadMeasured {
+        let first_sample = Sample::now(clock.now());
+        let began_at = clock.now();
+        let mut now = began_at;
+        let mut attend_at = now;
+        let mut written_at = None;
+        loop {
+            let call = self.job.next(now);
+            if written_at.is_none() && !self.job.is_writing() {
+                written_at = Some(now);
+            }
+            if call == Call::Done {
+                break;
+            }
+            let base = self.prepare(call);
+            let started = clock.now();
+            let result = self.perform(call, base);
+            now = clock.now();
+            self.job.completed(matches!(result, Ok(true)));
+            match result {
+                Ok(true) => self.succeeded(call, now - started),
+                Ok(false) => self.failed(call, 0),
+                Err(error) => self.failed(call, error.raw_os_error().unwrap_or(libc::EIO)),
+            }
+            if self.shared.stop.load(Ordering::Relaxed) {
+                self.job.stop();
+            }
+            if now >= attend_at {
+                self.publish();
+                attend_at = now + ATTEND_EVERY_NS;
+            }
+        }
+        self.publish();
+        ThreadMeasured {
+            ops: self.ops,
+            failures: self.failures,
+            notes: self.notes,
+            first_sample,
+            last_sample: Sample::now(now),
+            began_at,
+            written_at: written_at.unwrap_or(now),
+            finished_at: now,
+        }
+    }
+
+    /// What is not the call's own time: its path. Returns where the path begins.
+    #[inline(always)]
+    fn prepare(&mut self, call: Call) -> RawFd {
+        if let Call::Create(place) | Call::FsyncAgain(place) | Call::Unlink(place) = call {
+            self.path.of_file(place, &self.job);
+        }
+        self.base
+            .as_ref()
+            .map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd)
+    }
+
+    #[inline(always)]
+    fn perform(&mut self, call: Call, base: RawFd) -> io::Result<bool> {
+        const OPEN: &str = "a job writes, syncs and closes only what it has made";
+        let path = self.path.as_c_str();
+        let file = || self.open.as_ref().expect(OPEN);
+        match call {
+            Call::Create(_) => self.open = Some(calls::create(base, path)?),
+            Call::Write { bytes } => return calls::write(file(), &self.data[..bytes as usize]),
+            Call::Fsync => calls::fsync(file())?,
+            Call::Close => calls::close(self.open.take().expect(OPEN))?,
+            Call::Unlink(_) => calls::unlink(base, path)?,
+            Call::FsyncAgain(_) => calls::fsync_again(base, path)?,
+            Call::SystemSync => calls::sync_system(),
+            Call::MakeDirectory { directory } => {
+                calls::make_directory(base, &self.path.of_subdirectory(directory))?
+            }
+            Call::Done => {}
+        }
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn succeeded(&mut self, call: Call, latency_ns: Time) {
+        self.failures.succeeded();
+        let op = &mut self.ops[op_of(call)];
+        op.latency.record(latency_ns);
+        if let Call::Write { bytes } = call {
+            op.bytes += u64::from(bytes);
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, call: Call, errno: i32) {
+        let path = match call {
+            Call::MakeDirectory { directory } => self.path.of_subdirectory(directory),
+            _ => self.path.as_c_str().to_owned(),
+        };
+        let op = OP_NAMES[op_of(call)];
+        let grows = matches!(
+            call,
+            Call::MakeDirectory { .. } | Call::Create(_) | Call::Write { .. } | Call::Fsync
+        );
+        let verdict = self
+            .failures
+            .failed(op, grows, errno, &path.to_string_lossy(), 0);
+        if verdict == Verdict::GiveUp {
+            let reason = self.failures.last().map_or("", |failure| &failure.name);
+            self.notes.push(format!(
+                "thread {:?} gave up: {op} failed with {reason}",
+                self.name
+            ));
+            self.job.stop();
+        }
+    }
+
+    fn publish(&self) {
+        self.shared.groups[self.index].store(Counts {
+            ops: self.ops[CREATE].latency.count(),
+            bytes: self.ops[WRITE].bytes,
+            errors: self.failures.count,
+            fraction: Some(self.job.progress()),
+        });
+    }
+}
+
+#[inline(always)]
+fn op_of(call: Call) -> usize {
+    match call {
+        Call::MakeDirectory { .. } => 0,
+        Call::Create(_) => CREATE,
+        Call::Write { .. } => WRITE,
+        Call::Fsync | Call::FsyncAgain(_) => 3,
+        Call::SystemSync | Call::Done => 4,
+        Call::Close => 5,
+        Call::Unlink(_) => 6,
+    }
+}
