@@ -25,7 +25,7 @@ def jobs_of(phase: Json) -> dict[str, Json]:
 def ops_of(job: Json) -> dict[str, Json]:
     """The job's operations by name: count, bytes, latency."""
     found: dict[str, Json] = {op: job[op] for op in ENGINE_OPS if op in job}
-    return found | job.get("ops", {})
+    return {**found, **job.get("ops", {})}
 
 
 def measures_of(part: Json) -> dict[str, float | None]:

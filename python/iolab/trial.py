@@ -6,11 +6,12 @@ Whoever runs it (this process's child, later another host) needs nothing but the
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-FORMAT = 1
+FORMAT: Final = 1
 
 
 class Spec(BaseModel):
@@ -29,6 +30,8 @@ class ScratchTarget(Spec):
     backing_directory: str | None
     """Where the sparse file lies; None: iolab's state directory."""
     sector_bytes: int | None
+    devices: int = 1
+    """How many of them."""
 
 
 class DirectoryTarget(Spec):
@@ -37,17 +40,38 @@ class DirectoryTarget(Spec):
     kind: Literal["directory"] = "directory"
     path: str
 
+    @property
+    def devices(self) -> int:
+        return 1
+
 
 class FileTarget(Spec):
     kind: Literal["file"] = "file"
     path: str
 
+    @property
+    def devices(self) -> int:
+        return 1
+
 
 class DeviceTarget(Spec):
     kind: Literal["device"] = "device"
-    path: str
+    paths: list[str]
     destroy: bool
-    """The one explicit flag of rule 7: overwrite although the device carries signatures or partitions."""
+    """The one explicit flag of rule 7: overwrite although a device carries signatures or partitions."""
+
+    @property
+    def devices(self) -> int:
+        return len(self.paths)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_path(cls, given: Any) -> Any:
+        """Trials written before there could be several devices have a `path`."""
+        if isinstance(given, dict) and "path" in given:
+            rest = {key: value for key, value in given.items() if key != "path"}
+            return {"paths": [given["path"]], **rest}
+        return given
 
 
 Target = Annotated[ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget, Field(discriminator="kind")]
@@ -71,6 +95,11 @@ class PhaseSpec(Spec):
         return False
 
     @property
+    def takes_devices(self) -> bool:
+        """Whether it makes and mounts filesystems itself, on devices that are bare until then."""
+        return False
+
+    @property
     def offered(self) -> tuple[str, ...]:
         """The operations that its jobs are to do (names in `iolab.metric.OPS`); others have no rows."""
         return ()
@@ -80,6 +109,11 @@ class PhaseSpec(Spec):
         """The metrics that its record has under `measures`."""
         return ()
 
+    @property
+    def weighted_groups(self) -> tuple[WeightedGroup, ...]:
+        """Jobs that are measured together too, against each other by weight."""
+        return ()
+
     @abstractmethod
     def on_cpus(self, cpus: list[int]) -> Self:
         """The same, on these CPUs only."""
@@ -87,6 +121,10 @@ class PhaseSpec(Spec):
     @abstractmethod
     def dropping_caches(self, drop: bool) -> Self:
         """The same, with or without dropping the page cache first."""
+
+    def on_filesystem(self, changes: Mapping[str, str | None]) -> Self:
+        """The same, with another `filesystem`, `mkfs_options` or `mount_options` where it makes one itself."""
+        return self
 
 
 class LoadPhase(PhaseSpec):
@@ -156,6 +194,74 @@ class CommandsPhase(PhaseSpec):
     def writes(self) -> bool:
         return True
 
+    @property
+    def takes_devices(self) -> bool:
+        return True
+
+    def on_cpus(self, cpus: list[int]) -> Self:
+        return self.model_copy(update={"cpus": cpus})
+
+    def dropping_caches(self, drop: bool) -> Self:
+        return self.model_copy(update={"drop_caches": drop})
+
+    def on_filesystem(self, changes: Mapping[str, str | None]) -> Self:
+        return self.model_copy(update=dict(changes))
+
+
+class WeightedGroup(Spec):
+    """Jobs that get their share of the device together."""
+
+    name: str
+    weight: int
+    jobs: list[str]
+    """Names of engine groups, each with one job of the same name."""
+
+
+class WeightedLoadPhase(LoadPhase):
+    """I/O offered by several engines at once, each a process in a control group with a weight."""
+
+    kind: Literal["weighted_load"] = "weighted_load"  # type: ignore[assignment]
+    controller: Literal["auto", "bfq", "cfq", "cost", "none"]
+    """What enforces the weights; none: nothing does, the groups are processes only."""
+    members: list[WeightedGroup]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return ("fairness_jain_weighted", "share_of_entitlement")
+
+    @property
+    def weighted_groups(self) -> tuple[WeightedGroup, ...]:
+        return tuple(self.members)
+
+
+class SortPhase(PhaseSpec):
+    """Processes that each sort a share of memory, in a control group that has less than they need together, with the
+    target's device as swap."""
+
+    kind: Literal["sort"] = "sort"
+    processes: int
+    process_bytes: int
+    """What each process sorts."""
+    memory_limit_bytes: int
+    swappiness: int | None
+    """None: as it is."""
+    passes: int
+    cpus: list[int] | None
+    drop_caches: bool
+    seed: int
+
+    @property
+    def writes(self) -> bool:
+        return True
+
+    @property
+    def takes_devices(self) -> bool:
+        return True
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return ("elapsed_s_spread", "swap_in_bytes", "swap_out_bytes", "swap_bytes_max", "memory_bytes_max")
+
     def on_cpus(self, cpus: list[int]) -> Self:
         return self.model_copy(update={"cpus": cpus})
 
@@ -169,7 +275,11 @@ def _kind_of(phase: Any) -> str:
 
 
 Phase = Annotated[
-    Annotated[LoadPhase, Tag("load")] | Annotated[CommandsPhase, Tag("commands")], Discriminator(_kind_of)
+    Annotated[LoadPhase, Tag("load")]
+    | Annotated[WeightedLoadPhase, Tag("weighted_load")]
+    | Annotated[CommandsPhase, Tag("commands")]
+    | Annotated[SortPhase, Tag("sort")],
+    Discriminator(_kind_of),
 ]
 
 

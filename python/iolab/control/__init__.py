@@ -49,14 +49,34 @@ def amend(trial: Trial) -> Trial:
     return trial
 
 
-def apply(controls: Mapping[str, Any], context: Context) -> dict[str, Applied]:
+def apply(controls: Mapping[str, Any], *contexts: Context) -> dict[str, Applied]:
     """Changes the machine, each change journaled first. By control name, what was changed.
+
+    Args:
+        contexts: one for each of the target's devices.
 
     Raises:
         MachineError, InputError: see `Control.apply`; what was changed before is in the journal.
     """
-    applied = {control.name: control.apply(context, value) for control, value in _in_order(controls)}
+    applied = {
+        control.name: _together([(context, control.apply(context, value)) for context in contexts])
+        for control, value in _in_order(controls)
+    }
     return {name: change for name, change in applied.items() if change is not None}
+
+
+def _together(changes: list[tuple[Context, Applied | None]]) -> Applied | None:
+    """Several devices' changes as one: a value by device where they differ."""
+    made = {context.label: change for context, change in changes if change is not None}
+    if not made:
+        return None
+    notes = tuple(dict.fromkeys(note for change in made.values() for note in change.notes))
+    before, applied = ([getattr(change, what) for change in made.values()] for what in ("before", "applied"))
+    return Applied(
+        before[0] if all(value == before[0] for value in before) else dict(zip(made, before, strict=True)),
+        applied[0] if all(value == applied[0] for value in applied) else dict(zip(made, applied, strict=True)),
+        notes,
+    )
 
 
 def tunes_queue(controls: Mapping[str, Any]) -> bool:

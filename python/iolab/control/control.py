@@ -96,6 +96,9 @@ def whole_number(control: Control, value: Any, *, at_least: int, at_most: int | 
     return value
 
 
-def amended_target(trial: Trial, changes: Mapping[str, Any]) -> Trial:
-    """The trial with fields of its scratch target changed."""
-    return trial.model_copy(update={"target": trial.target.model_copy(update=dict(changes))})
+def amended_filesystem(trial: Trial, changes: Mapping[str, str | None]) -> Trial:
+    """The trial with fields of its scratch target changed, and of phases that make filesystems themselves."""
+    target = trial.target.model_copy(update=dict(changes))
+    return trial.model_copy(
+        update={"target": target, "phases": [phase.on_filesystem(changes) for phase in trial.phases]}
+    )

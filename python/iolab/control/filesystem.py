@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from iolab.control.control import Control, amended_target
+from iolab.control.control import Control, amended_filesystem
 from iolab.errors import InputError
 from iolab.machine.filesystem import FILESYSTEMS
 
@@ -22,7 +22,9 @@ class FilesystemKind(Control):
 
     def amend(self, trial: Trial, value: str) -> Trial:
         _check_scratch(self, trial)
-        return amended_target(trial, {"filesystem": None if value == BARE else value})
+        if value == BARE and any(phase.takes_devices for phase in trial.phases):
+            raise InputError(f"filesystem is {BARE!r}, and the workload works on a filesystem", remedy="leave it out")
+        return amended_filesystem(trial, {"filesystem": None if value == BARE else value})
 
 
 class FilesystemOptions(Control):
@@ -37,7 +39,7 @@ class FilesystemOptions(Control):
             raise InputError(
                 f"{self.name} needs a filesystem, the scratch device is bare", remedy='set filesystem = "ext4"'
             )
-        return amended_target(trial, {self.name: value})
+        return amended_filesystem(trial, {self.name: value})
 
 
 def _check_scratch(control: Control, trial: Trial) -> None:

@@ -20,8 +20,8 @@ class CompiledWorkload:
     kind: str
     options: Options
 
-    def phases(self, seed: int) -> list[Phase]:
-        return KINDS[self.kind].phases(self.options, seed)
+    def phases(self, seed: int, devices: int) -> list[Phase]:
+        return KINDS[self.kind].phases(self.options, seed, devices)
 
     @property
     def file_bytes(self) -> int:

@@ -71,6 +71,8 @@ class ScratchOptions(Options):
         None, "Logical block size of the device, in bytes: 512 or 4096.", default_is="512", expected="512 or 4096"
     )
 
+    devices: int = option(1, "How many such devices; workloads say which jobs or steps use which.", ge=1, le=64)
+
     def target(self) -> ScratchTarget:
         return ScratchTarget(
             size_bytes=self.size,
@@ -79,6 +81,7 @@ class ScratchOptions(Options):
             mount_options=self.mount_options,
             backing_directory=self.backing,
             sector_bytes=self.sector_size,
+            devices=self.devices,
         )
 
 
@@ -100,11 +103,20 @@ class FileOptions(Options):
 
 class DeviceOptions(Options):
     kind: Literal["device"] = option("device", "A block device; the files of jobs are regions of it.")
-    path: str = option(..., "The device.", expected='a path such as "/dev/nvme1n1"')
+    path: str | None = option(
+        None, "The device.", default_is="must be given, or paths", expected='a path such as "/dev/nvme1n1"'
+    )
+    paths: list[str] | None = option(
+        None,
+        "Several devices, instead of path.",
+        default_is="path alone",
+        expected='a list such as ["/dev/sdb", "/dev/sdc"]',
+    )
     destroy: bool = option(False, "Overwrite the device although it carries signatures or partitions.")
 
     def target(self) -> DeviceTarget:
-        return DeviceTarget(path=self.path, destroy=self.destroy)
+        paths = self.paths or ([] if self.path is None else [self.path])
+        return DeviceTarget(paths=paths, destroy=self.destroy)
 
 
 TARGETS: dict[str, type[ScratchOptions | DirectoryOptions | FileOptions | DeviceOptions]] = {

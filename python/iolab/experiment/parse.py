@@ -7,7 +7,7 @@ from typing import Any
 
 from iolab.errors import InputError, MachineError
 from iolab.experiment.model import Comparison, Experiment, Target
-from iolab.experiment.options import TARGETS, CompareOptions, ExperimentOptions, default_target_kind
+from iolab.experiment.options import TARGETS, CompareOptions, DeviceOptions, ExperimentOptions, default_target_kind
 from iolab.experiment.problem import Problems
 from iolab.experiment.setting import Setting, read_settings
 from iolab.experiment.toml import parse
@@ -81,7 +81,20 @@ def _read_target(table: dict[str, Any], problems: Problems) -> Target | None:
         problems.add(("target", "kind"), f"{kind!r}: {unknown('target', str(kind), TARGETS)}")
         return None
     options = problems.validated(TARGETS[kind], table, ("target",), f"target {kind}")
+    if isinstance(options, DeviceOptions) and (fault := _device_fault(options)):
+        problems.add(("target", "path" if options.paths is None else "paths"), fault)
+        return None
     return options.target() if options else None
+
+
+def _device_fault(options: DeviceOptions) -> str | None:
+    if options.path is not None and options.paths is not None:
+        return "path is given too; keep one of the two"
+    if options.path is None and not options.paths:
+        return 'missing; expected a path such as "/dev/nvme1n1", or several in paths'
+    if len(set(options.paths or ())) < len(options.paths or ()):
+        return "the same device twice"
+    return None
 
 
 def _read_compare(table: dict[str, Any], settings: list[Setting], problems: Problems) -> Comparison | None:
@@ -117,7 +130,7 @@ def _check_filesystems(target: Target, settings: list[Setting], problems: Proble
 def _check_space(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
     if not isinstance(experiment.target, ScratchTarget):
         return  # only the machine knows what it holds
-    size_bytes = experiment.target.size_bytes
+    size_bytes = experiment.target.size_bytes * experiment.target.devices
     for workload in workloads:
         for setting in experiment.settings:
             needed = experiment.workload_under(workload.name, setting).file_bytes
@@ -135,7 +148,7 @@ def _check_metrics(experiment: Experiment, problems: Problems) -> None:
         return
     done: set[tuple[str | None, str]] = set()
     for workload in (*experiment.workloads.values(), *experiment.variants.values()):
-        phases = [phase for phase in workload.phases(seed=0) if phase.measured]
+        phases = [phase for phase in workload.phases(seed=0, devices=experiment.target.devices) if phase.measured]
         for phase in phases:
             name = phase.name if len(phases) > 1 else None
             done |= {(name, op) for op in (ALL, *phase.offered)}

@@ -43,5 +43,5 @@ def _trial(
         machine=experiment.machine,
         target=experiment.target,
         controls=experiment.settings[setting],
-        phases=experiment.workload_under(workload, setting).phases(seed),
+        phases=experiment.workload_under(workload, setting).phases(seed, experiment.target.devices),
     )

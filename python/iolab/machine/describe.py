@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +46,13 @@ def describe(target: Target | None = None) -> dict[str, Any]:
     return description
 
 
-def site(path: Path, device: BlockDevice | None) -> dict[str, Any]:
-    """The filesystem at a path and the device below it, as they are now."""
-    return {"filesystem": _filesystem(path), "device": block_device(device) if device else _no_device(path)}
+def site(places: Sequence[tuple[Path, BlockDevice | None]]) -> dict[str, Any]:
+    """The filesystem at a path and the device below it, as they are now; of several, the others under `further`."""
+    first, *others = (
+        {"filesystem": _filesystem(path), "device": block_device(device) if device else _no_device(path)}
+        for path, device in places
+    )
+    return {**first, "further": others} if others else first
 
 
 def block_device(device: BlockDevice) -> dict[str, Any]:
@@ -169,8 +174,7 @@ def _versions() -> dict[str, Any]:
 def _target(target: Target) -> dict[str, Any]:
     described: dict[str, Any] = {"asked_for": target.model_dump(mode="json")}
     if target.kind == "device":
-        path = Path(target.path)
-        return {**described, **site(path, device_at(path))}
+        return {**described, **site([(Path(path), device_at(Path(path))) for path in target.paths])}
     if target.kind == "scratch":
         path = Path(target.backing_directory) if target.backing_directory else state_directory()
     else:
@@ -178,7 +182,7 @@ def _target(target: Target) -> dict[str, Any]:
     place = nearest_existing(path.absolute())
     disk = shutil.disk_usage(place)
     space = {"size_bytes": disk.total, "free_bytes": disk.free}
-    return {**described, "place": str(place), "space": space, **site(place, device_under(place))}
+    return {**described, "place": str(place), "space": space, **site([(place, device_under(place))])}
 
 
 def _filesystem(path: Path) -> Fact:

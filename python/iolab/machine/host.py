@@ -77,12 +77,14 @@ class _Run:
         self.on_progress(Progress(phase="", doing="preparing"))
         where = site.prepare(amended.target, amended.phases, undo, stack)
         self.notes += where.notes
-        if control.tunes_queue(amended.controls) and where.device is not None:
-            stack.enter_context(lock.of_queue(where.device.disk.name))
-        self.applied = control.apply(amended.controls, Context(where.label, where.device, undo))
+        if control.tunes_queue(amended.controls):
+            for disk in sorted({place.device.disk.name for place in where.places if place.device is not None}):
+                stack.enter_context(lock.of_queue(disk))
+        contexts = [Context(place.label, place.device, undo) for place in where.places]
+        self.applied = control.apply(amended.controls, *contexts)
         self.notes += [note for change in self.applied.values() for note in change.notes]
         phases = site.place(where, amended.phases)
-        self.observed = describe.site(where.path, where.device)
+        self.observed = describe.site([(place.path, place.device) for place in where.places])
         self._run_phases(where, phases, undo)
 
     def restored(self, undo: UndoJournal) -> None:
@@ -121,7 +123,8 @@ class _Run:
                 self.phases.append(done)
                 self.failed = bool(failures_of(done))
             else:
-                _sync(where.path)
+                for place in where.places:
+                    _sync(place.path)
                 self.failed = bool(self.faults)
             if done["stopped"]:
                 self.interrupted = True

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from iolab.errors import MachineError
+from iolab.errors import IolabError, MachineError
 from iolab.machine import state
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def of_target(target: Target) -> Lock:
     """
     if target.kind == "scratch":
         return Lock([])
-    path = Path(target.path)
     if target.kind == "device":
-        return _of_device(path)
+        return _of_devices([Path(path) for path in target.paths])
+    path = Path(target.path)
     status = (path if path.exists() else path.parent).stat()
     name = "" if path.exists() else f"-{path.name}"
     return Lock([_hold(f"inode-{status.st_dev}-{status.st_ino}{name}", str(path))])
@@ -63,6 +63,21 @@ def of_queue(disk_name: str) -> Lock:
         MachineError: another run is changing them.
     """
     return Lock([_hold(f"queue-{disk_name}", f"queue settings of {disk_name}")])
+
+
+def _of_devices(paths: list[Path]) -> Lock:
+    """Each whole disk once, though several of its partitions are named."""
+    from iolab.machine.block import device_at
+
+    by_disk = {device_at(path).disk.number: path for path in paths}
+    held = Lock([])
+    for _, path in sorted(by_disk.items()):
+        try:
+            held.fds += _of_device(path).fds
+        except IolabError:
+            held.release()
+            raise
+    return held
 
 
 def _of_device(path: Path) -> Lock:

@@ -28,6 +28,7 @@ LOOP_SCHEDULER = "none"
 class Scratch:
     node: Path
     device: BlockDevice
+    own_directory: Path
     mount_point: Path | None
     """None: bare."""
     backing_directory: Path
@@ -41,8 +42,11 @@ def backing_directory(target: ScratchTarget) -> Path:
     return state.state_subdirectory("scratch")
 
 
-def make(target: ScratchTarget, undo: UndoJournal) -> Scratch:
-    """Makes the device, its filesystem and the mount; each step is in the undo journal before it is taken.
+def make(target: ScratchTarget, undo: UndoJournal, *, bare: bool = False) -> Scratch:
+    """Makes a device, its filesystem and the mount; each step is in the undo journal before it is taken.
+
+    Args:
+        bare: leave the filesystem to others.
 
     Raises:
         MachineError: not root, no loop devices, a tool is missing.
@@ -63,13 +67,13 @@ def make(target: ScratchTarget, undo: UndoJournal) -> Scratch:
     device = device_at(attached.node)
     _reset_scheduler(device, undo)
     mount_point = None
-    if target.filesystem is not None:
+    if target.filesystem is not None and not bare:
         mount_point = own / "mount"
         mount_point.mkdir()
         filesystem.make(target.filesystem, attached.node, target.mkfs_options)
         undo.before(Unmount(str(mount_point)))
         filesystem.mount(target.filesystem, attached.node, mount_point, target.mount_options)
-    return Scratch(attached.node, device, mount_point, parent, notes)
+    return Scratch(attached.node, device, own, mount_point, parent, notes)
 
 
 def _make_sparse(image: Path, size_bytes: int) -> None:

@@ -6,13 +6,13 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from iolab.errors import InputError, MachineError
-from iolab.machine import safety, scratch
-from iolab.machine.action import RemoveFile, TruncateFile
+from iolab.machine import safety, scratch, state
+from iolab.machine.action import EraseSignatures, RemoveFile, TruncateFile
 from iolab.machine.block import BlockDevice, device_at, device_under
 from iolab.machine.own_directory import make_own_directory
 from iolab.machine.undo import UndoJournal
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 REGION_ALIGN_BYTES = 1 << 20
 
+Files = list[dict[str, Any]]
+
 
 @dataclass(frozen=True)
-class Site:
-    """A prepared target: either a `directory` for files, or `regions` of one file or device."""
+class Place:
+    """One of a target's devices, or its one directory or file: either a `directory` for files, or `regions`."""
 
     label: str
     """As a user knows it, for error lines."""
@@ -36,11 +38,8 @@ class Site:
     regions: Path | None = None
     capacity_bytes: int | None = None
     """Of `regions`; None: grows."""
-    reads_only_what_is_there: bool = False
-    """An existing file or device that the trial only reads: nothing is laid out."""
-    backing_directory: Path | None = None
-    """Of a scratch device's sparse file: its space counts too."""
-    notes: list[str] = field(default_factory=list)
+    own_directory: Path | None = None
+    """Of a device that phases make filesystems on: a directory of ours to mount it in."""
 
     @property
     def path(self) -> Path:
@@ -49,33 +48,65 @@ class Site:
         return path
 
 
+@dataclass(frozen=True)
+class Site:
+    """A prepared target."""
+
+    label: str
+    places: list[Place]
+    """One per device of the target, in its order."""
+    reads_only_what_is_there: bool = False
+    """An existing file or devices that the trial only reads: nothing is laid out."""
+    backing_directory: Path | None = None
+    """Of a scratch device's sparse file: its space counts too."""
+    notes: list[str] = field(default_factory=list)
+
+
 def prepare(target: Target, phases: Sequence[Phase], undo: UndoJournal, stack: ExitStack) -> Site:
     """Makes the target ready; what it holds on to is released with the stack, what it makes is undone by the journal.
 
     Raises:
         InputError, MachineError: see `safety` and `scratch`.
     """
+    takes_devices = any(phase.takes_devices for phase in phases)
     if target.kind == "scratch":
-        return _scratch(target, undo)
-    if target.kind == "directory":
-        return _directory(target, undo)
-    if target.kind == "file":
-        return _file(target, phases, undo)
-    return _device(target, phases, stack)
+        return _scratch(target, undo, bare=takes_devices)
+    if target.kind == "device":
+        return _devices_to_format(target, undo) if takes_devices else _devices(target, phases, stack)
+    if takes_devices:
+        raise InputError(
+            "the workload makes filesystems, and this is no device",
+            where=target.path,
+            remedy='use [target] kind = "scratch"',
+        )
+    return _directory(target, undo) if target.kind == "directory" else _file(target, phases, undo)
 
 
 def place(site: Site, phases: Sequence[Phase]) -> list[Phase]:
     """The phases with absolute paths, leaving out what must not or need not be done.
 
     Raises:
-        InputError: a path leaves the site, or the files do not fit.
+        InputError: a path leaves the site, the files do not fit, or a file is to lie on a device that is not there.
         MachineError: a scratch device's backing file cannot grow to what is laid out.
     """
     kept = [phase for phase in phases if phase.measured or not site.reads_only_what_is_there]
+    _check_places(site, kept)
     _check_backing_space(site, kept)
-    if site.regions is not None:
-        return _in_regions(site, site.regions, kept)
-    return _with_files(kept, lambda file: _in_directory(site, file))
+    placers = [
+        _in_directory(place) if place.regions is None else _in_regions(place, place.regions, _files_on(number, kept))
+        for number, place in enumerate(site.places)
+    ]
+    return [
+        phase.with_files([placers[place_of(file)](file) for file in phase.load["files"]])
+        if isinstance(phase, LoadPhase)
+        else phase
+        for phase in kept
+    ]
+
+
+def place_of(file: dict[str, Any]) -> int:
+    """The number of the place that a phase's file is to lie on."""
+    return int(file.get("place", 0))
 
 
 def writes(phases: Sequence[Phase]) -> bool:
@@ -83,23 +114,30 @@ def writes(phases: Sequence[Phase]) -> bool:
     return any(phase.measured and phase.writes for phase in phases)
 
 
-def _scratch(target: ScratchTarget, undo: UndoJournal) -> Site:
-    made = scratch.make(target, undo)
+def _scratch(target: ScratchTarget, undo: UndoJournal, *, bare: bool) -> Site:
+    made = [scratch.make(target, undo, bare=bare) for _ in range(target.devices)]
     return Site(
-        label=f"scratch device {made.node}",
-        device=made.device,
-        directory=made.mount_point,
-        regions=None if made.mount_point else made.node,
-        capacity_bytes=made.device.size_bytes,
-        backing_directory=made.backing_directory,
-        notes=made.notes,
+        label=f"scratch device {', '.join(str(one.node) for one in made)}",
+        places=[
+            Place(
+                label=f"scratch device {one.node}",
+                device=one.device,
+                directory=one.mount_point,
+                regions=None if one.mount_point else one.node,
+                capacity_bytes=one.device.size_bytes,
+                own_directory=one.own_directory,
+            )
+            for one in made
+        ],
+        backing_directory=made[0].backing_directory,
+        notes=[note for one in made for note in one.notes],
     )
 
 
 def _directory(target: DirectoryTarget, undo: UndoJournal) -> Site:
     path = Path(target.path)
     own = make_own_directory(path, undo)
-    return Site(label=str(path), device=device_under(own), directory=own)
+    return Site(str(path), [Place(str(path), device_under(own), directory=own)])
 
 
 def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal) -> Site:
@@ -110,7 +148,7 @@ def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal) -> Sit
         raise InputError(f"expected a file, this is a {kind}", where=label, remedy=f'say kind = "{kind}" in [target]')
     if not writes(phases) and path.exists():
         size = path.stat().st_size
-        return _existing(label, path, device_under(path), size, phases)
+        return _existing(label, [Place(label, device_under(path), regions=path, capacity_bytes=size)], phases)
     safety.check_file_writable(path)
     if path.exists():
         undo.before(TruncateFile(str(path.resolve()), 0))
@@ -118,22 +156,39 @@ def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal) -> Sit
         path = path.absolute()
         undo.before(RemoveFile(str(path)))
         _create(path)
-    return Site(label=label, device=device_under(path), regions=path)
+    return Site(label, [Place(label, device_under(path), regions=path)])
 
 
-def _device(target: DeviceTarget, phases: Sequence[Phase], stack: ExitStack) -> Site:
-    path = Path(target.path)
-    device = device_at(path)
+def _devices(target: DeviceTarget, phases: Sequence[Phase], stack: ExitStack) -> Site:
+    places = [_bare(Path(path)) for path in target.paths]
+    label = ", ".join(target.paths)
     if not writes(phases):
-        return _existing(str(path), path, device, device.size_bytes, phases)
-    claim = safety.claim_device(path, destroy=target.destroy)
-    stack.callback(os.close, claim)
-    return Site(label=str(path), device=device, regions=path, capacity_bytes=device.size_bytes)
+        return _existing(label, places, phases)
+    for path in target.paths:
+        stack.callback(os.close, safety.claim_device(Path(path), destroy=target.destroy))
+    return Site(label, places)
 
 
-def _existing(label: str, path: Path, device: BlockDevice | None, size: int, phases: Sequence[Phase]) -> Site:
-    if not os.access(path, os.R_OK):
-        raise MachineError("no permission to read it", where=label, remedy="run as root: sudo iolab run ...")
+def _devices_to_format(target: DeviceTarget, undo: UndoJournal) -> Site:
+    """Nothing may hold a claim while mkfs and mount take theirs; between them the lock keeps other runs out."""
+    places = []
+    for path in map(Path, target.paths):
+        os.close(safety.claim_device(path, destroy=target.destroy))
+        own = make_own_directory(state.state_subdirectory("mounts"), undo)
+        undo.before(EraseSignatures(str(path)))
+        places.append(replace(_bare(path), own_directory=own))
+    return Site(", ".join(target.paths), places)
+
+
+def _bare(path: Path) -> Place:
+    device = device_at(path)
+    return Place(str(path), device, regions=path, capacity_bytes=device.size_bytes)
+
+
+def _existing(label: str, places: list[Place], phases: Sequence[Phase]) -> Site:
+    for place in places:
+        if not os.access(place.path, os.R_OK):
+            raise MachineError("no permission to read it", where=place.label, remedy="run as root: sudo iolab run ...")
     if any(phase.measured and phase.verifies for phase in phases):
         raise InputError(
             "a workload that only reads cannot verify what iolab did not write",
@@ -141,7 +196,7 @@ def _existing(label: str, path: Path, device: BlockDevice | None, size: int, pha
             remedy="drop verify, or choose a target that iolab may write to",
         )
     note = f"{label}: the workload only reads, so nothing is laid out and what is there is read"
-    return Site(label, device, regions=path, capacity_bytes=size, reads_only_what_is_there=True, notes=[note])
+    return Site(label, places, reads_only_what_is_there=True, notes=[note])
 
 
 def _create(path: Path) -> None:
@@ -153,44 +208,50 @@ def _create(path: Path) -> None:
         ) from error
 
 
-def _in_directory(site: Site, file: dict[str, Any]) -> dict[str, Any]:
+Placer = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def _in_directory(place: Place) -> Placer:
     """A file that was planned as a region (no name) gets one: a control may have given a bare target a filesystem."""
-    assert site.directory is not None
-    name = PurePosixPath(file["path"] or f"region-{file['base_bytes']}")
-    if name.is_absolute() or ".." in name.parts:
-        raise InputError(f"the file name {str(name)!r} leaves the target", where=site.label)
-    path = site.directory / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return {**file, "path": str(path), "base_bytes": 0, "create": True}
+
+    def placed(file: dict[str, Any]) -> dict[str, Any]:
+        assert place.directory is not None
+        name = PurePosixPath(file["path"] or f"region-{file['base_bytes']}")
+        if name.is_absolute() or ".." in name.parts:
+            raise InputError(f"the file name {str(name)!r} leaves the target", where=place.label)
+        path = place.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _located(file, path, base_bytes=0, create=True)
+
+    return placed
 
 
-def _in_regions(site: Site, path: Path, phases: list[Phase]) -> list[Phase]:
+def _in_regions(place: Place, path: Path, files: Files) -> Placer:
     """Each named file becomes a region of its own, one after the other, in the order in which the phases name them;
     a file without a name is a region already."""
-    bases, end = _regions(phases)
-    if site.capacity_bytes is None:
+    bases, end = _regions(files)
+    if place.capacity_bytes is None:
         os.truncate(path, end)
-    elif end > site.capacity_bytes:
+    elif end > place.capacity_bytes:
         raise InputError(
-            f"the workload's {len(bases)} files need {end} bytes, this has {site.capacity_bytes}",
-            where=site.label,
+            f"the workload's {len(bases)} files need {end} bytes, this has {place.capacity_bytes}",
+            where=place.label,
             remedy="lower file_size or the number of files, or take a larger target",
         )
-    return _with_files(
-        phases,
-        lambda file: {
-            **file,
-            "path": str(path),
-            "base_bytes": bases[file["path"], file["base_bytes"]],
-            "create": False,
-        },
-    )
+    return lambda file: _located(file, path, base_bytes=bases[file["path"], file["base_bytes"]], create=False)
 
 
-def _regions(phases: list[Phase]) -> tuple[dict[tuple[str, int], int], int]:
+def _located(file: dict[str, Any], path: Path, *, base_bytes: int, create: bool) -> dict[str, Any]:
+    """The file as the engine takes it."""
+    located = {**file, "path": str(path), "base_bytes": base_bytes, "create": create}
+    located.pop("place", None)
+    return located
+
+
+def _regions(files: Files) -> tuple[dict[tuple[str, int], int], int]:
     """Where each file, by name and base, begins, and where the last one ends."""
     sizes: dict[tuple[str, int], int] = {}
-    for file in _files(phases):
+    for file in files:
         key = (file["path"], file["base_bytes"])
         sizes[key] = max(sizes.get(key, 0), file["size_bytes"])
     bases: dict[tuple[str, int], int] = {}
@@ -202,12 +263,22 @@ def _regions(phases: list[Phase]) -> tuple[dict[tuple[str, int], int], int]:
     return bases, end
 
 
+def _check_places(site: Site, phases: Sequence[Phase]) -> None:
+    wanted = max(map(place_of, _files(phases)), default=0)
+    if wanted >= len(site.places):
+        raise InputError(
+            f"the workload uses device {wanted}, the target has {len(site.places)}, from 0",
+            where=site.label,
+            remedy="name devices that there are, or give [target] more",
+        )
+
+
 def _check_backing_space(site: Site, phases: list[Phase]) -> None:
     """A sparse file that cannot grow shows as I/O errors of the scratch device, far from their cause."""
     if site.backing_directory is None:
         return
-    sizes = {file["path"]: file["size_bytes"] for file in _files([phase for phase in phases if not phase.measured])}
-    needed = sum(sizes.values())
+    laid_out = _files([phase for phase in phases if not phase.measured])
+    needed = sum({(place_of(file), file["path"]): file["size_bytes"] for file in laid_out}.values())
     free = shutil.disk_usage(site.backing_directory).free
     if needed > free:
         raise MachineError(
@@ -217,13 +288,9 @@ def _check_backing_space(site: Site, phases: list[Phase]) -> None:
         )
 
 
-def _files(phases: Sequence[Phase]) -> list[dict[str, Any]]:
+def _files(phases: Sequence[Phase]) -> Files:
     return [file for phase in phases if isinstance(phase, LoadPhase) for file in phase.load["files"]]
 
 
-def _with_files(phases: Sequence[Phase], placed: Callable[[dict[str, Any]], dict[str, Any]]) -> list[Phase]:
-    """Phases of other kinds name no files."""
-    return [
-        phase.with_files([placed(file) for file in phase.load["files"]]) if isinstance(phase, LoadPhase) else phase
-        for phase in phases
-    ]
+def _files_on(number: int, phases: Sequence[Phase]) -> Files:
+    return [file for file in _files(phases) if place_of(file) == number]

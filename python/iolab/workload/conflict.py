@@ -57,6 +57,8 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
             yield Conflict((key,), f"only with engine io_uring, not {job.engine}")
     if job.poll and not job.uses_direct:
         yield Conflict(("poll",), "polled completion needs direct = true")
+    if job.devices is not None and (not job.devices or min(job.devices) < 0):
+        yield Conflict(("devices",), "expected a list of device numbers such as [0] or [0, 2]")
     if job.cpus is not None and (not job.cpus or min(job.cpus) < 0):
         yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
 

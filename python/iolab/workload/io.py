@@ -21,7 +21,7 @@ def _conflicts(options: IoOptions) -> Iterator[Conflict]:
 
 
 def _phases(options: IoOptions, seed: int, devices: int = 1) -> list[Phase]:
-    return jobs_phases({"job": options}, options, seed)
+    return jobs_phases({"job": options}, options, seed, devices)
 
 
 KIND = Kind(

@@ -103,6 +103,12 @@ class JobOptions(Options):
     file_order: Literal["sequential", "round_robin", "random"] = option(
         "round_robin", "Which file comes next. sequential: finish one, then take the next."
     )
+    devices: list[int] | None = option(
+        None,
+        "Which of the target's devices, from 0. Copies take them in turn, or the files, of a single copy or shared ones.",
+        default_is="all",
+        expected="a list of numbers such as [0] or [0, 2]",
+    )
     range_start: Bytes = option(0, "Start of the range of each file that the job touches.", unit="bytes", ge=0)
     range_length: Bytes | None = option(
         None, "Length of that range.", unit="bytes", gt=0, default_is="to the end of the file"
@@ -176,6 +182,11 @@ class JobOptions(Options):
     @property
     def file_count(self) -> int:
         return self.files_per_job * (1 if self.shared_files else self.jobs)
+
+    @property
+    def device_users(self) -> int:
+        """How many take turns with the devices: copies, or files where copies have none of their own."""
+        return self.file_count if self.shared_files or self.jobs == 1 else self.jobs
 
     @property
     def align_bytes(self) -> int:

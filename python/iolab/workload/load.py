@@ -16,9 +16,16 @@ LAYOUT_QUEUE_DEPTH = 8
 Json = dict[str, Any]
 
 
-def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int) -> list[Phase]:
+def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, devices: int) -> list[Phase]:
     """One unmeasured phase per job whose files are laid out, then the measured phase `main` with all jobs."""
-    files_of = {name: _files_of(name, job) for name, job in jobs.items()}
+    files_of: dict[str, list[Json]] = {}
+    users = 0
+    for name, job in jobs.items():
+        places = list(range(devices)) if job.devices is None else job.devices
+        # A job that leaves the choice begins where the one before it ended, so that together they use all devices.
+        first = users if job.devices is None else 0
+        files_of[name] = _files_of(name, job, [*places[first % len(places) :], *places[: first % len(places)]])
+        users += job.device_users
     layouts = [
         _layout(name, jobs[name], phase, of_job, seed) for name, of_job in files_of.items() if jobs[name].lays_out
     ]
@@ -42,8 +49,10 @@ def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int) 
     return [*layouts, LoadPhase(name="main", measured=True, load=main)]
 
 
-def file_json(name: str, size_bytes: int) -> Json:
-    return {"path": name, "base_bytes": 0, "size_bytes": size_bytes, "create": True}
+def file_json(name: str, size_bytes: int, *, place: int = 0) -> Json:
+    """A file on the target's device number `place`."""
+    plain = {"path": name, "base_bytes": 0, "size_bytes": size_bytes, "create": True}
+    return {**plain, "place": place} if place else plain
 
 
 def phase_json(name: str, *, files: list[Json], groups: list[Json], seed: int, **options: Any) -> Json:
@@ -87,8 +96,13 @@ def until_json(*, ops: int | None = None, bytes_: int | None = None, duration_ns
     return {"ops": ops, "bytes": bytes_, "duration_ns": duration_ns}
 
 
-def _files_of(name: str, job: JobOptions) -> list[Json]:
-    return [file_json(f"{name}.{index}", job.file_bytes) for index in range(job.file_count)]
+def _files_of(name: str, job: JobOptions, places: list[int]) -> list[Json]:
+    """The users of devices, copies or files, take the places in turn."""
+    files_per_user = job.file_count // job.device_users
+    return [
+        file_json(f"{name}.{index}", job.file_bytes, place=places[index // files_per_user % len(places)])
+        for index in range(job.file_count)
+    ]
 
 
 def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[Json], seed: int) -> Phase:

@@ -34,7 +34,7 @@ def _conflicts(options: MixOptions) -> Iterator[Conflict]:
 
 
 def _phases(options: MixOptions, seed: int, devices: int = 1) -> list[Phase]:
-    return jobs_phases(options.jobs, options, seed)
+    return jobs_phases(options.jobs, options, seed, devices)
 
 
 def _override(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from iolab.workload.option import Bytes, Options, option
 
 
 class TiobenchOptions(Options):
-    threads: int = option(1, "Threads, each with a file of its own.", ge=1, le=1024)
+    threads: int = option(
+        1, "Threads, each with a file of its own; with several devices, on each in turn.", ge=1, le=1024
+    )
     file_size: Bytes = option(
         256 * 2**20,
         "Size of all files together, split evenly over the threads. With twice the memory, reads come from the device.",
@@ -63,7 +65,10 @@ def _conflicts(options: TiobenchOptions) -> Iterator[Conflict]:
 
 
 def _phases(options: TiobenchOptions, seed: int, devices: int = 1) -> list[Phase]:
-    files = [file_json(f"thread.{thread}", options.thread_file_bytes) for thread in range(options.threads)]
+    files = [
+        file_json(f"thread.{thread}", options.thread_file_bytes, place=thread % devices)
+        for thread in range(options.threads)
+    ]
     return [
         _test(name, options, files, seed, pattern=pattern, reads=reads)
         for name, pattern, reads in (
