@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from iolab.compare import Comparison
 
 VERDICT_CONDITIONS = ("slower", "faster", "undecided")
+NAMED_MAX = 5
 CONDITIONS = (*VERDICT_CONDITIONS, "faulty")
 
 
@@ -40,5 +41,6 @@ def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *,
     if "faulty" in conditions and trials_not_ok:
         met.append(f"{trials_not_ok} {'trial is' if trials_not_ok == 1 else 'trials are'} not ok")
     if met:
-        print(f"iolab: --fail-on holds: {'; '.join(met)}", file=sys.stderr)
+        rest = f"; and {len(met) - NAMED_MAX} more" if len(met) > NAMED_MAX else ""
+        print(f"iolab: --fail-on holds: {'; '.join(met[:NAMED_MAX])}{rest}", file=sys.stderr)
         raise typer.Exit(EXIT_CONDITION)
