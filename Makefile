@@ -23,8 +23,11 @@ demo: $(VENV)/extension.stamp ## a one-minute A/B on this machine: table, verdic
 
 test: $(VENV)/extension.stamp $(VENV)/dev.stamp ## all tests, Rust then Python (ARGS="-k name" goes to pytest)
 	@tools/setup.sh programs test
-	cargo test --quiet $(CARGO_TESTED)
-	$(PYTHON) -m pytest $(ARGS)
+	@# Both, whatever the first says: one run tells everything.
+	@status=0; \
+	cargo test --quiet --no-fail-fast $(CARGO_TESTED) || status=1; \
+	$(PYTHON) -m pytest $(ARGS) || status=1; \
+	exit $$status
 
 check: $(VENV)/extension.stamp $(VENV)/dev.stamp ## format, lints, types, stubs, golden tables
 	cargo fmt --all --check

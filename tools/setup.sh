@@ -75,7 +75,7 @@ programs() {
     case "$1" in
         demo) wanted="mkfs.ext4:e2fsprogs losetup:mount mount:mount" ;;
         test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
-                      addpart:util-linux setpriv:util-linux dmsetup:dmsetup" ;;
+                      partx:util-linux setpriv:util-linux dmsetup:dmsetup" ;;
         bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio" ;;
         *) fail "programs for what? demo, test or bench" ;;
     esac

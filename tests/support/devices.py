@@ -47,21 +47,25 @@ def loops_backed_under(directory: Path) -> dict[str, str]:
     return found
 
 
-@contextmanager
-def partitioned(disk: Path, *, start_sector: int = 2048, sectors: int) -> Iterator[Path]:
-    """One Linux partition: in an MBR (entry at byte 446, signature at 510) for whoever looks at the disk, and told to
-    the kernel, which need not know the format."""
+def write_partition_table(disk: Path, *, start_sector: int = 2048, sectors: int) -> None:
+    """One Linux partition in an MBR: entry at byte 446, signature at 510."""
     entry = struct.pack("<B3sB3sII", 0, b"\0\0\0", 0x83, b"\0\0\0", start_sector, sectors)
     with disk.open("r+b") as file:
         file.seek(446)
         file.write(entry)
         file.seek(510)
         file.write(b"\x55\xaa")
-    command("addpart", disk, "1", str(start_sector), str(sectors))
+
+
+@contextmanager
+def partitioned(disk: Path, *, sectors: int) -> Iterator[Path]:
+    """One partition. `partx` reads the table, since a kernel need not know the format."""
+    write_partition_table(disk, sectors=sectors)
+    command("partx", "--add", disk)
     try:
         yield Path(f"{disk}p1")
     finally:
-        command("delpart", disk, "1")
+        command("partx", "--delete", disk)
 
 
 @contextmanager
