@@ -78,6 +78,9 @@ pub struct GroupMeasured {
 const ATTEND_EVERY_NS: Time = 5_000_000;
 /// The longest a thread sleeps: a stop is noticed no later.
 const WAIT_MAX_NS: Time = 20_000_000;
+/// The longest that finished operations wait for others to fill the batch, when the device stalls. Not less than a timer
+/// tick, as arming a closer timer costs more than the batch saves.
+const BATCH_WAIT_MAX_NS: Time = 4_000_000;
 /// How long a stopped group waits for what is in flight.
 const LEAVE_AFTER_NS: Time = 50_000_000;
 
@@ -172,18 +175,18 @@ impl Group {
                 sleeper.sleep_until(clock, wake_at.min(now + WAIT_MAX_NS));
             }
             if self.state.in_flight > 0 {
-                let time_left = wake_at.saturating_sub(now);
-                let want = if time_left <= sleeper.lateness_ns() {
+                let time_left = wake_at.saturating_sub(now + sleeper.lateness_ns());
+                let want = if time_left == 0 {
                     0
                 } else {
                     batcher.want(self.state.in_flight)
                 };
-                backend.submit(
-                    want,
-                    time_left
-                        .saturating_sub(sleeper.lateness_ns())
-                        .min(WAIT_MAX_NS),
-                )?;
+                let longest = if want > 1 {
+                    BATCH_WAIT_MAX_NS
+                } else {
+                    WAIT_MAX_NS
+                };
+                backend.submit(want, time_left.min(longest))?;
             }
             let mut reaped = 0;
             while let Some(completion) = backend.reap() {

@@ -145,6 +145,8 @@ impl Queued for Uring {
     #[inline]
     fn submit(&mut self, want: u32, timeout_ns: u64) -> io::Result<()> {
         self.queues.submissions.sync();
+        // The kernel counts what lies unclaimed in the queue as arrived, so it has to know what was reaped.
+        self.queues.completions.sync();
         let mut flags = EnterFlags::EXT_ARG | EnterFlags::GETEVENTS;
         if self.sqpoll && self.queues.submissions.need_wakeup() {
             flags |= EnterFlags::SQ_WAKEUP;
