@@ -1,4 +1,4 @@
-"""The Rust extension: the load engine, units and the steady-state search. JSON in and out where a call says so."""
+"""The Rust extension: the load engine, the sorter, units and the steady-state search. JSON where a call says so."""
 
 from typing import final
 
@@ -6,6 +6,7 @@ __all__ = [
     "Load",
     "Memory",
     "MetadataLoad",
+    "Sort",
     "build_profile",
     "features",
     "format_bytes",
@@ -38,6 +39,24 @@ class Load:
 
     def wait(self, timeout_s: float) -> str | None:
         """JSON of `PhaseRecord`, None while running. OSError when the engine broke down."""
+
+@final
+class Sort:
+    """Memory that is filled and sorted, again and again, on a thread of its own."""
+
+    @staticmethod
+    def start(spec_json: str) -> Sort:
+        """JSON of `SortSpec` (crates/engine/src/sorter/mod.rs). ValueError for a wrong one, OSError for the kernel's
+        refusals."""
+
+    def snapshot(self) -> str:
+        """JSON of `SortSnapshot`."""
+
+    def stop(self) -> None:
+        """It ends as soon as the pages that it waits for are there."""
+
+    def wait(self, timeout_s: float) -> str | None:
+        """JSON of `SortRecord`, None while running."""
 
 @final
 class MetadataLoad:

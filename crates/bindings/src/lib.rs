@@ -17,8 +17,8 @@ use workload::{steady, units};
 mod _native {
     #[pymodule_export]
     use super::{
-        Load, Memory, MetadataLoad, build_profile, features, format_bytes, format_duration_ns,
-        parse_bytes, parse_duration_ns, parse_rate, steady_cut,
+        Load, Memory, MetadataLoad, Sort, build_profile, features, format_bytes,
+        format_duration_ns, parse_bytes, parse_duration_ns, parse_rate, steady_cut,
     };
 }
 
@@ -65,6 +65,35 @@ impl Load {
             Some(Ok(record)) => json(&record).map(Some),
             Some(Err(error)) => Err(run_error(&error)),
         }
+    }
+}
+
+/// A sort under way.
+#[pyclass(frozen)]
+struct Sort(engine::Sort);
+
+#[pymethods]
+impl Sort {
+    #[staticmethod]
+    fn start(spec_json: &str) -> PyResult<Sort> {
+        let spec = serde_json::from_str(spec_json)
+            .map_err(|error| PyValueError::new_err(format!("sort specification: {error}")))?;
+        engine::Sort::start(spec).map(Sort).map_err(start_error)
+    }
+
+    fn snapshot(&self) -> PyResult<String> {
+        json(&self.0.snapshot())
+    }
+
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
+        let timeout = timeout(timeout_s)?;
+        py.detach(|| self.0.wait(timeout))
+            .map(|record| json(&record))
+            .transpose()
     }
 }
 

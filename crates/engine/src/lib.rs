@@ -9,6 +9,7 @@ pub mod memory;
 pub mod metadata;
 pub mod phase;
 pub mod record;
+pub mod sorter;
 
 mod affinity;
 mod assemble;
@@ -32,6 +33,7 @@ pub use error::{RunError, StartError};
 pub use features::{Features, features};
 pub use handle::{Handle, start};
 pub use memory::Memory;
+pub use sorter::{Sort, SortSpec};
 
 /// How this library was compiled: numbers from a debug build mean nothing.
 pub const BUILD_PROFILE: &str = if cfg!(debug_assertions) {

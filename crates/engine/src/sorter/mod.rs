@@ -1,0 +1,295 @@
+//! Sorting as a load on memory: a private mapping filled from a seeded stream and sorted in place, as often as asked.
+//!
+//! [`Sort::start`] maps and begins; the handle shows progress, stops, and yields the [`SortRecord`]. The interesting
+//! case is a mapping larger than the memory that its process may have: every page is touched again at each level of the
+//! recursion, until a part fits.
+
+mod pages;
+mod quicksort;
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use workload::rng::{Stream, stream};
+
+use crate::BUILD_PROFILE;
+use crate::clock::{monotonic_ns, unix_ns};
+use crate::error::StartError;
+use crate::usage::Usage;
+use pages::Pages;
+use quicksort::{Stopped, Watch, quicksort};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SortSpec {
+    /// Rounded down to whole numbers of 4 bytes.
+    pub bytes: u64,
+    pub passes: u32,
+    pub seed: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct SortRecord {
+    pub started_unix_ns: u64,
+    pub elapsed_ns: u64,
+    pub bytes: u64,
+    pub passes: Vec<PassRecord>,
+    /// After each pass the numbers stood in order and were those that had been filled in.
+    pub sorted: bool,
+    pub stopped: bool,
+    pub build_profile: &'static str,
+    pub cpu_user_ns: u64,
+    pub cpu_system_ns: u64,
+    pub context_switches_voluntary: u64,
+    pub context_switches_involuntary: u64,
+    pub faults_minor: u64,
+    pub faults_major: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PassRecord {
+    pub fill_ns: u64,
+    pub sort_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SortSnapshot {
+    pub elapsed_ns: u64,
+    /// 0 to 1: numbers that are in their final place, over all passes.
+    pub fraction: f64,
+}
+
+/// A sort under way.
+#[derive(Debug)]
+pub struct Sort {
+    started_ns: u64,
+    total: u64,
+    shared: Arc<Shared>,
+    inbox: Mutex<Inbox>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    placed: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Inbox {
+    receiver: Receiver<SortRecord>,
+    finished: Option<SortRecord>,
+}
+
+impl Sort {
+    /// Maps the memory, which takes none yet, and starts on a thread of its own.
+    pub fn start(spec: SortSpec) -> Result<Sort, StartError> {
+        let numbers = spec.bytes / size_of::<u32>() as u64;
+        let wrong = |what: &str| StartError::Spec(format!("sort: {what}"));
+        if numbers == 0 || spec.passes == 0 {
+            return Err(wrong(
+                "bytes must be at least 4 and passes at least 1; there is nothing to sort",
+            ));
+        }
+        let numbers =
+            usize::try_from(numbers).map_err(|_| wrong("more bytes than can be addressed"))?;
+        let pages = Pages::map(numbers).map_err(|error| {
+            let what = format!("can't map {} bytes", spec.bytes);
+            StartError::os(&error, what, "memory")
+        })?;
+        let shared = Arc::new(Shared::default());
+        let (outbox, receiver) = channel();
+        let total = numbers as u64 * u64::from(spec.passes);
+        let thread_shared = Arc::clone(&shared);
+        std::thread::Builder::new()
+            .name("iolab-sort".into())
+            .spawn(move || {
+                // Nobody waits any more when this fails.
+                let _ = outbox.send(run(&spec, pages, &thread_shared));
+            })
+            .map_err(|error| StartError::os(&error, "can't start a thread", "thread"))?;
+        Ok(Sort {
+            started_ns: monotonic_ns(),
+            total,
+            shared,
+            inbox: Mutex::new(Inbox {
+                receiver,
+                finished: None,
+            }),
+        })
+    }
+
+    pub fn snapshot(&self) -> SortSnapshot {
+        SortSnapshot {
+            elapsed_ns: monotonic_ns().saturating_sub(self.started_ns),
+            fraction: self.shared.placed.load(Relaxed) as f64 / self.total as f64,
+        }
+    }
+
+    /// The record comes as soon as the pages that are being waited for are there.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Relaxed);
+    }
+
+    /// None while it runs.
+    pub fn wait(&self, timeout: Duration) -> Option<SortRecord> {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        if inbox.finished.is_none() {
+            match inbox.receiver.recv_timeout(timeout) {
+                Ok(record) => inbox.finished = Some(record),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
+        inbox.finished.clone()
+    }
+}
+
+impl Drop for Sort {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn run(spec: &SortSpec, mut pages: Pages, shared: &Shared) -> SortRecord {
+    let started_unix_ns = unix_ns();
+    let started_ns = monotonic_ns();
+    let before = Usage::of_thread();
+    let watch = Watch {
+        stop: &shared.stop,
+        placed: &shared.placed,
+    };
+    let mut source = stream(spec.seed, 0);
+    let mut passes = Vec::new();
+    let mut sorted = true;
+    let mut stopped = false;
+    while passes.len() < spec.passes as usize && sorted {
+        match pass(pages.numbers(), &mut source, &watch) {
+            Ok((times, in_order)) => {
+                passes.push(times);
+                sorted = in_order;
+            }
+            Err(Stopped) => {
+                stopped = true;
+                break;
+            }
+        }
+    }
+    let used = Usage::of_thread().since(before);
+    SortRecord {
+        started_unix_ns,
+        elapsed_ns: monotonic_ns() - started_ns,
+        bytes: size_of_val(pages.numbers()) as u64,
+        passes,
+        sorted,
+        stopped,
+        build_profile: BUILD_PROFILE,
+        cpu_user_ns: used.cpu_user_ns,
+        cpu_system_ns: used.cpu_system_ns,
+        context_switches_voluntary: used.context_switches_voluntary,
+        context_switches_involuntary: used.context_switches_involuntary,
+        faults_minor: used.faults_minor,
+        faults_major: used.faults_major,
+    }
+}
+
+/// Checking the result is part of the sorting time: it reads every page once more, as a user of the result would.
+fn pass(
+    numbers: &mut [u32],
+    source: &mut Stream,
+    watch: &Watch,
+) -> Result<(PassRecord, bool), Stopped> {
+    let begin_ns = monotonic_ns();
+    let mut sum_before = 0u64;
+    for part in numbers.chunks_mut(quicksort::WATCHED_EVERY) {
+        watch.look()?;
+        for number in part {
+            *number = source.next_u64() as u32;
+            sum_before = sum_before.wrapping_add(u64::from(*number));
+        }
+    }
+    let filled_ns = monotonic_ns();
+    quicksort(numbers, watch)?;
+    let mut sum_after = 0u64;
+    let mut in_order = true;
+    let mut last = 0;
+    for part in numbers.chunks(quicksort::WATCHED_EVERY) {
+        watch.look()?;
+        for &number in part {
+            in_order &= last <= number;
+            last = number;
+            sum_after = sum_after.wrapping_add(u64::from(number));
+        }
+    }
+    let times = PassRecord {
+        fill_ns: filled_ns - begin_ns,
+        sort_ns: monotonic_ns() - filled_ns,
+    };
+    Ok((times, in_order && sum_before == sum_after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn start(bytes: u64, passes: u32) -> Sort {
+        Sort::start(SortSpec {
+            bytes,
+            passes,
+            seed: 1,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn every_pass_is_sorted_and_timed() {
+        let sort = start(1 << 20, 3);
+        let record = sort.wait(PATIENCE).unwrap();
+        assert!(record.sorted && !record.stopped);
+        assert_eq!(record.passes.len(), 3);
+        assert_eq!(record.bytes, 1 << 20);
+        let timed: u64 = record.passes.iter().map(|p| p.fill_ns + p.sort_ns).sum();
+        assert!(timed > 0 && timed <= record.elapsed_ns);
+        assert!(record.faults_minor > 0);
+        assert_eq!(sort.snapshot().fraction, 1.0);
+    }
+
+    #[test]
+    fn a_stop_ends_it_early() {
+        let sort = start(1 << 28, 1000);
+        assert!(sort.wait(Duration::from_millis(20)).is_none());
+        sort.stop();
+        let record = sort.wait(PATIENCE).unwrap();
+        assert!(record.stopped);
+        assert!(record.passes.len() < 1000);
+    }
+
+    #[test]
+    fn nothing_to_sort_is_refused() {
+        for (bytes, passes) in [(3, 1), (4096, 0)] {
+            let spec = SortSpec {
+                bytes,
+                passes,
+                seed: 1,
+            };
+            assert!(matches!(Sort::start(spec), Err(StartError::Spec(_))));
+        }
+    }
+
+    #[test]
+    fn more_than_the_address_space_is_refused_by_the_kernel() {
+        let spec = SortSpec {
+            bytes: 1 << 62,
+            passes: 1,
+            seed: 1,
+        };
+        assert!(
+            matches!(Sort::start(spec), Err(StartError::Os { errno, .. }) if errno == libc::ENOMEM)
+        );
+    }
+}
