@@ -6,14 +6,15 @@ use workload::spec::Time;
 
 use crate::clock::Clock;
 
-/// Sleeps short of the target by as much as it has lately overslept, and spins the rest.
+/// Sleeps short of the target by as much as it usually oversleeps, and spins the rest.
 #[derive(Debug, Default)]
 pub struct Sleeper {
     lateness_ns: Time,
 }
 
-/// More than this is the machine's fault and not worth spinning for.
-const LATENESS_MAX_NS: Time = 60_000;
+/// A timer's own lateness is less; more is other work on the CPU, and spinning against that only burns CPU time that is
+/// counted as the workload's.
+const LATENESS_MAX_NS: Time = 20_000;
 
 impl Sleeper {
     /// How much earlier than due to wake.
@@ -26,8 +27,10 @@ impl Sleeper {
         let before = clock.now();
         if wake_at > before {
             std::thread::sleep(Duration::from_nanos(wake_at - before));
-            let late = clock.now().saturating_sub(wake_at).min(LATENESS_MAX_NS);
-            self.lateness_ns = (self.lateness_ns * 7 + late) / 8;
+            let late = clock.now().saturating_sub(wake_at);
+            if late <= LATENESS_MAX_NS {
+                self.lateness_ns = (self.lateness_ns * 7 + late) / 8;
+            }
         }
         while clock.now() < target {
             std::hint::spin_loop();
