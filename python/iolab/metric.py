@@ -56,7 +56,9 @@ class Metric(Described):
     absent: str
     """The reason when there is no value."""
     per_job: bool = False
-    """Also kept for each job, of all its operations, where a phase has several."""
+    """Also kept for each job, of all its operations, where a phase has several; and for each weighted group."""
+    per_group: bool = False
+    """Also kept for each weighted group."""
 
 
 class Row(NamedTuple):
@@ -142,6 +144,10 @@ def _phase_rows(phase: Phase, observation: Observation) -> Iterator[Row]:
             yield from (
                 _row(phase.name, name, ALL, metric, part) for metric in _metrics_of(phase, ALL) if metric.per_job
             )
+    for group in phase.weighted_groups:
+        part = observation.of_group(group)
+        of_group = (metric for metric in _metrics_of(phase, ALL) if metric.per_job or metric.per_group)
+        yield from (_row(phase.name, group.name, ALL, metric, part) for metric in of_group)
 
 
 def _metrics_of(phase: Phase, op: str) -> Iterator[Metric]:
@@ -355,6 +361,60 @@ METRICS: dict[str, Metric] = {
             "io",
             lambda seen: seen.fairness(),
             "needs two jobs or more, and some I/O",
+        ),
+        Metric(
+            "fairness_jain_weighted",
+            "share",
+            "higher",
+            "Jain's index of the weighted groups' rates per weight: 1 when each has what its weight entitles it to.",
+            "measure",
+            lambda seen: seen.fairness_weighted(),
+            "needs two groups or more, and some I/O",
+        ),
+        Metric(
+            "share_of_entitlement",
+            "share",
+            "higher",
+            "A weighted group's share of the bytes over its share of the weights; of the phase, the worst-off group's.",
+            "measure",
+            lambda seen: seen.share_of_entitlement(),
+            "there was no I/O",
+            per_group=True,
+        ),
+        *(
+            Metric(name, unit, "lower", help, "measure", lambda seen, name=name: seen.measure(name), absent)  # type: ignore[misc]
+            for name, unit, help, absent in (
+                (
+                    "elapsed_s_spread",
+                    "share",
+                    "Distance between the first and the last process to finish, over the mean of all processes' times.",
+                    "a process did not finish",
+                ),
+                (
+                    "swap_in_bytes",
+                    "bytes",
+                    "Brought back from swap, whole machine (pswpin of /proc/vmstat).",
+                    "/proc/vmstat does not show it",
+                ),
+                (
+                    "swap_out_bytes",
+                    "bytes",
+                    "Written to swap, whole machine (pswpout of /proc/vmstat).",
+                    "/proc/vmstat does not show it",
+                ),
+                (
+                    "swap_bytes_max",
+                    "bytes",
+                    "The most that the control group had in swap, seen every 0.1 s.",
+                    "the kernel does not account swap to control groups",
+                ),
+                (
+                    "memory_bytes_max",
+                    "bytes",
+                    "The most memory that the control group had (its own high-water mark).",
+                    "the kernel keeps no high-water mark of control groups",
+                ),
+            )
         ),
         Metric(
             "elapsed_s",

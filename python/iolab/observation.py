@@ -9,7 +9,7 @@ from typing import Any
 
 from iolab import phase_record
 from iolab.histogram import Bucket, merged, quantile, share_over
-from iolab.trial import Phase
+from iolab.trial import Phase, WeightedGroup
 
 NS_PER_S = 1e9
 TRANSFERS = ("read", "write")
@@ -26,12 +26,17 @@ class Observation:
     ops: tuple[str, ...] = TRANSFERS
     job: str | None = None
     """The one job that is looked at."""
+    group: WeightedGroup | None = None
+    """The one weighted group that is looked at."""
 
     def of(self, op: str) -> Observation:
         return replace(self, ops=TRANSFERS if op == "all" else (op,))
 
     def of_job(self, name: str) -> Observation:
         return replace(self, jobs={name: self.jobs[name]}, job=name)
+
+    def of_group(self, group: WeightedGroup) -> Observation:
+        return replace(self, jobs={name: self.jobs[name] for name in group.jobs if name in self.jobs}, group=group)
 
     def measure(self, metric: str) -> float | None:
         """What the phase, or the one job that is looked at, measured besides operations."""
@@ -114,10 +119,22 @@ class Observation:
         return share_over(self._histogram, threshold_ns)
 
     def fairness(self) -> float | None:
-        """Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2) over the jobs' bytes."""
-        shares = [sum(part["bytes"] for part in self._parts_of(job)) for job in self.jobs.values()]
-        squares = sum(share**2 for share in shares)
-        return sum(shares) ** 2 / (len(shares) * squares) if len(shares) > 1 and squares else None
+        """Of the jobs' bytes."""
+        return _jain([sum(part["bytes"] for part in self._parts_of(job)) for job in self.jobs.values()])
+
+    def fairness_weighted(self) -> float | None:
+        """Of the weighted groups' bytes per weight."""
+        return _jain([self.of_group(group).bytes / group.weight for group in self.phase.weighted_groups])
+
+    def share_of_entitlement(self) -> float | None:
+        """A group's share of all groups' bytes over its share of the weights; of the phase, the worst-off group's."""
+        groups = self.phase.weighted_groups
+        everyone = observe(self.phase, self.record)
+        total, weights = everyone.bytes, sum(group.weight for group in groups)
+        if not total:
+            return None
+        looked_at = groups if self.group is None else (self.group,)
+        return min(everyone.of_group(group).bytes / total / (group.weight / weights) for group in looked_at)
 
     def _parts(self) -> list[dict[str, Any]]:
         return [part for job in self.jobs.values() for part in self._parts_of(job)]
@@ -140,3 +157,9 @@ class Observation:
 def observe(phase: Phase, record: dict[str, Any]) -> Observation:
     """The whole phase: all jobs, reads and writes."""
     return Observation(phase, record, phase_record.jobs_of(record))
+
+
+def _jain(shares: list[float]) -> float | None:
+    """Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2)."""
+    squares = sum(share**2 for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if len(shares) > 1 and squares else None

@@ -83,10 +83,13 @@ def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
     """
     if os.geteuid() != 0:
         raise MachineError(
-            "control groups need root", where=str(hierarchy.parent), remedy="run as root: sudo iolab ..."
+            "control groups need root", where=str(hierarchy.parent), remedy="run as root: sudo iolab run ..."
         )
     if hierarchy.version == 2:
-        _enable(hierarchy, undo)
+        _enable(hierarchy, hierarchy.controller, undo)
+        if hierarchy.controller == "io":
+            # Buffered writes are counted to a group only where one group has both.
+            _enable(hierarchy, "memory", undo)
     path = hierarchy.parent / f"{PREFIX}{name}-{secrets.token_hex(4)}"
     undo.before(RemoveCgroup(str(path)))
     try:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from iolab.errors import MachineError
+from iolab.errors import InputError, MachineError
 from iolab.executor import ShouldStop, error_from_json
 from iolab.machine.cgroup import Cgroup
 from iolab.machine.command import die_with_parent
@@ -36,6 +36,8 @@ class Task:
     spec: Json
     """Of the engine: a phase (crates/engine/src/phase.rs) or a sort (crates/engine/src/sorter/mod.rs)."""
     cgroups: tuple[Cgroup, ...] = ()
+    cpus: list[int] | None = None
+    """CPUs it may run on, None: any."""
 
 
 class MemberDied(MachineError):
@@ -50,11 +52,14 @@ class MemberDied(MachineError):
         super().__init__(f"its process ended {how} and no record", where=name)
 
 
-def run(tasks: Sequence[Task], *, on_snapshots: OnSnapshots, should_stop: ShouldStop) -> list[Json]:
+def run(
+    tasks: Sequence[Task], *, on_snapshots: OnSnapshots, should_stop: ShouldStop, first_ends_all: bool = False
+) -> list[Json]:
     """Each task's record, in the same order.
 
     Args:
         on_snapshots: is called with the latest snapshot of each member that has one, whenever there is news.
+        first_ends_all: when one is done, the others are stopped.
 
     Raises:
         InputError, MachineError: a member could not start; the others are stopped.
@@ -63,7 +68,7 @@ def run(tasks: Sequence[Task], *, on_snapshots: OnSnapshots, should_stop: Should
     members = [_Member(task) for task in tasks]
     try:
         _start_together(members, should_stop)
-        _watch(members, on_snapshots, should_stop)
+        _watch(members, on_snapshots, should_stop, first_ends_all=first_ends_all)
         return [member.record() for member in members]
     finally:
         for member in members:
@@ -73,19 +78,21 @@ def run(tasks: Sequence[Task], *, on_snapshots: OnSnapshots, should_stop: Should
 def _start_together(members: list[_Member], should_stop: ShouldStop) -> None:
     _receive(members, until=lambda: all(member.ready for member in members), should_stop=should_stop)
     for member in members:
-        for cgroup in member.task.cgroups:
-            cgroup.add(member.pid)
+        member.settle()
     start_ns = time.monotonic_ns() + START_DELAY_NS
     for member in members:
         member.tell({"start_monotonic_ns": start_ns})
 
 
-def _watch(members: list[_Member], on_snapshots: OnSnapshots, should_stop: ShouldStop) -> None:
+def _watch(members: list[_Member], on_snapshots: OnSnapshots, should_stop: ShouldStop, *, first_ends_all: bool) -> None:
     def report() -> bool:
         on_snapshots([member.snapshot for member in members if member.snapshot])
         return all(member.answer for member in members)
 
-    _receive(members, until=report, should_stop=should_stop)
+    def over() -> bool:
+        return should_stop() or (first_ends_all and any(member.answer for member in members))
+
+    _receive(members, until=report, should_stop=over)
 
 
 def _receive(members: list[_Member], *, until: Callable[[], bool], should_stop: ShouldStop) -> None:
@@ -128,15 +135,21 @@ class _Member:
         self.stdout_fd = self._process.stdout.fileno()
         self.tell({"name": self.task.name, "work": self.task.work, "spec": self.task.spec})
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def tell(self, message: Json) -> None:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
+
+    def settle(self) -> None:
+        """Where it is to run, before it starts."""
+        for cgroup in self.task.cgroups:
+            cgroup.add(self._process.pid)
+        if self.task.cpus is not None:
+            try:
+                os.sched_setaffinity(self._process.pid, self.task.cpus)
+            except OSError as error:
+                raise InputError(f"cannot run on CPUs {self.task.cpus}: {error.strerror}", where="cpus") from error
 
     def stop(self) -> None:
         assert self._process.stdin is not None

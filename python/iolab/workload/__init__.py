@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from iolab.workload import io, mix, tiobench
+from iolab.workload import io, iostest, mix, qsbench, tiobench
 from iolab.workload.kind import Conflict, Kind
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (io.KIND, mix.KIND, tiobench.KIND)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (io.KIND, mix.KIND, tiobench.KIND, iostest.KIND, qsbench.KIND)}
 """By name; `io` is the default."""
 
 __all__ = ["KINDS", "Conflict", "Kind"]

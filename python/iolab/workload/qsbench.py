@@ -1,0 +1,80 @@
+"""`kind = "qsbench"`: processes that each sort a share of memory that they do not have together: a load of swapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iolab.trial import Phase, SortPhase
+from iolab.units import format_bytes
+from iolab.workload.kind import Conflict, Kind, replace_options
+from iolab.workload.option import Bytes, Options, option
+
+NUMBER_BYTES = 4
+MEMORY_MIN_BYTES = 16 * 2**20
+"""Less leaves no room for the process itself."""
+
+
+class QsbenchOptions(Options):
+    processes: int = option(4, "Processes that sort at once.", ge=1, le=256)
+    share: float = option(30.0, "What each one sorts, of memory_limit.", unit="percent", gt=0, le=1000)
+    memory_limit: Bytes = option(
+        256 * 2**20,
+        "Memory that all processes may have together; what they need beyond it is swapped to the target.",
+        unit="bytes",
+        ge=MEMORY_MIN_BYTES,
+    )
+    passes: int = option(1, "How often each one fills and sorts its memory.", ge=1)
+    swappiness: int | None = option(
+        None,
+        "The kernel's readiness to swap rather than to drop page cache; of the control group where it has one of its "
+        "own, else vm.swappiness, set back afterwards.",
+        ge=0,
+        le=200,
+        default_is="as it is",
+    )
+    cpus: list[int] | None = option(
+        None,
+        "CPUs the processes may run on.",
+        default_is="any",
+        expected="a list of CPU numbers such as [0] or [0, 1]",
+    )
+    drop_caches: bool = option(True, "Sync and drop the page cache before the measured phase.")
+
+    @property
+    def process_bytes(self) -> int:
+        return int(self.memory_limit * self.share / 100) // NUMBER_BYTES * NUMBER_BYTES
+
+
+def _conflicts(options: QsbenchOptions) -> Iterator[Conflict]:
+    if not options.process_bytes:
+        yield Conflict(("share",), f"{options.share} % of {format_bytes(options.memory_limit)} is nothing to sort")
+    if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
+        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+
+
+def _phases(options: QsbenchOptions, seed: int, devices: int = 1) -> list[Phase]:
+    return [
+        SortPhase(
+            name="sort",
+            measured=True,
+            processes=options.processes,
+            process_bytes=options.process_bytes,
+            memory_limit_bytes=options.memory_limit,
+            swappiness=options.swappiness,
+            passes=options.passes,
+            cpus=options.cpus,
+            drop_caches=options.drop_caches,
+            seed=seed,
+        )
+    ]
+
+
+KIND = Kind(
+    name="qsbench",
+    help="Processes that sort more memory than they may have together: swapping to the target.",
+    options=QsbenchOptions,
+    conflicts=_conflicts,
+    phases=_phases,
+    override=replace_options,
+    file_bytes=lambda options: options.process_bytes * options.processes,
+)
