@@ -234,6 +234,45 @@ class WeightedLoadPhase(LoadPhase):
         return tuple(self.members)
 
 
+class MetadataPhase(PhaseSpec):
+    """Threads that make, write, sync, close and unlink files."""
+
+    kind: Literal["metadata"] = "metadata"
+    metadata: dict[str, Any]
+    """The engine's metadata phase (crates/engine/src/metadata/mod.rs), with directories relative to the root of the
+    device that a thread's `place` names, from 0; the machine makes them absolute."""
+    drop_caches: bool
+
+    @property
+    def writes(self) -> bool:
+        return True
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        jobs = [thread["job"] for thread in self.metadata["threads"]]
+        asked = {
+            "mkdir": any(job["subdirectories"] is not None for job in jobs),
+            "create": True,
+            "write": any(job["file_bytes"] > 0 for job in jobs),
+            "fsync": any(job["sync"] != "none" for job in jobs),
+            "system_sync": any(job["sync"].startswith("system") for job in jobs),
+            "close": True,
+            "unlink": any(not job["keep"] for job in jobs),
+        }
+        return tuple(op for op, is_asked in asked.items() if is_asked)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return ("files_per_s", "files_per_s_wall", "app_overhead_s", "filesystem_used_percent")
+
+    def on_cpus(self, cpus: list[int]) -> Self:
+        threads = [{**thread, "cpus": cpus} for thread in self.metadata["threads"]]
+        return self.model_copy(update={"metadata": {**self.metadata, "threads": threads}})
+
+    def dropping_caches(self, drop: bool) -> Self:
+        return self.model_copy(update={"drop_caches": drop})
+
+
 class SortPhase(PhaseSpec):
     """Processes that each sort a share of memory, in a control group that has less than they need together, with the
     target's device as swap."""
@@ -278,6 +317,7 @@ Phase = Annotated[
     Annotated[LoadPhase, Tag("load")]
     | Annotated[WeightedLoadPhase, Tag("weighted_load")]
     | Annotated[CommandsPhase, Tag("commands")]
+    | Annotated[MetadataPhase, Tag("metadata")]
     | Annotated[SortPhase, Tag("sort")],
     Discriminator(_kind_of),
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from iolab.errors import InputError, MachineError
 from iolab.executor import Progress
@@ -12,9 +13,17 @@ from iolab.executor import Progress
 if TYPE_CHECKING:
     from iolab import _native
     from iolab.machine.runner import Surroundings
-    from iolab.trial import LoadPhase
+    from iolab.trial import LoadPhase, PhaseSpec
 
 POLL_S = 0.1
+
+
+class UnderWay(Protocol):
+    """What the engine runs: `iolab._native`'s handles."""
+
+    def snapshot(self) -> str: ...
+    def stop(self) -> None: ...
+    def wait(self, timeout_s: float) -> str | None: ...
 
 
 def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
@@ -24,14 +33,27 @@ def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
         InputError: the engine finds the phase impossible.
         MachineError: the kernel refuses.
     """
+
+    def start() -> _native.Load:
+        from iolab import _native
+
+        return _native.Load.start(json.dumps(phase.load), around.memory)
+
+    return follow(phase, start, around)
+
+
+def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Surroundings) -> dict[str, Any]:
+    """The record of what `start` begins; shows its progress, stops it when asked. Raises as `run` does."""
     try:
-        load = _start(phase, around.memory)
+        load = start()
         stopping = False
         while (record := load.wait(POLL_S)) is None:
             around.on_progress(progress(phase, json.loads(load.snapshot())))
             if not stopping and around.should_stop():
                 load.stop()
                 stopping = True
+    except ValueError as error:
+        raise InputError(str(error), where=f"phase {phase.name}") from error
     except OSError as error:
         raise refused(error, f"phase {phase.name}") from error
     done: dict[str, Any] = json.loads(record)
@@ -51,16 +73,7 @@ def refused(error: OSError, where: str) -> MachineError:
     )
 
 
-def _start(phase: LoadPhase, memory: _native.Memory) -> _native.Load:
-    from iolab import _native
-
-    try:
-        return _native.Load.start(json.dumps(phase.load), memory)
-    except ValueError as error:
-        raise InputError(str(error), where=f"phase {phase.name}") from error
-
-
-def progress(phase: LoadPhase, snapshot: dict[str, Any]) -> Progress:
+def progress(phase: PhaseSpec, snapshot: dict[str, Any]) -> Progress:
     """What the engine's snapshot (crates/engine/src/record.rs) says."""
     return Progress(
         phase=phase.name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.executor import OnProgress, ShouldStop
-from iolab.machine import load, sort, weighted_load
+from iolab.machine import load, metadata, sort, weighted_load
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -30,7 +30,12 @@ class Surroundings:
 
 Runner = Callable[[Any, Surroundings], dict[str, Any]]
 
-RUNNERS: dict[str, Runner] = {"load": load.run, "weighted_load": weighted_load.run, "sort": sort.run}
+RUNNERS: dict[str, Runner] = {
+    "load": load.run,
+    "metadata": metadata.run,
+    "weighted_load": weighted_load.run,
+    "sort": sort.run,
+}
 """By the phase's kind."""
 
 

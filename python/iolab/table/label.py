@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_WORDS = {"cpu": "CPU", "io": "I/O", "iops": "IOPS", "stddev": "standard deviation"}
-_UNIT_PARTS = re.compile(r"_bytes_per_s|_ns(?=_|$)|_s$")
+_WORDS = {"cpu": "CPU", "io": "I/O", "iops": "IOPS", "rpc": "RPC", "rtt": "RTT", "stddev": "standard deviation"}
+_UNIT_PARTS = re.compile(r"_bytes_per_s|_per_s(?=_|$)|_ns(?=_|$)|_s$")
 _QUANTILE = re.compile(r"p(\d\d)(\d*)$")
 
 

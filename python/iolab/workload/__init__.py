@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from iolab.workload import io, iostest, mix, qsbench, tiobench
+from iolab.workload import fs_mark, io, iostest, mix, qsbench, tiobench
 from iolab.workload.kind import Conflict, Kind
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (io.KIND, mix.KIND, tiobench.KIND, iostest.KIND, qsbench.KIND)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (io.KIND, mix.KIND, tiobench.KIND, iostest.KIND, qsbench.KIND, fs_mark.KIND)
+}
 """By name; `io` is the default."""
 
 __all__ = ["KINDS", "Conflict", "Kind"]
