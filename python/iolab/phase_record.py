@@ -70,6 +70,10 @@ class Usage:
         theirs = asdict(other)
         return Usage(**{name: value + theirs[name] for name, value in asdict(self).items()})
 
+    def __sub__(self, other: Usage) -> Usage:
+        theirs = asdict(other)
+        return Usage(**{name: value - theirs[name] for name, value in asdict(self).items()})
+
 
 def phase_record(
     name: str,

@@ -21,6 +21,18 @@ class Filesystem:
         return self.mkfs[0]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A filesystem that somebody chose, with its options."""
+
+    name: str
+    mkfs_options: str
+    mount_options: str
+
+
+DEFAULT = Choice("ext4", "", "")
+
+
 # Lazy initialisation would write in the background during the trial; a second -E, the user's, replaces it.
 _NOT_LAZY = ("-E", "lazy_itable_init=0,lazy_journal_init=0")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.executor import OnProgress, ShouldStop
-from iolab.machine import load, metadata, sort, weighted_load
+from iolab.machine import commands, load, metadata, sort, weighted_load
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -33,6 +33,7 @@ Runner = Callable[[Any, Surroundings], dict[str, Any]]
 RUNNERS: dict[str, Runner] = {
     "load": load.run,
     "metadata": metadata.run,
+    "commands": commands.run,
     "weighted_load": weighted_load.run,
     "sort": sort.run,
 }

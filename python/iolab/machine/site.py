@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from iolab.errors import InputError, MachineError
-from iolab.machine import safety, scratch, state
+from iolab.machine import filesystem, safety, scratch, state
 from iolab.machine.action import EraseSignatures, RemoveFile, TruncateFile
 from iolab.machine.block import BlockDevice, device_at, device_under
 from iolab.machine.own_directory import make_own_directory
@@ -40,6 +40,8 @@ class Place:
     """Of `regions`; None: grows."""
     own_directory: Path | None = None
     """Of a device that phases make filesystems on: a directory of ours to mount it in."""
+    filesystem: filesystem.Choice = filesystem.DEFAULT
+    """What such phases make, unless they say otherwise."""
 
     @property
     def path(self) -> Path:
@@ -116,6 +118,7 @@ def writes(phases: Sequence[Phase]) -> bool:
 
 def _scratch(target: ScratchTarget, undo: UndoJournal, *, bare: bool) -> Site:
     made = [scratch.make(target, undo, bare=bare) for _ in range(target.devices)]
+    chosen = filesystem.Choice(target.filesystem or filesystem.DEFAULT.name, target.mkfs_options, target.mount_options)
     return Site(
         label=f"scratch device {', '.join(str(one.node) for one in made)}",
         places=[
@@ -126,6 +129,7 @@ def _scratch(target: ScratchTarget, undo: UndoJournal, *, bare: bool) -> Site:
                 regions=None if one.mount_point else one.node,
                 capacity_bytes=one.device.size_bytes,
                 own_directory=one.own_directory,
+                filesystem=chosen,
             )
             for one in made
         ],

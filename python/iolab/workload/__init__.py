@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from iolab.workload import fs_mark, io, iostest, mix, qsbench, tiobench
+from iolab.workload import fs_mark, io, iostest, make_sequence, mix, qsbench, tiobench
 from iolab.workload.kind import Conflict, Kind
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (io.KIND, mix.KIND, tiobench.KIND, iostest.KIND, qsbench.KIND, fs_mark.KIND)
+    kind.name: kind
+    for kind in (io.KIND, mix.KIND, tiobench.KIND, iostest.KIND, qsbench.KIND, make_sequence.KIND, fs_mark.KIND)
 }
 """By name; `io` is the default."""
 

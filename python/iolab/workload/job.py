@@ -105,7 +105,7 @@ class JobOptions(Options):
     )
     devices: list[int] | None = option(
         None,
-        "Which of the target's devices, from 0. Copies take them in turn, or the files, of a single copy or shared ones.",
+        "Which of the target's devices, from 0. Copies take them in turn; so do the files of a single copy.",
         default_is="all",
         expected="a list of numbers such as [0] or [0, 2]",
     )
