@@ -1,0 +1,210 @@
+"""The make-sequence kind: its steps on real devices, what failures say, and that kills leave nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iolab import metric
+from iolab.errors import InputError
+from iolab.experiment import loads, plan
+from iolab.machine import host, source_tree
+from iolab.machine.mounts import mounts
+from iolab.machine.safety import signatures
+from iolab.machine.undo import restore_abandoned
+from iolab.phase_record import jobs_of
+from iolab.record import Record
+from iolab.trial import CommandsPhase, Trial
+from support.devices import MIB, attach, detach, sparse_file
+
+SMALL = "source_files = 3\nsource_functions = 2\n"
+SCRATCH = "[target]\nkind = 'scratch'\nsize = '64MiB'\ndevices = 2\nfilesystem = 'ext2'\n"
+
+
+def trial(options: str = SMALL, *, target: str = SCRATCH, setting: str = "") -> Trial:
+    text = f"{target}[workloads.build]\nkind = 'make-sequence'\n{options}\n[settings.s]\n{setting}"
+    return plan.trials(loads(text, "x.toml"), 1, seed=1)[0]
+
+
+def run(trial: Trial, seen: list[Any] | None = None) -> Record:
+    collect = (lambda _: None) if seen is None else seen.append
+    return host.execute(trial, on_progress=collect, should_stop=lambda: False)
+
+
+def steps(trial: Trial) -> dict[str, CommandsPhase]:
+    return {phase.name: phase for phase in trial.phases if isinstance(phase, CommandsPhase)}
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[Path]:
+    found = attach(sparse_file(tmp_path / "image", 64 * MIB))
+    yield found
+    detach(found)
+
+
+def test_the_steps_are_those_of_the_seed() -> None:
+    assert [(name, step.measured, step.makes_filesystem) for name, step in steps(trial()).items()] == [
+        ("mkfs", True, True),
+        ("untar", True, False),
+        ("make", True, False),
+        ("clean", True, False),
+    ]
+    assert steps(trial("jobs = 7"))["make"].environment["JOBS"] == "7"
+
+
+def test_configure_is_a_step_that_nobody_measures() -> None:
+    found = steps(trial("configure = 'make -C source defconfig'"))
+    assert list(found) == ["mkfs", "untar", "configure", "make", "clean"]
+    assert not found["configure"].measured
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("tarball = 'x.tar'\nsource_files = 3", "x.toml:9: workloads.build.source_files: only for the tree that iolab"),
+        ("cpus = []", "expected a list of CPU numbers"),
+        ("filesystem = 'ext5'", "did you mean ext"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        trial(options)
+
+
+def test_a_source_tree_is_the_same_for_the_same_size(state_dir: Path) -> None:
+    first = source_tree.tarball(files=60, functions=1)
+    content = first.read_bytes()
+    assert source_tree.tarball(files=60, functions=1) == first
+    first.unlink()
+    assert source_tree.tarball(files=60, functions=1).read_bytes() == content
+    with tarfile.open(first) as archive:
+        names = archive.getnames()
+    assert sum(name.endswith(".c") for name in names) == 61  # and main.c
+    assert {"tree/Makefile", "tree/src/01/unit_00059.c"} <= set(names)
+
+
+@pytest.mark.root
+def test_every_step_is_timed_on_every_device(state_dir: Path, leftovers: None) -> None:
+    record = run(trial(setting="scheduler = 'bfq'\ncpus = [0]"))
+    assert record.status == "ok", record.faults
+    assert [phase["phase"] for phase in record.phases] == ["mkfs", "untar", "make", "clean"]
+    found = metric.rows(record)
+    of_devices = {(row.phase, row.job): row.value for row in found if row.metric == "elapsed_s" and row.job != "all"}
+    assert set(of_devices) == {(step, f"device.{n}") for step in ("mkfs", "untar", "make", "clean") for n in (0, 1)}
+    assert all(value and value > 0 for value in of_devices.values())
+    whole = {row.phase: row.value for row in found if row.metric == "elapsed_s" and row.job == "all"}
+    assert all(whole[step] >= value for (step, _), value in of_devices.items() if value is not None)
+    cpu = {row.phase: row.value for row in found if row.metric == "cpu_user_s"}
+    assert (cpu["make"] or 0) > (cpu["clean"] or 0), "compilers are children of children"
+    assert not {row.metric for row in found} & {"rate_bytes_per_s", "cpu_ns_per_io"}
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("setting", "expected"), [("", "ext2"), ("filesystem = 'xfs'", "xfs")])
+def test_the_filesystem_is_the_targets_or_the_settings(
+    setting: str, expected: str, state_dir: Path, leftovers: None
+) -> None:
+    size = SCRATCH.replace("64MiB", "400MiB")
+    looks = "untar = '''test \"$(stat -f -c %T .)\" = EXPECTED'''\nmake = 'true'\nclean = 'true'\ndrop_caches = true"
+    shown = {"ext2": "ext2/ext3", "xfs": "xfs"}[expected]
+    record = run(trial(looks.replace("EXPECTED", shown), target=size, setting=setting))
+    assert record.status == "ok", record.faults
+
+
+@pytest.mark.root
+def test_a_named_device_carries_nothing_afterwards(device: Path, state_dir: Path, leftovers: None) -> None:
+    """Else the second trial would be refused for the first one's filesystem."""
+    target = f"[target]\nkind = 'device'\npath = '{device}'\n"
+    for _ in range(2):
+        record = run(trial("untar = 'touch made'\nmake = 'test -e made'\nclean = 'rm made'", target=target))
+        assert record.status == "ok", record.faults
+        assert signatures(device) == []
+
+
+@pytest.mark.root
+def test_a_make_that_fails_keeps_its_output_and_fails_the_trial(state_dir: Path, leftovers: None) -> None:
+    make = "make = 'i=0; while [ $i -lt 50 ]; do echo line $i; i=$((i+1)); done; echo no rule >&2; exit 2'"
+    record = run(trial(SMALL + make))
+    assert record.status == "failed"
+    assert {fault.phase for fault in record.faults} == {"make"}
+    assert {fault.job for fault in record.faults} == {"device.0", "device.1"}
+    told = record.faults[0].what
+    assert "failed with exit status 2" in told
+    assert told.endswith("line 49 / no rule")
+    assert "line 3 " not in told
+    (failed,) = (phase for phase in record.phases if phase["phase"] == "make")
+    assert "line 0\nline 1\n" in jobs_of(failed)["device.0"]["output"]
+    assert [phase["phase"] for phase in record.phases] == ["mkfs", "untar", "make"], "nothing after the failure"
+
+
+@pytest.mark.root
+def test_a_configure_that_fails_fails_the_trial(state_dir: Path, leftovers: None) -> None:
+    record = run(trial(SMALL + "configure = 'echo no config; false'"))
+    assert record.status == "failed"
+    assert "no config" in record.faults[0].what
+
+
+@pytest.mark.root
+def test_a_tarball_that_does_not_unpack_says_what_tar_says(tmp_path: Path, state_dir: Path, leftovers: None) -> None:
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(source_tree.tarball(files=3, functions=2).read_bytes()[:600])
+    record = run(trial(f"tarball = '{broken}'"))
+    assert record.status == "failed"
+    assert "tar" in record.faults[0].what
+    assert "exit status 2" in record.faults[0].what
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [("tarball = '/nowhere.tar'", "/nowhere.tar: no such tarball"), ("mkfs_options = '-b 77'", "mkfs_options")],
+)
+def test_what_cannot_begin_is_one_clear_error(options: str, message: str, state_dir: Path, leftovers: None) -> None:
+    with pytest.raises(InputError, match=message):
+        run(trial(options))
+
+
+@pytest.mark.root
+def test_a_stopped_make_takes_its_children_along(state_dir: Path, leftovers: None) -> None:
+    """Also those that left its session."""
+    seen: list[Any] = []
+    make = "make = 'setsid sleep 1000 & sleep 1000'"
+    started = time.monotonic()
+
+    def making() -> bool:
+        return any(progress.phase == "make" and progress.elapsed_ns > 3 * 10**8 for progress in seen)
+
+    record = host.execute(trial(SMALL + make), on_progress=seen.append, should_stop=making)
+    assert record.status == "interrupted"
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.root
+def test_a_kill_in_the_middle_of_make_leaves_nothing(state_dir: Path, leftovers: None) -> None:
+    spec = trial(SMALL + "make = 'setsid sleep 1000 & dd if=/dev/zero of=big bs=1M count=8; sleep 1000'")
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "iolab.machine.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    worker.stdin.write(spec.model_dump_json() + "\n")
+    worker.stdin.flush()
+    for line in worker.stdout:
+        if '"phase": "make"' in line:
+            break
+    assert any(str(state_dir) in mount.mount_point for mount in mounts())
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait()
+    worker.stdin.close()
+    worker.stdout.close()
+    lines = restore_abandoned()
+    assert sum(line.startswith("unmounted") for line in lines) == 2, lines
+    assert not any("lazily" in line for line in lines), "its commands died with it"
