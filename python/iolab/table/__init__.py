@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 FORMATS = {
     "plain": "for people: a row per workload and metric, a column per setting",
     "tiobench": "the classic table of a tiobench experiment",
+    "fs_mark": "the tool's table of an fs_mark experiment",
+    "fs_mark_verbose": "the same with the times of each system call, as its option -v",
     "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
     "markdown": "the plain table for a document or a mail",
     "json": "every value and verdict, for programs",
