@@ -17,6 +17,8 @@ FORMATS = {
     "tiobench": "the classic table of a tiobench experiment",
     "fs_mark": "the tool's table of an fs_mark experiment",
     "fs_mark_verbose": "the same with the times of each system call, as its option -v",
+    "iostest": "the AVERAGE table of an iostest experiment: a column per weighted group",
+    "make": "the table of a make-sequence experiment: a block per step, a line per setting",
     "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
     "markdown": "the plain table for a document or a mail",
     "json": "every value and verdict, for programs",

@@ -211,4 +211,5 @@ KIND = Kind(
     phases=_phases,
     override=replace_options,
     file_bytes=lambda options: options.file_bytes * options.file_count,
+    compared=("rate_bytes_per_s", "fairness_jain_weighted", "share_of_entitlement"),
 )

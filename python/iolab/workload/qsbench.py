@@ -76,5 +76,6 @@ KIND = Kind(
     conflicts=_conflicts,
     phases=_phases,
     override=replace_options,
-    file_bytes=lambda options: options.process_bytes * options.processes,
+    file_bytes=lambda options: 0,
+    compared=("elapsed_s", "elapsed_s_spread", "swap_in_bytes", "swap_out_bytes", "faults_major"),
 )
