@@ -109,8 +109,13 @@ def test_an_undecided_sentence_says_how_many_more_rounds() -> None:
 
 
 def test_a_comparison_without_numbers_says_why() -> None:
-    text = sentence(comparison([2e6], workload=None), "ns", same_within=0.02)
+    text = sentence(comparison([0.0, 2e6], workload=None), "ns", same_within=0.02)
     assert text.startswith("new is undecided against old: latency p99 can't be compared, ")
+
+
+def test_one_round_shows_the_change_and_no_interval() -> None:
+    text = sentence(comparison([2e6], workload=None), "ns", same_within=0.02)
+    assert text.endswith("latency p99 differs by +100.0 %, and one round has no interval.")
 
 
 def test_the_tally_counts_verdicts(run: RunData) -> None:

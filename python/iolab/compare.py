@@ -180,21 +180,9 @@ def compare_pairs(
 def direction(metric: str) -> Better:
     """Which way is faster, as the registry of metrics says. Of others by the words of their name: rates are better
     high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better high."""
-    from iolab.metric import METRICS
+    from iolab.metric import describe
 
-    known = METRICS.get(metric.rpartition("/")[2].rpartition(".")[2])
-    if known is not None:
-        return known.better or "higher"
-    name = metric.lower()
-    if re.search(r"(/|per_?)s(ec)?(ond)?\b", name):
-        return "higher"
-    return "lower" if _LOWER_IS_BETTER & set(re.split(r"[^a-z0-9]+", name)) else "higher"
-
-
-_LOWER_IS_BETTER = {
-    *("latency", "lat", "clat", "slat", "cpu", "time", "elapsed", "duration", "delay", "wait", "stall", "stalls"),
-    *("ns", "us", "ms", "s", "sec", "seconds", "errors", "faults", "switches", "retries", "misses"),
-}
+    return describe(metric).better or "higher"
 
 
 def _require(word: str, words: Collection[str], what: str, where: str) -> None:

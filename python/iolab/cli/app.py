@@ -9,6 +9,7 @@ import typer
 from iolab.cli.compare import compare
 from iolab.cli.demo import demo
 from iolab.cli.doctor import doctor
+from iolab.cli.import_ import import_files
 from iolab.cli.list import list_names
 from iolab.cli.report import report
 from iolab.cli.restore import restore
@@ -51,8 +52,9 @@ for command, name, summary in (
     (demo, "demo", "A one-minute A/B on this machine, with table, verdicts and report."),
     (doctor, "doctor", "What can be controlled and observed here, and how to get the rest."),
     (run, "run", "Run an experiment, or go on with one."),
-    (show, "show", "A run as a table."),
-    (compare, "compare", "Is the difference real? Of a run, two runs, or any CSV."),
+    (show, "show", "A run, or another tool's file, as a table."),
+    (compare, "compare", "Is the difference real? Of a run, two runs, or other tools' files."),
+    (import_files, "import", "Make a run of other tools' files: fio, tiobench, iozone, any CSV ..."),
     (report, "report", "A run as one HTML file that opens without a network."),
     (list_names, "list", "The words of an experiment, with units, defaults and help."),
     (restore, "restore", "Put back what a killed iolab left changed."),

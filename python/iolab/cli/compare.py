@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.cli.fail_on import check_conditions, exit_if_met
-from iolab.cli.options import FailOn, Json, Metrics
+from iolab.cli.options import FailOn, From, Json, Metrics
 from iolab.cli.output import print_json
 from iolab.errors import InputError
 
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 def compare(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN|FILE.csv", help="A run directory, or anybody's numbers.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="RUN|FILE", help="A run directory, or a file of another tool, any CSV too.", show_default=False
+        ),
     ],
     run2: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[RUN2]",
-            help="A second run: its settings as candidates against the settings of the same name in RUN.",
+            metavar="[RUN2|FILE2]",
+            help="A second one: its settings as candidates against the settings of the same name in RUN.",
             show_default=False,
         ),
     ] = None,
@@ -66,6 +69,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    from_: From = None,
     fail_on: FailOn = None,
     json: Json = False,
 ) -> None:
@@ -84,7 +88,7 @@ def compare(
         "--lower-is-better": lower_is_better,
         "--higher-is-better": higher_is_better,
     }
-    if run.is_file():
+    if run.is_file() and any(csv_options.values()):
         if run2 is not None:
             raise InputError("a second run goes with a run, not with a file", where=str(run2))
         missing = [name for name, given in (*list(csv_options.items())[:2], ("--baseline", baseline)) if given is None]
@@ -115,33 +119,49 @@ def compare(
         if given is not None:
             raise InputError("is for CSV files, and this is none", where=name, remedy=f"leave it out for {run}")
 
-    from iolab.store import read
+    from iolab.importer import open_run
 
-    data = read(run)
+    data = open_run(run, from_ if run.is_file() else None)
     if run2 is None:
         from iolab.table.summary import summarise
 
         summary = summarise(data, metrics=metric or (), baseline=baseline, same_within=margin)
-        _finish(summary.comparisons, conditions, json=json, trials_not_ok=summary.trials_not_ok)
+        _finish(
+            summary.comparisons,
+            conditions,
+            json=json,
+            trials_not_ok=summary.trials_not_ok,
+            problems=data.problems,
+        )
         return
     if baseline is not None:
         raise InputError("two runs are compared setting by setting", where="--baseline", remedy="leave it out")
     from iolab.table.across import compare_runs
 
-    other = read(run2)
+    other = open_run(run2, from_ if run2.is_file() else None)
     found = compare_runs(data, other, metrics=metric or (), same_within=margin)
     not_ok = sum(int((one.trials["status"] != "ok").sum()) for one in (data, other))
-    _finish(found, conditions, json=json, trials_not_ok=not_ok)
+    problems = [*data.problems, *other.problems]
+    _finish(found, conditions, json=json, trials_not_ok=not_ok, problems=problems)
 
 
-def _finish(comparisons: Sequence[Comparison], conditions: list[str], *, json: bool, trials_not_ok: int = 0) -> None:
+def _finish(
+    comparisons: Sequence[Comparison],
+    conditions: list[str],
+    *,
+    json: bool,
+    trials_not_ok: int = 0,
+    problems: Sequence[str] = (),
+) -> None:
     if json:
-        print_json({"comparisons": [comparison.as_dict() for comparison in comparisons]})
+        print_json({"comparisons": [comparison.as_dict() for comparison in comparisons], "problems": list(problems)})
     else:
         from iolab.table.verdicts import verdicts
         from iolab.terminal import show
 
         show(verdicts(comparisons))
+        for problem in problems:
+            print(f"! {problem}")
     exit_if_met(conditions, comparisons, trials_not_ok=trials_not_ok)
 
 

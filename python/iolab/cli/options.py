@@ -13,6 +13,25 @@ RunDirectory = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run directory, as `iolab run` leaves it.", show_default=False)
 ]
 
+RunOrFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN|FILE",
+        help="A run directory, or a file of another tool: fio, tiobench, iozone, fs_mark, mmtests, any CSV ...",
+        show_default=False,
+    ),
+]
+
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="FORMAT",
+        help="The format of a file, instead of the one that its content is recognised by. See `iolab import --help`.",
+        show_default=False,
+    ),
+]
+
 Metrics = Annotated[
     list[str] | None,
     typer.Option(

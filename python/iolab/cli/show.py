@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from iolab.cli.options import Json, Metrics, RunDirectory
+from iolab.cli.options import From, Json, Metrics, RunOrFile
 from iolab.table import FORMATS
 
 
 def show(
-    run: RunDirectory,
+    run: RunOrFile,
     as_: Annotated[
         str,
         typer.Option(
@@ -22,13 +22,16 @@ def show(
         ),
     ] = "plain",
     metric: Metrics = None,
+    from_: From = None,
     json: Json = False,
 ) -> None:
-    """Print a run as a table: a line per workload and metric, a column per setting, with verdicts.
+    """Print a run, or what another tool's file holds, as a table with verdicts.
+
+    A line per workload and metric, a column per setting.
 
     Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
     """
-    from iolab.store import read
+    from iolab.importer import open_run
     from iolab.table import render
 
-    sys.stdout.write(render(read(run), "json" if json else as_, metric or ()))
+    sys.stdout.write(render(open_run(run, from_), "json" if json else as_, metric or ()))

@@ -40,6 +40,7 @@ def read(path: Path) -> RunData:
         *found.problems,
         *machine_problems,
         *_session_problems(state),
+        *(event["text"] for event in journal.events if event["event"] == "import_problem"),
         *clock_problems(journal.events),
         *_status_problems(found),
     ]
@@ -75,7 +76,10 @@ class RunData:
     def experiment(self) -> Experiment:
         """InputError if this iolab doesn't understand the text."""
         from iolab.experiment import loads
+        from iolab.importer import experiment as imported
 
+        if self.state.started.get("machine") == imported.IMPORTED:
+            return imported.parse(self.experiment_text, str(self.directory.experiment_file))
         return loads(self.experiment_text, str(self.directory.experiment_file))
 
     @property

@@ -34,16 +34,20 @@ class Stored:
         return Stored(len(content), hashlib.sha256(content).hexdigest())
 
 
-def write(path: Path, record: Record) -> Stored:
-    """Writes the record's file, whole and durable on return. OSError if the disk refuses."""
-    content = encode(record)
+def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> Stored:
+    """Writes the record's file, whole and durable on return. OSError if the disk refuses.
+
+    `rows`: the table of a record that comes from elsewhere; without them it is computed from the record.
+    """
+    content = encode(record, rows)
     write_atomically(path, content)
     return Stored.of(content)
 
 
-def encode(record: Record) -> bytes:
-    """The file's content: a function of the record alone."""
-    rows = table_rows(record)
+def encode(record: Record, rows: list[TableRow] | None = None) -> bytes:
+    """The file's content: a function of the record and its rows alone."""
+    if rows is None:
+        rows = table_rows(record)
     buffer = io.BytesIO()
     _frame(record, rows).write_parquet(
         buffer,

@@ -114,7 +114,7 @@ def chosen_keys(run: RunData, wanted: Sequence[str]) -> list[str]:
 
     chosen: list[str] = []
     for text in wanted or _compared_by_kind(run):
-        with_phase = parse_key(text).phase is not None
+        with_phase = "/" in text if text in run.keys else parse_key(text).phase is not None
         matching = [key for key in run.keys if (key if with_phase else key.rpartition("/")[2]) == text]
         if wanted and not matching:
             some = ", ".join(run.keys[:METRICS_NAMED_MAX])
@@ -164,9 +164,9 @@ def _row(
     by_candidate: dict[str, Comparison],
     reasons: dict[tuple[str, str, str], str],
 ) -> Row:
-    from iolab.metric import METRICS, parse_key
+    from iolab.metric import describe
 
-    metric = METRICS[parse_key(key).metric]
+    metric = describe(key)
     cells = {setting: _cell(numbers, reasons.get((workload, key, setting))) for setting, numbers in by_setting.items()}
     return Row(workload, key, metric.unit, metric.better, metric.help, cells, by_candidate)
 

@@ -91,8 +91,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     parts = []
     for shape, lines_by_phase in _lines(run).items():
         parts.append(shape.heading)
-        for phase, heading in BLOCKS.items():
-            parts.append(_block(heading, lines_by_phase[phase]))
+        parts += [_block(heading, lines_by_phase[phase]) for phase, heading in BLOCKS.items() if lines_by_phase[phase]]
     return "\n".join(parts)
 
 
@@ -129,7 +128,8 @@ def _lines(run: RunData) -> dict[Shape, dict[str, list[Line]]]:
                     for (name, key), by_setting in values.items()
                     if name == workload and key.startswith(f"{phase}/")
                 }
-                of_phase.append(_line(setting, options.threads, found))
+                if any(found.values()):
+                    of_phase.append(_line(setting, options.threads, found))
     if not lines:
         raise InputError(
             "the run has no workload of kind tiobench",

@@ -35,6 +35,9 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
     candidate, where = comparison.setting, f"{place}{label(comparison.metric)}"
     judgement = comparison.judgement
     if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
+        if one_round := _change_in_one_round(judgement):
+            differs = f"{where} differs by {one_round.partition(' [')[0]}, and one round has no interval"
+            return f"{candidate} is undecided against {comparison.against}: {differs}."
         return f"{candidate} is undecided against {comparison.against}: {where} can't be compared, {judgement.reason}."
     scale = scale_for(unit, (judgement.baseline, judgement.candidate))
     evidence = (
@@ -64,11 +67,18 @@ def _claim(ratio: float) -> str:
 
 
 def change_with_interval(judgement: Judgement) -> str | None:
-    """`+3.1 % [+1.0 %, +5.2 %]`; None where there is no ratio."""
+    """`+3.1 % [+1.0 %, +5.2 %]`; `+3.1 % [one round]` where there is no interval; None where there is no ratio."""
     if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
-        return None
+        return _change_in_one_round(judgement)
     low, high = change(judgement.ci_low), change(judgement.ci_high)
     return f"{change(judgement.ratio)} [{low}, {high}]"
+
+
+def _change_in_one_round(judgement: Judgement) -> str | None:
+    if judgement.n != 1 or not judgement.baseline or judgement.candidate is None:
+        return None
+    ratio = judgement.candidate / judgement.baseline
+    return f"{change(ratio)} [one round]" if ratio > 0 else None
 
 
 def verdict_with_rounds(judgement: Judgement) -> str:
@@ -78,11 +88,10 @@ def verdict_with_rounds(judgement: Judgement) -> str:
 
 
 def unit_of(key: str) -> str:
-    """The unit of a metric's key; nothing for a column that is no metric of iolab's."""
-    from iolab.metric import METRICS
+    """The unit of a metric's key; nothing for a column whose name says none."""
+    from iolab.metric import describe
 
-    metric = METRICS.get(key.rpartition("/")[2].rpartition(".")[2])
-    return metric.unit if metric else ""
+    return describe(key).unit
 
 
 def tally(comparisons: Iterable[Comparison]) -> str:

@@ -1,0 +1,71 @@
+"""Other people's numbers as runs: files of the classic tools, recognised by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.errors import InputError
+
+if TYPE_CHECKING:
+    from iolab.importer.results import Results
+    from iolab.store import RunData
+    from iolab.store.directory import RunDirectory
+
+
+def open_run(path: Path, format_name: str | None = None) -> RunData:
+    """The run in directory `path`, or what the file `path` holds, as a run in memory.
+
+    `format_name`: a name in `iolab.importer.formats.FORMATS`; None: told by the content. InputError names what is
+    wrong, and where.
+    """
+    if path.is_dir() or (not path.exists() and format_name is None):
+        from iolab.store import read
+
+        if format_name is not None:
+            raise InputError("is for files, and this is a directory", where="--from", remedy=f"leave it out for {path}")
+        return read(path)
+    from iolab.importer.run import in_memory
+
+    results, sources = _read([path], format_name)
+    return in_memory(path, results, sources)
+
+
+def import_files(paths: Sequence[Path], out: Path, format_name: str | None = None) -> RunDirectory:
+    """Makes a run directory of one or more files. InputError names what is wrong, and where."""
+    from iolab.importer.run import write
+    from iolab.store.directory import check_free
+
+    check_free(out)
+    results, sources = _read(paths, format_name)
+    return write(out, results, sources)
+
+
+def _read(paths: Sequence[Path], format_name: str | None) -> tuple[Results, list[tuple[str, str]]]:
+    from iolab.importer.formats import formats_of, sources_of
+    from iolab.importer.results import Results
+
+    results = Results()
+    used = []
+    for source in sources_of(paths):
+        formats = formats_of(source, format_name)
+        results.begin_source(source.name, source.stem)
+        for one in formats:
+            one.parse(source, results)
+        used.append((source.name, " ".join(one.name for one in formats)))
+    if not results.finish():
+        raise _nothing(results, used)
+    return results, used
+
+
+def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:
+    if results.problems:
+        return InputError(f"no figures: {results.problems[0]}")
+    names = ", ".join(name for _, name in used)
+    return InputError(f"no figures found as {names}", where=", ".join(path for path, _ in used), remedy=HOW_TO_FORCE)
+
+
+HOW_TO_FORCE = "name the format with --from; docs/importers.md lists them"
+
+__all__ = ["import_files", "open_run"]

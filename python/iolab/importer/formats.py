@@ -1,0 +1,95 @@
+"""The registry of formats, and which of them a file is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from iolab.errors import InputError
+from iolab.importer.affinity import FORMAT as AFFINITY
+from iolab.importer.csv_file import FORMAT as CSV_FILE
+from iolab.importer.fio_json import FORMAT as FIO_JSON
+from iolab.importer.fio_log import FORMATS as FIO_LOGS
+from iolab.importer.format import Format
+from iolab.importer.fs_mark import FORMAT as FS_MARK
+from iolab.importer.iostat import FORMAT as IOSTAT
+from iolab.importer.iostest import FORMAT as IOSTEST
+from iolab.importer.iozone import FORMAT as IOZONE
+from iolab.importer.kernels import FORMAT as KERNELS
+from iolab.importer.mmtests import FORMAT as MMTESTS
+from iolab.importer.mountstats import FORMAT as MOUNTSTATS
+from iolab.importer.mountstats import is_single_snapshot
+from iolab.importer.mpstat import FORMAT as MPSTAT
+from iolab.importer.source import Source
+from iolab.importer.spread import FORMAT as SPREAD
+from iolab.importer.time_command import FORMAT as TIME_COMMAND
+from iolab.importer.tiobench import FORMAT as TIOBENCH
+from iolab.nearest import unknown
+
+FORMATS: dict[str, Format] = {
+    one.name: one
+    for one in (
+        FIO_JSON,
+        *FIO_LOGS,
+        TIOBENCH,
+        IOZONE,
+        FS_MARK,
+        IOSTEST,
+        MMTESTS,
+        TIME_COMMAND,
+        MOUNTSTATS,
+        MPSTAT,
+        IOSTAT,
+        AFFINITY,
+        SPREAD,
+        KERNELS,
+        CSV_FILE,
+    )
+}
+NEAREST_MAX = 3
+
+
+def formats_of(source: Source, name: str | None = None) -> list[Format]:
+    """The formats that the file holds: one, or several kinds of tables in a mail. `name` overrides what is recognised.
+
+    InputError if there is no format of that name, or if the content is like none.
+    """
+    text = source.head
+    if name is not None:
+        if name not in FORMATS:
+            raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--from")
+        return [FORMATS[name]]
+    whole = next((one for one in FORMATS.values() if not one.among_text and one.recognises(source)), None)
+    tables = [one for one in FORMATS.values() if one.among_text and one.recognises(source)]
+    if tables and (whole is None or whole is CSV_FILE):
+        return tables
+    if whole is not None:
+        return [whole]
+    raise InputError(
+        f"unrecognised format; nearest: {', '.join(_nearest(text))}",
+        where=source.name,
+        remedy=f"name it with --from FORMAT, one of {', '.join(FORMATS)}",
+    )
+
+
+def sources_of(paths: Sequence[Path]) -> list[Source]:
+    """A source per file; a snapshot of /proc/self/mountstats and the one after it are read as one."""
+    sources: list[Source] = []
+    waiting: Source | None = None
+    for path in paths:
+        source = Source(path)
+        if waiting is not None and is_single_snapshot(source):
+            sources[-1] = Source(waiting.path, (path,))
+            waiting = None
+            continue
+        sources.append(source)
+        waiting = source if is_single_snapshot(source) else None
+    return sources
+
+
+def _nearest(text: str) -> list[str]:
+    """The formats whose typical words the text has most of; csv when it has none of any."""
+    lower = text.lower()
+    shares = {one.name: sum(word.lower() in lower for word in one.words) / len(one.words) for one in FORMATS.values()}
+    near = sorted((name for name, share in shares.items() if share), key=lambda name: -shares[name])
+    return near[:NEAREST_MAX] or [CSV_FILE.name]

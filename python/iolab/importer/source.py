@@ -1,0 +1,104 @@
+"""The file to be imported: its head to recognise it by, its lines to read it by, in bounded memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from iolab.errors import InputError
+
+HEAD_BYTES = 1 << 20
+LINE_BYTES_MAX = 1 << 16
+WHOLE_BYTES_MAX = 1 << 28
+COMPRESSED = {b"\x1f\x8b": "zcat", b"\xfd7zXZ\x00": "xzcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"BZh": "bzcat"}
+
+_QUOTE = re.compile(r"^\s{0,3}(?:> ?)+")
+_ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iter)?-?\d+$")
+
+
+@dataclass(frozen=True)
+class Line:
+    number: int
+    """From 1."""
+    text: str
+    """Without line end, quoting prefix (`> `, `>> `) and no-break spaces."""
+
+    @cached_property
+    def words(self) -> list[str]:
+        return self.text.split()
+
+
+@dataclass(frozen=True)
+class Source:
+    path: Path
+    paths: tuple[Path, ...] = ()
+    """More files whose lines follow; line numbers go on."""
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without extension: the setting's name where the file has none."""
+        return self.path.stem or self.path.name
+
+    @property
+    def stem_without_round(self) -> str:
+        """`base` of `base-3.json`."""
+        return _ROUND_NUMBER.sub("", self.stem)
+
+    @cached_property
+    def head(self) -> str:
+        """The first MiB as text, quoting prefixes removed. InputError for what is no readable text."""
+        content = self._head_bytes
+        if not content.strip():
+            raise InputError("the file is empty", where=self.name)
+        for magic, program in COMPRESSED.items():
+            if content.startswith(magic):
+                raise InputError("the file is compressed", where=self.name, remedy=f"unpack it first: {program}")
+        if b"\0" in content:
+            raise InputError("a binary file, expected text", where=self.name)
+        return "\n".join(_plain(line) for line in content.decode(errors="replace").splitlines())
+
+    def has_line(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a line of the head matches from its start."""
+        return any(pattern.match(line) for line in self.head_lines)
+
+    @cached_property
+    def head_lines(self) -> list[str]:
+        return self.head.splitlines()
+
+    @cached_property
+    def _head_bytes(self) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                return file.read(HEAD_BYTES)
+        except OSError as error:
+            raise InputError(error.strerror or str(error), where=self.name) from None
+
+    def lines(self) -> Iterator[Line]:
+        """Line by line; what is longer than 64 KiB comes in parts."""
+        number = 0
+        for path in (self.path, *self.paths):
+            with path.open("rb") as file:
+                while content := file.readline(LINE_BYTES_MAX):
+                    number += 1
+                    yield Line(number, _plain(content.decode(errors="replace").rstrip("\r\n")))
+
+    def whole(self) -> str:
+        """All of it as text. InputError above 256 MiB."""
+        size = self.path.stat().st_size
+        if size > WHOLE_BYTES_MAX:
+            raise InputError(
+                f"{size >> 20} MiB are more than this format is read from at once ({WHOLE_BYTES_MAX >> 20} MiB)",
+                where=self.name,
+            )
+        return self.path.read_bytes().decode(errors="replace")
+
+
+def _plain(text: str) -> str:
+    return _QUOTE.sub("", text.replace("\u00a0", " ").replace("\0", " "), count=1)

@@ -1,0 +1,136 @@
+"""Metrics that other programs measure and iolab itself does not: names, units and directions, for imported numbers.
+
+What a tool measures that iolab measures too has iolab's name (`iolab.metric.METRICS`). A summary over repetitions, such
+as a tool's own average, has a name of its own: it is one number, not a round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from iolab.metric import Better, Described
+
+SUMMARIES = {"min": "Lowest", "mean": "Mean", "max": "Highest"}
+
+CPU_STATES = {
+    "user": "user mode",
+    "nice": "user mode at low priority",
+    "system": "the kernel",
+    "iowait": "idle while I/O was outstanding",
+    "irq": "hard interrupts",
+    "softirq": "soft interrupts",
+    "steal": "other guests of the hypervisor",
+    "guest": "running a guest",
+    "guest_nice": "running a guest at low priority",
+    "idle": "idle without outstanding I/O",
+}
+"""Where mpstat and iostat see CPUs."""
+
+SCORE, COST = "score_", "cost_"
+"""What names a benchmark's own statistic in an unknown unit: more of a score is better, less of a cost."""
+
+
+def describe_by_name(key: str) -> Described:
+    """A name that is registered nowhere, such as a CSV column's: unit and direction as far as its words say them.
+
+    Rates are better high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better
+    high.
+    """
+    name = key.rpartition("/")[2]
+    family: dict[str, Better] = {SCORE: "higher", COST: "lower"}
+    for prefix, better in family.items():
+        if name.startswith(prefix):
+            what = name.removeprefix(prefix).replace("_", " ")
+            return Described(name, "", better, f"The benchmark's own {what}, in its own unit.")
+    unit = next((unit for pattern, unit in _UNITS if pattern.search(key)), "")
+    return Described(key, unit, _direction(key.lower()), "As the file names it.")
+
+
+def _direction(name: str) -> Better:
+    if re.search(r"(/|per_?)s(ec)?(ond)?\b", name):
+        return "higher"
+    return "lower" if _LOWER_IS_BETTER & set(re.split(r"[^a-z0-9]+", name)) else "higher"
+
+
+_LOWER_IS_BETTER = {
+    *("latency", "lat", "clat", "slat", "cpu", "time", "elapsed", "duration", "delay", "wait", "stall", "stalls"),
+    *("ns", "us", "ms", "s", "sec", "seconds", "errors", "faults", "switches", "retries", "misses"),
+}
+
+_UNITS = [
+    (re.compile(pattern), unit)
+    for pattern, unit in (
+        (r"bytes_per_s(_|$)", "bytes/s"),
+        (r"_ns(_|$)", "ns"),
+        (r"_per_s$", "1/s"),
+        (r"_percent$", "percent"),
+        (r"_bytes(_|$)", "bytes"),
+        (r"_s(_(min|mean|max|stddev))?$", "s"),
+    )
+]
+
+
+def _all() -> Iterator[Described]:
+    yield from _times()
+    yield from _rates()
+    yield from _requests()
+    yield from _remote_calls()
+    yield from _processors()
+
+
+def _times() -> Iterator[Described]:
+    for name, what in (*SUMMARIES.items(), ("stddev", "Standard deviation of the")):
+        yield Described(f"elapsed_s_{name}", "s", "lower", f"{what} wall time over the tool's own repetitions.")
+    yield Described("cpu_s", "s", "lower", "CPU time, user and system.")
+
+
+def _rates() -> Iterator[Described]:
+    for name, what in SUMMARIES.items():
+        help_ = f"{what} rate of a thread or process."
+        yield Described(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "higher", help_)
+    help_ = "Rate as the parent process saw it: all bytes by the time from the first start to the last end."
+    yield Described("rate_parent_bytes_per_s", "bytes/s", "higher", help_)
+    yield Described("transfer_bytes_min", "bytes", None, "What the process that transferred least did.")
+
+
+def _requests() -> Iterator[Described]:
+    for where, what in (("queue", "Requests queued"), ("completions", "Requests completed")):
+        for side, better in (("local", None), ("remote", "lower")):
+            help_ = f"{what} per device on {'the wanted' if side == 'local' else 'another'} CPU."
+            yield Described(f"{where}_{side}", "count", better, help_)  # type: ignore[arg-type]
+    yield Described("request_bytes_mean", "bytes", None, "Mean size of the device's requests.")
+    yield Described("queue_depth_mean", "count", None, "Mean number of the device's outstanding requests.")
+    yield Described("merges_per_s", "1/s", None, "Requests merged into others before they went to the device.")
+    yield Described("merged_percent", "percent", None, "Share of requests that were merged.")
+    yield Described("device_busy_percent", "percent", None, "Time with requests outstanding at the device.")
+    yield Described("device_service_ns_mean", "ns", "lower", "iostat's svctm; its authors advise against using it.")
+    yield Described("block_input_bytes", "bytes", None, "Read from devices on behalf of the process.")
+    yield Described("block_output_bytes", "bytes", None, "Written to devices on behalf of the process.")
+
+
+def _remote_calls() -> Iterator[Described]:
+    for way in ("sent", "received"):
+        yield Described(f"rpc_bytes_{way}_per_op", "bytes", None, f"Bytes {way} per operation.")
+    for name, what in (
+        ("backlog_wait", "wait in the backlog before a call was sent"),
+        ("rtt", "time from sending a call to its reply"),
+        ("execute", "time of an operation in the RPC layer, waits included"),
+    ):
+        yield Described(f"rpc_{name}_ns_mean", "ns", "lower", f"Mean {what}.")
+    yield Described("rpc_retransmissions", "count", "lower", "Calls sent more than once.")
+    yield Described("rpc_timeouts", "count", "lower", "Calls that timed out.")
+
+
+def _processors() -> Iterator[Described]:
+    for state, where in CPU_STATES.items():
+        better: Better = None if state in ("iowait", "idle", "guest", "guest_nice") else "lower"
+        yield Described(f"cpu_{state}_percent", "percent", better, f"CPU time: {where}. 100 is all CPUs.")
+    yield Described("cpu_cycles", "count", "lower", "CPU cycles, all CPUs together.")
+    yield Described("stalled_cycles", "count", "lower", "Cycles in which no instruction was issued.")
+    yield Described("stalled_cycles_percent", "percent", "lower", "Their share of all cycles.")
+    yield Described("resident_bytes_max", "bytes", "lower", "Most memory that was resident at any time.")
+    yield Described("swaps", "count", "lower", "Times that the process was swapped out.")
+
+
+TOOL_METRICS: dict[str, Described] = {metric.name: metric for metric in _all()}
