@@ -33,19 +33,26 @@ class Result:
 @dataclass(frozen=True)
 class Target:
     words: str
-    is_met: Callable[[float, float, float], bool]
-    """Of the median ratio, the lowest and the highest."""
+    is_met: Callable[[Sequence[float]], bool]
+    """Of the ratios, one per round."""
 
 
 def at_least(limit: float) -> Target:
-    return Target(f"ratio >= {limit:g}", lambda ratio, _low, _high: ratio >= limit)
+    return Target(f"ratio >= {limit:g}", lambda ratios: statistics.median(ratios) >= limit)
 
 
 def at_most(limit: float) -> Target:
-    return Target(f"ratio <= {limit:g}", lambda ratio, _low, _high: ratio <= limit)
+    return Target(f"ratio <= {limit:g}", lambda ratios: statistics.median(ratios) <= limit)
 
 
-NOT_BEHIND = Target("range of ratios reaches 1", lambda _ratio, _low, high: high >= 1)
+def _reaches_one(ratios: Sequence[float]) -> bool:
+    from iolab.verdict import judge
+
+    high = judge([1.0] * len(ratios), ratios, better="higher").ci_high
+    return (max(ratios) if high is None else high) >= 1
+
+
+NOT_BEHIND = Target("95 % interval reaches 1", _reaches_one)
 
 
 def paired(
@@ -60,18 +67,17 @@ def paired(
 ) -> Result:
     """`ours[i]` and `peer[i]` are from the same round."""
     ratios = [a / b for a, b in zip(ours, peer, strict=True)]
-    ratio, low, high = statistics.median(ratios), min(ratios), max(ratios)
     return Result(
         name=name,
         unit=unit,
         ours=statistics.median(ours),
         peer=statistics.median(peer),
         peer_name=peer_name,
-        ratio=ratio,
-        ratio_min=low,
-        ratio_max=high,
+        ratio=statistics.median(ratios),
+        ratio_min=min(ratios),
+        ratio_max=max(ratios),
         target=target.words if target else "",
-        met=target.is_met(ratio, low, high) if target else None,
+        met=target.is_met(ratios) if target else None,
         commands=list(commands),
     )
 

@@ -9,9 +9,12 @@ A bench is a module of this directory with a docstring, the page's text about it
 from __future__ import annotations
 
 import argparse
+import fcntl
 import importlib
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +24,8 @@ import page
 import result
 from iolab import _native
 
-BENCHES = ["null_engine", "loop_reads", "cached_reads", "startup", "memory", "statistics_simulation"]
+BENCHES = ["null_engine", "loop_reads", "cached_reads", "fs_mark", "startup", "memory", "statistics_simulation"]
+LOCK = Path("/dev/shm/iolab-bench.lock")
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -31,8 +35,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, interrupt)
     if _native.build_profile() != "release":
         sys.exit("the extension is a debug build, which is not worth measuring: run `make bench`")
-    for name in arguments.names:
-        bench(name, quick=arguments.quick)
+    with alone():
+        for name in arguments.names:
+            bench(name, quick=arguments.quick)
     return 0
 
 
@@ -43,6 +48,17 @@ def parse() -> argparse.Namespace:
     arguments = parser.parse_args()
     arguments.names = arguments.names or BENCHES
     return arguments
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Two at once would measure each other, and clear each other's devices away."""
+    with LOCK.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit("another `make bench` is running on this machine: wait for it")
+        yield
 
 
 def bench(name: str, *, quick: bool) -> None:

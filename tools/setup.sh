@@ -75,8 +75,8 @@ programs() {
     case "$1" in
         demo) wanted="mkfs.ext4:e2fsprogs losetup:mount mount:mount" ;;
         test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
-                      partx:util-linux setpriv:util-linux dmsetup:dmsetup" ;;
-        bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio" ;;
+                      partx:util-linux setpriv:util-linux dmsetup:dmsetup chromium:chromium" ;;
+        bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark" ;;
         *) fail "programs for what? demo, test or bench" ;;
     esac
     for entry in $wanted; do
