@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from iolab.machine import command, scheduler, undo
+from iolab.machine import cgroup, command, scheduler, swap, undo
 from iolab.machine.block import SYS, BlockDevice, device_in
 from iolab.machine.facts import is_absent, text
 from iolab.machine.filesystem import FILESYSTEMS
@@ -155,17 +155,22 @@ def _controls() -> Iterator[Finding]:
 
 
 def _cgroups() -> Iterator[Finding]:
-    mounted = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    two = next((fields[1] for fields in mounted if fields[2] == "cgroup2"), None)
-    one = next((fields[1] for fields in mounted if fields[2] == "cgroup" and "blkio" in fields[3].split(",")), None)
-    controllers = text(Path(two) / "cgroup.controllers") if two else ""
-    if two and "io" in str(controllers).split():
-        yield _ok("controls", "I/O cgroups", f"version 2 at {two}, with the io controller")
-    elif one:
-        yield _ok("controls", "I/O cgroups", f"version 1 at {one}, with the blkio controller")
+    """For weighted groups (workload kind iostest) and memory limits (qsbench)."""
+    for what, v1, v2 in (("I/O cgroups", "blkio", "io"), ("memory cgroups", "memory", "memory")):
+        found = cgroup.find(v1, v2)
+        if found is None:
+            missing = cgroup.missing(what, v1, v2)
+            yield Finding("controls", what, "missing", missing.what, missing.remedy)
+        else:
+            extra = ", io.cost too" if (found.root / "io.cost.qos").exists() else ""
+            detail = f"version {found.version} at {found.root}, with the {found.controller} controller{extra}"
+            yield _ok("controls", what, detail)
+    if not swap.SWAPS.exists():
+        yield Finding("controls", "swap", "missing", f"no {swap.SWAPS}", "a kernel with CONFIG_SWAP=y")
+    elif command.find("mkswap") is None:
+        yield Finding("controls", "swap", "missing", "mkswap is not installed", "sudo apt-get install util-linux")
     else:
-        remedy = "boot with systemd.unified_cgroup_hierarchy=1, or: sudo mount -t cgroup2 none /sys/fs/cgroup"
-        yield Finding("controls", "I/O cgroups", "missing", "no io or blkio controller is mounted", remedy)
+        yield _ok("controls", "swap", "the kernel can swap, mkswap is installed")
 
 
 def _clocks() -> Iterator[Finding]:

@@ -1,0 +1,149 @@
+"""Control groups of both versions, on made-up hierarchies: where they are found, what is missing, who shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from iolab.errors import MachineError
+from iolab.machine import block, cgroup, mounts, weights
+from iolab.machine.action import DisableController
+from iolab.machine.block import BlockDevice
+from iolab.machine.cgroup import Hierarchy
+from iolab.machine.undo import UndoJournal
+
+
+@pytest.fixture
+def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Mounts (filesystem, options) at tmp_path/cgroup, as /proc shows it."""
+    root = tmp_path / "cgroup"
+    root.mkdir()
+    table = tmp_path / "mountinfo"
+    own = tmp_path / "own"
+    monkeypatch.setattr(mounts, "MOUNTINFO", table)
+    monkeypatch.setattr(cgroup, "OWN_GROUPS", own)
+
+    def mount(filesystem: str, options: str, own_groups: str = "0::/\n") -> Path:
+        table.write_text(f"30 23 0:26 / {root} rw,nosuid shared:4 - {filesystem} none {options}\n")
+        own.write_text(own_groups)
+        return root
+
+    return mount
+
+
+def test_version_1_goes_below_this_process_s_own_group(mounted: Callable[..., Path]) -> None:
+    root = mounted("cgroup", "rw,blkio", "7:blkio:/mine/here\n0::/\n")
+    (root / "mine" / "here").mkdir(parents=True)
+    assert cgroup.find("blkio", "io") == Hierarchy(1, "blkio", root, root / "mine" / "here")
+    assert cgroup.find("memory", "memory") is None
+
+
+def test_an_own_group_outside_the_mount_is_no_obstacle(mounted: Callable[..., Path]) -> None:
+    root = mounted("cgroup", "rw,blkio", "7:blkio:/not/visible\n")
+    assert cgroup.find("blkio", "io") == Hierarchy(1, "blkio", root, root)
+
+
+def test_version_2_counts_only_with_the_controller(mounted: Callable[..., Path]) -> None:
+    root = mounted("cgroup2", "rw")
+    (root / "cgroup.controllers").write_text("cpu memory\n")
+    assert cgroup.find("blkio", "io") is None
+    assert cgroup.find("memory", "memory") == Hierarchy(2, "memory", root, root)
+
+
+@pytest.mark.root
+def test_version_2_controllers_are_enabled_and_disabled_again(mounted: Callable[..., Path], state_dir: Path) -> None:
+    root = mounted("cgroup2", "rw")
+    (root / "cgroup.controllers").write_text("io memory pids\n")
+    control = root / "cgroup.subtree_control"
+    control.write_text("pids\n")
+    with UndoJournal.open() as undo:
+        group = cgroup.make(Hierarchy(2, "io", root, root), "test1", undo)
+        assert group.path.is_dir()
+        assert group.path.name.startswith("iolab-test1-")
+        # A made-up file keeps what was written last; the kernel's adds up.
+        assert control.read_text() == "+memory"
+    assert not group.path.exists()
+
+
+def test_a_controller_is_disabled_only_where_it_is_enabled(tmp_path: Path) -> None:
+    control = tmp_path / "cgroup.subtree_control"
+    control.write_text("io memory\n")
+    assert DisableController(str(control), "io").undo() is not None
+    assert control.read_text() == "-io"
+    control.write_text("memory\n")
+    assert DisableController(str(control), "io").undo() is None
+    assert DisableController(str(tmp_path / "gone"), "io").undo() is None
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BlockDevice]:
+    monkeypatch.setattr(block, "SYS", tmp_path / "sys")
+
+    def make(scheduler: str) -> BlockDevice:
+        queue = tmp_path / "sys" / "block" / "disk0" / "queue"
+        queue.mkdir(parents=True, exist_ok=True)
+        (queue / "scheduler").write_text(scheduler)
+        return BlockDevice((259, 7), queue.parent)
+
+    return make
+
+
+def refused(controller: str, device: BlockDevice | None) -> str:
+    with pytest.raises(MachineError) as caught, UndoJournal.open() as undo:
+        weights.enforce(controller, {"test1": 100, "test2": 200}, device, "target", undo)
+    return str(caught.value)
+
+
+def test_what_is_missing_is_said(
+    mounted: Callable[..., Path], disk: Callable[..., BlockDevice], state_dir: Path
+) -> None:
+    root = mounted("cgroup", "rw,blkio")
+    assert "needs version 2" in refused("cost", disk("[none] bfq"))
+    assert 'scheduler = "bfq"' in refused("bfq", disk("[none] bfq"))
+    assert "sudo modprobe bfq" in refused("bfq", disk("[none] kyber"))
+    assert "version 1" in refused("auto", disk("[none] bfq"))
+    assert "left the kernel with 5.0" in refused("cfq", disk("[none] bfq"))
+    assert "block device" in refused("auto", None)
+    mounted("cgroup2", "rw")
+    (root / "cgroup.controllers").write_text("io\n")
+    assert "CONFIG_BLK_CGROUP_IOCOST" in refused("cost", disk("[none] bfq"))
+    assert "no io.cost" in refused("auto", disk("[none] bfq"))
+    (root / "cgroup.controllers").write_text("cpu\n")
+    assert "I/O controller" in refused("auto", disk("[bfq] none"))
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("filesystem", "scheduler", "file"),
+    [
+        ("cgroup", "[bfq] none", "blkio.bfq.weight"),
+        ("cgroup", "noop [cfq]", "blkio.weight"),
+        ("cgroup2", "[bfq] none", "io.bfq.weight"),
+        ("cgroup2", "[none] bfq", "io.weight"),
+    ],
+)
+def test_each_group_gets_its_weight(
+    mounted: Callable[..., Path],
+    disk: Callable[..., BlockDevice],
+    state_dir: Path,
+    filesystem: str,
+    scheduler: str,
+    file: str,
+) -> None:
+    root = mounted(filesystem, "rw,blkio")
+    (root / "cgroup.controllers").write_text("io\n")
+    (root / "cgroup.subtree_control").write_text("io\n")
+    qos = root / "io.cost.qos"
+    qos.write_text("259:0 enable=1 ctrl=auto\n")
+    undo = UndoJournal.open()
+    made = weights.enforce("auto", {"test1": 100, "test2": 200}, disk(scheduler), "target", undo)
+    assert {name: group.get(file) for name, group in made.cgroups.items()} == {"test1": "100", "test2": "200"}
+    enabled = file == "io.weight"
+    assert qos.read_text() == ("259:7 enable=1" if enabled else "259:0 enable=1 ctrl=auto\n")
+    for group in made.cgroups.values():
+        (group.path / file).unlink()  # the kernel's own go with the directory
+    assert undo.restore()[1] == []
+    undo.close()
+    assert not list(root.glob("iolab-*"))
+    assert not enabled or qos.read_text() == "259:7 enable=0"
