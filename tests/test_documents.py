@@ -12,11 +12,11 @@ from support.command_line import PROGRAM
 from support.examples import Example, examples
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TIME_LIMIT_S = 120
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_work(document: Path, tmp_path: Path, leftovers: None) -> None:
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     left_out = []

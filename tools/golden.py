@@ -46,7 +46,7 @@ def main() -> int:
 
 def rendered() -> dict[Path, str]:
     """Every file that holds a deterministic text -> what it should say."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     experiments = sorted((ROOT / "experiments").glob("*.toml"))
     return {
         **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},

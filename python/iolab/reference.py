@@ -81,13 +81,32 @@ def _phase_table() -> str:
 def _kinds_table() -> str:
     from iolab.workload import KINDS
 
-    return markdown_table(("kind", "what it is"), [(f"`{kind.name}`", kind.help) for kind in KINDS.values()])
+    rows = [(f"[`{kind.name}`](workloads/{kind.name}.md)", kind.help) for kind in KINDS.values()]
+    return markdown_table(("kind", "what it is"), rows)
 
 
 def _tiobench_table() -> str:
     from iolab.workload.tiobench import TiobenchOptions
 
     return options_table(TiobenchOptions)
+
+
+def _make_sequence_table() -> str:
+    from iolab.workload.make_sequence import MakeSequenceOptions
+
+    return options_table(MakeSequenceOptions)
+
+
+def _iostest_table() -> str:
+    from iolab.workload.iostest import IostestOptions
+
+    return options_table(IostestOptions)
+
+
+def _qsbench_table() -> str:
+    from iolab.workload.qsbench import QsbenchOptions
+
+    return options_table(QsbenchOptions)
 
 
 def _metrics_table() -> str:
@@ -138,6 +157,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "job-options": _job_table,
     "phase-options": _phase_table,
     "tiobench-options": _tiobench_table,
+    "make-sequence-options": _make_sequence_table,
+    "iostest-options": _iostest_table,
+    "qsbench-options": _qsbench_table,
     "settings": _settings_table,
     "metrics": _metrics_table,
 }

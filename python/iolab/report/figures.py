@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolab.report.plot import FRAME_HEIGHT_PX, VERDICT_COLOURS, Plot, band, series
+from iolab.report import steps
+from iolab.report.plot import FRAME_HEIGHT_PX, VERDICT_COLOURS, Figure, Plot, band, series
 from iolab.table.label import label
 from iolab.table.quantity import Scale, scale_for
 from iolab.table.summary import Summary
@@ -23,15 +23,9 @@ GREY = "#8a93a0"
 WORKLOADS_PLOTTED_MAX = 16
 FOREST_ROW_PX = 34
 RATIO_SHOWN_MAX = 1000.0
+FIGURES_OF_KINDS = (steps.figure,)
+"""What single workload kinds add: (run, settings) -> a figure, without plots where the run has no such workload."""
 PERCENTILES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999)
-
-
-@dataclass(frozen=True)
-class Figure:
-    id: str
-    heading: str
-    explanation: str
-    plots: list[Plot]
 
 
 def figures(run: RunData, summary: Summary) -> list[Figure]:
@@ -66,6 +60,7 @@ def figures(run: RunData, summary: Summary) -> list[Figure]:
             f"All rounds together: which share of the operations took at most how long. Lower is better.{only}",
             [plot for workload in workloads for plot in _latency(run, summary.settings, workload)],
         ),
+        *(of_kind(run, summary.settings) for of_kind in FIGURES_OF_KINDS),
     ]
     return [figure for figure in found if figure.plots]
 

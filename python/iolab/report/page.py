@@ -9,8 +9,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import iolab
-from iolab.report.figures import Figure, figures
+from iolab.report.figures import figures
 from iolab.report.machine import all_facts, main_facts
+from iolab.report.plot import Figure
 from iolab.table.grid import GridRow, grid
 from iolab.table.summary import Summary, summarise
 from iolab.table.words import sentences, tally

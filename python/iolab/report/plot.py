@@ -81,6 +81,16 @@ class Plot:
         return {"data": self.traces, "layout": layout}
 
 
+@dataclass(frozen=True)
+class Figure:
+    """Plots under one heading."""
+
+    id: str
+    heading: str
+    explanation: str
+    plots: list[Plot]
+
+
 def series(name: str, place: int, x: Sequence[float], y: Sequence[float | None], **more: Any) -> dict[str, Any]:
     """A line for the setting at `place` in the legend."""
     colour = colour_of(place)
