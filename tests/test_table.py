@@ -126,11 +126,13 @@ def test_the_tally_counts_verdicts(run: RunData) -> None:
 
 
 def test_every_format_can_be_made(run: RunData, tmp_path: Path) -> None:
-    tiobench = {"tiobench"}
-    for name in FORMATS.keys() - tiobench:
-        assert "fast" in render(run, name)
-    with pytest.raises(InputError, match="no workload of kind tiobench"):
-        render(run, "tiobench")
+    general = {"plain", "csv", "markdown", "json"}
+    for name in FORMATS:
+        try:
+            assert "fast" in render(run, name)
+        except InputError as error:
+            assert name not in general, error
+            assert "no workload of kind" in str(error)
     with pytest.raises(InputError, match="did you mean markdown"):
         render(run, "markdwn")
 
