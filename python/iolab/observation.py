@@ -80,6 +80,11 @@ class Observation:
     def per_second(self, amount: float) -> float | None:
         return amount / self.measured_s if self.measured_s > 0 else None
 
+    def rate_sum(self) -> float | None:
+        """Each job's bytes over the time until its own last operation completed, the measured part of it."""
+        rates = [self.of_job(name)._own_rate() for name in self.jobs]
+        return None if None in rates else sum(rate for rate in rates if rate is not None)
+
     def per_io(self, amount: float) -> float | None:
         return amount / self.count if self.count else None
 
@@ -103,6 +108,11 @@ class Observation:
             count * (part["stddev_ns"] ** 2 + (part["mean_ns"] - mean) ** 2) for count, part in self._latencies()
         )
         return math.sqrt(squares / self._latency_count())
+
+    def latency_stddev_job_mean(self) -> float | None:
+        """Over the jobs that have any operation."""
+        own = [found for name in self.jobs if (found := self.of_job(name).latency_stddev()) is not None]
+        return sum(own) / len(own) if own else None
 
     def latency_min(self) -> float | None:
         return min((part["min_ns"] for _, part in self._latencies()), default=None)
@@ -135,6 +145,13 @@ class Observation:
             return None
         looked_at = groups if self.group is None else (self.group,)
         return min(everyone.of_group(group).bytes / total / (group.weight / weights) for group in looked_at)
+
+    def _own_rate(self) -> float | None:
+        """Of the one job that is looked at."""
+        (job,) = self.jobs.values()
+        ended_ns = min(job["finished_ns"], self.record["measured_to_ns"])
+        took_ns = ended_ns - self.record["measured_from_ns"]
+        return self.bytes * NS_PER_S / took_ns if took_ns > 0 else None
 
     def _parts(self) -> list[dict[str, Any]]:
         return [part for job in self.jobs.values() for part in self._parts_of(job)]

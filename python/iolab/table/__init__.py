@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 FORMATS = {
     "plain": "for people: a row per workload and metric, a column per setting",
     "tiobench": "the classic table of a tiobench experiment",
+    "iozone": "the tool's matrix, and its throughput blocks, with CPU utilisation",
+    "mmtests": "a comparison in mmtests' style: positive is better, * where the verdict is sure",
     "fs_mark": "the tool's table of an fs_mark experiment",
     "fs_mark_verbose": "the same with the times of each system call, as its option -v",
     "iostest": "the AVERAGE table of an iostest experiment: a column per weighted group",

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from iolab.workload import fs_mark, io, iostest, make_sequence, mix, qsbench, tiobench
+from iolab.workload import aio_stream, fs_mark, io, iostest, iozone, make_sequence, mix, qsbench, tiobench
 from iolab.workload.kind import Conflict, Kind
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
-    for kind in (io.KIND, mix.KIND, tiobench.KIND, iostest.KIND, qsbench.KIND, make_sequence.KIND, fs_mark.KIND)
+    for kind in (
+        io.KIND,
+        mix.KIND,
+        tiobench.KIND,
+        iozone.KIND,
+        aio_stream.KIND,
+        iostest.KIND,
+        qsbench.KIND,
+        make_sequence.KIND,
+        fs_mark.KIND,
+    )
 }
 """By name; `io` is the default."""
 

@@ -1,0 +1,182 @@
+"""`kind = "iozone"`: the classic file benchmark (iozone 3), a measured phase per test.
+
+Each thread has a file of its own and goes over it once in each test, a record at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from iolab.seed import derive
+from iolab.trial import LoadPhase, Phase
+from iolab.units import format_bytes
+from iolab.workload.conflict import SECTOR_BYTES
+from iolab.workload.kind import Conflict, Kind, replace_options
+from iolab.workload.load import Json, file_json, group_json, job_json, phase_json, until_json
+from iolab.workload.option import Bytes, Options, option
+
+
+@dataclass(frozen=True)
+class Test:
+    """What one test does with a file."""
+
+    pattern: str
+    reads: bool
+    same_record: bool = False
+    """The file's first record again and again."""
+
+
+TESTS = {
+    "write": Test("sequential", reads=False),
+    "rewrite": Test("sequential", reads=False),
+    "read": Test("sequential", reads=True),
+    "reread": Test("sequential", reads=True),
+    "random_read": Test("permutation", reads=True),
+    "random_write": Test("permutation", reads=False),
+    "backward_read": Test("backward", reads=True),
+    "record_rewrite": Test("sequential", reads=False, same_record=True),
+    "stride_read": Test("strided", reads=True),
+}
+"""By phase, in the order in which they run and the tool's matrix has them."""
+
+
+class IozoneOptions(Options):
+    tests: list[str] = option(
+        list(TESTS),
+        "The tests, which run in the tool's order. Without write, the files are written first, unmeasured.",
+        default_is="all",
+        expected='a list of tests such as ["write", "read"]',
+    )
+    file_size: Bytes = option(
+        256 * 2**20, "Size of each thread's file (-s), rounded down to whole records.", unit="bytes", gt=0
+    )
+    record_size: Bytes = option(4096, "Bytes of one call (-r).", unit="bytes", gt=0, le=2**30)
+    threads: int = option(
+        1, "Threads, each with a file of its own (-t); with several devices, on each in turn.", ge=1, le=1024
+    )
+    stride: int = option(17, "Records from one call to the next in stride_read (-j).", ge=1, le=2**20)
+    direct: bool = option(False, "Bypass the page cache (O_DIRECT, -I).")
+    fsync: bool = option(
+        False,
+        "fsync each file inside the time of a test that writes (-e). Otherwise files are synced after it, unmeasured.",
+    )
+    drop_caches: bool = option(False, "Sync and drop the page cache before each test (-U remounts instead).")
+    engine: Literal["psync", "pvsync", "mmap"] = option("psync", "How I/O is issued; mmap is -B.")
+    cpus: list[int] | None = option(
+        None,
+        "CPUs the threads may run on.",
+        default_is="any",
+        expected="a list of CPU numbers such as [0] or [0, 1]",
+    )
+
+    @property
+    def file_bytes(self) -> int:
+        return self.file_size // self.record_size * self.record_size
+
+    @property
+    def records(self) -> int:
+        """Of one file."""
+        return self.file_size // self.record_size
+
+    @property
+    def wanted_tests(self) -> list[str]:
+        return [name for name in TESTS if name in self.tests]
+
+
+def _conflicts(options: IozoneOptions) -> Iterator[Conflict]:
+    unknown = [name for name in options.tests if name not in TESTS]
+    if unknown or not options.tests:
+        said = f'"{unknown[0]}" is none' if unknown else "the list is empty"
+        yield Conflict(("tests",), f"{said}; expected some of {', '.join(TESTS)}")
+    if not options.records:
+        yield Conflict(
+            ("record_size",),
+            f"{format_bytes(options.record_size)} is larger than file_size, {format_bytes(options.file_size)}",
+        )
+    if options.direct and options.engine == "mmap":
+        yield Conflict(("direct",), "mmap goes through the page cache; leave direct out, or use psync")
+    if options.direct and options.record_size % SECTOR_BYTES:
+        yield Conflict(
+            ("record_size",),
+            f"{options.record_size} bytes is not a multiple of {SECTOR_BYTES}, which direct I/O needs",
+        )
+    if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
+        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+
+
+def _phases(options: IozoneOptions, seed: int, devices: int = 1) -> list[Phase]:
+    files = [
+        file_json(f"thread.{thread}", options.file_bytes, place=thread % devices) for thread in range(options.threads)
+    ]
+    phases: list[Phase] = []
+    if "write" not in options.tests:
+        phases.append(_phase("layout", TESTS["write"], options, files, seed, measured=False, sync=True))
+    for name in options.wanted_tests:
+        test = TESTS[name]
+        phases.append(_phase(name, test, options, files, seed, sync=options.fsync and not test.reads))
+        if not test.reads and not options.fsync:
+            phases.append(_sync_after(name, options, files, seed))
+    return phases
+
+
+def _phase(
+    name: str, test: Test, options: IozoneOptions, files: list[Json], seed: int, *, sync: bool, measured: bool = True
+) -> Phase:
+    groups = []
+    for thread in range(options.threads):
+        thread_name = f"thread.{thread}"
+        job = job_json(
+            thread_name,
+            files=[thread],
+            block_bytes=options.record_size,
+            length_bytes=options.record_size if test.same_record else options.file_bytes,
+            seed=derive(seed, name, thread),
+            pattern=_pattern(test, options),
+            read_share=1.0 if test.reads else 0.0,
+            until=until_json(bytes_=options.file_bytes),
+            sync_at_end=sync,
+        )
+        groups.append(_group(thread_name, options, job))
+    load = phase_json(name, files=files, groups=groups, seed=derive(seed, name), drop_caches=options.drop_caches)
+    return LoadPhase(name=name, measured=measured, load=load)
+
+
+def _pattern(test: Test, options: IozoneOptions) -> Json:
+    if test.pattern == "strided":
+        return {"kind": "strided", "stride_bytes": options.stride * options.record_size}
+    return {"kind": test.pattern}
+
+
+def _sync_after(test: str, options: IozoneOptions, files: list[Json], seed: int) -> Phase:
+    """So that no test pays for the one before. The engine syncs what a job has written: a record of each file."""
+    name = f"sync {test}"
+    job = job_json(
+        name,
+        files=list(range(len(files))),
+        file_order="round_robin",
+        block_bytes=options.record_size,
+        length_bytes=options.record_size,
+        seed=derive(seed, name),
+        until=until_json(ops=len(files)),
+        sync_at_end=True,
+    )
+    load = phase_json(name, files=files, groups=[_group(name, options, job)], seed=derive(seed, name))
+    return LoadPhase(name=name, measured=False, load=load)
+
+
+def _group(name: str, options: IozoneOptions, job: dict[str, Any]) -> Json:
+    return group_json(name, engine=options.engine, direct=options.direct, jobs=[job], cpus=options.cpus)
+
+
+KIND = Kind(
+    name="iozone",
+    help="The classic file benchmark: write, rewrite, read, reread, random, backward and strided, a file per thread.",
+    options=IozoneOptions,
+    conflicts=_conflicts,
+    phases=_phases,
+    override=replace_options,
+    file_bytes=lambda options: options.file_bytes * options.threads,
+    compared=("rate_bytes_per_s", "cpu_ns_per_io"),
+)
