@@ -23,7 +23,9 @@ from iolab.machine.undo import restore_abandoned
 from iolab.phase_record import jobs_of
 from iolab.record import Record
 from iolab.trial import CommandsPhase, Trial
+from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, detach, sparse_file
+from support.runs import events, statuses, times_finished
 
 SMALL = "source_files = 3\nsource_functions = 2\n"
 SCRATCH = "[target]\nkind = 'scratch'\nsize = '64MiB'\ndevices = 2\nfilesystem = 'ext2'\n"
@@ -208,3 +210,22 @@ def test_a_kill_in_the_middle_of_make_leaves_nothing(state_dir: Path, leftovers:
     lines = restore_abandoned()
     assert sum(line.startswith("unmounted") for line in lines) == 2, lines
     assert not any("lazily" in line for line in lines), "its commands died with it"
+
+
+@pytest.mark.root
+def test_a_killed_run_resumes_where_it_was(iolab: CommandLine) -> None:
+    text = f"rounds = 2\nseed = 1\n{SCRATCH}[workloads.build]\nkind = 'make-sequence'\n{SMALL}make = 'sleep 1'\n"
+    iolab.write("experiment.toml", text)
+    run = iolab.cwd / "run"
+    with iolab.start("run", "experiment.toml", "--out", "run") as process:
+        wait_until(lambda: len(events(run, "trial_started")) == 2, "the second trial")
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGKILL)
+    iolab("run", "--resume", "run")
+    assert times_finished(run) == {0: 1, 1: 1}
+    assert set(statuses(run)) == {"ok"}
+    shown = iolab("show", "run", "--as", "make").stdout.splitlines()
+    assert [line.split()[0] for line in shown if line.endswith("Std Dev")] == ["mkfs", "untar", "make", "clean"]
+    make = shown[next(place for place, line in enumerate(shown) if line.startswith("make ")) + 2].split()
+    assert make[0] == "default"
+    assert 1.0 <= float(make[1]) <= float(make[2]) <= float(make[3])
