@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -33,6 +34,10 @@ class ScratchTarget(Spec):
     devices: int = 1
     """How many of them."""
 
+    def holds(self, path: str) -> bool:
+        """Whether an absolute path is the target or lies in it; nobody can name what iolab makes for itself."""
+        return False
+
 
 class DirectoryTarget(Spec):
     """An existing directory; iolab makes, uses and removes a directory of its own inside."""
@@ -44,10 +49,16 @@ class DirectoryTarget(Spec):
     def devices(self) -> int:
         return 1
 
+    def holds(self, path: str) -> bool:
+        return Path(self.path).resolve() in Path(path).resolve().parents
+
 
 class FileTarget(Spec):
     kind: Literal["file"] = "file"
     path: str
+
+    def holds(self, path: str) -> bool:
+        return Path(path).resolve() == Path(self.path).resolve()
 
     @property
     def devices(self) -> int:
@@ -63,6 +74,9 @@ class DeviceTarget(Spec):
     @property
     def devices(self) -> int:
         return len(self.paths)
+
+    def holds(self, path: str) -> bool:
+        return any(Path(path).resolve() == Path(own).resolve() for own in self.paths)
 
     @model_validator(mode="before")
     @classmethod
@@ -273,6 +287,14 @@ class MetadataPhase(PhaseSpec):
         return self.model_copy(update={"drop_caches": drop})
 
 
+class FioPhase(LoadPhase):
+    """I/O offered by fio, on the files that the engine's phase names."""
+
+    kind: Literal["fio"] = "fio"  # type: ignore[assignment]
+    options: dict[str, dict[str, str]]
+    """By the name of a job of `load`: fio's options as its job file has them."""
+
+
 class SortPhase(PhaseSpec):
     """Processes that each sort a share of memory, in a control group that has less than they need together, with the
     target's device as swap."""
@@ -316,6 +338,7 @@ def _kind_of(phase: Any) -> str:
 Phase = Annotated[
     Annotated[LoadPhase, Tag("load")]
     | Annotated[WeightedLoadPhase, Tag("weighted_load")]
+    | Annotated[FioPhase, Tag("fio")]
     | Annotated[CommandsPhase, Tag("commands")]
     | Annotated[MetadataPhase, Tag("metadata")]
     | Annotated[SortPhase, Tag("sort")],

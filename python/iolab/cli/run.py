@@ -18,10 +18,13 @@ from iolab.nearest import unknown
 if TYPE_CHECKING:
     from iolab.experiment import Experiment
 
+ENGINES = ("iolab", "fio")
+
 
 def run(
     experiment: Annotated[
-        Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="The experiment.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="[EXPERIMENT.toml]", help="The experiment, or a fio job file.", show_default=False),
     ] = None,
     machine: Annotated[
         str | None, typer.Option(help="Where trials run, instead of the experiment's machine.", show_default=False)
@@ -67,6 +70,14 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="With --resume: run trials that failed again.")
     ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="iolab|fio",
+            help="Who runs a fio job file: iolab's engine or the fio that is installed.  [default: iolab]",
+            show_default=False,
+        ),
+    ] = None,
     fail_on: FailOn = None,
     json: Json = False,
 ) -> None:
@@ -79,7 +90,7 @@ def run(
     if (experiment is None) == (resume is None):
         raise InputError("name an experiment file, or a run to go on with (--resume DIR), not both", where="iolab run")
     if resume is not None:
-        _refuse_with_resume({"--out": out, "--seed": seed, "--machine": machine})
+        _refuse_with_resume({"--out": out, "--seed": seed, "--machine": machine, "--engine": engine})
     elif retry_failed:
         raise InputError("--retry-failed is for --resume", where="iolab run")
 
@@ -102,7 +113,7 @@ def run(
         else:
             assert experiment is not None
             done = start(
-                _load(experiment, machine),
+                _load(experiment, machine, engine),
                 out,
                 executor=executor,
                 progress=progress,
@@ -113,13 +124,26 @@ def run(
     show_outcome(done.path, as_json=json, fail_on=conditions)
 
 
-def _load(path: Path, machine: str | None) -> Experiment:
-    from iolab.experiment import load
-
+def _load(path: Path, machine: str | None, engine: str | None) -> Experiment:
     if machine is not None and machine not in MACHINES:
         raise InputError(f"{machine}: {unknown('machine', machine, MACHINES)}", where="--machine")
-    experiment = load(path)
+    experiment = _read(path, engine)
     return experiment if machine is None else replace(experiment, machine=machine)
+
+
+def _read(path: Path, engine: str | None) -> Experiment:
+    from iolab.experiment import load, loads
+    from iolab.fio.experiment import is_job_file, text_of
+
+    if not is_job_file(path):
+        if engine is not None:
+            raise InputError(
+                "only for a fio job file", where="--engine", remedy="an experiment's workloads and settings say theirs"
+            )
+        return load(path)
+    if engine not in (None, *ENGINES):
+        raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
+    return loads(text_of(path, "fio" if engine == "fio" else "iolab"), str(path))
 
 
 def _refuse_with_resume(given: dict[str, object]) -> None:

@@ -56,5 +56,13 @@ class Experiment:
     text: str
     """The file, exactly."""
 
+    @property
+    def attachments(self) -> dict[str, str]:
+        """The files that its workloads name, which a run keeps: name of the copy -> text."""
+        found: dict[str, str] = {}
+        for workload in (*self.workloads.values(), *self.variants.values()):
+            found |= workload.options.attachments
+        return found
+
     def workload_under(self, workload: str, setting: str) -> CompiledWorkload:
         return self.variants.get((workload, setting), self.workloads[workload])

@@ -16,6 +16,7 @@ from iolab.metric import ALL, parse_key
 from iolab.nearest import unknown
 from iolab.trial import ScratchTarget
 from iolab.units import format_bytes
+from iolab.workload.option import shown
 
 TRIALS_PER_ROUND_MAX = 100_000
 
@@ -70,6 +71,7 @@ def loads(text: str, name: str) -> Experiment:
         text=text,
     )
     _check_space(experiment, workloads, problems)
+    _check_named_paths(experiment, workloads, problems)
     _check_metrics(experiment, problems)
     problems.raise_any()
     return experiment
@@ -140,6 +142,23 @@ def _check_space(experiment: Experiment, workloads: list[Workload], problems: Pr
                     ("workloads", workload.written_as), f"{what}; make [target] size larger or file_size smaller"
                 )
                 break
+
+
+def _check_named_paths(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
+    """Where a workload's own files say I/O goes is where the target is, else something else would be written to."""
+    target = experiment.target
+    for workload in workloads:
+        for setting in experiment.settings:
+            named = experiment.workload_under(workload.name, setting).options.named_paths
+            if target.kind == "device" and len(target.paths) > 1 and named not in ([], target.paths):
+                what = f"expected paths = {shown(named)}, in the order in which workload {workload.name} names them"
+                problems.add(("target", "paths"), what)
+                continue
+            for path in named:
+                if not target.holds(path):
+                    what = f"names {path}, which is not in the {target.kind} target"
+                    remedy = "name it in [target], or say relocate = true to use a file in the target instead"
+                    problems.add(("workloads", workload.written_as), f"{what}; {remedy}")
 
 
 def _check_metrics(experiment: Experiment, problems: Problems) -> None:

@@ -47,7 +47,7 @@ class Problems:
     def validated(self, model: type[M], table: dict[str, Any], path: Sequence[str], subject: str) -> M | None:
         """`table` as a `model`, or None with its problems noted. `subject` is who takes the options, for messages."""
         try:
-            return model.model_validate(table)
+            return model.model_validate(table, context={"experiment": self._document.name})
         except ValidationError as error:
             for detail in error.errors():
                 key, what = explain(detail, model, subject)

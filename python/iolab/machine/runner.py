@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.executor import OnProgress, ShouldStop
-from iolab.machine import commands, load, metadata, sort, weighted_load
+from iolab.machine import commands, fio, load, metadata, sort, weighted_load
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -35,6 +35,7 @@ RUNNERS: dict[str, Runner] = {
     "metadata": metadata.run,
     "commands": commands.run,
     "weighted_load": weighted_load.run,
+    "fio": fio.run,
     "sort": sort.run,
 }
 """By the phase's kind."""

@@ -63,6 +63,7 @@ def run(
         experiment_text=experiment.text,
         machine=_describe_machine(experiment) if machine is None else machine,
         first_event=first_event,
+        attachments=experiment.attachments,
     )
     with Journal(made.journal_file) as journal:
         state = fold(read_journal(made.journal_file).events)

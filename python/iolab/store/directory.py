@@ -2,6 +2,7 @@
 
 ```
 experiment.toml        the experiment's exact text
+files/                 the files that the experiment names, such as fio's job files, as they were
 machine.json           the machine as it was when the run began
 journal.jsonl          what happened when (journal.py)
 trials/000017.parquet  one trial (trial_file.py)
@@ -17,6 +18,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,7 +115,14 @@ def check_free(path: Path) -> None:
         )
 
 
-def create(path: Path, *, experiment_text: str, machine: dict[str, Any], first_event: Event) -> RunDirectory:
+def create(
+    path: Path,
+    *,
+    experiment_text: str,
+    machine: dict[str, Any],
+    first_event: Event,
+    attachments: Mapping[str, str] | None = None,
+) -> RunDirectory:
     """Makes the run directory complete with its journal's first event, under another name, then renames it: a kill
     leaves either no run or one that can be resumed. InputError if `path` is taken or can't be made."""
     check_free(path)
@@ -125,6 +134,9 @@ def create(path: Path, *, experiment_text: str, machine: dict[str, Any], first_e
         (nursery / "index").mkdir()
         draft = RunDirectory(nursery)
         write_durably(draft.experiment_file, experiment_text.encode())
+        for name, text in (attachments or {}).items():
+            (nursery / "files").mkdir(exist_ok=True)
+            write_durably(nursery / "files" / name, text.encode())
         write_durably(draft.machine_file, (json.dumps(machine, indent=2, ensure_ascii=False) + "\n").encode())
         with Journal(draft.journal_file) as journal:
             journal.append(**first_event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.workload import aio_stream, fs_mark, io, iostest, iozone, make_sequence, mix, qsbench, tiobench
+from iolab.workload import aio_stream, fio, fs_mark, io, iostest, iozone, make_sequence, mix, qsbench, tiobench
 from iolab.workload.kind import Conflict, Kind
 
 KINDS: dict[str, Kind] = {
@@ -17,6 +17,7 @@ KINDS: dict[str, Kind] = {
         qsbench.KIND,
         make_sequence.KIND,
         fs_mark.KIND,
+        fio.KIND,
     )
 }
 """By name; `io` is the default."""

@@ -21,6 +21,16 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
+    @property
+    def attachments(self) -> dict[str, str]:
+        """Texts of other files that the options are made of, by the names under which a run keeps them."""
+        return {}
+
+    @property
+    def named_paths(self) -> list[str]:
+        """Absolute paths that the options' own files say I/O goes to: the target has to be them, or hold them."""
+        return []
+
 
 def option(
     default: Any,
