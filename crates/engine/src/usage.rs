@@ -14,6 +14,9 @@ pub struct Usage {
 
 impl Usage {
     pub fn of_thread() -> Usage {
+        // getrusage(2) takes a thread's time as of its last tick or switch, up to 10 ms ago; whoever reads the thread's
+        // clock makes the kernel bring it up to date.
+        thread_clock_ns();
         Usage::of(libc::RUSAGE_THREAD)
     }
 
@@ -116,12 +119,24 @@ impl Samples {
     }
 }
 
+fn thread_clock_ns() -> u64 {
+    // SAFETY: all-zero is a valid timespec, and the call only fills it.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 fn timeval_ns(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn sample(at: Time) -> Sample {
@@ -153,6 +168,18 @@ mod tests {
         let mut samples = Samples::new(0, 10);
         samples.add(sample(57));
         assert_eq!(samples.due(), 60);
+    }
+
+    #[test]
+    fn time_since_the_last_tick_counts() {
+        for _ in 0..20 {
+            let (before, clock_before) = (Usage::of_thread(), thread_clock_ns());
+            let started = Instant::now();
+            while started.elapsed() < Duration::from_micros(300) {}
+            let used = Usage::of_thread().since(before);
+            let burnt_ns = thread_clock_ns() - clock_before;
+            assert!(2 * (used.cpu_user_ns + used.cpu_system_ns) >= burnt_ns);
+        }
     }
 
     #[test]
