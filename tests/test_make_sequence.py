@@ -17,6 +17,8 @@ from iolab import metric
 from iolab.errors import InputError
 from iolab.experiment import loads, plan
 from iolab.machine import host, source_tree
+from iolab.machine.action import EraseFilesystem
+from iolab.machine.filesystem import make as make_filesystem
 from iolab.machine.mounts import mounts
 from iolab.machine.safety import signatures
 from iolab.machine.undo import restore_abandoned
@@ -129,6 +131,37 @@ def test_a_named_device_carries_nothing_afterwards(device: Path, state_dir: Path
         record = run(trial("untar = 'touch made'\nmake = 'test -e made'\nclean = 'rm made'", target=target))
         assert record.status == "ok", record.faults
         assert signatures(device) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("filesystem", ["ext2", "xfs", "btrfs"])
+def test_only_the_filesystem_that_was_made_is_erased(
+    filesystem: str, tmp_path: Path, state_dir: Path, leftovers: None
+) -> None:
+    """Between a kill and `iolab restore` somebody may have made one."""
+    device = attach(sparse_file(tmp_path / "large", 400 * MIB))
+    try:
+        made, later = "0b8a1d0c-71c6-4f4b-8c6a-0d5d3f1a2b3c", "11111111-2222-4333-8444-555555555555"
+        make_filesystem(filesystem, device, "", uuid=later)
+        assert EraseFilesystem(str(device), made).undo() is None
+        assert later in {signature.uuid for signature in signatures(device)}
+        make_filesystem(filesystem, device, "", uuid=made)
+        assert EraseFilesystem(str(device), made).undo() is not None
+        assert signatures(device) == []
+    finally:
+        detach(device)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("destroy", [False, True])
+def test_data_stays_until_the_first_mkfs(destroy: bool, device: Path, state_dir: Path, leftovers: None) -> None:
+    make_filesystem("ext4", device, "")
+    before = signatures(device)
+    target = f"[target]\nkind = 'device'\npath = '{device}'\ndestroy = {str(destroy).lower()}\n"
+    reason = "no such tunable|unknown tunable|slice_idl" if destroy else "it carries data .ext4 signature"
+    with pytest.raises(InputError, match=reason):
+        run(trial("untar = 'true'", target=target, setting="scheduler = { name = 'bfq', slice_idl = 0 }"))
+    assert signatures(device) == before
 
 
 @pytest.mark.root

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from iolab.errors import MachineError
-from iolab.machine import block, command, loop, swap
+from iolab.machine import block, command, loop, safety, swap
 from iolab.machine.mounts import mount_at, mounts_below, users_of
 
 MARKER = ".iolab"
@@ -123,17 +123,21 @@ class DetachLoop(Action):
 
 
 @dataclass(frozen=True)
-class EraseSignatures(Action):
-    """A filesystem was made on a device that carried nothing. Left there, it would be taken for somebody's data."""
+class EraseFilesystem(Action):
+    """A filesystem with this UUID was made on a device that stays. Left there, it would be taken for somebody's data;
+    another one, made since, is somebody's data."""
 
     path: str
+    uuid: str
 
     def undo(self) -> Outcome | None:
         try:
-            printed = command.run(["wipefs", "--all", self.path], package="util-linux", where=self.path)
+            if self.uuid not in (found.uuid for found in safety.signatures(Path(self.path))):
+                return None
+            command.run(["wipefs", "--all", self.path], package="util-linux", where=self.path)
         except MachineError as error:
             raise CannotUndo(str(error)) from error
-        return Outcome(f"erased the filesystem signature of {self.path}") if printed.strip() else None
+        return Outcome(f"erased the filesystem that was made on {self.path}")
 
 
 @dataclass(frozen=True)
@@ -274,7 +278,7 @@ class SwapOff(Action):
 KINDS: dict[str, type[Action]] = {
     kind.__name__: kind
     for kind in (
-        EraseSignatures,
+        EraseFilesystem,
         WriteFile,
         Unmount,
         DetachLoop,

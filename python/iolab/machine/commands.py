@@ -11,12 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from iolab.control.cache import DROP_CACHES
 from iolab.errors import InputError, MachineError
 from iolab.executor import Progress
 from iolab.machine import filesystem, shell, source_tree
-from iolab.machine.action import CannotUndo, Unmount
+from iolab.machine.action import CannotUndo, EraseFilesystem, Unmount
 from iolab.phase_record import Usage, group_record, job_record, phase_record
 
 if TYPE_CHECKING:
@@ -36,9 +37,14 @@ def run(phase: CommandsPhase, around: Surroundings) -> dict[str, Any]:
         MachineError: a tool is missing.
     """
     environment = {**phase.environment, **_tarball(phase)}
-    devices = [_Device(number, place, phase, environment) for number, place in enumerate(around.site.places)]
+    devices = [
+        _Device(number, place, phase, environment, str(uuid4()) if phase.makes_filesystem and place.stays else None)
+        for number, place in enumerate(around.site.places)
+    ]
     for device in devices:
         device.mount_point.mkdir(exist_ok=True)
+        if device.uuid is not None:
+            around.undo.before(EraseFilesystem(str(device.node), device.uuid))
         around.undo.before(Unmount(str(device.mount_point)))
     if phase.drop_caches:
         os.sync()
@@ -61,6 +67,8 @@ class _Device:
     place: Place
     phase: CommandsPhase
     environment: dict[str, str]
+    uuid: str | None
+    """Of the filesystem that is made, where it is to be known again; else None."""
 
     @property
     def mount_point(self) -> Path:
@@ -79,7 +87,8 @@ class _Device:
         chosen = self.place.filesystem
         name = self.phase.filesystem or chosen.name
         if self.phase.makes_filesystem:
-            filesystem.make(name, self.node, _first(self.phase.mkfs_options, chosen.mkfs_options))
+            options = _first(self.phase.mkfs_options, chosen.mkfs_options)
+            filesystem.make(name, self.node, options, uuid=self.uuid)
         filesystem.mount(name, self.node, self.mount_point, _first(self.phase.mount_options, chosen.mount_options))
         ended = None
         if self.phase.command is not None:

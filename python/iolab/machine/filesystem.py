@@ -15,6 +15,8 @@ class Filesystem:
     package: str
     """The Debian package that has its mkfs."""
     mkfs: tuple[str, ...]
+    uuid: str = "-U {}"
+    """How mkfs is told the UUID."""
 
     @property
     def tool(self) -> str:
@@ -40,13 +42,16 @@ FILESYSTEMS: dict[str, Filesystem] = {
     "ext2": Filesystem("e2fsprogs", ("mkfs.ext2", "-q", "-F", *_NOT_LAZY)),
     "ext3": Filesystem("e2fsprogs", ("mkfs.ext3", "-q", "-F", *_NOT_LAZY)),
     "ext4": Filesystem("e2fsprogs", ("mkfs.ext4", "-q", "-F", *_NOT_LAZY)),
-    "xfs": Filesystem("xfsprogs", ("mkfs.xfs", "-q", "-f")),
+    "xfs": Filesystem("xfsprogs", ("mkfs.xfs", "-q", "-f"), uuid="-m uuid={}"),
     "btrfs": Filesystem("btrfs-progs", ("mkfs.btrfs", "-q", "-f")),
 }
 
 
-def make(name: str, device: Path, options: str) -> None:
+def make(name: str, device: Path, options: str, *, uuid: str | None = None) -> None:
     """Makes the filesystem on the device.
+
+    Args:
+        uuid: that it shall have; None: one that mkfs draws.
 
     Raises:
         InputError: no such filesystem, or options that mkfs refuses.
@@ -55,7 +60,8 @@ def make(name: str, device: Path, options: str) -> None:
     filesystem = FILESYSTEMS.get(name)
     if filesystem is None:
         raise InputError(f"unknown filesystem {name!r}", remedy=f"one of: {', '.join(FILESYSTEMS)}, none")
-    arguments = [*filesystem.mkfs, *_split(options), str(device)]
+    chosen_uuid = filesystem.uuid.format(uuid).split() if uuid is not None else []
+    arguments = [*filesystem.mkfs, *chosen_uuid, *_split(options), str(device)]
     try:
         command.run(arguments, package=filesystem.package, where=f"filesystem {name}")
     except command.CommandFailed as error:

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.errors import InputError, MachineError
@@ -114,7 +115,7 @@ def _open_exclusively(path: Path) -> int:
 
 def _refuse_data(device: BlockDevice, path: Path) -> None:
     found = [f"partition {part.name}" for part in device.partitions]
-    found += [f"{kind} signature" for kind in signatures(path)]
+    found += [f"{signature.type} signature" for signature in signatures(path)]
     if found:
         raise InputError(
             f"not written to: it carries data ({', '.join(found)})",
@@ -123,7 +124,13 @@ def _refuse_data(device: BlockDevice, path: Path) -> None:
         )
 
 
-def signatures(path: Path) -> list[str]:
+@dataclass(frozen=True)
+class Signature:
+    type: str
+    uuid: str | None
+
+
+def signatures(path: Path) -> list[Signature]:
     """Filesystem, RAID, swap and partition-table signatures that libblkid knows, as `wipefs --no-act` finds them.
 
     Raises:
@@ -132,7 +139,7 @@ def signatures(path: Path) -> list[str]:
     printed = command.run(["wipefs", "--no-act", "--json", str(path)], package="util-linux", where=str(path))
     if not printed.strip():
         return []
-    return [str(entry["type"]) for entry in json.loads(printed)["signatures"]]
+    return [Signature(entry["type"], entry.get("uuid")) for entry in json.loads(printed)["signatures"]]
 
 
 def _swaps() -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.errors import InputError, MachineError
 from iolab.machine import filesystem, safety, scratch, state
-from iolab.machine.action import EraseSignatures, RemoveFile, TruncateFile
+from iolab.machine.action import RemoveFile, TruncateFile
 from iolab.machine.block import BlockDevice, device_at, device_under
 from iolab.machine.own_directory import make_own_directory
 from iolab.machine.undo import UndoJournal
@@ -40,6 +40,8 @@ class Place:
     """Of `regions`; None: grows."""
     own_directory: Path | None = None
     """Of a device that phases make filesystems on: a directory of ours to mount it in."""
+    stays: bool = False
+    """When the trial is over: what phases made on the device has to go."""
     filesystem: filesystem.Choice = filesystem.DEFAULT
     """What such phases make, unless they say otherwise."""
 
@@ -179,8 +181,7 @@ def _devices_to_format(target: DeviceTarget, undo: UndoJournal) -> Site:
     for path in map(Path, target.paths):
         os.close(safety.claim_device(path, destroy=target.destroy))
         own = make_own_directory(state.state_subdirectory("mounts"), undo)
-        undo.before(EraseSignatures(str(path)))
-        places.append(replace(_bare(path), own_directory=own))
+        places.append(replace(_bare(path), own_directory=own, stays=True))
     return Site(", ".join(target.paths), places)
 
 
