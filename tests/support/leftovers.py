@@ -45,7 +45,7 @@ def look(directory: Path, state_dir: Path) -> Leftovers:
         loops=loops,
         mounts=frozenset(_mounts(directory, loops)),
         swaps=frozenset(line.split()[0] for line in _lines("/proc/swaps")[1:] if line.split()[0] in loops),
-        cgroups=frozenset(str(path) for path in Path("/sys/fs/cgroup").glob("**/*iolab*") if path.is_dir()),
+        cgroups=frozenset(_cgroups(state_dir)),
         dm_devices=frozenset(_read(path) for path in Path("/sys/block").glob("dm-*/dm/name")),
         tunables=frozenset(_tunables_of_free_loops()),
         processes=frozenset(_processes_with(state_dir)),
@@ -75,6 +75,18 @@ def _mounts(directory: Path, loops: frozenset[str]) -> list[str]:
         source = line.split(" - ")[1].split()[1]
         if mount_point.startswith(f"{directory}/") or source in loops:
             found.append(f"{source} on {mount_point}")
+    return found
+
+
+def _cgroups(state_dir: Path) -> list[str]:
+    """Less those with processes of another test's iolab in them."""
+    ours = {entry.split()[0] for entry in _processes_with(state_dir)}
+    found = []
+    for group in Path("/sys/fs/cgroup").glob("**/*iolab*"):
+        with contextlib.suppress(OSError):
+            inside = set(_lines(group / "cgroup.procs"))
+            if inside <= ours:
+                found.append(str(group))
     return found
 
 

@@ -32,7 +32,7 @@ def title(trial: Trial) -> str:
 def activity(progress: Progress, rate: Rate | None) -> str:
     """What the trial is doing now, how fast, and how long its phase still takes."""
     parts = [_doing(progress)]
-    if rate and progress.doing == "running":
+    if rate and progress.ops and progress.doing == "running":
         parts += [_quantity("bytes/s", rate.bytes_per_s), _quantity("1/s", rate.ios_per_s).replace("/s", " IOPS")]
     if progress.errors:
         parts.append(f"{progress.errors} errors")

@@ -1,0 +1,177 @@
+"""Kind qsbench: what its options come to, what is refused, and its table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iolab import metric
+from iolab.errors import InputError
+from iolab.experiment import loads
+from iolab.machine import swap
+from iolab.machine.sort import _record
+from iolab.record import Record
+from iolab.store import trial_file
+from iolab.table import render
+from iolab.trial import SortPhase, Trial
+from iolab.workload import KINDS
+from iolab.workload.qsbench import QsbenchOptions
+from support.stored import stored_run
+
+MIB = 1 << 20
+KIND = KINDS["qsbench"]
+
+
+def phase(**options: Any) -> SortPhase:
+    (found,) = KIND.phases(QsbenchOptions(**options), seed=1)
+    assert isinstance(found, SortPhase)
+    return found
+
+
+def test_the_classic_four_processes_need_more_than_there_is() -> None:
+    found = phase(memory_limit=100 * MIB)
+    assert (found.processes, found.process_bytes) == (4, 30 * MIB)
+    assert found.takes_devices
+    assert found.writes
+
+
+@pytest.mark.parametrize(
+    ("options", "key"), [({"share": 1e-9}, "share"), ({"cpus": []}, "cpus"), ({"cpus": [-1]}, "cpus")]
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], key: str) -> None:
+    assert [conflict.key for conflict in KIND.conflicts(QsbenchOptions(**options))] == [(key,)]
+
+
+def test_controls_reach_the_processes() -> None:
+    assert phase().on_cpus([1]).cpus == [1]
+    assert phase().dropping_caches(False).drop_caches is False
+
+
+def sorted_(elapsed_ms: int, *, late_ms: int = 0, **changes: Any) -> dict[str, Any]:
+    """What crates/engine/src/sorter yields."""
+    plain = {
+        "started_unix_ns": 10**18 + late_ms * 10**6,
+        "elapsed_ns": elapsed_ms * 10**6,
+        "bytes": MIB,
+        "passes": [],
+        "sorted": True,
+        "stopped": False,
+        "build_profile": "release",
+        "cpu_user_ns": 1000,
+        "cpu_system_ns": 100,
+        "context_switches_voluntary": 5,
+        "context_switches_involuntary": 1,
+        "faults_minor": 50,
+        "faults_major": 7,
+    }
+    return {**plain, **changes}
+
+
+def record_of(*records: dict[str, Any], measures: dict[str, float | None] | None = None) -> Record:
+    found = phase(processes=len(records))
+    done = _record(found, records, measures or {}, ["a note"])
+    return Record.model_validate(
+        {
+            "spec": Trial.model_validate(
+                {
+                    "trial": 0,
+                    "round": 0,
+                    "position": 0,
+                    "workload": "sorters",
+                    "setting": "plain",
+                    "seed": 1,
+                    "machine": "host",
+                    "target": {"kind": "directory", "path": "."},
+                    "controls": {},
+                    "phases": [found.model_dump()],
+                }
+            ),
+            "status": "ok",
+            "started_unix_ns": 0,
+            "ended_unix_ns": 1,
+            "controls_applied": {},
+            "controls_absent": {},
+            "phases": [done],
+            "observed": {},
+            "faults": [],
+            "notes": [],
+        }
+    )
+
+
+def test_each_process_has_its_completion_time_from_the_common_start() -> None:
+    rows = metric.rows(record_of(sorted_(1000), sorted_(2000, late_ms=500), measures={"swap_in_bytes": 4096.0}))
+    times = {row.job: row.value for row in rows if row.metric == "elapsed_s"}
+    assert times == {"all": 2.5, "sort.1": 1.0, "sort.2": 2.5}
+    values = {row.metric: row.value for row in rows if row.job == "all"}
+    assert values["faults_major"] == 14
+    assert values["swap_in_bytes"] == 4096
+    assert values["swap_out_bytes"] is None
+    assert "rate_bytes_per_s" not in values
+
+
+def test_memory_that_came_back_wrong_is_a_failure() -> None:
+    (done,) = record_of(sorted_(1000), sorted_(1000, sorted=False)).phases
+    assert [failure["job"] for failure in done["failures"]] == ["sort.2"]
+
+
+def test_the_table_orders_processes_by_when_they_were_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """\
+rounds = 2
+seed = 7
+[target]
+kind = "scratch"
+size = "1GiB"
+[workloads.sorters]
+kind = "qsbench"
+processes = 2
+[settings.plain]
+"""
+    times = {0: (1000, 3000), 1: (5000, 3000)}
+
+    class Sorters:
+        def run(self, trial: Trial, *_: Any) -> Record:
+            made = record_of(*(sorted_(time_ms) for time_ms in times[trial.round]))
+            return made.model_copy(update={"spec": trial})
+
+    monkeypatch.setattr("support.stored.FakeExecutor", lambda **_: Sorters())
+    run = stored_run(tmp_path / "run", text)
+    lines = render(run, "qsbench").splitlines()
+    assert "2 processes sort 76.8 MiB each, with 256.0 MiB" in lines[0]
+    assert [line.split() for line in lines[3:]] == [["1", "2.000"], ["2", "4.000"]]
+
+
+def test_another_run_has_no_such_table(tmp_path: Path) -> None:
+    run = stored_run(tmp_path / "run")
+    with pytest.raises(InputError, match="no workload of kind qsbench"):
+        render(run, "qsbench")
+    with pytest.raises(InputError, match="fixed lines"):
+        render(run, "qsbench", ["elapsed_s"])
+
+
+def test_a_record_is_stored_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "trial.parquet"
+    record = record_of(sorted_(1000), sorted_(2000))
+    trial_file.write(path, record)
+    assert trial_file.read_record(path).phases == record.phases
+
+
+def test_metrics_of_other_kinds_are_refused_before_anything_runs() -> None:
+    text = '[target]\nkind = "scratch"\nsize = "1GiB"\n[workloads.w]\nkind = "qsbench"\n[settings.a]\n[compare]\n'
+    with pytest.raises(InputError, match="read"):
+        loads(f'{text}metrics = ["read.iops"]\n', "experiment.toml")
+
+
+def test_swap_areas_are_read_as_the_kernel_lists_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    swaps = tmp_path / "swaps"
+    monkeypatch.setattr(swap, "SWAPS", swaps)
+    assert swap.areas() == []
+    swaps.write_text(
+        "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
+        "/dev/loop7                              partition\t131068\t\t1024\t\t32767\n"
+        f"{tmp_path}/my\\040file                  file\t\t131068\t\t0\t\t-2\n"
+    )
+    assert swap.areas() == [("/dev/loop7", 1 << 20), (f"{tmp_path}/my file", 0)]
+    assert swap.is_on(tmp_path / "my file")
+    assert not swap.is_on(tmp_path / "other")
