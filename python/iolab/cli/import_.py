@@ -17,7 +17,7 @@ def import_files(
         typer.Argument(
             metavar="FILE...",
             help="Files of other tools. A setting is named by what the file says, else by the file's name; "
-            "of base-1.json and base-2.json it is base, with a round each.",
+            "of base-run1.json and base-run2.json it is base, with a round each.",
             show_default=False,
         ),
     ],

@@ -3,7 +3,7 @@
 Columns are known by their names (`SETTING`, `WORKLOAD`, `ROUND` below); without a setting's column the first column of
 text is taken, without any the file is one setting. Other columns of numbers are metrics, under their own names. Rows
 of one round are averaged. Without a column of rounds each row is one; where that would be more than 20,000,
-consecutive rows are averaged into 100 batches.
+consecutive rows are averaged into about 100 batches.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Layout:
     round: str | None = None
     metrics: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    rows_about: int = 0
+    """From the file's size and the length of its first lines."""
 
     @property
     def keys(self) -> list[str]:
@@ -82,7 +84,7 @@ def layout_of(source: Source) -> Layout | None:
     is_regular = len(whole) >= max(1, len(body) - 1)
     if not is_regular or len(set(names)) != len(names) or not all(names) or all(map(is_number, names)):
         return None
-    layout = Layout(separator, names)
+    layout = Layout(separator, names, rows_about=source.lines_about)
     lower = {name.lower(): name for name in reversed(names)}
     layout.setting, layout.workload, layout.round = (
         next((lower[name] for name in known if name in lower), None) for known in (SETTING, WORKLOAD, ROUND)
@@ -153,13 +155,12 @@ def _averaged(frame: pl.LazyFrame, layout: Layout, results: Results) -> pl.DataF
     if layout.round:
         number = pl.col(layout.round).str.strip_chars().alias("round")
         return _means(frame.select(*keys, number, *metrics).with_row_index("row"), layout, results)
-    (count,) = stream.collect([frame.select(pl.len())])
-    rows = int(count.item())
-    if rows <= ROUNDS_MAX:
+    if layout.rows_about <= ROUNDS_MAX:
         chosen = frame.select(*keys, *metrics).with_row_index("row")
         return chosen.with_columns(pl.col("row").cast(pl.String).alias("round")).collect()
-    results.problem(f"{rows} rows without a column of rounds: consecutive rows are averaged into {BATCHES} batches")
-    batch = (pl.col("row").cast(pl.Int64) * BATCHES // rows).cast(pl.String).alias("round")
+    length = -(-layout.rows_about // BATCHES)
+    results.problem(f"many rows and no column of rounds: every {length} rows are averaged, as one round")
+    batch = (pl.col("row") // length).cast(pl.String).alias("round")
     return _means(frame.select(*keys, *metrics).with_row_index("row").with_columns(batch), layout, None)
 
 
@@ -210,11 +211,16 @@ def _metric_of(column: str) -> tuple[str, str, str]:
     return "main", "all", column.replace("/", "_per_").replace(".", "_")
 
 
+def _recognises(source: Source) -> bool:
+    layout = layout_of(source)
+    return layout is not None and bool(layout.metrics)
+
+
 FORMAT = Format(
     name="csv",
     help="any table of values separated by commas, semicolons or tabs, with a header",
-    recognises=lambda source: layout_of(source) is not None,
+    recognises=_recognises,
     parse=_parse,
-    words=(",", "setting", "round", "kernel"),
+    words=("setting,", "round,", "kernel,", "workload,"),
     among_text=False,
 )

@@ -10,6 +10,7 @@ Read in one streaming pass: counts and sums by direction, latency counts in buck
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,10 @@ NS_PER_MS = 1e6
 COLUMNS = ("time_ms", "value", "direction", "bytes", "offset", "priority", "issue_ns")
 READ_COLUMNS = COLUMNS[:4]
 WAYS = {0: "read", 1: "write"}
-BUCKET_BITS = 7
-"""Buckets keep so many bits below the leading one: 1/128 wide."""
+BUCKETS_PER_E = 128
+"""Buckets of latency for each factor of e: each is 0.8 % wide."""
+_BUCKETS, _PLACES = 1 << 13, 1 << 20
+"""More than there can be: a bucket, an interval and a direction are one number while counting."""
 LINES_LOOKED_AT = 50
 LATENCIES = ("lat", "clat", "slat")
 
@@ -79,59 +82,79 @@ def _read(frame: pl.LazyFrame, last_ms: int, log: _Log, results: Results) -> Non
     import polars as pl
 
     width_ms = max(1, -(-(last_ms + 1) // INTERVALS_MAX))
-    whole = frame.select(READ_COLUMNS).drop_nulls()
-    value = pl.col("value")
-    queries = [
-        whole.group_by("direction").agg(
-            pl.len().alias("count"),
-            pl.col("bytes").sum(),
-            value.min().alias("min"),
-            value.max().alias("max"),
-            value.mean().alias("mean"),
-            value.std(ddof=0).alias("stddev"),
-            pl.col("time_ms").max().alias("last_ms"),
-        ),
-        whole.group_by("direction", (pl.col("time_ms") // width_ms).alias("place")).agg(
-            pl.len().alias("count"), pl.col("bytes").sum(), value.mean().alias("mean")
-        ),
-    ]
-    if log.kind == "lat":
-        queries.append(whole.group_by("direction", _bucket(value).alias("at")).agg(pl.len().alias("count")))
-    totals, series, *buckets = stream.collect(queries)
+    cells = _cells(frame, width_ms, with_buckets=log.kind == "lat")
     row = results.table(1).row(log.setting, log.workload)
-    for total in totals.sort("direction").iter_rows(named=True):
-        op = WAYS.get(total["direction"])
+    for direction in cells["direction"].unique().sort():
+        of_way = cells.filter(pl.col("direction") == direction)
+        op = WAYS.get(direction)
         if op is None:
             results.problem("trims and syncs are left out")
             continue
+        total = of_way.select(*_sums(), pl.col("last_ms").max()).row(0, named=True)
         by_operation = total["bytes"] > 0
         _add_total(row, log, op, total, by_operation)
-        if buckets and by_operation:
-            counts = buckets[0].filter(pl.col("direction") == total["direction"]).sort("at")
-            _add_buckets(row, log, op, [(int(at * log.scale), n) for _, at, n in counts.iter_rows()])
-        if buckets and not by_operation:
+        if log.kind == "lat" and by_operation:
+            counts = of_way.group_by("bucket").agg(pl.col("count").sum()).sort("bucket")
+            _add_buckets(row, log, op, [(int(_highest_of(bucket) * log.scale), n) for bucket, n in counts.iter_rows()])
+        elif log.kind == "lat":
             results.problem("a line is the mean of a window (log_avg_msec): no quantiles of operations can be told")
-        of_way = series.filter(pl.col("direction") == total["direction"]).sort("place")
-        for _, place, count, size, mean in of_way.iter_rows():
-            metric, amount = _of_interval(log, by_operation, count, size, mean, width_ms)
-            row.interval(metric, place * width_ms * NS_PER_MS, amount, op=op)
+        for part in of_way.group_by("place").agg(_sums()).sort("place").iter_rows(named=True):
+            metric, amount = _of_interval(log, by_operation, part, width_ms)
+            row.interval(metric, part["place"] * width_ms * NS_PER_MS, amount, op=op)
 
 
-def _bucket(value: pl.Expr) -> pl.Expr:
-    """The upper bound of the value's bucket, exact for small ones."""
+def _cells(frame: pl.LazyFrame, width_ms: int, *, with_buckets: bool) -> pl.DataFrame:
+    """Counts and sums by direction, interval and latency bucket: the one pass over the file."""
     import polars as pl
 
-    magnitude = value.clip(lower_bound=1).log(2).floor().cast(pl.Int64)
-    width = pl.lit(2, dtype=pl.Int64).pow((magnitude - BUCKET_BITS).clip(lower_bound=0)).cast(pl.Int64)
-    return (value // width + 1) * width - 1
+    value = pl.col("value")
+    place = (pl.col("time_ms") // width_ms).clip(0, _PLACES - 1)
+    bucket = (value.clip(lower_bound=1).cast(pl.Float64).log() * BUCKETS_PER_E).cast(pl.Int64)
+    key = (pl.col("direction") * _PLACES + place) * _BUCKETS + (bucket if with_buckets else 0)
+    squares = value.cast(pl.Float64).pow(2)
+    (cells,) = stream.collect(
+        [
+            frame.select(READ_COLUMNS)
+            .drop_nulls()
+            .group_by(key.alias("key"))
+            .agg(
+                pl.len().cast(pl.Int64).alias("count"),
+                pl.col("bytes").sum(),
+                value.cast(pl.Float64).sum().alias("sum"),
+                squares.sum().alias("squares"),
+                value.min().alias("min"),
+                value.max().alias("max"),
+                pl.col("time_ms").max().alias("last_ms"),
+            )
+        ]
+    )
+    return cells.with_columns(
+        (pl.col("key") // (_PLACES * _BUCKETS)).alias("direction"),
+        (pl.col("key") // _BUCKETS % _PLACES).alias("place"),
+        (pl.col("key") % _BUCKETS).alias("bucket"),
+    )
+
+
+def _sums() -> list[pl.Expr]:
+    import polars as pl
+
+    added = [pl.col(name).sum() for name in ("count", "bytes", "sum", "squares")]
+    return [*added, pl.col("min").min(), pl.col("max").max()]
+
+
+def _highest_of(bucket: int) -> int:
+    """The highest latency in the bucket."""
+    return math.floor(math.exp((bucket + 1) / BUCKETS_PER_E))
 
 
 def _add_total(row: Row, log: _Log, op: str, total: dict[str, float], by_operation: bool) -> None:
     seconds = total["last_ms"] / 1000
+    mean = total["sum"] / total["count"]
     if log.kind == "lat":
-        row.add("latency_ns_mean", total["mean"] * log.scale, op=op)
+        row.add("latency_ns_mean", mean * log.scale, op=op)
         if by_operation:
-            row.add("latency_ns_stddev", total["stddev"] * log.scale, op=op)
+            variance = max(0.0, total["squares"] / total["count"] - mean * mean)
+            row.add("latency_ns_stddev", math.sqrt(variance) * log.scale, op=op)
             row.add("latency_ns_min", total["min"] * log.scale, op=op)
             row.add("latency_ns_max", total["max"] * log.scale, op=op)
             row.add("ops", total["count"], op=op)
@@ -139,7 +162,7 @@ def _add_total(row: Row, log: _Log, op: str, total: dict[str, float], by_operati
         amount = total["bytes"] if log.kind == "bw" else total["count"]
         row.add(_metric(log), amount / seconds if seconds else None, op=op, absent="all within a millisecond")
     else:
-        row.add(_metric(log), total["mean"] * log.scale, op=op)
+        row.add(_metric(log), mean * log.scale, op=op)
 
 
 def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]]) -> None:
@@ -148,10 +171,10 @@ def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]]) -
         row.add(f"latency_ns_{short}", quantile([(at, at, count) for at, count in buckets], share), op=op)
 
 
-def _of_interval(log: _Log, by_operation: bool, count: int, size: int, mean: float, width_ms: int) -> tuple[str, float]:
+def _of_interval(log: _Log, by_operation: bool, part: dict[str, float], width_ms: int) -> tuple[str, float]:
     if log.kind == "lat" or not by_operation:
-        return _metric(log), mean * log.scale
-    return _metric(log), (size if log.kind == "bw" else count) * 1000 / width_ms
+        return _metric(log), part["sum"] / part["count"] * log.scale
+    return _metric(log), (part["bytes"] if log.kind == "bw" else part["count"]) * 1000 / width_ms
 
 
 def _metric(log: _Log) -> str:

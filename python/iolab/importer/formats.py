@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from iolab.errors import InputError
@@ -47,6 +48,7 @@ FORMATS: dict[str, Format] = {
     )
 }
 NEAREST_MAX = 3
+BEGINNING_BYTES = 4096
 
 
 def formats_of(source: Source, name: str | None = None) -> list[Format]:
@@ -60,11 +62,13 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
             raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--from")
         return [FORMATS[name]]
     whole = next((one for one in FORMATS.values() if not one.among_text and one.recognises(source)), None)
-    tables = [one for one in FORMATS.values() if one.among_text and one.recognises(source)]
-    if tables and (whole is None or whole is CSV_FILE):
-        return tables
-    if whole is not None:
+    if whole is not None and whole is not CSV_FILE:
         return [whole]
+    # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
+    searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
+    tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
+    if tables or whole:
+        return tables or [CSV_FILE]
     raise InputError(
         f"unrecognised format; nearest: {', '.join(_nearest(text))}",
         where=source.name,

@@ -48,6 +48,9 @@ class _Reader(TableReader):
         self.title = "mmtests"
 
     def header(self, line: Line) -> bool:
+        if self.columns and (found := _DURATION.match(line.text)):
+            self.table = self.table or self.results.table(line.number)
+            return self._duration(found, self.table)
         cells = _cells(line.text)
         if not cells or (self.table is not None and len(cells) == len(self.columns)):
             return False
@@ -60,8 +63,6 @@ class _Reader(TableReader):
         return self.row(line, self.table)
 
     def row(self, line: Line, table: Table) -> bool:
-        if found := _DURATION.match(line.text):
-            return self._duration(found, table)
         cells = _cells(line.text)
         if len(cells) != len(self.columns):
             return False
@@ -86,6 +87,8 @@ class _Reader(TableReader):
 
 
 def _cells(text: str) -> list[_Cell]:
+    if "%" not in text:
+        return []
     return [
         _Cell(found.end(), _float(found["value"]), _float(found["plain"] or found["marked"]))
         for found in _CELL.finditer(text)

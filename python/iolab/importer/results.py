@@ -31,6 +31,8 @@ class Row:
     phase: str
     rows: list[TableRow] = field(default_factory=list)
     faulty: bool = False
+    said: set[tuple[str, str]] = field(default_factory=set)
+    """Key and job of every metric in it."""
 
     @property
     def place(self) -> Place:
@@ -40,10 +42,14 @@ class Row:
     def add(
         self, metric: str, value: float | None, *, op: str = ALL, job: str = ALL, absent: str = "not in the source"
     ) -> None:
-        """One metric, in the unit of its name. A value that is no finite number is absent, with the reason."""
+        """One metric, in the unit of its name; said again in the same row, the first counts. A value that is no finite
+        number is absent, with the reason."""
         if value is not None and not math.isfinite(value):
             value, absent = None, "not a finite number in the source"
         key = str(Key(None if self.phase == MAIN else self.phase, op, metric))
+        if (key, job) in self.said:
+            return
+        self.said.add((key, job))
         reason = absent if value is None else None
         self.rows.append(TableRow(self.phase, job, op, "metric", metric, key, None, value, reason))
 
@@ -112,7 +118,8 @@ class Results:
         self._stem = ""
         self._tables: list[Table] = []
         self._by_place: dict[tuple[str, str, int], ImportedTrial] = {}
-        self._rounds: dict[Place, int] = {}
+        self._rounds: dict[tuple[str, str, str, str], int] = {}
+        """How often each metric of a setting and workload was measured: (setting, workload, key, job)."""
         self._variants: dict[Place, tuple[str, int]] = {}
         self._contents: dict[tuple[Any, ...], int] = {}
         self._left_out = 0
@@ -180,8 +187,9 @@ class Results:
     def _take(self, row: Row) -> None:
         if not row.rows:
             return
-        number = self._rounds.get(row.place, 0)
-        self._rounds[row.place] = number + 1
+        metrics = [(row.setting, row.workload, *said) for said in row.said]
+        number = max((self._rounds.get(metric, 0) for metric in metrics), default=0)
+        self._rounds.update(dict.fromkeys(metrics, number + 1))
         place = (row.setting, row.workload, number)
         trial = self._by_place.get(place)
         if trial is None:

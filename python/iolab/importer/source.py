@@ -16,7 +16,7 @@ WHOLE_BYTES_MAX = 1 << 28
 COMPRESSED = {b"\x1f\x8b": "zcat", b"\xfd7zXZ\x00": "xzcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"BZh": "bzcat"}
 
 _QUOTE = re.compile(r"^\s{0,3}(?:> ?)+")
-_ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iter)?-?\d+$")
+_ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iteration|iter)[-_.]?\d+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Source:
     path: Path
     paths: tuple[Path, ...] = ()
     """More files whose lines follow; line numbers go on."""
+    head_bytes: int = HEAD_BYTES
 
     @property
     def name(self) -> str:
@@ -48,21 +49,22 @@ class Source:
 
     @property
     def stem_without_round(self) -> str:
-        """`base` of `base-3.json`."""
+        """`base` of `base-run3.json`. A bare number may be anything: a kernel's version, a queue depth."""
         return _ROUND_NUMBER.sub("", self.stem)
 
     @cached_property
     def head(self) -> str:
-        """The first MiB as text, quoting prefixes removed. InputError for what is no readable text."""
+        """The first MiB (`head_bytes`) as text, quoting prefixes removed. InputError for what is no readable text."""
         content = self._head_bytes
-        if not content.strip():
-            raise InputError("the file is empty", where=self.name)
         for magic, program in COMPRESSED.items():
             if content.startswith(magic):
                 raise InputError("the file is compressed", where=self.name, remedy=f"unpack it first: {program}")
         if b"\0" in content:
             raise InputError("a binary file, expected text", where=self.name)
-        return "\n".join(_plain(line) for line in content.decode(errors="replace").splitlines())
+        text = "\n".join(_plain(line.rstrip("\r")) for line in content.decode(errors="replace").split("\n"))
+        if not text.strip():
+            raise InputError("the file is empty", where=self.name)
+        return text
 
     def has_line(self, pattern: re.Pattern[str]) -> bool:
         """Whether a line of the head matches from its start."""
@@ -70,13 +72,19 @@ class Source:
 
     @cached_property
     def head_lines(self) -> list[str]:
-        return self.head.splitlines()
+        return self.head.split("\n")
+
+    @property
+    def lines_about(self) -> int:
+        """How many lines the file has, as far as its size and the length of the first ones say."""
+        ends = max(1, self._head_bytes.count(b"\n"))
+        return -(-self.path.stat().st_size * ends // max(1, len(self._head_bytes)))
 
     @cached_property
     def _head_bytes(self) -> bytes:
         try:
             with self.path.open("rb") as file:
-                return file.read(HEAD_BYTES)
+                return file.read(self.head_bytes)
         except OSError as error:
             raise InputError(error.strerror or str(error), where=self.name) from None
 

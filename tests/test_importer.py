@@ -1,0 +1,287 @@
+"""Importing: the tables as their readers posted them, units exactly, errors with their place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from iolab.compare import compare_table
+from iolab.errors import InputError
+from iolab.importer import import_files, open_run
+from iolab.importer.series import INTERVALS_MAX, Series
+from iolab.metric import METRICS, describe
+from iolab.store import RunData, read
+from iolab.table import render
+from iolab.table.summary import summarise
+from iolab.tool_metric import TOOL_METRICS
+
+SAMPLES = Path(__file__).parent / "imported"
+MIB = 2**20
+
+
+def value(run: RunData, setting: str, workload: str, key: str, round: int = 0) -> float:
+    rows = run.metrics.filter(setting=setting, workload=workload, key=key, round=round)
+    assert rows.height == 1, (setting, workload, key, rows.height)
+    found: float = rows["value"][0]
+    return found
+
+
+def sample(name: str) -> RunData:
+    return open_run(SAMPLES / name)
+
+
+def written(tmp_path: Path, text: str, name: str = "file.txt") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+EXPECTED = [
+    ("affinity.txt", "A=X,Q=X,C=X", "affinity", "rate_bytes_per_s", 3859.9 * MIB),
+    ("affinity.txt", "A=X,Q=X,C=X", "affinity", "latency_ns_mean", 1.190067e9),
+    ("affinity.txt", "rq=1 (kthreads-based)", "affinity", "completions_remote", 22876.6),
+    ("affinity.txt", "A=I,Q=X,C=X (Original)", "affinity", "queue_remote", 47406.1),
+    ("spread.txt", "q1.c1.rq0", "make-sequence", "make/elapsed_s_mean", 543.577),
+    ("spread.txt", "q1.c1.rq0 (kthreads-based kernel)", "make-sequence", "clean/elapsed_s_stddev", 2.872),
+    ("kernels.txt", "2.6.24 + original patches + rq=1", "kernels", "cpu_cycles", 2551175203455.0),
+    ("kernels.txt", "2.6.24 + kthreads patches + rq=1", "kernels", "rate_bytes_per_s", 107.16 * MIB),
+    ("kernels.txt", "2.6.24 (no patches)", "kernels", "cpu_iowait_percent", 43.949),
+    ("iozone-cpu.txt", "pull-up kernel", "nfs", "write/rpc_execute_ns_mean", 183426.0),
+    ("iozone-cpu.txt", "DMA-mapping kernel", "nfs", "read/ops", 25146066.0),
+    (
+        "iozone-cpu.txt",
+        "DMA-mapping kernel",
+        "iozone[file_kib=1048576,record_kib=1,threads=12]",
+        "rewrite/cpu_percent",
+        164.47,
+    ),
+    ("iostest.txt", "slice_idle=0", "bsr[jobs_per_group=8]", "rate_bytes_per_s", 374976 * 1024.0),
+    ("iostest.txt", "slice_idle=8", "bsr[jobs_per_group=1]", "rate_bytes_per_s", 217437 * 1024.0),
+    ("tiobench-mail.txt", "2.5.53-mm1", "tiobench[threads=2]", "sequential_write/cpu_percent", 4.951),
+    ("tiobench-mail.txt", "2.5.56", "tiobench[threads=256]", "sequential_write/rate_bytes_per_s", 12.64 * MIB),
+    (
+        "tiobench-mail.txt",
+        "2.5.59",
+        "tiobench[filesystem=ext3,threads=32]",
+        "sequential_read/latency_ns_max",
+        4310.62e6,
+    ),
+    ("tiobench.txt", "6.1.0", "tiobench[threads=2]", "sequential_read/latency_ns_mean", 0.120e6),
+    (
+        "iozone-matrix.txt",
+        "iozone-matrix",
+        "iozone[file_kib=409600,record_kib=64]",
+        "stride_read/rate_bytes_per_s",
+        3779260 * 1024.0,
+    ),
+    (
+        "iozone-matrix.txt",
+        "iozone-matrix",
+        "iozone[file_kib=409600,record_kib=64]",
+        "random_read/rate_bytes_per_s",
+        816017 * 1024.0,
+    ),
+    (
+        "iozone-throughput.txt",
+        "iozone-throughput",
+        "iozone[file_kib=1048576,record_kib=256,threads=12]",
+        "rewrite/elapsed_s",
+        2.584,
+    ),
+    ("mmtests.txt", "5.10.0-rc6 altrecent-v2", "tbench4", "64/score_hmean", 12506.31),
+    ("mmtests.txt", "5.10.0-rc6 altrecent-v2", "tbench4", "1/cost_stddev", 1.0),
+    ("mmtests.txt", "5.10.0-rc6 baseline-v2", "tbench4", "elapsed_s", 120.44),
+    ("mmtests-old.txt", "3.4.0-vanilla", "mmtests", "Files_per_s/score_mean", 20000.0),
+    ("mmtests-old.txt", "3.4.0-vanilla", "mmtests", "Overhead/cost_max", 3.3e6),
+    ("mountstats-pair.txt", "mountstats-pair", "nfs /mnt", "read/ops", 3000.0),
+    ("mountstats-pair.txt", "mountstats-pair", "nfs /mnt", "read/iops", 50.0),
+    ("mountstats-pair.txt", "mountstats-pair", "nfs /mnt", "read/rpc_rtt_ns_mean", 0.5e6),
+    ("iostat-2.6.txt", "iostat-2.6", "iostat sda", "read.rate_bytes_per_s", 64 * 512.0),
+    ("iostat-2.6.txt", "iostat-2.6", "iostat sda", "latency_ns_mean", 6e6),
+    ("iostat-2.6.txt", "iostat-2.6", "iostat cpu", "cpu_iowait_percent", 43.95),
+    ("mpstat.txt", "mpstat", "mpstat", "cpu_user_percent", (1.52 + 18.63) / 2),
+    ("fs_mark-v.txt", "fs_mark-v", "fs_mark[size=0,threads=2]", "create.latency_ns_mean", 862e3),
+    ("fs_mark-v.txt", "fs_mark-v", "fs_mark[size=0,threads=2]", "files_per_s", 691.6),
+    ("time-v.txt", "time-v", "ls", "resident_bytes_max", 2056 * 1024.0),
+    ("fio-2.16.json", "fio-2.16", "rand", "read.rate_bytes_per_s", 4 * MIB),
+    ("fio-2.16.json", "fio-2.16", "rand", "read.latency_ns_mean", 974e3),
+    ("fio-2.16.json", "fio-2.16", "rand", "latency_ns_p99", 3e6),
+    ("fio-3.33-plus.json", "fio-3.33-plus", "r+w", "read.rate_bytes_per_s", 16003072 / 1.001),
+    ("fio-3.33-plus.json", "fio-3.33-plus", "r+w", "read.latency_ns_p99", 5537792.0),
+    ("rounds.csv", "bfq", "rounds", "iops", 900.0),
+]
+
+
+@pytest.mark.parametrize(("name", "setting", "workload", "key", "expected"), EXPECTED)
+def test_figures_are_what_was_posted(name: str, setting: str, workload: str, key: str, expected: float) -> None:
+    assert value(sample(name), setting, workload, key) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.*")), ids=lambda path: path.name)
+def test_every_sample_survives_the_store(path: Path, tmp_path: Path) -> None:
+    imported = open_run(path)
+    stored = read(import_files([path], tmp_path / "run").path)
+    assert stored.metrics.equals(imported.metrics)
+    assert stored.problems == imported.problems
+    assert stored.settings == imported.settings
+    assert stored.workloads == imported.workloads
+    assert stored.histograms().equals(imported.histograms())
+    assert render(stored, "csv") == render(imported, "csv")
+    assert [row.metric for row in summarise(stored).rows] == [row.metric for row in summarise(imported).rows]
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.*")), ids=lambda path: path.name)
+def test_metrics_have_a_home(path: Path) -> None:
+    for name in open_run(path).metrics["metric"].unique():
+        known = name in METRICS or name in TOOL_METRICS or name.startswith(("score_", "cost_"))
+        assert known, name
+
+
+def test_no_metric_has_two_homes() -> None:
+    assert not METRICS.keys() & TOOL_METRICS.keys()
+    assert describe("read/rpc_rtt_ns_mean").better == "lower"
+
+
+def test_what_is_posted_or_quoted_again_counts_once() -> None:
+    for name in ("spread.txt", "kernels.txt"):
+        run = sample(name)
+        assert run.trials["round"].max() == 0
+        assert any("again, left out" in problem for problem in run.problems)
+
+
+def test_one_round_is_undecided_and_shows_its_change() -> None:
+    summary = summarise(sample("iostest.txt"))
+    assert {comparison.judgement.verdict for comparison in summary.comparisons} == {"undecided"}
+    assert "+132.6 % [one round]" in render(sample("iostest.txt"), "markdown")
+
+
+def test_rows_of_the_same_name_are_rounds(tmp_path: Path) -> None:
+    text = (SAMPLES / "tiobench.txt").read_text()
+    run = open_run(written(tmp_path, text + text.replace("66.32", "67.00").replace("1.20", "1.30")))
+    assert run.trials["round"].max() == 1
+    assert value(run, "6.1.0", "tiobench[threads=1]", "sequential_read/rate_bytes_per_s", 1) == 67 * MIB
+
+
+def test_a_classic_table_comes_back() -> None:
+    text = render(sample("tiobench.txt"), "tiobench")
+    assert "6.1.0          1   66.32 15.12%     0.058      100.00  0.00000  0.00000   439" in text
+    assert "6245  12776 16591 23471" in render(sample("iostest.txt"), "iostest")
+
+
+def test_quoting_changes_nothing(tmp_path: Path) -> None:
+    for name in ("tiobench-mail.txt", "affinity.txt", "mmtests.txt", "fs_mark.txt"):
+        lines = (SAMPLES / name).read_text().splitlines()
+        quoted = open_run(written(tmp_path, "\n".join(f">> {line}" for line in lines), name))
+        assert quoted.metrics.equals(sample(name).metrics)
+
+
+def test_a_cut_table_is_kept_and_said(tmp_path: Path) -> None:
+    text = (SAMPLES / "tiobench.txt").read_text()
+    cut = text[: text.index("14.00%")]
+    run = open_run(written(tmp_path, cut))
+    assert run.trials.height == 1
+    assert any("cut off" in problem for problem in run.problems)
+
+
+def test_a_cut_json_keeps_whole_jobs(tmp_path: Path) -> None:
+    text = (SAMPLES / "fio-3.33-plus.json").read_text()
+    run = open_run(written(tmp_path, text[: text.index('"jobname": "w"') + 200], "a.json"))
+    assert run.workloads == ["r"]
+    assert any("cut off" in problem for problem in run.problems)
+
+
+def test_messages_around_and_between_the_json(tmp_path: Path) -> None:
+    text = (SAMPLES / "fio-2.16.json").read_text().splitlines()
+    noisy = ["fio: {weird} message", *text[:6], "fio: pid=1, err=5", *text[6:], "Run status group 0", "{"]
+    run = open_run(written(tmp_path, "\n".join(noisy), "a.json"))
+    assert value(run, "a", "rand", "latency_ns_p99") == 3e6
+    assert any("messages" in problem for problem in run.problems)
+
+
+def test_text_where_a_number_belongs_has_its_place(tmp_path: Path) -> None:
+    path = written(tmp_path, (SAMPLES / "rounds.csv").read_text().replace("905", "fast"), "a.csv")
+    with pytest.raises(InputError, match=r"a\.csv:5, column iops: 'fast' is not a number"):
+        open_run(path)
+    text = (SAMPLES / "fs_mark.txt").read_text().replace("187.0", "oops")
+    with pytest.raises(InputError, match=r"file\.txt:\d+, column Files/sec: 'oops' is not a number"):
+        open_run(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"  \n\n", "the file is empty"),
+        (b"\x7fELF\x02\x01\x00\x00", "a binary file"),
+        (b"\x1f\x8b\x08\x00", "compressed.*zcat"),
+        (b"Dear all, fs_mark got slower.", "unrecognised format; nearest: fs_mark.*--from FORMAT"),
+        (b"FSUse%        Count         Size    Files/sec     App Overhead\n", "no figures found as fs_mark"),
+        (b"0, 5, 0, 4096\n1, 5, 0, 4096\n", "--from fio-bw-log"),
+    ],
+)
+def test_one_line_says_what_is_wrong(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "file.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        open_run(path)
+
+
+def test_a_format_can_be_forced(tmp_path: Path) -> None:
+    path = written(tmp_path, "0, 5, 0, 4096\n9, 7, 0, 4096\n")
+    assert value(open_run(path, "fio-lat-log-usec"), "file", "fio lat log", "read.latency_ns_max") == 7000
+    with pytest.raises(InputError, match="did you mean tiobench"):
+        open_run(path, "tiobnch")
+
+
+def test_two_snapshots_in_two_files(tmp_path: Path) -> None:
+    before, after = (SAMPLES / "mountstats-pair.txt").read_text().split("\n\n")
+    paths = [written(tmp_path, before, "before.txt"), written(tmp_path, after, "after.txt")]
+    run = read(import_files(paths, tmp_path / "run").path)
+    assert value(run, "before", "nfs /mnt", "read/ops") == 3000
+    alone = open_run(paths[1])
+    assert any("since the mount" in problem for problem in alone.problems)
+
+
+def test_files_of_several_rounds_make_one_setting(tmp_path: Path) -> None:
+    text = (SAMPLES / "fio-2.16.json").read_text()
+    paths = [written(tmp_path, text, f"{name}-run{number}.json") for name in ("none", "bfq") for number in (1, 2)]
+    run = read(import_files(paths, tmp_path / "run").path)
+    assert run.settings == ["none", "bfq"]
+    assert run.trials["round"].to_list() == [0, 1, 0, 1]
+
+
+def test_many_rows_without_rounds_become_batches(tmp_path: Path) -> None:
+    rows = "".join(f"{'a' if number % 2 else 'b'},{number}\n" for number in range(60_000))
+    run = open_run(written(tmp_path, f"setting,iops\n{rows}", "big.csv"))
+    assert 90 <= run.trials["round"].n_unique() <= 110
+    assert any("averaged" in problem for problem in run.problems)
+
+
+def test_samples_of_one_round_are_averaged(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, "kernel,run,iops\na,1,10\na,1,20\na,2,40\nb,1,5\nb,2,6\n", "x.csv"))
+    assert [value(run, "a", "x", "iops", number) for number in (0, 1)] == [15, 40]
+
+
+def test_our_own_csv_comes_back(tmp_path: Path) -> None:
+    run = sample("fio-2.16.json")
+    again = open_run(written(tmp_path, render(run, "csv"), "again.csv"))
+    assert value(again, "fio-2.16", "rand", "read.iops") == value(run, "fio-2.16", "rand", "read.iops")
+    assert again.workloads == run.workloads
+
+
+def test_an_imported_run_compares_like_the_csv_of_it() -> None:
+    run = sample("rounds.csv")
+    wide = run.wide(["iops"])
+    (expected,) = compare_table(wide, "setting", "round", "none", ["iops"])
+    (found,) = [one for one in summarise(run).comparisons if one.metric == "iops"]
+    assert found.judgement.ratio == expected.judgement.ratio
+
+
+def test_a_series_stays_short_and_keeps_its_mean() -> None:
+    series = Series()
+    for number in range(1000):
+        series.add(float(number))
+    assert series.mean == pytest.approx(499.5)
+    intervals = list(series.intervals())
+    assert len(intervals) <= INTERVALS_MAX
+    assert intervals[0] == (0, pytest.approx((series.per_interval - 1) / 2))
