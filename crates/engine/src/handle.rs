@@ -93,11 +93,14 @@ impl Work for Phase {
     }
 }
 
+/// What a thread does with its share of the work: it gets ready, waits at the gate, and tells what it measured.
+pub(crate) type ThreadMain<P, M> = fn(P, Arc<Shared>, &Gate, Sender<Message<M>>);
+
 /// Runs each of `prepared` on a thread of its own, all from one instant on.
 pub(crate) fn begin<W: Work, P: Send + 'static>(
     work: W,
     prepared: Vec<P>,
-    run: fn(P, Arc<Shared>, &Gate, Sender<Message<W::Measured>>),
+    run: ThreadMain<P, W::Measured>,
     warm_up_ns: u64,
     start_notes: Vec<String>,
 ) -> Result<Handle<W>, StartError> {
