@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from iolab.errors import MachineError
-from iolab.machine import block, cgroup, mounts, weights
-from iolab.machine.action import DisableController
+from iolab.machine import block, cgroup, mounts, swap, weights
+from iolab.machine.action import DisableController, SwapOff
 from iolab.machine.block import BlockDevice
 from iolab.machine.cgroup import Hierarchy
-from iolab.machine.undo import UndoJournal
+from iolab.machine.undo import UndoJournal, restore_abandoned
 
 
 @pytest.fixture
@@ -147,3 +150,45 @@ def test_each_group_gets_its_weight(
     undo.close()
     assert not list(root.glob("iolab-*"))
     assert not enabled or qos.read_text() == "259:7 enable=0"
+
+
+@pytest.mark.root
+def test_a_dead_run_s_group_goes_with_what_is_left_in_it(state_dir: Path, leftovers: None) -> None:
+    hierarchy = cgroup.find("memory", "memory")
+    if hierarchy is None:
+        pytest.skip("no memory controller here")
+    undo = UndoJournal.open()
+    group = cgroup.make(hierarchy, "test", undo)
+    with subprocess.Popen(["sleep", "60"]) as straggler:
+        group.add(straggler.pid)
+        os.close(undo._fd)  # as kill -9 does: the lock goes, the file stays
+        (line,) = restore_abandoned()
+        assert str(group.path) in line
+        assert straggler.wait(timeout=10) == -signal.SIGKILL
+    assert not group.path.exists()
+    assert restore_abandoned() == []
+
+
+@pytest.mark.root
+def test_a_dead_run_s_swap_is_taken_off(state_dir: Path, loop_device: Path, leftovers: None) -> None:
+    undo = UndoJournal.open()
+    undo.before(SwapOff(str(loop_device)))
+    swap.make(loop_device)
+    swap.on(loop_device)
+    assert swap.is_on(loop_device)
+    os.close(undo._fd)
+    (line,) = restore_abandoned()
+    assert str(loop_device) in line
+    assert not swap.is_on(loop_device)
+    assert SwapOff(str(loop_device)).undo() is None
+
+
+@pytest.mark.root
+def test_swap_that_the_kernel_refuses_is_one_line(tmp_path: Path, state_dir: Path) -> None:
+    holes = tmp_path / "holes"
+    with holes.open("wb") as file:
+        file.truncate(1 << 20)
+    swap.make(holes)
+    with pytest.raises(MachineError, match="takes no swap") as caught:
+        swap.on(holes)
+    assert str(holes) in str(caught.value)
