@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from fio import Sample
 
+One = TypeVar("One")
 
-def alternate(arms: Mapping[str, Callable[[], Sample]], rounds: int) -> dict[str, list[Sample]]:
-    """Samples by arm; the i-th of each arm are from the same round."""
-    samples: dict[str, list[Sample]] = {name: [] for name in arms}
+
+def alternate(arms: Mapping[str, Callable[[], One]], rounds: int) -> dict[str, list[One]]:
+    """Samples by arm; the i-th of each arm are from the same round. A sample's text is shown as it comes."""
+    samples: dict[str, list[One]] = {name: [] for name in arms}
     names = list(arms)
     for number in range(rounds):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             one = arms[name]()
             samples[name].append(one)
-            print(f"   {name}: {one.iops / 1e3:.0f} k IOPS, {one.cpu_ns_per_io:.0f} ns CPU per I/O", file=sys.stderr)
+            print(f"   {name}: {one}", file=sys.stderr)
     return samples
 
 

@@ -19,6 +19,9 @@ class Sample:
     """User and system time of the load generator's own process, over the measured time."""
     latency_ns_mean: float
 
+    def __str__(self) -> str:
+        return f"{self.iops / 1e3:.0f} k IOPS, {self.cpu_ns_per_io:.0f} ns CPU per I/O"
+
 
 def command(*options: str, warm_up_s: float, duration_s: float) -> list[str]:
     """Latencies are recorded (fio's default); `thread` is left out, so that a job is a process and its CPU time

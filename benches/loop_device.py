@@ -17,28 +17,35 @@ UNMOUNT_PATIENCE_S = 10.0
 
 @contextlib.contextmanager
 def mounted(filesystem: str, *, size_mib: int, file_mib: int) -> Iterator[Path]:
-    """Yields a file of random bytes on it. All of it lies in one place, so that what a killed bench left is found."""
+    """Yields a file of random bytes on it."""
+    with empty(filesystem, size_mib=size_mib) as root:
+        target = root / "data"
+        with target.open("wb") as file:
+            for _ in range(file_mib):
+                file.write(os.urandom(MIB))
+            os.fsync(file.fileno())
+        yield target
+
+
+@contextlib.contextmanager
+def empty(filesystem: str, *, size_mib: int) -> Iterator[Path]:
+    """Yields its root. All of it lies in one place, so that what a killed bench left is found."""
     clean()
     HOME.mkdir()
     try:
-        yield _make(filesystem, size_mib, file_mib)
+        yield _make(filesystem, size_mib)
     finally:
         clean()
 
 
-def _make(filesystem: str, size_mib: int, file_mib: int) -> Path:
+def _make(filesystem: str, size_mib: int) -> Path:
     backing, mount_point = HOME / "backing", HOME / "mnt"
     with backing.open("wb") as file:
         file.truncate(size_mib * MIB)
     mount_point.mkdir()
     system(f"mkfs.{filesystem}", "-q", str(backing))
     system("mount", "-o", "loop", str(backing), str(mount_point))
-    target = mount_point / "data"
-    with target.open("wb") as file:
-        for _ in range(file_mib):
-            file.write(os.urandom(MIB))
-        os.fsync(file.fileno())
-    return target
+    return mount_point
 
 
 def clean() -> None:

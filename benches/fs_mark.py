@@ -1,0 +1,143 @@
+"""Files made, written and closed per second: 40,000 files on a new filesystem on a loop device on tmpfs, XFS and
+ext4, empty ones and of 4096 bytes, by one thread and by four, each with a directory of its own. The peer is fs_mark,
+with the same directories and names as long; nothing is synced, files are kept. Both time each system call, and both
+rates are the sum of the threads' own, which is what fs_mark prints. Ours makes no mkdir for each file and writes
+nothing into an empty one, where fs_mark calls write with zero bytes. CPU is user and system time of our threads, and of
+fs_mark's processes.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import loop_device
+import ours
+from alternate import alternate
+from fio import TIME_LIMIT_S
+from result import Result, Target, at_least, paired
+
+FILES = 40_000
+SIZE_MIB = 4096
+WANTED = at_least(1.1)
+
+RUN_PHASE = """
+import sys
+from iolab import _native
+load = _native.MetadataLoad.start(sys.stdin.read())
+while (record := load.wait(60.0)) is None:
+    pass
+print(record)
+"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One arm in one round."""
+
+    files_per_s: float
+    cpu_ns_per_file: float
+
+    def __str__(self) -> str:
+        return f"{self.files_per_s / 1e3:.1f} k files/s, {self.cpu_ns_per_file:.0f} ns CPU per file"
+
+
+@dataclass(frozen=True)
+class Case:
+    filesystem: str
+    threads: int
+    file_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.filesystem}, {self.file_bytes} bytes, {self.threads} thread{'s' if self.threads > 1 else ''}"
+
+
+def measure(quick: bool) -> list[Result]:
+    files, rounds = (FILES // 20, 1) if quick else (FILES, 7)
+    return [
+        result
+        for filesystem in ("xfs", "ext4")
+        for threads in (1, 4)
+        for file_bytes in (0, 4096)
+        for result in measure_case(Case(filesystem, threads, file_bytes), files, rounds)
+    ]
+
+
+def measure_case(case: Case, files: int, rounds: int) -> list[Result]:
+    options = {"threads": case.threads, "directories": case.threads, "files": files // case.threads}
+    options |= {"file_size": case.file_bytes}
+    peer = peer_command(case, files)
+    arms: dict[str, Callable[[], Sample]] = {
+        "iolab": partial(on_new_filesystem, case, partial(run_ours, options)),
+        "fs_mark": partial(on_new_filesystem, case, partial(run_peer, peer, files)),
+    }
+    samples = alternate(arms, rounds)
+    commands = [ours.describe({"kind": "fs_mark", **options, "sync": "none", "keep": True}), shlex.join(peer)]
+    figures: list[tuple[str, str, Callable[[Sample], float], Target | None]] = [
+        ("files/s", "1/s", lambda one: one.files_per_s, WANTED),
+        ("CPU per file", "ns", lambda one: one.cpu_ns_per_file, None),
+    ]
+    rows = []
+    for name, unit, of, target in figures:
+        own, other = ([of(one) for one in samples[arm]] for arm in arms)
+        rows.append(paired(f"{case}: {name}", unit, own, other, "fs_mark", target=target, commands=commands))
+    return rows
+
+
+def on_new_filesystem(case: Case, run: Callable[[Path], Sample]) -> Sample:
+    with loop_device.empty(case.filesystem, size_mib=SIZE_MIB) as root:
+        return run(root)
+
+
+def run_ours(options: dict[str, int], root: Path) -> Sample:
+    record = json.loads(output([sys.executable, "-c", RUN_PHASE], given=json.dumps(phase(options, root))))
+    errors = [error for group in record["groups"] for job in group["jobs"] for error in job["errors"]]
+    if errors:
+        raise RuntimeError(f"errors while measuring: {errors}")
+    cpu_ns = sum(group["cpu_user_ns"] + group["cpu_system_ns"] for group in record["groups"])
+    return Sample(record["measures"]["files_per_s"], cpu_ns / (options["files"] * options["threads"]))
+
+
+def phase(options: dict[str, int], root: Path) -> dict[str, object]:
+    """The engine's metadata phase (crates/engine/src/metadata/mod.rs) for a workload of kind `fs_mark`."""
+    from iolab import workload
+    from iolab.machine.metadata import placed
+    from iolab.trial import MetadataPhase
+
+    kind = workload.KINDS["fs_mark"]
+    (loop,) = kind.phases(kind.options.model_validate({**options, "sync": "none", "keep": True}), ours.SEED)
+    assert isinstance(loop, MetadataPhase)
+    return placed(loop, [root])
+
+
+def peer_command(case: Case, files: int) -> list[str]:
+    mount_point = loop_device.HOME / "mnt"
+    places = [word for thread in range(case.threads) for word in ("-d", f"{mount_point}/directory.{thread}")]
+    amount = ["-n", f"{files // case.threads}", "-s", f"{case.file_bytes}", "-t", f"{case.threads}"]
+    return ["fs_mark", "-k", "-S", "0", *amount, *places, "-l", f"{loop_device.HOME}/log"]
+
+
+def run_peer(command: list[str], files: int, root: Path) -> Sample:
+    """The last line of its table: FSUse%, Count, Size, Files/sec, App Overhead."""
+    before_s = cpu_of_children_s()
+    *_, files_per_s, _overhead = output(command, given="").splitlines()[-1].split()
+    return Sample(float(files_per_s), (cpu_of_children_s() - before_s) * 1e9 / files)
+
+
+def cpu_of_children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def output(command: list[str], *, given: str) -> str:
+    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{shlex.join(command)}: {done.stderr or done.stdout}")
+    return done.stdout
