@@ -1,0 +1,238 @@
+"""Control groups and swap, end to end: weighted groups compete, sorters swap, and nothing of either stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.command_line import CommandLine, wait_until
+from support.leftovers import look
+from support.runs import events, faults, statuses
+
+pytestmark = pytest.mark.root
+
+IOSTEST = """\
+rounds = 1
+seed = 1
+[target]
+kind = "scratch"
+size = "{size}"
+filesystem = "{filesystem}"
+[workloads.readers]
+kind = "iostest"
+job = "{job}"
+groups = 2
+weights = [100, 300]
+jobs_per_group = 2
+file_size = "16MiB"
+duration = "{duration}"
+controller = "{controller}"
+[settings.only]
+scheduler = {{ name = "{scheduler}" }}
+"""
+QSBENCH = """\
+rounds = 1
+seed = 1
+[target]
+kind = "scratch"
+size = "{size}"
+[workloads.sorters]
+kind = "qsbench"
+processes = 2
+share = 75
+memory_limit = "{limit}"
+passes = {passes}
+swappiness = 100
+[settings.only]
+"""
+
+
+def iostest(
+    *,
+    job: str = "drr",
+    controller: str = "auto",
+    scheduler: str = "bfq",
+    duration: str = "400ms",
+    filesystem: str = "ext4",
+    size: str = "256MiB",
+) -> str:
+    return IOSTEST.format(
+        job=job, controller=controller, scheduler=scheduler, duration=duration, filesystem=filesystem, size=size
+    )
+
+
+def qsbench(*, size: str = "128MiB", limit: str = "32MiB", passes: int = 1) -> str:
+    return QSBENCH.format(size=size, limit=limit, passes=passes)
+
+
+def run(iolab: CommandLine, text: str) -> Path:
+    iolab.write("experiment.toml", text)
+    iolab("run", "experiment.toml", "--out", "run")
+    path = iolab.cwd / "run"
+    assert statuses(path) == ["ok"], faults(path)
+    return path
+
+
+def refused(iolab: CommandLine, text: str, status: int, *words: str) -> None:
+    iolab.write("experiment.toml", text)
+    iolab("run", "experiment.toml", "--out", "run", status=None).assert_one_clear_line(status, *words)
+
+
+@pytest.fixture(autouse=True)
+def needs_bfq(request: pytest.FixtureRequest) -> None:
+    known = " ".join(path.read_text() for path in Path("/sys/block").glob("*/queue/scheduler"))
+    if "bfq" not in known:
+        pytest.skip("this kernel has no bfq")
+
+
+@pytest.mark.parametrize(
+    ("job", "filesystem"), [("drr", "none"), ("bsr", "ext4"), ("bsw", "none"), ("brr+dsw", "ext4")]
+)
+def test_groups_compete_in_control_groups_of_their_own(iolab: CommandLine, job: str, filesystem: str) -> None:
+    path = run(iolab, iostest(job=job, filesystem=filesystem))
+    from iolab.store import read
+
+    data = read(path)
+    values = data.job_metrics().filter(metric="rate_bytes_per_s")
+    rates = dict(values.select("job", "value").iter_rows())
+    for group in ("test1", "test2"):
+        assert rates[group] == pytest.approx(sum(rate for name, rate in rates.items() if name.startswith(f"{group}.")))
+        assert rates[group] > 0
+    shown = iolab("show", path, "--as", "iostest").stdout
+    assert f"AVERAGE[{job}]" in shown
+    assert "iosched=bfq" in shown
+    notes = " ".join(data.remarks()["text"])
+    assert ("buffered writes" in notes) == (job == "bsw")
+    assert "low_latency" in notes
+
+
+def test_without_a_controller_there_are_no_control_groups(iolab: CommandLine) -> None:
+    run(iolab, iostest(controller="none", scheduler="none"))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "controller", "words"),
+    [
+        ("none", "auto", ("by weights", 'scheduler = "bfq"', 'controller = "none"')),
+        ("none", "bfq", ("needs the scheduler bfq",)),
+        ("bfq", "cfq", ("needs the scheduler cfq",)),
+    ],
+)
+def test_weights_that_nothing_enforces_are_refused(
+    iolab: CommandLine, scheduler: str, controller: str, words: tuple[str, ...]
+) -> None:
+    refused(iolab, iostest(scheduler=scheduler, controller=controller), 3, *words)
+
+
+def test_a_controller_of_the_other_version_is_refused(iolab: CommandLine) -> None:
+    from iolab.machine import cgroup
+
+    found = cgroup.find("blkio", "io")
+    if found is None or found.version != 1:
+        pytest.skip("the I/O controller is not mounted as version 1 here")
+    refused(iolab, iostest(controller="cost"), 3, "version 2", str(found.root))
+
+
+def test_a_target_without_a_queue_is_refused(iolab: CommandLine, tmp_path: Path) -> None:
+    text = iostest().replace('scheduler = { name = "bfq" }', "")
+    target = 'kind = "scratch"\nsize = "256MiB"\nfilesystem = "ext4"'
+    refused(iolab, text.replace(target, 'kind = "directory"\npath = "/dev/shm"'), 3, "block device", "/dev/shm")
+
+
+def test_sorters_swap_to_the_scratch_device(iolab: CommandLine) -> None:
+    path = run(iolab, qsbench())
+    from iolab.store import read
+
+    data = read(path)
+    values = dict(data.metrics.filter(op="all").select("key", "value").iter_rows())
+    assert values["swap_out_bytes"] > 8 << 20
+    assert values["swap_bytes_max"] > 4 << 20
+    assert values["memory_bytes_max"] <= 32 << 20
+    assert values["faults_major"] > 0
+    finished = data.job_metrics().filter(metric="elapsed_s")
+    assert finished["job"].to_list() == ["sort.1", "sort.2"]
+    assert max(finished["value"]) == pytest.approx(values["elapsed_s"])
+    iolab("show", path)
+
+
+def test_swap_that_is_too_small_is_refused(iolab: CommandLine) -> None:
+    refused(iolab, qsbench(size="16MiB", limit="64MiB"), 2, "swap", "[target] size")
+
+
+def test_swap_on_what_is_no_device_is_refused(iolab: CommandLine) -> None:
+    text = qsbench().replace('kind = "scratch"\nsize = "128MiB"', 'kind = "directory"\npath = "."')
+    refused(iolab, text, 2, "device")
+
+
+LONG = {
+    "iostest": iostest(duration="30s"),
+    "buffered": iostest(duration="30s", job="bsw"),
+    "qsbench": qsbench(passes=99),
+}
+
+
+def start(iolab: CommandLine, text: str) -> subprocess.Popen[str]:
+    """Until its members are in their groups and at work."""
+    iolab.write("experiment.toml", text)
+    process = iolab.start("run", "experiment.toml", "--out", "run")
+
+    def at_work() -> bool:
+        assert process.poll() is None, process.communicate()
+        groups = [Path(path) for path in look(iolab.cwd, iolab.state_dir).cgroups]
+        try:
+            return sum(bool((group / "cgroup.procs").read_text()) for group in groups) == (
+                2 if "iostest" in text else 1
+            )
+        except FileNotFoundError:
+            return False
+
+    wait_until(at_work, "processes in control groups")
+    return process
+
+
+@pytest.mark.parametrize("kind", LONG)
+@pytest.mark.parametrize("whole_group", [False, True], ids=["parent", "group"])
+def test_a_killed_run_is_taken_back_and_resumes(iolab: CommandLine, kind: str, whole_group: bool) -> None:
+    with start(iolab, LONG[kind]) as process:
+        if whole_group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    iolab("restore")
+    left = look(iolab.cwd, iolab.state_dir)
+    assert not left.swaps
+    assert not events(iolab.cwd / "run", "trial_finished")
+
+
+@pytest.mark.parametrize("kind", ["iostest", "qsbench"])
+def test_a_killed_worker_fails_its_trial_only(iolab: CommandLine, kind: str) -> None:
+    with start(iolab, LONG[kind]) as process:
+        for line in look(iolab.cwd, iolab.state_dir).processes:
+            if "iolab.machine.worker" in line:
+                os.kill(int(line.split()[0]), signal.SIGKILL)
+        process.communicate(timeout=60)
+    assert statuses(iolab.cwd / "run") == ["failed"]
+
+
+@pytest.mark.parametrize("kind", ["iostest", "qsbench"])
+def test_a_killed_member_is_named(iolab: CommandLine, kind: str) -> None:
+    with start(iolab, LONG[kind]) as process:
+        victim = next(line for line in look(iolab.cwd, iolab.state_dir).processes if "iolab.machine.member" in line)
+        os.kill(int(victim.split()[0]), signal.SIGKILL)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3, stderr
+    assert "SIGKILL" in stderr
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize("kind", ["iostest", "qsbench"])
+def test_an_interrupted_run_stops_soon(iolab: CommandLine, kind: str) -> None:
+    with start(iolab, LONG[kind]) as process:
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=15)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert "ok" not in statuses(iolab.cwd / "run")
