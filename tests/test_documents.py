@@ -18,7 +18,8 @@ TIME_LIMIT_S = 120
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_work(document: Path, tmp_path: Path, leftovers: None) -> None:
-    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    for name in ("experiments", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
     left_out = []
     for example in examples(document, ROOT):
         if example.needs_root and os.geteuid() != 0:

@@ -119,6 +119,19 @@ def _metrics_table() -> str:
     return markdown_table(("metric", "unit", "better", "of", "per job", "what it is"), rows)
 
 
+def _tool_metrics_table() -> str:
+    from iolab.tool_metric import TOOL_METRICS
+
+    rows = [(f"`{m.name}`", m.unit, m.better or "", m.help) for m in TOOL_METRICS.values()]
+    return markdown_table(("metric", "unit", "better", "what it is"), rows)
+
+
+def _formats_table() -> str:
+    from iolab.importer.formats import FORMATS
+
+    return markdown_table(("format", "what it reads"), [(f"`{one.name}`", one.help) for one in FORMATS.values()])
+
+
 def _settings_table() -> str:
     from iolab.control import settings_table
 
@@ -162,5 +175,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "qsbench-options": _qsbench_table,
     "settings": _settings_table,
     "metrics": _metrics_table,
+    "tool-metrics": _tool_metrics_table,
+    "formats": _formats_table,
 }
 """Name of a table -> what writes it."""

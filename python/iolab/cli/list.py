@@ -77,16 +77,18 @@ def _settings() -> Entries:
 
 def _metrics() -> Entries:
     from iolab.metric import METRICS, ops_of
+    from iolab.tool_metric import TOOL_METRICS
 
+    kept_for = {name: list(ops_of(metric)) for name, metric in METRICS.items()}
     return [
         {
             "name": metric.name,
             "help": metric.help,
             "unit": metric.unit,
             "better": metric.better,
-            "kept for": list(ops_of(metric)),
+            "kept for": kept_for.get(metric.name, ["imported numbers"]),
         }
-        for metric in METRICS.values()
+        for metric in (*METRICS.values(), *TOOL_METRICS.values())
     ]
 
 
