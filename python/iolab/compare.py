@@ -6,7 +6,6 @@ A table has a row per (workload, setting, round): a run's metrics, or anybody's 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
