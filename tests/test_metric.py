@@ -146,7 +146,7 @@ def test_several_jobs_have_rows_of_their_own() -> None:
     two = phase(group(job("job.0", read=op(100))), group(job("job.1", read=op(300, 300, 300))))
     found = metric.rows(record(TWO_MIXED, two))
     of_job = {"rate_bytes_per_s": 3 * 4096 / 2, "iops": 1.5, "latency_ns_mean": 300, "elapsed_s": 0}
-    assert values(found, job="job.1") == of_job
+    assert values(found, job="job.1").items() >= of_job.items()
     assert values(found)["fairness_jain"] == pytest.approx((1 + 3) ** 2 / (2 * (1 + 9)))
     alone = metric.rows(record(ONE_READER, phase(group(job("job", read=op(100))))))
     assert {row.job for row in alone} == {"all"}
