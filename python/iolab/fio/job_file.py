@@ -103,7 +103,7 @@ def _job(section: Section, changes: list[Entry], problems: Problems, runner: Run
     lines: dict[str, int | None] = {}
     for entry in [*section.entries, *changes]:
         name = known().names.get(entry.name, entry.name)
-        if fault := _fault(name, entry, runner):
+        if fault := _fault(name, entry, runner) or _reaches_out(name, entry.text):
             problems.add(entry.line, f"{entry.name}: {fault}")
             continue
         texts.pop(name, None)  # the later entry counts, and stands where it was written
@@ -134,8 +134,6 @@ def _values(
     kb_base = value.KB_BASE
     for name in sorted(texts, key=lambda name: name != "kb_base"):
         try:
-            if runner == "fio" and (fault := _reaches_out(name, texts[name])):
-                raise ValueError(fault)
             if name in OPTIONS:
                 values[name] = OPTIONS[name].read(texts[name], kb_base)
         except ValueError as error:

@@ -32,15 +32,18 @@ class Directions(NamedTuple):
 
 
 def whole(text: str, kb_base: int = KB_BASE) -> int:
-    """A number with fio's suffixes: with kb_base 1024, `k` is 1024 and `ki` 1000; with 1000 the other way round."""
+    """A number with fio's suffixes: with kb_base 1024, `k` is 1024 and `kib` 1000; with 1000 the other way round.
+
+    fio's manual says the same of `ki`, but fio 3.33 reads that as `k`, and so does this.
+    """
     evaluated = _evaluated(text).lower()
     if re.fullmatch(r"0x[0-9a-f]{1,15}", evaluated):
         return int(evaluated, 16)
-    found = re.fullmatch(r"(-?\d{1,19})(?:([kmgtp])(i?))?b?", evaluated)
+    found = re.fullmatch(r"(-?\d{1,19})(?:([kmgtp])(ib|i?b?)|b?)", evaluated)
     if not found:
         raise ValueError(f'"{text}" given; expected a whole number such as 4096, 4k or 1m')
-    digits, prefix, binary = found.groups()
-    base = 1024 if (kb_base == 1024) != bool(binary) else 1000
+    digits, prefix, rest = found.groups()
+    base = 1024 if (kb_base == 1024) != (rest == "ib") else 1000
     value = int(digits) * int(base ** (_PREFIXES.index(prefix) + 1 if prefix else 0))
     if abs(value) > _LARGEST:
         raise ValueError(f'"{text}" given; expected a number below 2^63')
@@ -52,6 +55,16 @@ def positive(text: str, kb_base: int = KB_BASE) -> int:
     if value < 1:
         raise ValueError(f'"{text}" given; expected a number above 0')
     return value
+
+
+def up_to(largest: int) -> Reader:
+    def read(text: str, kb_base: int = KB_BASE) -> int:
+        value = positive(text, kb_base)
+        if value > largest:
+            raise ValueError(f'"{text}" given; expected a number from 1 to {largest}')
+        return value
+
+    return read
 
 
 def count(text: str, kb_base: int = KB_BASE) -> int:

@@ -1,0 +1,249 @@
+"""What fio job files come to on iolab's engine; and the complaints of fio's users that must not be true here."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iolab import _native
+from iolab.fio import job_file
+from iolab.fio.job_file import Runner
+from iolab.fio.problem import Problems
+from iolab.fio.translate import Plan, phases, plan
+from iolab.trial import FioPhase, LoadPhase, Phase
+
+Json = dict[str, Any]
+MIB = 2**20
+
+
+def planned(text: str, runner: Runner = "iolab", default_size: int | None = None) -> Plan:
+    problems = Problems("job.fio")
+    jobs = job_file.read(text, problems, runner=runner, environment={})
+    found = plan(jobs, default_size=default_size, problems=problems, runner=runner)
+    problems.raise_any()
+    return found
+
+
+def translated(text: str, runner: Runner = "iolab") -> list[Phase]:
+    return phases(planned(text, runner), seed=1, devices=1)
+
+
+def measured(text: str) -> list[Json]:
+    return [phase.load for phase in translated(text) if phase.measured and isinstance(phase, LoadPhase)]
+
+
+def jobs_in(load: Json) -> list[Json]:
+    return [job for group in load["groups"] for job in group["jobs"]]
+
+
+def the_job(options: str) -> Json:
+    [load] = measured(f"[job]\nsize=1m\n{options}\n")
+    [job] = jobs_in(load)
+    return job
+
+
+def the_problem(options: str, runner: Runner = "iolab") -> str:
+    from iolab.errors import InputError
+
+    with pytest.raises(InputError) as raised:
+        planned(f"[job]\n{options}\n", runner)
+    return str(raised.value)
+
+
+def run(load: Json) -> Json:
+    """On the engine; the null engine needs no file."""
+    handle = _native.Load.start(json.dumps(load), _native.Memory())
+    while (record := handle.wait(1.0)) is None:
+        pass
+    done: Json = json.loads(record)
+    return done
+
+
+def test_a_plain_job_reads_its_size_once_in_sequence() -> None:
+    job = the_job("")
+    assert job["pattern"] == {"kind": "sequential"}
+    assert job["until"] == {"ops": None, "bytes": MIB, "duration_ns": None}
+    assert (job["read_share"], job["queue_depth"], job["length_bytes"]) == (1.0, 1, MIB)
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        ("rw=read", {"kind": "sequential"}),
+        ("rw=read:4k", {"kind": "strided", "stride_bytes": 8192}),
+        ("rw=read:-8k", {"kind": "backward"}),
+        ("rw=randread", {"kind": "permutation"}),
+        ("rw=randread\nnorandommap", {"kind": "uniform"}),
+        ("rw=randread\nbssplit=4k/50:8k/50", {"kind": "uniform"}),
+        ("rw=randread\nrandom_distribution=zipf:1.2", {"kind": "zipf", "theta": 1.2}),
+    ],
+)
+def test_patterns(options: str, pattern: Json) -> None:
+    assert the_job(options)["pattern"] == pattern
+
+
+@pytest.mark.parametrize(
+    ("options", "until"),
+    [
+        ("loops=3", {"ops": None, "bytes": 3 * MIB, "duration_ns": None}),
+        ("io_size=10k", {"ops": None, "bytes": 12288, "duration_ns": None}),
+        ("runtime=2", {"ops": None, "bytes": MIB, "duration_ns": 2 * 10**9}),
+        ("runtime=2\ntime_based", {"ops": None, "bytes": None, "duration_ns": 2 * 10**9}),
+        ("time_based", {"ops": None, "bytes": MIB, "duration_ns": None}),
+        ("runtime=2\ntime_based\nramp_time=1", {"ops": None, "bytes": None, "duration_ns": 3 * 10**9}),
+        ("number_ios=7", {"ops": 7, "bytes": MIB, "duration_ns": None}),
+        ("rw=read:4k", {"ops": 128, "bytes": MIB, "duration_ns": None}),
+        ("nrfiles=4", {"ops": None, "bytes": MIB, "duration_ns": None}),
+        ("filesize=4m", {"ops": None, "bytes": MIB, "duration_ns": None}),
+    ],
+)
+def test_bounds(options: str, until: Json) -> None:
+    assert the_job(options)["until"] == until
+
+
+def test_a_range_begins_at_the_offset_and_the_file_reaches_to_its_end() -> None:
+    [load] = measured("[a]\nsize=1m\noffset=4m\noffset_increment=8m\nnumjobs=2\nfilename=f\n")
+    assert [job["offset_bytes"] for job in jobs_in(load)] == [4 * MIB, 12 * MIB]
+    assert [(file["path"], file["size_bytes"]) for file in load["files"]] == [("f", 13 * MIB)]
+
+
+def test_clones_have_files_of_their_own_unless_they_are_named() -> None:
+    [load] = measured("[a]\nsize=1m\nnumjobs=2\nnrfiles=2\n")
+    assert [file["path"] for file in load["files"]] == ["a.0.0", "a.0.1", "a.1.0", "a.1.1"]
+    assert [job["files"] for job in jobs_in(load)] == [[0, 1], [2, 3]]
+    [load] = measured("[a]\nsize=1m\nnumjobs=2\nfilename=x:y\ndirectory=d\n")
+    assert [file["path"] for file in load["files"]] == ["d/x", "d/y"]
+    assert [job["files"] for job in jobs_in(load)] == [[0, 1], [0, 1]]
+
+
+def test_stages_are_phases_and_what_is_read_is_laid_out_first() -> None:
+    found = translated("[global]\nsize=1m\n[w]\nrw=write\n[r]\nstonewall\nrw=randread\n[r]\nstonewall\nrw=read\n")
+    assert [(phase.name, phase.measured) for phase in found] == [
+        ("layout", False),
+        ("w", True),
+        ("r", True),
+        ("r-2", True),
+    ]
+    assert isinstance(found[0], LoadPhase)
+    assert [file["path"] for file in found[0].load["files"]] == ["r.0.0"]
+
+
+def test_an_absolute_name_stays_inside_the_target() -> None:
+    [load] = measured("[a]\nsize=1m\nfilename=/etc/passwd\n")
+    assert [file["path"] for file in load["files"]] == ["etc/passwd"]
+    assert planned("[a]\nsize=1m\nfilename=/etc/passwd\n").named_paths == ["/etc/passwd"]
+    assert "leaves its directory" in the_problem("size=1m\nfilename=../x")
+
+
+def test_cpus_are_split_over_clones_when_asked() -> None:
+    text = "[a]\nsize=1m\nnumjobs=3\ncpus_allowed=0-1\n"
+    assert [group["cpus"] for group in measured(text)[0]["groups"]] == [[0, 1]] * 3
+    split = measured(f"{text}cpus_allowed_policy=split\n")
+    assert [group["cpus"] for group in split[0]["groups"]] == [[0], [1], [0]]
+
+
+def test_verified_writes_are_read_back_after_their_stage() -> None:
+    found = translated("[a]\nsize=1m\nrw=randwrite\nverify=md5\n")
+    assert [(phase.name, phase.measured, phase.verifies) for phase in found] == [
+        ("main", True, True),
+        ("verify main a.0", False, True),
+    ]
+
+
+def test_fio_gets_the_same_files_and_phases() -> None:
+    text = "[global]\nsize=1m\n[a]\nrw=randread\nnumjobs=2\n[b]\nstonewall\nrw=write\n"
+    ours, fios = translated(text), translated(text, "fio")
+    assert [(phase.name, phase.measured) for phase in ours] == [(phase.name, phase.measured) for phase in fios]
+    assert [type(phase) for phase in fios] == [LoadPhase, FioPhase, FioPhase]
+    for one, other in zip(ours, fios, strict=True):
+        assert isinstance(one, LoadPhase)
+        assert isinstance(other, LoadPhase)
+        assert one.load == other.load
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("rw=read", "job.fio:1: job: no size; say how much, such as size=1g"),
+        ("size=1k", "job.fio:2: job: no block of 4096 bytes fits into files of 0 bytes"),
+        (
+            "size=1m\nrw=randrw\nbs=4k,8k",
+            "job.fio:4: bs: a mix has the same sizes for reads and writes; let fio run it: --engine fio",
+        ),
+        ("size=1m\ndirect=1\nbs=1000", "job.fio:4: bs: direct I/O needs multiples of 512 bytes"),
+        (
+            "size=1m\nramp_time=1",
+            "job.fio:3: ramp_time: needs runtime: "
+            "a job that ends by its size is measured from its first byte to its last",
+        ),
+    ],
+)
+def test_what_makes_no_sense_together_is_told_by_line(options: str, line: str) -> None:
+    assert the_problem(options) == line
+
+
+JOBS = st.fixed_dictionaries(
+    {
+        "rw": st.sampled_from(["read", "write", "randread", "randwrite", "rw", "randrw", "read:4k", "read:-8k"]),
+        "size": st.sampled_from(["64k", "1m", "3m"]),
+    },
+    optional={
+        "nrfiles": st.sampled_from(["1", "3"]),
+        "numjobs": st.sampled_from(["1", "2"]),
+        "io_size": st.sampled_from(["16k", "130k", "2m"]),
+        "loops": st.sampled_from(["1", "2"]),
+        "iodepth": st.sampled_from(["1", "7"]),
+        "norandommap": st.just("1"),
+        "rwmixread": st.sampled_from(["0", "30", "100"]),
+        "offset": st.sampled_from(["0", "64k"]),
+        "file_service_type": st.sampled_from(["random", "roundrobin", "sequential"]),
+        "fsync": st.just("3"),
+        "number_ios": st.just("5"),
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(JOBS)
+def test_the_engine_runs_what_is_translated_and_ends_where_it_should(options: dict[str, str]) -> None:
+    lines = "\n".join(f"{name}={text}" for name, text in options.items())
+    [load] = measured(f"[job]\nioengine=null\n{lines}\n")
+    done = {job["name"]: job for group in run(load)["groups"] for job in group["jobs"]}
+    for job in jobs_in(load):
+        count = done[job["name"]]["read"]["count"] + done[job["name"]]["write"]["count"]
+        bounds = [job["until"]["bytes"] // 4096, job["until"]["ops"]]
+        assert count == min(bound for bound in bounds if bound is not None)
+
+
+def test_issue_1290_poisson_with_bssplit_keeps_the_rate() -> None:
+    options = "ioengine=null\nrw=randread\nbssplit=4k/70:64k/30\nrate_process=poisson\ntime_based\nruntime=1"
+    for rate in ("rate_iops=20000", f"rate={20000 * (4096 * 7 + 65536 * 3) // 10}"):
+        [load] = measured(f"[job]\nsize=1g\n{options}\n{rate}\n")
+        record = run(load)
+        [job] = [job for group in record["groups"] for job in group["jobs"]]
+        assert jobs_in(load)[0]["arrival"] == {"kind": "open", "rate_per_s": 20000.0, "spacing": "poisson"}
+        # Five standard deviations of a Poisson count.
+        assert abs(job["read"]["count"] - 20000) < 5 * 20000**0.5
+
+
+def test_issue_1320_the_end_of_ramp_time_causes_no_burst() -> None:
+    options = "ioengine=null\nrw=randread\nrate_iops=20000\ntime_based\nramp_time=300ms\nruntime=600ms"
+    [load] = measured(f"[job]\nsize=1g\n{options}\n")
+    load["interval_ns"] = 50_000_000
+    record = run(load)
+    [job] = [job for group in record["groups"] for job in group["jobs"]]
+    assert abs(job["read"]["count"] - 12000) < 12000 * 0.05
+    after_ramp = [part for part in job["intervals"] if part["start_ns"] >= 300_000_000][:2]
+    assert after_ramp
+    for part in after_ramp:
+        assert part["read_ops"] <= 20000 * part["length_ns"] / 1e9 * 1.5
+
+
+def test_a_mix_goes_as_fast_as_the_first_of_its_two_limits_lets_it() -> None:
+    job = the_job("rw=randrw\nrwmixread=75\nrate_iops=300,50")
+    assert job["arrival"]["rate_per_s"] == 200
+    job = the_job("rw=randrw\nrwmixread=50\nrate=40k")
+    assert job["arrival"]["rate_per_s"] == 20
