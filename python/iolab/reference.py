@@ -85,6 +85,12 @@ def _kinds_table() -> str:
     return markdown_table(("kind", "what it is"), rows)
 
 
+def _fs_mark_table() -> str:
+    from iolab.workload.fs_mark import FsMarkOptions
+
+    return options_table(FsMarkOptions)
+
+
 def _tiobench_table() -> str:
     from iolab.workload.tiobench import TiobenchOptions
 
@@ -170,6 +176,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "job-options": _job_table,
     "phase-options": _phase_table,
     "tiobench-options": _tiobench_table,
+    "fs_mark-options": _fs_mark_table,
     "make-sequence-options": _make_sequence_table,
     "iostest-options": _iostest_table,
     "qsbench-options": _qsbench_table,
