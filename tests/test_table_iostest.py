@@ -9,6 +9,7 @@ import pytest
 from iolab.errors import InputError
 from iolab.store import RunData
 from iolab.table import render
+from support.command_line import CommandLine
 from support.stored import TIOBENCH, stored_run
 
 EXPERIMENT = """\
@@ -86,3 +87,10 @@ def test_another_run_is_refused(tmp_path: Path, run: RunData) -> None:
         render(stored_run(tmp_path / "other", TIOBENCH), "iostest")
     with pytest.raises(InputError, match="fixed columns"):
         render(run, "iostest", ["iops"])
+
+
+def test_the_importer_reads_it_back(iolab: CommandLine, run: RunData) -> None:
+    iolab.write("table.txt", render(run, "iostest"))
+    shown = iolab("show", "table.txt").stdout
+    for workload in ("bsr[jobs_per_group=1]", "bsr[jobs_per_group=2]", "bsr+drw[jobs_per_group=2]"):
+        assert workload in shown
