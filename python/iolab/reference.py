@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 
 def render(name: str) -> str:
-    """The Markdown of one table, by name (a key of `TABLES`)."""
-    return TABLES[name]()
+    """The Markdown of one table: a key of `TABLES`, or `KIND-options` for a workload kind's options."""
+    if name in TABLES:
+        return TABLES[name]()
+    from iolab.workload import KINDS
+
+    return options_table(KINDS[name.removesuffix("-options")].options)
 
 
 def options_json(model: type[BaseModel]) -> list[dict[str, Any]]:
@@ -85,34 +89,25 @@ def _kinds_table() -> str:
     return markdown_table(("kind", "what it is"), rows)
 
 
-def _fs_mark_table() -> str:
-    from iolab.workload.fs_mark import FsMarkOptions
+def _fio_job_table() -> str:
+    from iolab.fio.known import known
+    from iolab.fio.option import OPTIONS
 
-    return options_table(FsMarkOptions)
-
-
-def _tiobench_table() -> str:
-    from iolab.workload.tiobench import TiobenchOptions
-
-    return options_table(TiobenchOptions)
-
-
-def _make_sequence_table() -> str:
-    from iolab.workload.make_sequence import MakeSequenceOptions
-
-    return options_table(MakeSequenceOptions)
+    aliases = {name: alias for alias, name in known().names.items() if alias != name}
+    rows = [
+        (f"`{name}`" + (f", `{aliases[name]}`" if name in aliases else ""), option.state, option.help)
+        for name, option in OPTIONS.items()
+    ]
+    return markdown_table(("option", "on iolab's engine", "what becomes of it"), rows)
 
 
-def _iostest_table() -> str:
-    from iolab.workload.iostest import IostestOptions
+def _fio_refused_table() -> str:
+    from iolab.fio.option import FORBIDDEN
 
-    return options_table(IostestOptions)
-
-
-def _qsbench_table() -> str:
-    from iolab.workload.qsbench import QsbenchOptions
-
-    return options_table(QsbenchOptions)
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in FORBIDDEN.items():
+        by_reason.setdefault(reason, []).append(f"`{name}`")
+    return markdown_table(("option", "why"), [(", ".join(names), reason) for reason, names in by_reason.items()])
 
 
 def _metrics_table() -> str:
@@ -175,11 +170,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "workloads": _kinds_table,
     "job-options": _job_table,
     "phase-options": _phase_table,
-    "tiobench-options": _tiobench_table,
-    "fs_mark-options": _fs_mark_table,
-    "make-sequence-options": _make_sequence_table,
-    "iostest-options": _iostest_table,
-    "qsbench-options": _qsbench_table,
+    "fio-job-options": _fio_job_table,
+    "fio-refused-options": _fio_refused_table,
     "settings": _settings_table,
     "metrics": _metrics_table,
     "tool-metrics": _tool_metrics_table,
