@@ -87,8 +87,7 @@ def test_stonewall_divides_stages() -> None:
         ("[a]\nrw=randred\n", 'job.fio:2: rw: "randred": unknown value; did you mean randread?'),
         (
             "[a]\nrw=trim\n",
-            'job.fio:2: rw: "trim": iolab has no trims; '
-            "it has read, write, randread, randwrite, rw, readwrite, randrw",
+            'job.fio:2: rw: "trim": iolab has no trims; it has read, write, randread, randwrite, rw, readwrite, randrw',
         ),
         (
             "[a]\nioengine=rbd\n",

@@ -1,4 +1,4 @@
-"""Writes the table of fio's own example jobs into docs/workloads/fio.md: which iolab's engine runs, which only fio, and why.
+"""Writes the table of fio's own example jobs into docs/workloads/fio.md: what runs on the engine, what not, and why.
 
 Needs the examples (Debian: fio-examples). `python tools/fio_examples.py [--check]`
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -143,7 +144,10 @@ def _read(path: Path, engine: str | None) -> Experiment:
         return load(path)
     if engine not in (None, *ENGINES):
         raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
-    return loads(text_of(path, "fio" if engine == "fio" else "iolab"), str(path))
+    text, without_effect = text_of(path, "fio" if engine == "fio" else "iolab")
+    if without_effect:
+        print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
+    return loads(text, str(path))
 
 
 def _refuse_with_resume(given: dict[str, object]) -> None:

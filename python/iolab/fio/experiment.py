@@ -14,6 +14,7 @@ from pathlib import Path
 
 from iolab.errors import InputError
 from iolab.fio import job_file
+from iolab.fio.ini import filled
 from iolab.fio.job_file import JobFile, Runner
 from iolab.fio.problem import Problems
 from iolab.fio.translate import Plan, plan
@@ -31,8 +32,12 @@ def is_job_file(path: Path) -> bool:
         return False
 
 
-def text_of(path: Path, runner: Runner = "iolab") -> str:
-    """The experiment of the job file at `path`; InputError has a line for each problem in it."""
+def text_of(path: Path, runner: Runner = "iolab") -> tuple[str, list[str]]:
+    """The experiment of the job file at `path`, and its options that have no effect on iolab's engine.
+
+    Raises:
+        InputError: a line for each problem in it.
+    """
     try:
         text = path.read_bytes().decode()
     except UnicodeDecodeError as error:
@@ -47,16 +52,15 @@ def text_of(path: Path, runner: Runner = "iolab") -> str:
     target, size = _target(jobs, unsized, str(path))
     plan(jobs, default_size=size, problems=problems, runner=runner)
     problems.raise_any()
-    return _experiment(path, text, target, size, runner)
+    return _experiment(path, text, target, size, runner), jobs.accepted if runner == "iolab" else []
 
 
 def _experiment(path: Path, text: str, target: str, size: int | None, runner: Runner) -> str:
     name = re.sub(r"[^\w.+:-]", "_", path.stem) or "job"
-    filled = re.sub(r"\$\{([^}]*)\}", lambda found: os.environ.get(found[1], found[0]), text)
     sized = "" if size is None else f"size = {size}\n"
     return (
         f'title = {_quoted(path.name)}\nrounds = 1\n{target}\n[workloads.{_quoted(name)}]\nkind = "fio"\n'
-        f'runner = "{runner}"\n{sized}job = """\n{_multiline(filled)}"""\n'
+        f'runner = "{runner}"\n{sized}job = """\n{_multiline(filled(text, os.environ))}"""\n'
     )
 
 

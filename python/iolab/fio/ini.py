@@ -46,6 +46,14 @@ def parse(text: str, environment: Mapping[str, str], problems: Problems) -> list
     return sections
 
 
+def filled(text: str, environment: Mapping[str, str]) -> str:
+    """With the values of its variables, `${NAME}`; those that the environment has not stay."""
+    return _VARIABLE.sub(lambda found: environment[found[1]] if found[1] in environment else found[0], text)
+
+
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+
+
 def _open_section(
     line: str, number: int, shared: list[Entry], sections: list[Section], problems: Problems
 ) -> list[Entry]:
@@ -69,11 +77,11 @@ def _entry(line: str, number: int, environment: Mapping[str, str], problems: Pro
     if not re.fullmatch(r"[\w-]+", name):
         problems.add(number, f"{_shown(line)} is no option; expected name=value")
         return None
-    missing = [variable for variable in re.findall(r"\$\{([^}]*)\}", value) if variable not in environment]
+    missing = [variable for variable in _VARIABLE.findall(value) if variable not in environment]
     if missing:
         problems.add(number, f"{name}: the environment has no {missing[0]}; run with {missing[0]}=... iolab run ...")
         return None
-    return Entry(name, re.sub(r"\$\{([^}]*)\}", lambda found: environment[found[1]], value), number)
+    return Entry(name, filled(value, environment), number)
 
 
 def _shown(line: str) -> str:

@@ -49,7 +49,9 @@ class FioOptions(Options):
 
     @property
     def attachments(self) -> dict[str, str]:
-        return {} if self.file is None else {attachment_name(self.file): self._text}
+        from iolab.fio.ini import filled
+
+        return {} if self.file is None else {attachment_name(self.file): filled(self._text, os.environ)}
 
     @property
     def named_paths(self) -> list[str]:

@@ -1,0 +1,269 @@
+"""fio job files end to end: on the engine, by fio itself, both in one experiment, on files, devices and examples."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from iolab import store
+from iolab.machine import command
+from iolab.machine.fio_record import bucket
+from support.command_line import CommandLine, wait_until
+from support.devices import MIB, attach, detach, sparse_file
+from support.runs import faults, statuses
+
+ROOT = Path(__file__).parents[1]
+NEEDS_FIO = pytest.mark.skipif(command.find("fio") is None, reason="fio is not installed")
+
+JOBS = """\
+[global]
+bs=4k
+size=2m
+ioengine=psync
+[readers]
+rw=randread
+numjobs=2
+[writer]
+stonewall
+rw=write
+verify=crc32c
+[mix]
+stonewall
+rw=randrw
+rwmixread=70
+nrfiles=2
+"""
+BOTH = """\
+rounds = 1
+[target]
+kind = "directory"
+path = "."
+[workloads.job]
+kind = "fio"
+file = "job.fio"
+[settings.iolab]
+[settings.fio]
+workload = { runner = "fio" }
+"""
+
+
+def values(run: Path, metric: str) -> dict[tuple[str, str], float]:
+    """(setting, phase) -> the metric, of all operations."""
+    frame = store.read(run).metrics
+    return {
+        (row["setting"], row["phase"]): row["value"]
+        for row in frame.iter_rows(named=True)
+        if row["metric"] == metric and row["op"] == "all" and row["value"] is not None
+    }
+
+
+@NEEDS_FIO
+def test_both_runners_do_the_same_operations(iolab: CommandLine) -> None:
+    iolab.write("job.fio", JOBS)
+    iolab("run", iolab.write("both.toml", BOTH), "--out", "out")
+    assert statuses(iolab.cwd / "out") == ["ok", "ok"]
+    ops = values(iolab.cwd / "out", "ops")
+    expected = {"readers": 1024, "writer": 512, "mix": 512}
+    assert ops == {(setting, phase): count for setting in ("iolab", "fio") for phase, count in expected.items()}
+    latency = values(iolab.cwd / "out", "latency_ns_p99")
+    assert set(ops) == set(latency)
+    assert min(latency.values()) > 0
+
+
+@NEEDS_FIO
+def test_time_bound_jobs_last_as_long_with_either(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=randread\nsize=1m\nioengine=psync\nruntime=400ms\ntime_based\nramp_time=200ms\n")
+    iolab("run", iolab.write("both.toml", BOTH), "--out", "out")
+    measured = values(iolab.cwd / "out", "measured_s")
+    for setting in ("iolab", "fio"):
+        assert 0.3 < measured[setting, "main"] < 0.8
+
+
+@pytest.mark.parametrize("engine", [pytest.param("fio", marks=NEEDS_FIO), "iolab"])
+def test_a_job_file_runs_by_itself(iolab: CommandLine, engine: str) -> None:
+    (iolab.cwd / "data").mkdir()
+    iolab.write("job.fio", f"[global]\ndirectory={iolab.cwd}/data\n{JOBS.removeprefix('[global]')}")
+    iolab("run", "job.fio", "--engine", engine, "--out", "out")
+    assert statuses(iolab.cwd / "out") == ["ok"]
+    assert not any((iolab.cwd / "data").iterdir())
+
+
+def test_a_run_keeps_the_job_file_and_resumes_without_it(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nioengine=psync\n")
+    text = BOTH.partition("[settings.iolab]")[0]
+    iolab("run", iolab.write("one.toml", text), "--out", "out")
+    (iolab.cwd / "job.fio").unlink()
+    iolab("run", "--resume", "out", "--rounds", "2")
+    assert statuses(iolab.cwd / "out") == ["ok", "ok"]
+
+
+def test_a_file_that_holds_data_is_read_and_not_written_to(iolab: CommandLine) -> None:
+    data = iolab.write("precious", "x" * MIB)
+    iolab.write("read.fio", f"[a]\nrw=randread\nfilename={data}\nioengine=psync\n")
+    iolab("run", "read.fio", "--out", "out")
+    iolab.write("write.fio", f"[a]\nrw=randwrite\nsize=1m\nfilename={data}\n")
+    for engine in ("iolab", "fio"):
+        refused = iolab("run", "write.fio", "--engine", engine, status=2)
+        refused.assert_one_clear_line(2, "precious", "holds 1048576 bytes that iolab did not write")
+    assert data.read_text() == "x" * MIB
+
+
+@pytest.mark.root
+def test_a_device_has_to_be_free_of_data(iolab: CommandLine) -> None:
+    device = attach(sparse_file(iolab.cwd / "disk", 16 * MIB))
+    try:
+        iolab.write("job.fio", f"[a]\nrw=randwrite\nbs=64k\nfilename={device}\ndirect=1\nioengine=libaio\n")
+        iolab("run", "job.fio", "--out", "out")
+        assert values(iolab.cwd / "out", "bytes")["default", "main"] == 16 * MIB
+        command.run(["mkfs.ext4", "-q", str(device)], package="e2fsprogs", where=str(device))
+        for engine in ("iolab", "fio"):
+            iolab("run", "job.fio", "--engine", engine, status=2).assert_one_clear_line(
+                2, str(device), "ext4 signature"
+            )
+    finally:
+        detach(device)
+
+
+def test_an_experiment_names_the_places_that_its_job_file_names(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nfilename=/nowhere/x\nioengine=psync\n")
+    text = BOTH.partition("[settings.iolab]")[0]
+    refused = iolab("run", iolab.write("one.toml", text), status=2)
+    refused.assert_one_clear_line(2, "one.toml:5:", "/nowhere/x", "[target]", "relocate = true")
+    iolab("run", iolab.write("moved.toml", f"{text}relocate = true\n"), "--out", "out")
+    assert statuses(iolab.cwd / "out") == ["ok"]
+
+
+def test_a_wrong_job_file_is_told_by_its_own_lines(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nstartdelay=3\n")
+    line = "job.fio:4: startdelay: fio has this option, iolab does not; leave it out, or let fio run it: --engine fio"
+    assert iolab("run", "job.fio", status=2).stderr == f"iolab: {line}\n"
+    refused = iolab("run", iolab.write("both.toml", BOTH), status=2)
+    assert f"workloads.job.file: {line}" in refused.stderr
+
+
+def test_options_without_effect_are_told(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nthread\nwrite_bw_log=x\nioengine=null\ndirectory=.\n")
+    done = iolab("run", "job.fio", "--out", "out")
+    assert done.stderr.startswith("job.fio: without effect on iolab's engine: thread, write_bw_log\n")
+
+
+def test_what_is_no_job_file_takes_no_engine(iolab: CommandLine) -> None:
+    path = iolab.write("x.toml", BOTH)
+    iolab("run", path, "--engine", "fio", status=2).assert_one_clear_line(2, "--engine", "only for a fio job file")
+    iolab.write("job.fio", JOBS)
+    iolab("run", "job.fio", "--engine", "foi", status=2).assert_one_clear_line(2, "did you mean fio?")
+
+
+def test_without_fio_the_error_says_how_to_get_it(
+    iolab: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from iolab.errors import MachineError
+    from iolab.machine import fio
+
+    monkeypatch.setattr(command, "find", lambda tool: None)
+    with pytest.raises(MachineError, match=r"fio is not installed; install it: sudo apt-get install fio"):
+        fio.run(a_fio_phase(), None)  # type: ignore[arg-type]
+
+
+def a_fio_phase() -> Any:
+    from iolab.fio import job_file
+    from iolab.fio.problem import Problems
+    from iolab.fio.translate import phases, plan
+
+    problems = Problems("job.fio")
+    jobs = job_file.read("[a]\nsize=1m\nrw=write\n", problems, runner="fio", environment={})
+    found = plan(jobs, default_size=None, problems=problems, runner="fio")
+    return phases(found, seed=1, devices=1)[0]
+
+
+@NEEDS_FIO
+def test_killing_the_run_leaves_no_fio_behind(iolab: CommandLine, leftovers: None) -> None:
+    import os
+    import signal
+
+    iolab.write("job.fio", "[a]\nrw=randread\nsize=1m\nioengine=psync\nruntime=60\ntime_based\ndirectory=.\n")
+    with iolab.start("run", "job.fio", "--engine", "fio", "--out", "out") as process:
+        wait_until(lambda: "fio" in running(iolab), "fio to run")
+        os.killpg(process.pid, signal.SIGKILL)
+    wait_until(lambda: "fio" not in running(iolab), "fio to end")
+    iolab("restore")
+
+
+def running(iolab: CommandLine) -> set[str]:
+    """The programs whose environment has this test's state directory."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"IOLAB_STATE_DIR={iolab.state_dir}".encode() in (process / "environ").read_bytes():
+                found.add((process / "comm").read_text().strip())
+        except OSError:
+            continue
+    return found
+
+
+@NEEDS_FIO
+def test_issue_731_messages_do_not_mix_with_the_report(iolab: CommandLine) -> None:
+    """fio warns of these options on the stream that its report goes to."""
+    iolab.write("job.fio", "[a]\nrw=randread\nsize=1m\nioengine=psync\niodepth=8\ndirectory=.\nrandom_generator=lfsr\n")
+    done = iolab("run", "job.fio", "--engine", "fio", "--out", "out", "--json")
+    json.loads(done.stdout)
+    assert statuses(iolab.cwd / "out") == ["ok"]
+
+
+@NEEDS_FIO
+def test_an_error_of_fio_is_a_fault(iolab: CommandLine) -> None:
+    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nioengine=psync\nrandom_distribution=bogus\ndirectory=.\n")
+    failed = iolab("run", "job.fio", "--engine", "fio", "--out", "out", status=3)
+    failed.assert_one_clear_line(3, "fio refused the jobs", "bogus")
+
+
+@pytest.mark.parametrize("value", [0, 1, 63, 127, 129, 131, 254, 258, 1012, 12224])
+def test_fios_bins_have_the_bounds_that_stat_c_gives_them(value: int) -> None:
+    low, high, count = bucket(value, 3)
+    assert (low <= value <= high, count) == (True, 3)
+    if value >= 128:
+        assert low + (high - low + 1) // 2 == value
+        assert (high - low + 1) == 2 ** (value.bit_length() - 7)
+
+
+def survey_tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fio_examples", ROOT / "tools/fio_examples.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+NEEDS_EXAMPLES = pytest.mark.skipif(
+    not Path("/usr/share/doc/fio/examples").is_dir(), reason="fio's examples are not installed: fio-examples"
+)
+
+
+@NEEDS_EXAMPLES
+def test_the_page_says_of_fios_examples_what_is_true() -> None:
+    tool = survey_tool()
+    assert tool.text(tool.survey()) in (ROOT / "docs/workloads/fio.md").read_text()
+
+
+@NEEDS_EXAMPLES
+def test_fios_examples_run_where_the_page_says_so(iolab: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made small: a few mebibytes, half a second, in a directory."""
+    for variable, text in {"FIO_RW": "randread", "FIO_IODEPTH": "4", "FIO_BS": "4k"}.items():
+        monkeypatch.setenv(variable, text)
+    tool = survey_tool()
+    names = [example.name for example in tool.survey() if not example.on_engine]
+    experiment = 'rounds = 1\n[target]\nkind = "directory"\npath = "."\n'
+    for name in names:
+        small = 'size = "4m", runtime = "500ms", loops = 1'
+        experiment += f'[workloads."{name}"]\nkind = "fio"\nfile = "{tool.EXAMPLES / name}"\nrelocate = true\n'
+        experiment += f"size = 4194304\noptions = {{ {small} }}\n"
+    iolab("run", iolab.write("examples.toml", experiment), "--out", "out", "--seed", "1")
+    run = iolab.cwd / "out"
+    assert (faults(run), statuses(run)) == ([], ["ok"] * len(names))
