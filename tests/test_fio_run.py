@@ -206,6 +206,14 @@ def running(iolab: CommandLine) -> set[str]:
     return found
 
 
+def test_issue_792_verifying_while_others_are_written_finds_no_false_mismatch(iolab: CommandLine) -> None:
+    """Blocks are overwritten again and again, several at once, and some are read meanwhile."""
+    options = "size=256k\nbs=4k\nio_size=16m\nnorandommap\niodepth=16\nioengine=io_uring\ndirectory=.\n"
+    iolab.write("job.fio", f"[a]\nrw=randrw\nverify=crc32c\nverify_backlog=8\n{options}")
+    iolab("run", "job.fio", "--out", "out")
+    assert (faults(iolab.cwd / "out"), statuses(iolab.cwd / "out")) == ([], ["ok"])
+
+
 @NEEDS_FIO
 def test_issue_731_messages_do_not_mix_with_the_report(iolab: CommandLine) -> None:
     """fio warns of these options on the stream that its report goes to."""

@@ -218,6 +218,15 @@ def test_the_engine_runs_what_is_translated_and_ends_where_it_should(options: di
         assert count == min(bound for bound in bounds if bound is not None)
 
 
+def test_issue_130_every_interval_is_in_the_record() -> None:
+    options = "ioengine=null\nrw=randread\nrate_iops=5000\ntime_based\nruntime=500ms"
+    [load] = measured(f"[job]\nsize=1g\n{options}\n")
+    [group] = run(load)["groups"]
+    intervals = group["jobs"][0]["intervals"]
+    assert len(intervals) >= 4
+    assert sum(part["read_ops"] for part in intervals) == group["jobs"][0]["read"]["count"]
+
+
 def test_issue_1290_poisson_with_bssplit_keeps_the_rate() -> None:
     options = "ioengine=null\nrw=randread\nbssplit=4k/70:64k/30\nrate_process=poisson\ntime_based\nruntime=1"
     for rate in ("rate_iops=20000", f"rate={20000 * (4096 * 7 + 65536 * 3) // 10}"):
