@@ -1,0 +1,100 @@
+"""iozone, aio-stream and tiobench on real devices: what they do, and that a kill half-way leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from iolab import store
+from support.command_line import CommandLine, wait_until
+from support.runs import events, faults, statuses, times_finished
+
+TARGET = '[target]\nkind = "scratch"\nsize = "128MiB"\nfilesystem = "{filesystem}"\ndevices = {devices}\n'
+IOZONE = """
+[workloads.iozone]
+kind = "iozone"
+file_size = "{size}"
+record_size = "64KiB"
+threads = [1, 3]
+direct = true
+fsync = true
+"""
+STREAMS = """
+[workloads.large]
+kind = "aio-stream"
+file_size = "{size}"
+duration = "{duration}"
+[workloads.cached]
+kind = "aio-stream"
+window = "2MiB"
+duration = "{duration}"
+engine = "libaio"
+[workloads.written]
+kind = "aio-stream"
+operation = "write"
+file_size = "{size}"
+duration = "{duration}"
+"""
+TIOBENCH = """
+[workloads.tiobench]
+kind = "tiobench"
+threads = 256
+file_size = "{size}"
+random_ops = 5
+"""
+EACH = pytest.mark.parametrize(
+    ("workload", "filesystem", "devices"), [(IOZONE, "ext4", 2), (STREAMS, "none", 2), (TIOBENCH, "xfs", 1)],
+    ids=["iozone", "aio-stream", "tiobench"],
+)  # fmt: skip
+
+
+def experiment(workload: str, filesystem: str, devices: int, *, size: str, duration: str) -> str:
+    target = TARGET.format(filesystem="xfs" if filesystem == "xfs" else filesystem, devices=devices)
+    if filesystem == "xfs":
+        target = target.replace("128MiB", "512MiB")
+    body = workload.format(size=size, duration=duration)
+    return f"rounds = 1\nseed = 1\n{target}{body}[settings.one]\n[settings.two]\nnomerges = 2\n"
+
+
+@pytest.mark.root
+@EACH
+def test_it_runs_and_shows_its_tables(iolab: CommandLine, workload: str, filesystem: str, devices: int) -> None:
+    iolab.write("experiment.toml", experiment(workload, filesystem, devices, size="4MiB", duration="200ms"))
+    iolab("run", "experiment.toml", "--out", "run")
+    run = iolab.cwd / "run"
+    assert set(statuses(run)) == {"ok"}, faults(run)
+    assert "Hmean" in iolab("show", "run", "--as", "mmtests").stdout
+    found = store.read(run)
+    if workload is IOZONE:
+        shown = iolab("show", "run", "--as", "iozone").stdout
+        assert "Children see throughput for  3 stride readers" in shown
+        parent = found.values("write/rate_bytes_per_s", "iozone[threads=3]")["one"]
+        children = found.values("write/rate_sum_bytes_per_s", "iozone[threads=3]")["one"]
+        assert (children >= parent * 0.999).all()
+    if workload is STREAMS:
+        jobs = found.job_metrics(workload="large", setting="one")
+        assert set(jobs["job"]) == {"device.0", "device.1"}
+        assert found.values("latency_ns_stddev_job_mean", "large")["one"].null_count() == 0
+    if workload is TIOBENCH:
+        shown = iolab("show", "run", "--as", "tiobench").stdout
+        assert shown.count("one          256") == 4
+        calls = found.values("random_read/read.ops", "tiobench")["one"].to_list()
+        assert calls == [256 * 5]
+
+
+@pytest.mark.root
+@EACH
+def test_a_killed_run_leaves_nothing_and_resumes(
+    iolab: CommandLine, workload: str, filesystem: str, devices: int
+) -> None:
+    iolab.write("experiment.toml", experiment(workload, filesystem, devices, size="8MiB", duration="500ms"))
+    run = iolab.cwd / "run"
+    with iolab.start("run", "experiment.toml", "--out", "run") as process:
+        wait_until(lambda: len(events(run, "trial_started")) >= 2, "the second trial")
+        time.sleep(0.4)
+        os.killpg(process.pid, signal.SIGKILL)
+    iolab("run", "--resume", "run")
+    assert set(times_finished(run).values()) == {1}
+    assert set(statuses(run)) == {"ok"}, faults(run)
