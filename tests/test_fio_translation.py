@@ -136,6 +136,7 @@ def test_an_absolute_name_stays_inside_the_target() -> None:
     assert [file["path"] for file in load["files"]] == ["etc/passwd"]
     assert planned("[a]\nsize=1m\nfilename=/etc/passwd\n").named_paths == ["/etc/passwd"]
     assert "leaves its directory" in the_problem("size=1m\nfilename=../x")
+    assert "/x and x would be the same file" in the_problem("size=1m\nfilename=/x:x")
 
 
 def test_cpus_are_split_over_clones_when_asked() -> None:

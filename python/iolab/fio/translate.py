@@ -54,6 +54,7 @@ def plan(job_file: JobFile, *, default_size: int | None, problems: Problems, run
                     found.files[name] = max(found.files.get(name, 0), shape.file_bytes(clone))
                     if shape.lays_out:
                         found.laid_out[name] = None
+    _check_distinct(found, problems)
     return found
 
 
@@ -75,6 +76,14 @@ def phases(found: Plan, seed: int, devices: int) -> list[Phase]:
 def _local(name: str) -> str:
     """A name inside the target, whatever the job file's own place for it."""
     return "/".join(part for part in name.split("/") if part not in ("", "."))
+
+
+def _check_distinct(found: Plan, problems: Problems) -> None:
+    """`/x` and `x` are two files to fio, and would be one inside the target."""
+    names: dict[str, str] = {}
+    for name in found.files:
+        if (other := names.setdefault(_local(name), name)) != name:
+            problems.add(None, f"filename: {other} and {name} would be the same file in the target; rename one")
 
 
 def _check_name(name: str, job: FioJob, problems: Problems) -> None:
