@@ -468,7 +468,7 @@ METRICS: dict[str, Metric] = {
             "The same of all threads together: files by the time from the common start to the last thread's last file.",
             "measure",
             lambda seen: seen.measure("files_per_s_wall"),
-            "no file was made",
+            "no file was made, or a thread did not come back",
         ),
         Metric(
             "app_overhead_s",

@@ -103,10 +103,12 @@ fn phase_measures(
         values.reduce(|a, b| a.zip(b).map(|(a, b)| a + b)).flatten()
     };
     let files = threads().map(|thread| thread.ops[CREATE].count).sum();
+    let all_came_back = groups.iter().all(|group| !group.jobs.is_empty());
+    let of_all = |value: Option<f64>| value.filter(|_| all_came_back);
     BTreeMap::from([
-        (FILES_PER_S, sum(FILES_PER_S)),
-        ("files_per_s_wall", per_second(files, written_ns)),
-        (APP_OVERHEAD_S, sum(APP_OVERHEAD_S)),
+        (FILES_PER_S, of_all(sum(FILES_PER_S))),
+        ("files_per_s_wall", of_all(per_second(files, written_ns))),
+        (APP_OVERHEAD_S, of_all(sum(APP_OVERHEAD_S))),
         ("filesystem_used_percent", used_percent(phase)),
     ])
 }
