@@ -24,7 +24,17 @@ import page
 import result
 from iolab import _native
 
-BENCHES = ["null_engine", "loop_reads", "cached_reads", "fs_mark", "startup", "memory", "statistics_simulation"]
+BENCHES = [
+    "null_engine",
+    "loop_reads",
+    "cached_reads",
+    "fs_mark",
+    "iozone",
+    "tiobench",
+    "startup",
+    "memory",
+    "statistics_simulation",
+]
 LOCK = Path("/dev/shm/iolab-bench.lock")
 DOCS = Path(__file__).parents[1] / "docs"
 

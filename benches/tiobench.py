@@ -1,0 +1,62 @@
+"""Rates of the kind `tiobench` against tiotest 0.3 (the program that tiobench.pl calls): the same four tests with the
+same sizes, 128 MiB in blocks of 4 KiB on ext4 on a loop device on tmpfs, from the page cache, by one thread and by
+eight. Both time each call. The rates are bytes by the time from the common start to the last thread's end.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import classic
+import loop_device
+from alternate import alternate
+from classic import Rates
+from result import Result
+
+FILE_MIB = 128
+RANDOM_OPS = 20_000
+TESTS = {
+    "Write": "sequential_write",
+    "Random Write": "random_write",
+    "Read": "sequential_read",
+    "Random Read": "random_read",
+}
+LINE = re.compile(
+    r"^\|\s*(Write|Random Write|Read|Random Read)\s+\d+ MBs \|\s*[\d.]+ s \|\s*([\d.]+) MB/s", re.MULTILINE
+)
+
+
+def measure(quick: bool) -> list[Result]:
+    program = classic.tool("tiotest", "TIOTEST", "tiobench 0.3 (github.com/mkuoppal/tiobench) and make tiotest")
+    if program is None:
+        return classic.not_measured("tiotest", "TIOTEST")
+    rounds = 1 if quick else 7
+    return [result for threads in (1, 8) for result in measure_case(program, threads, rounds)]
+
+
+def measure_case(program: str, threads: int, rounds: int) -> list[Result]:
+    ops = RANDOM_OPS // threads
+    options = {"file_size": f"{FILE_MIB}MiB", "threads": threads, "random_ops": ops}
+    command = [program, "-t", str(threads), "-f", str(FILE_MIB // threads), "-r", str(ops), "-b", "4096", "-d", "."]
+    with loop_device.empty("ext4", size_mib=FILE_MIB + 256) as root:
+        arms: dict[str, Callable[[], Rates]] = {
+            "iolab": partial(run_ours, options, root),
+            "tiotest": partial(run_peer, command, root),
+        }
+        samples = alternate(arms, rounds)
+    case = f"{threads} thread{'s' if threads > 1 else ''}"
+    described = f"iolab: kind=tiobench {' '.join(f'{key}={value}' for key, value in options.items())}"
+    return classic.compared(case, "tiotest", samples, [described, shlex.join(["tiotest", *command[1:]])])
+
+
+def run_ours(options: dict[str, object], root: Path) -> Rates:
+    return Rates({test: classic.rate(record) for test, record in classic.run_phases("tiobench", options, root).items()})
+
+
+def run_peer(command: list[str], root: Path) -> Rates:
+    rates = {TESTS[test]: float(mb) * 2**20 for test, mb in LINE.findall(classic.output(command, root))}
+    return Rates({test: rates[test] for test in TESTS.values()})
