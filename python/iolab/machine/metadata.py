@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolab.errors import InputError
@@ -11,7 +13,7 @@ from iolab.machine import load, page_cache
 if TYPE_CHECKING:
     from iolab import _native
     from iolab.machine.runner import Surroundings
-    from iolab.machine.site import Site
+    from iolab.machine.site import Place
     from iolab.trial import MetadataPhase
 
 
@@ -22,28 +24,31 @@ def run(phase: MetadataPhase, around: Surroundings) -> dict[str, Any]:
         InputError: the target has no filesystem, or the engine finds the phase impossible.
         MachineError: the kernel refuses.
     """
-    spec = _placed(phase, around.site)
+    spec = placed(phase, [_root(place) for place in around.site.places])
     notes = page_cache.drop(()) if phase.drop_caches else []
     done = load.follow(phase, lambda: _start(spec), around)
     done["groups"][0]["notes"] += notes
     return done
 
 
-def _placed(phase: MetadataPhase, site: Site) -> dict[str, Any]:
-    """With absolute directories."""
-    return {**phase.metadata, "threads": [_placed_thread(thread, site) for thread in phase.metadata["threads"]]}
+def placed(phase: MetadataPhase, roots: Sequence[Path]) -> dict[str, Any]:
+    """The engine's phase: each thread's directory below the root of its place."""
+    return {**phase.metadata, "threads": [_placed(thread, roots) for thread in phase.metadata["threads"]]}
 
 
-def _placed_thread(thread: dict[str, Any], site: Site) -> dict[str, Any]:
-    place = site.places[thread["place"]]
+def _placed(thread: dict[str, Any], roots: Sequence[Path]) -> dict[str, Any]:
+    of_engine = {key: value for key, value in thread.items() if key != "place"}
+    return {**of_engine, "directory": str(roots[thread["place"]] / thread["directory"])}
+
+
+def _root(place: Place) -> Path:
     if place.directory is None:
         raise InputError(
             "the workload makes files and directories, and this is no filesystem",
             where=place.label,
             remedy='give the target a filesystem, or use [target] kind = "directory"',
         )
-    of_engine = {key: value for key, value in thread.items() if key != "place"}
-    return {**of_engine, "directory": str(place.directory / thread["directory"])}
+    return place.directory
 
 
 def _start(spec: dict[str, Any]) -> _native.MetadataLoad:
