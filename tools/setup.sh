@@ -75,15 +75,19 @@ programs() {
     case "$1" in
         demo) wanted="mkfs.ext4:e2fsprogs losetup:mount mount:mount" ;;
         test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
-                      partx:util-linux setpriv:util-linux dmsetup:dmsetup chromium:chromium" ;;
+                      partx:util-linux setpriv:util-linux dmsetup:dmsetup chromium:chromium fio:fio
+                      /usr/share/doc/fio/examples:fio-examples tar:tar gzip:gzip make:make" ;;
         bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark" ;;
         *) fail "programs for what? demo, test or bench" ;;
     esac
     for entry in $wanted; do
-        PATH="$PATH:/usr/sbin:/sbin" command -v "${entry%%:*}" >/dev/null || missing+=("${entry##*:}")
+        have "${entry%%:*}" || missing+=("${entry##*:}")
     done
     [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 }
+
+# A program, or a file by its path.
+have() { PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null || [ -e "$1" ]; }
 
 # Never fatal: whoever needs a program that is still missing says so, or skips and counts it.
 install_packages() {
