@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from iolab.importer import open_run
 from iolab.store import read
 from iolab.table import render
 from iolab.trial import MetadataPhase
@@ -197,6 +198,18 @@ def test_metrics_agree_with_each_other(iolab: CommandLine) -> None:
     of_threads = run.job_metrics().to_dicts()
     own = [row["value"] for row in of_threads if row["metric"] == "files_per_s"]
     assert len(own) == 3 and sum(own) == pytest.approx(values["files_per_s"])
+
+
+def test_the_tools_figures_have_the_names_of_ours(iolab: CommandLine) -> None:
+    """So that a comparison pairs them: all that the tool's -v says is also among a run's own metrics."""
+    text = workload(files=20, file_size=100, sync="system_then_first")
+    own = set(read(finished(iolab, experiment(DIRECTORY, workload=text, settings=ONE_SETTING, rounds=1))).keys)
+    posted = iolab.cwd / "posted.txt"
+    posted.write_text(f"{TOOL_HEADER}\n{TOOL_ROW}\n")
+    tool = set(open_run(posted).keys)
+    never_called = {key for key in tool if key.startswith("fsync.")}
+    assert tool - never_called <= own
+    assert {f"{call}.latency_ns_mean" for call in ("create", "write", "system_sync", "close", "unlink")} <= tool
 
 
 @pytest.mark.root
