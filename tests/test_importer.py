@@ -88,6 +88,20 @@ EXPECTED = [
         "rewrite/elapsed_s",
         2.584,
     ),
+    (
+        "iozone-throughput.txt",
+        "iozone-throughput",
+        "iozone[file_kib=1048576,record_kib=256,threads=12]",
+        "write/rate_bytes_per_s",
+        4646810.21 * 1024,
+    ),
+    (
+        "iozone-throughput.txt",
+        "iozone-throughput",
+        "iozone[file_kib=1048576,record_kib=256,threads=12]",
+        "write/rate_sum_bytes_per_s",
+        4732581.09 * 1024,
+    ),
     ("mmtests.txt", "5.10.0-rc6 altrecent-v2", "tbench4", "64/score_hmean", 12506.31),
     ("mmtests.txt", "5.10.0-rc6 altrecent-v2", "tbench4", "1/cost_stddev", 1.0),
     ("mmtests.txt", "5.10.0-rc6 baseline-v2", "tbench4", "elapsed_s", 120.44),
@@ -101,6 +115,8 @@ EXPECTED = [
     ("iostat-2.6.txt", "iostat-2.6", "iostat cpu", "cpu_iowait_percent", 43.95),
     ("mpstat.txt", "mpstat", "mpstat", "cpu_user_percent", (1.52 + 18.63) / 2),
     ("fs_mark-v.txt", "fs_mark-v", "fs_mark[size=0,threads=2]", "create.latency_ns_mean", 862e3),
+    ("fs_mark-v.txt", "fs_mark-v", "fs_mark[size=0,threads=2]", "create.latency_ns_min", 335e3),
+    ("fs_mark-v.txt", "fs_mark-v", "fs_mark[size=0,threads=2]", "close.latency_ns_max", 502e3),
     ("fs_mark-v.txt", "fs_mark-v", "fs_mark[size=0,threads=2]", "files_per_s", 691.6),
     ("time-v.txt", "time-v", "ls", "resident_bytes_max", 2056 * 1024.0),
     ("fio-2.16.json", "fio-2.16", "rand", "read.rate_bytes_per_s", 4 * MIB),
@@ -166,6 +182,17 @@ def test_a_classic_table_comes_back() -> None:
     text = render(sample("tiobench.txt"), "tiobench")
     assert "6.1.0          1   66.32 15.12%     0.058      100.00  0.00000  0.00000   439" in text
     assert "6245  12776 16591 23471" in render(sample("iostest.txt"), "iostest")
+    throughput = render(sample("iozone-throughput.txt"), "iozone")
+    for posted in (
+        "Children see throughput for 12 initial writers  = 4732581.09 kB/sec",
+        "Parent sees throughput for 12 initial writers   = 4646810.21 kB/sec",
+        "Min throughput per thread                       =  387764.34 kB/sec",
+        "Max throughput per thread                       =  399655.47 kB/sec",
+        "Avg throughput per thread                       =  394381.76 kB/sec",
+        "Min xfer                                        = 1017344.00 kB",
+        "CPU utilization: Wall time    2.671    CPU time    1.974    CPU utilization  73.89 %",
+    ):
+        assert posted in throughput
 
 
 def test_quoting_changes_nothing(tmp_path: Path) -> None:

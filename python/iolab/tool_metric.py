@@ -89,8 +89,6 @@ def _rates() -> Iterator[Described]:
     for name, what in SUMMARIES.items():
         help_ = f"{what} rate of a thread or process."
         yield Described(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "higher", help_)
-    help_ = "Rate as the parent process saw it: all bytes by the time from the first start to the last end."
-    yield Described("rate_parent_bytes_per_s", "bytes/s", "higher", help_)
     yield Described("transfer_bytes_min", "bytes", None, "What the process that transferred least did.")
 
 

@@ -168,9 +168,9 @@ class _Reader(TableReader):
         self.threads = found["threads"]
         if found["who"].lower().startswith("children"):
             self.current = self.results.table(line.number).row(self.setting, self._workload(), phase)
-            self._add(self.current, "rate_bytes_per_s", found["rate"], found["unit"])
+            self._add(self.current, "rate_sum_bytes_per_s", found["rate"], found["unit"])
         elif self.current:
-            self._add(self.current, "rate_parent_bytes_per_s", found["rate"], found["unit"])
+            self._add(self.current, "rate_bytes_per_s", found["rate"], found["unit"])
 
     def _add(self, row: Row, metric: str, value: str, unit: str) -> None:
         if unit.lower().startswith("ops"):

@@ -55,6 +55,8 @@ LABEL_WIDTH = 48
 
 CPU_TESTS = {"write": "Write", "rewrite": "Re-write", "read": "Read", "reread": "Re-read"}
 ABSENT = "-"
+IMPORTED = "rate_per_process_bytes_per_s"
+"""What the tool's own summaries of its threads' rates are imported as."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,12 @@ class Case:
         numbers = [number for number in self.values.get(key, ()) if number is not None]
         return fmean(numbers) if numbers else None
 
-    def of_threads(self, phase: str, metric: str, summary: Callable[[list[float]], float]) -> float | None:
+    def of_threads(
+        self, phase: str, metric: str, summary: Callable[[list[float]], float], imported: str
+    ) -> float | None:
+        """Of a tool's output there are no single threads, but the tool's own summary, under the name `imported`."""
         found = [summary(by_metric[metric]) for by_metric in self.threads.get(phase, ()) if by_metric.get(metric)]
-        return fmean(found) if found else None
+        return fmean(found) if found else self.value(phase, imported)
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
@@ -149,10 +154,10 @@ def _block(case: Case, phase: str, who: str) -> Iterator[str]:
     for label, value, unit in (
         (f"Children see throughput for {who}", case.value(phase, own), "kB/sec"),
         (f"Parent sees throughput for {who}", case.value(phase, "rate_bytes_per_s"), "kB/sec"),
-        ("Min throughput per thread", case.of_threads(phase, own, min), "kB/sec"),
-        ("Max throughput per thread", case.of_threads(phase, own, max), "kB/sec"),
-        ("Avg throughput per thread", case.of_threads(phase, own, fmean), "kB/sec"),
-        ("Min xfer", case.of_threads(phase, "bytes", min), "kB"),
+        ("Min throughput per thread", case.of_threads(phase, own, min, f"{IMPORTED}_min"), "kB/sec"),
+        ("Max throughput per thread", case.of_threads(phase, own, max, f"{IMPORTED}_max"), "kB/sec"),
+        ("Avg throughput per thread", case.of_threads(phase, own, fmean, f"{IMPORTED}_mean"), "kB/sec"),
+        ("Min xfer", case.of_threads(phase, "bytes", min, "transfer_bytes_min"), "kB"),
     ):
         yield f"\t{label:<{LABEL_WIDTH}}= {_number(value, 1 / KB, '10.2f')} {unit}"
     yield f"\t{_cpu(case, phase)}"
@@ -173,7 +178,7 @@ def _facts(case: Case) -> Iterator[str]:
 
 def _cpu(case: Case, phase: str) -> str:
     user, system = (case.value(phase, f"cpu_{mode}_s") for mode in ("user", "system"))
-    cpu = None if user is None or system is None else user + system
+    cpu = case.value(phase, "cpu_s") if user is None or system is None else user + system
     wall, percent = case.value(phase, "elapsed_s"), case.value(phase, "cpu_percent")
     return (
         f"CPU utilization: Wall time {_number(wall, 1, '8.3f')}    CPU time {_number(cpu, 1, '8.3f')}"
