@@ -226,7 +226,7 @@ def test_kept_files_fill_a_scratch_filesystem_and_the_rest_is_gone(iolab: Comman
     "options", [{"file_size": 65536, "files": 510}, {"file_size": 0, "files": 20_000}], ids=["space", "inodes"]
 )
 def test_a_full_filesystem_ends_it_and_is_told(iolab: CommandLine, options: dict[str, int]) -> None:
-    text = workload(**options, threads=2, sync="none")
+    text = workload(**options, threads=2, sync="none", keep=True)
     iolab.write("experiment.toml", experiment(SCRATCH, workload=text, settings=ONE_SETTING, rounds=1))
     outcome = iolab("run", "experiment.toml", "--out", "run", "--fail-on", "faulty", status=1, time_limit_s=120)
     assert "Traceback" not in outcome.text
