@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from iolab.errors import InputError
 from iolab.verdict import Judgement, judge, signed_rank
@@ -222,3 +222,14 @@ def test_a_rounds_own_level_cancels(levels: list[float], order: list[int]) -> No
     x, y = np.array([1, 1.01, 0.99, 1.02, 0.98, 1.0]), np.array([1.05, 1.04, 1.07, 1.03, 1.06, 1.05])[list(order)]
     flat = numbers(judge(list(x), list(y), better="higher"))
     assert numbers(judge(list(x * levels), list(y * levels), better="higher")) == pytest.approx(flat)
+
+
+@given(pairs, st.floats(0.0, 1e308))
+@example(([1.0, 1.1], [1.0, 1.3]), 8e-250)
+@example(([1.0, 1.1], [1.0, 1.3]), 5e-324)
+@example(([1e-300, 1e300, 1.0], [1.0, 1e-300, 1e300]), 1e-300)
+def test_no_margin_is_too_narrow_or_too_wide_to_judge(
+    both: tuple[list[float], list[float]], same_within: float
+) -> None:
+    judgement = judge(*both, better="higher", same_within=same_within)
+    assert judgement.rounds_to_decide is None or 0 <= judgement.rounds_to_decide <= 1000

@@ -137,13 +137,18 @@ def rounds_to_decide(
     z_same = -float(ndtri(alpha / 2))
     needed = math.inf
     if difference > 0:
-        needed = ((z + float(ndtri(POWER))) * spread / difference) ** 2 + z * z / 2
+        needed = _square((z + float(ndtri(POWER))) * spread / difference) + z * z / 2
     room = math.log1p(same_within) - difference
     if room > 0:
         both_ends = (1 + POWER) / 2
-        needed = min(needed, ((z_same + float(ndtri(both_ends))) * spread / room) ** 2 + z_same * z_same / 2)
+        needed = min(needed, _square((z_same + float(ndtri(both_ends))) * spread / room) + z_same * z_same / 2)
     more = max(1.0, needed - n)
     return math.ceil(more) if more <= MOST_ROUNDS_TO_DECIDE else None
+
+
+def _square(x: float) -> float:
+    """Infinite where it is too large; `x**2` would raise OverflowError."""
+    return x * x
 
 
 def _decide(low: float, high: float, better: Better | None, same_within: float) -> Verdict:
