@@ -44,13 +44,22 @@ class Problems:
             in_file_order = sorted(self._found, key=lambda problem: self._document.line(problem[0]))
             raise InputError("\n".join(self._line(path, what) for path, what in in_file_order))
 
-    def validated(self, model: type[M], table: dict[str, Any], path: Sequence[str], subject: str) -> M | None:
-        """`table` as a `model`, or None with its problems noted. `subject` is who takes the options, for messages."""
+    def validated(
+        self,
+        model: type[M],
+        table: dict[str, Any],
+        path: Sequence[str],
+        subject: str,
+        *,
+        listed_by: str | None = None,
+    ) -> M | None:
+        """`table` as a `model`, or None with its problems noted. `subject` is who takes the options and `listed_by` the
+        command that lists them, for messages."""
         try:
             return model.model_validate(table, context={"experiment": self._document.name})
         except ValidationError as error:
             for detail in error.errors():
-                key, what = explain(detail, model, subject)
+                key, what = explain(detail, model, subject, listed_by)
                 self.add((*path, *key), what)
             return None
 

@@ -82,7 +82,9 @@ def _kind(table: dict[str, Any], path: tuple[str, ...], problems: Problems) -> K
 
 def _checked(kind: Kind, table: dict[str, Any], path: tuple[str, ...], problems: Problems) -> Options | None:
     """The table as the kind's options; None with the problems noted."""
-    options = problems.validated(kind.options, table, path, f"kind {kind.name}")
+    options = problems.validated(
+        kind.options, table, path, f"kind {kind.name}", listed_by=f"iolab list workloads {kind.name}"
+    )
     if options is None:
         return None
     conflicts = list(kind.conflicts(options))

@@ -13,6 +13,9 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from iolab import units
 from iolab.nearest import nearest, unknown
 
+LISTED_MAX = 12
+"""So many options an error line names; of more it says where they are listed."""
+
 Unit = Literal["bytes", "ns", "bytes/s", "1/s", "percent"]
 
 
@@ -153,8 +156,11 @@ def _shown_bound(value: float, unit: str | None) -> str:
     return written(value, unit).strip('"')
 
 
-def explain(error: ErrorDetails, model: type[BaseModel], subject: str) -> tuple[tuple[str | int, ...], str]:
-    """A pydantic error as (key path inside the table, one line). `subject` is who takes the options: `kind io`."""
+def explain(
+    error: ErrorDetails, model: type[BaseModel], subject: str, listed_by: str | None = None
+) -> tuple[tuple[str | int, ...], str]:
+    """A pydantic error as (key path inside the table, one line). `subject` is who takes the options: `kind io`;
+    `listed_by` the command that lists them when they are too many for a line."""
     path = error["loc"]
     outer = path[:-1] if error["type"] in ("extra_forbidden", "missing") else path
     owner, depth = _owner(model, outer)
@@ -162,10 +168,8 @@ def explain(error: ErrorDetails, model: type[BaseModel], subject: str) -> tuple[
     field = owner.model_fields.get(key)
     given = shown(error["input"])
     if error["type"] == "extra_forbidden":
-        close = nearest(key, owner.model_fields)
-        meant = f"did you mean {close}? " if close else ""
         taker = f"a job of {subject}" if owner is not model else subject
-        return path, f"unknown option; {meant}({taker} takes: {', '.join(owner.model_fields)})"
+        return path, f"unknown option; {_instead(key, list(owner.model_fields), taker, listed_by)}"
     if depth == len(path):
         return path, f"{given} given; expected a table"
     if field is None or error["type"] == "quantity":
@@ -175,6 +179,14 @@ def explain(error: ErrorDetails, model: type[BaseModel], subject: str) -> tuple[
     if error["type"] == "literal_error" and isinstance(error["input"], str):
         return path[: depth + 1], f"{given}: {unknown(key, error['input'], map(str, get_args(inner_type(field))))}"
     return path[: depth + 1], f"{given} given; expected {expected(field)}"
+
+
+def _instead(key: str, options: list[str], taker: str, listed_by: str | None) -> str:
+    if close := nearest(key, options):
+        return f"did you mean {close}?"
+    if listed_by is None or len(options) <= LISTED_MAX:
+        return f"{taker} takes: {', '.join(options)}"
+    return f"see: {listed_by}"
 
 
 def _owner(model: type[BaseModel], path: tuple[str | int, ...]) -> tuple[type[BaseModel], int]:
