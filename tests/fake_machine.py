@@ -11,7 +11,7 @@ from typing import Any
 from iolab.executor import OnProgress, Progress, ShouldStop
 from iolab.experiment import Experiment, loads
 from iolab.record import Fault, Record
-from iolab.trial import Trial
+from iolab.trial import LoadPhase, Trial
 
 MS = 1_000_000
 EXPERIMENT = """\
@@ -78,7 +78,8 @@ class FakeExecutor:
 
 def record_of(trial: Trial, *, status: str = "ok", speed: float = 1.0) -> Record:
     """What a machine of that speed would have handed back."""
-    measured = [phase for phase in trial.phases if phase.measured and status not in ("failed", "interrupted")]
+    loads = [phase for phase in trial.phases if isinstance(phase, LoadPhase) and phase.measured]
+    measured = loads if status not in ("failed", "interrupted") else []
     return Record.model_validate(
         {
             "spec": trial,

@@ -18,7 +18,8 @@ import subprocess, sys
 from iolab.machine import lock
 from iolab.trial import DirectoryTarget
 held = lock.of_target(DirectoryTarget(path=sys.argv[1]))
-subprocess.Popen(["sleep", "1"], pass_fds=held.fds, stdout=subprocess.DEVNULL)
+restoring = "for turn in $(seq 400); do [ -e waited-for ] && break; sleep 0.05; done; touch restored"
+subprocess.Popen(["sh", "-c", restoring], cwd=sys.argv[1], pass_fds=held.fds, stdout=subprocess.DEVNULL)
 """
 
 
@@ -51,12 +52,20 @@ def test_queue_settings_are_locked_by_disk(state_dir: Path) -> None:
             lock.of_queue("sdx")
 
 
-def test_the_child_of_a_dead_run_is_waited_for(tmp_path: Path, state_dir: Path) -> None:
-    """It has the lock until it has restored everything."""
+def test_the_child_of_a_dead_run_is_waited_for(
+    tmp_path: Path, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the lock until it has restored everything, which here it only does once somebody waits for it."""
     subprocess.run([sys.executable, "-c", HELD_BY_THE_CHILD_OF_A_DEAD_RUN, str(tmp_path)], check=True)
-    started = time.monotonic()
+    sleep = time.sleep
+
+    def wait(duration_s: float) -> None:
+        (tmp_path / "waited-for").touch()
+        sleep(duration_s)
+
+    monkeypatch.setattr(time, "sleep", wait)
     lock.of_target(DirectoryTarget(path=str(tmp_path))).release()
-    assert time.monotonic() - started > 0.1
+    assert (tmp_path / "restored").exists()
 
 
 @pytest.mark.root
