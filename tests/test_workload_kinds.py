@@ -278,3 +278,13 @@ def test_a_small_workload_runs_on_real_files(tmp_path: Path, verify: bool) -> No
         (job,) = json.loads(record)["groups"][0]["jobs"]
         assert (job["errors"], job["mismatches_count"]) == ([], 0)
     assert job["read"]["count"] + job["write"]["count"] == 200
+
+
+@pytest.mark.parametrize("kind", ["io", "mix", "aio-stream", "iostest"])
+def test_the_measured_time_follows_the_warm_up(kind: str) -> None:
+    """The engine counts a job's duration from the phase's start, an experiment from the end of the warm-up."""
+    jobs = {"jobs": {"readers": {}, "writers": {"read_percent": 0.0}}} if kind == "mix" else {}
+    load = compiled(kind, duration="2s", warm_up="500ms", **jobs)[-1].load
+    assert load["warm_up_ns"] == 500_000_000
+    durations = {job["until"]["duration_ns"] for group in load["groups"] for job in group["jobs"]}
+    assert durations == {2_500_000_000}
