@@ -289,6 +289,16 @@ def test_samples_of_one_round_are_averaged(tmp_path: Path) -> None:
     assert [value(run, "a", "x", "iops", number) for number in (0, 1)] == [15, 40]
 
 
+def test_spaces_and_gaps_change_no_mean_and_a_late_round_may_be_text(tmp_path: Path) -> None:
+    text = "setting,round,iops,ns\na,1,10,\na ,1,20,\n a,1,,6\na,2,40,nan\nb,1,5,1\nb,2,6,1\n"
+    run = open_run(written(tmp_path, text, "x.csv"))
+    assert run.settings == ["a", "b"]
+    assert [value(run, "a", "x", "iops", number) for number in (0, 1)] == [15, 40]
+    assert value(run, "a", "x", "ns") == 6 and value(run, "a", "x", "ns", 1) is None
+    late = "".join(f"a,{number},{number}\n" for number in range(1500)) + "a,last,7\n"
+    assert value(open_run(written(tmp_path, f"setting,round,iops\n{late}", "y.csv")), "a", "y", "iops", 1500) == 7
+
+
 def test_our_own_csv_comes_back(tmp_path: Path) -> None:
     run = sample("fio-2.16.json")
     again = open_run(written(tmp_path, render(run, "csv"), "again.csv"))
