@@ -33,6 +33,7 @@ BENCHES = [
     "tiobench",
     "startup",
     "memory",
+    "import_speed",
     "statistics_simulation",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
