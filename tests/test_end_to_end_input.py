@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,58 @@ def test_without_permission_a_directory_is_refused(iolab_as_nobody: CommandLine,
     outcome = iolab_as_nobody("run", "bad.toml", "--out", "run", status=None)
     assert outcome.status in (2, 3)
     outcome.assert_one_clear_line(outcome.status, str(closed))
+
+
+CLOSED = f"/proc/{os.getpid()}/root"
+"""A way to / that only root may go, also where the ordinary user got the capability to enter any directory."""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    "target",
+    [
+        f'kind = "directory"\npath = "{CLOSED}"',
+        f'kind = "directory"\npath = "{CLOSED}/tmp"',
+        f'kind = "file"\npath = "{CLOSED}/etc/hostname"',
+        f'kind = "file"\npath = "{CLOSED}/tmp/absent"',
+        f'kind = "scratch"\nsize = "64MiB"\nbacking = "{CLOSED}/tmp"',
+        f'kind = "device"\npath = "{CLOSED}/dev/loop0"',
+    ],
+)
+def test_a_target_that_the_user_may_not_go_to_is_refused_with_the_remedy(
+    iolab_as_nobody: CommandLine, target: str
+) -> None:
+    iolab_as_nobody.write("bad.toml", experiment(target))
+    outcome = iolab_as_nobody("run", "bad.toml", "--out", "run", status=None)
+    outcome.assert_one_clear_line(3, CLOSED, "permission", "name a place")
+    assert not (iolab_as_nobody.cwd / "run").exists()
+
+
+@pytest.mark.root
+def test_a_run_where_the_user_may_not_go_is_refused_with_the_remedy(iolab_as_nobody: CommandLine) -> None:
+    iolab_as_nobody.write("good.toml", experiment(DIRECTORY))
+    out = Path(CLOSED, "tmp", "run")
+    for asking in (("run", "good.toml", "--out", out), ("show", out), ("report", out, "-o", "report.html")):
+        iolab_as_nobody(*asking, status=None).assert_one_clear_line(3, CLOSED, "permission", "name a place")
+    stateless = replace(iolab_as_nobody, state_dir=Path(CLOSED, "tmp"))
+    stateless("run", "good.toml", status=None).assert_one_clear_line(3, CLOSED, "permission", "name a place")
+
+
+@pytest.mark.parametrize("target", ['kind = "file"\npath = "absent/file"', 'kind = "directory"\npath = "absent/one"'])
+def test_a_target_in_a_missing_directory_is_named(iolab: CommandLine, target: str) -> None:
+    refused(iolab, experiment(target), "absent", "mkdir")
+
+
+def test_what_is_refused_can_be_put_right_and_run_again(iolab: CommandLine, tmp_path: Path) -> None:
+    """The refused try leaves nothing that would be in the way of the next."""
+    (tmp_path / "file").write_bytes(b"data" * 1000)
+    iolab.write(
+        "bad.toml", experiment('kind = "file"\npath = "file"', workload=DEFAULT_WORKLOAD + "read_percent = 0\n")
+    )
+    for _ in range(2):
+        outcome = iolab("run", "bad.toml", "--out", "deep/run", status=None)
+        outcome.assert_one_clear_line(2, "file", "did not write")
+    assert not (tmp_path / "deep").exists()
 
 
 @pytest.mark.root

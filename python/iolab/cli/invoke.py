@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from iolab.errors import EXIT_DONE, EXIT_INPUT, EXIT_INTERRUPTED, IolabError
+from iolab.errors import EXIT_DONE, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_MACHINE, IolabError
 
 EXIT_DEFECT = 70
 """A defect in iolab itself (EX_SOFTWARE of sysexits.h): none of the documented outcomes of a command."""
@@ -44,12 +44,22 @@ def invoke(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("iolab: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
+    except PermissionError as error:
+        report_error(_as_machine_error(error), as_json=as_json)
+        return EXIT_MACHINE
     except BrokenPipeError:
         silence_standard_streams()
         return EXIT_BROKEN_PIPE
     except Exception as error:
         report_defect(error, as_json=as_json)
         return EXIT_DEFECT
+
+
+def _as_machine_error(error: PermissionError) -> IolabError:
+    from iolab.errors import MachineError
+
+    where = None if error.filename is None else str(error.filename)
+    return MachineError("no permission", where=where, remedy="name a place that you may use, or run as a user who may")
 
 
 def _as_input_error(error: BaseException) -> IolabError:

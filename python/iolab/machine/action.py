@@ -188,10 +188,10 @@ class RemoveTree(Action):
 
     def undo(self) -> Outcome | None:
         path = Path(self.path)
-        if not path.is_dir():
-            return None
-        self._check_unused(path)
         try:
+            if not path.is_dir():
+                return None
+            self._check_unused(path)
             if not (path / MARKER).exists():
                 path.rmdir()  # killed before the marker was written: the directory is empty, or it isn't ours
             elif (path / MARKER).read_text().strip() == self.token:

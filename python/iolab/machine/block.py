@@ -7,8 +7,9 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from iolab.errors import InputError
+from iolab.errors import InputError, IolabError
 from iolab.machine.mounts import mount_of
+from iolab.machine.reach import status_of
 
 SYS = Path("/sys")
 
@@ -71,13 +72,11 @@ def device_at(path: Path) -> BlockDevice:
 
     Raises:
         InputError: no such node, or not a block device.
+        MachineError: no permission to go there.
     """
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise InputError(
-            f"no such device ({error.strerror})", where=str(path), remedy="list the devices here: lsblk"
-        ) from error
+    status = status_of(path)
+    if status is None:
+        raise InputError("no such device", where=str(path), remedy="list the devices here: lsblk")
     if not stat.S_ISBLK(status.st_mode):
         raise InputError("expected a block device", where=str(path), remedy="list the devices here: lsblk")
     device = device_numbered(os.major(status.st_rdev), os.minor(status.st_rdev))
@@ -103,7 +102,7 @@ def device_under(path: Path) -> BlockDevice | None:
     # btrfs reports a number of its own: the mount's source tells the device.
     try:
         return device_at(Path(mount.source))
-    except InputError:
+    except IolabError:
         return None
 
 

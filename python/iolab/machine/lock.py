@@ -10,8 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from iolab.errors import IolabError, MachineError
+from iolab.errors import InputError, IolabError, MachineError
 from iolab.machine import state
+from iolab.machine.reach import status_of
 
 if TYPE_CHECKING:
     from iolab.trial import Target
@@ -43,16 +44,21 @@ def of_target(target: Target) -> Lock:
     """Locks the target for one run. A scratch target needs no lock: nobody else has its device.
 
     Raises:
-        MachineError: another run holds it; says which process.
-        InputError: there is no such device.
+        MachineError: another run holds it, says which process; or no permission to go there.
+        InputError: there is no such device, or no directory for the target to be in.
     """
     if target.kind == "scratch":
         return Lock([])
     if target.kind == "device":
         return _of_devices([Path(path) for path in target.paths])
     path = Path(target.path)
-    status = (path if path.exists() else path.parent).stat()
-    name = "" if path.exists() else f"-{path.name}"
+    name = ""
+    status = status_of(path)
+    if status is None:
+        name = f"-{path.name}"
+        status = status_of(path.parent)
+    if status is None:
+        raise InputError("no such directory", where=str(path.parent), remedy=f"make it: mkdir -p {path.parent}")
     return Lock([_hold(f"inode-{status.st_dev}-{status.st_ino}{name}", str(path))])
 
 

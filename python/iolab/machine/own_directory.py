@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from iolab.errors import InputError, MachineError
 from iolab.machine.action import MARKER, RemoveTree
+from iolab.machine.reach import status_of
 from iolab.machine.undo import UndoJournal
 
 
@@ -18,8 +20,15 @@ def make_own_directory(parent: Path, undo: UndoJournal) -> Path:
         InputError: the parent is not a directory.
         MachineError: no permission, or no space.
     """
-    if not parent.is_dir():
+    status = status_of(parent)
+    if status is None or not stat.S_ISDIR(status.st_mode):
         raise InputError("no such directory", where=str(parent), remedy=f"make it: mkdir -p {parent}")
+    if not os.access(parent, os.W_OK | os.X_OK, effective_ids=True):
+        raise MachineError(
+            "no permission to make a directory there",
+            where=str(parent),
+            remedy="choose a directory that you may write to, or run as a user who may",
+        )
     token = secrets.token_hex(8)
     path = parent.resolve() / f"iolab-{token}"
     undo.before(RemoveTree(str(path), token))

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from iolab.errors import MachineError
+from iolab.machine.reach import status_of
 
 
 def state_directory() -> Path:
@@ -38,8 +39,8 @@ def state_subdirectory(name: str) -> Path:
 
 
 def nearest_existing(path: Path) -> Path:
-    """The path itself or the nearest of its parents that exists: where it would be made."""
-    return path if path.exists() else nearest_existing(path.parent)
+    """The path itself or the nearest of its parents that exists: where it would be made. Raises as `status_of`."""
+    return nearest_existing(path.parent) if status_of(path) is None else path
 
 
 def boot_id() -> str:
