@@ -246,6 +246,32 @@ def test_what_the_machine_refuses_ends_the_run_resumably(tmp_path: Path) -> None
     assert go_on(tmp_path / "run").trials == TRIALS
 
 
+@pytest.mark.parametrize("error", [InputError, MachineError])
+def test_what_is_refused_before_anything_is_measured_leaves_nothing(
+    tmp_path: Path, error: type[InputError | MachineError]
+) -> None:
+    def refuse() -> None:
+        raise error("not written to", where="/dev/x")
+
+    (tmp_path / "empty").mkdir()
+    for out in ("empty", "run", "deep/run", "deep/run"):
+        with pytest.raises(error, match="not written to"):
+            start(tmp_path / out, FakeExecutor(before=at_trial(0, refuse)))
+    assert [path.name for path in tmp_path.iterdir() if path.name != "state"] == ["empty"]
+    assert not list((tmp_path / "empty").iterdir())
+    assert start(tmp_path / "empty").trials == TRIALS
+
+
+def test_a_setting_without_a_meaning_for_the_target_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    executor = FakeExecutor()
+    scratch = 'kind = "scratch"\nsize = "1GiB"\nfilesystem = "none"'
+    text = EXPERIMENT.replace('kind = "directory"\npath = "."', scratch).replace("cpus = [0]", 'mkfs_options = "-q"')
+    with pytest.raises(InputError, match="needs a filesystem"):
+        start(tmp_path / "run", executor, text=text)
+    assert executor.ran == []
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iolab.errors import InputError, MachineError
 from iolab.run.goal import Goal
 from iolab.run.loop import Loop, Run
 from iolab.run.plan import Plan
@@ -39,17 +40,20 @@ def run(
     """Makes the run directory `out` (default: a new one under ./iolab-runs) and runs every trial.
 
     `machine` is what machine.json will say; by default this machine is described. InputError if `out` is taken,
-    MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored.
+    MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
+    leave no run directory when no trial has a record yet.
     """
     goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
     path = out or directory.default_path(experiment.title)
     directory.check_free(path)
     _restore_abandoned(progress)
     given = experiment.seed if seed is None else seed
+    plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
+    plan.check()
     first_event = {
         "event": "run_started",
         "format": session.FORMAT,
-        "seed": secrets.randbelow(SEED_MAX) if given is None else given,
+        "seed": plan.seed,
         "rounds": goal.rounds,
         "until_decided": goal.until_decided,
         "machine": experiment.machine,
@@ -58,6 +62,7 @@ def run(
         "experiment_sha256": digest(experiment.text),
         **session.facts(),
     }
+    was_missing = directory.missing(path)
     made = directory.create(
         path,
         experiment_text=experiment.text,
@@ -67,8 +72,12 @@ def run(
     )
     with Journal(made.journal_file) as journal:
         state = fold(read_journal(made.journal_file).events)
-        plan = Plan(experiment, state.started["seed"])
-        return Loop(made, journal, state, plan, goal, executor, progress).complete()
+        try:
+            return Loop(made, journal, state, plan, goal, executor, progress).complete()
+        except (InputError, MachineError):
+            if not state.measured:
+                directory.take_back(made, was_missing)
+            raise
 
 
 def resume(

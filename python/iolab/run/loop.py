@@ -66,7 +66,7 @@ class Loop:
 
     def complete(self) -> Run:
         """Runs what is missing; on return the goal is reached. InterruptedRun after Ctrl-C, MachineError if the machine
-        or the run directory's disk refuses: after both, the run can be resumed."""
+        or the run directory's disk refuses: after both, the run can be resumed, if its directory is kept."""
         self.progress.begin(self.directory.path, finished=len(self.state.finished))
         try:
             with stop_flag() as stop:
@@ -125,6 +125,7 @@ class Loop:
         self.state.attempts[trial.trial] = attempt
         self.progress.trial_started(trial)
         record = self.executor.run(trial, self.progress.trial_progress, stop.is_set)
+        self.state.measured = True
         # Ctrl-C on a terminal reaches the trial's process too, and may kill it before it can say so.
         if record.status == "interrupted" or (record.status == "failed" and stop.is_set()):
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")

@@ -26,6 +26,13 @@ class Plan:
 
         return plan.trials(self.experiment, 1, seed=self.seed, first_round=number)
 
+    def check(self) -> None:
+        """InputError if a setting has no meaning for the target: said before anything is measured."""
+        from iolab import control
+
+        for trial in self.round(0):
+            control.amend(trial)
+
     def missing(self, number: int, state: RunState) -> list[Trial]:
         """The round's trials that are not finished. InputError if a finished one is not what the plan says."""
         trials = self.round(number)

@@ -19,6 +19,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,21 @@ def create(
     finally:
         shutil.rmtree(nursery, ignore_errors=True)
     return RunDirectory(path)
+
+
+def missing(path: Path) -> list[Path]:
+    """What `create` would make for the path: itself and its missing parents, innermost first."""
+    return [place for place in (path, *path.parents) if not place.exists()]
+
+
+def take_back(made: RunDirectory, was_missing: list[Path]) -> None:
+    """Removes what `create` made, for a run in which nothing was measured: a second try finds all as the first did."""
+    shutil.rmtree(made.path, ignore_errors=True)
+    if made.path not in was_missing:
+        made.path.mkdir()
+    for parent in was_missing[1:]:
+        with suppress(OSError):  # another run is in it by now
+            parent.rmdir()
 
 
 def _remove_abandoned_nurseries(path: Path) -> None:

@@ -28,6 +28,8 @@ class RunState:
     """How often each trial was started."""
     looks: dict[int, list[str]] = field(default_factory=dict)
     """What was undecided after so many rounds, of a run that goes on until it is decided."""
+    measured: bool = False
+    """A trial of this session, or of one before, has a record, though perhaps not yet on disk."""
     ended: bool = False
     """The last thing that happened is that the run was complete."""
 
@@ -52,6 +54,7 @@ def fold(events: Iterable[Event]) -> RunState:
             state.attempts[event["trial"]] = event["attempt"]
         elif name == "trial_finished":
             state.finished[event["trial"]] = event
+            state.measured = True
         elif name == "trial_abandoned":
             state.finished.pop(event["trial"], None)
         elif name == "look":
