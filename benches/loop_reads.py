@@ -4,9 +4,10 @@ defaults, and fio tuned by hand (fixed buffers, registered files, batches of a q
 memory). All record the latency of each I/O and none keeps a map of blocks already read. CPU is the generator's own
 process, with the ring's kernel workers and without the loop device's.
 
-The rate of one loop device is that of its kernel worker, one thread. On two CPUs with one job we leave it a CPU of its
-own and keep 0.5 to 0.65 of the other; it then works all the time, a quarter of the machine is idle, and no generator goes
-faster: fio tuned by hand ends at the same rate. How far behind fio's defaults are depends on what a system call costs.
+The rate of one loop device is that of its kernel worker, one thread. On two CPUs with one job we leave it a CPU of
+its own and keep 0.5 to 0.65 of the other; it then works all the time, a quarter of the machine is idle, and no
+generator goes faster: fio tuned by hand ends at the same rate. How far behind fio's defaults are depends on what a
+system call costs.
 """
 
 from __future__ import annotations
