@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from iolab.verdict import Judgement
 
 Better = Literal["higher", "lower"]
+Numbers = list[float | None]
+"""A value per round, None where it is absent."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from iolab.compare import Numbers, Pair, compare_pairs
 from iolab.errors import InputError
-from iolab.table.pairs import Numbers, Pair, compare_pairs
 from iolab.table.summary import chosen_keys, values_by_setting
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ def compare_runs(
     theirs = values_by_setting(candidate, chosen_keys(candidate, wanted))
     one_setting = len(baseline.settings) == len(candidate.settings) == 1
     pairs = []
-    for place in ours.keys() & theirs.keys():
-        by_setting = theirs[place]
+    for place in ours:
+        by_setting = theirs.get(place, {})
         for setting, numbers in ours[place].items():
-            partner = next(iter(by_setting)) if one_setting else setting
+            partner = next(iter(by_setting), setting) if one_setting else setting
             if partner in by_setting:
                 pairs.append(_pair(place, (baseline, setting, numbers), (candidate, partner, by_setting[partner])))
     if not pairs:
@@ -40,8 +40,6 @@ def compare_runs(
             where=f"{baseline.path}, {candidate.path}",
             remedy="compare runs of the same experiment, on two kernels for instance",
         )
-    order = list(ours)
-    pairs.sort(key=lambda pair: order.index((pair.workload, pair.metric)))
     margin = baseline.experiment.compare.same_within if same_within is None else same_within
     return compare_pairs(pairs, same_within=margin)
 
@@ -50,4 +48,4 @@ def _pair(place: tuple[str, str], ours: tuple[RunData, str, Numbers], theirs: tu
     workload, key = place
     rounds = min(len(ours[2]), len(theirs[2]))
     before, after = (f"{setting} in {run.path.name}" for run, setting, _ in (ours, theirs))
-    return Pair(workload, key, before, after, ours[2][:rounds], theirs[2][:rounds])
+    return Pair(key, workload, before, after, ours[2][:rounds], theirs[2][:rounds])

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from iolab.errors import InputError
 
 if TYPE_CHECKING:
+    from iolab.compare import Numbers
     from iolab.store import RunData
-    from iolab.table.pairs import Numbers
     from iolab.workload.fs_mark import FsMarkOptions
 
 CALLS = {

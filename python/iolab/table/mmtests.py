@@ -19,8 +19,8 @@ from iolab.table.quantity import Scale, scale_for
 from iolab.table.summary import chosen_keys, summarise, values_by_setting
 
 if TYPE_CHECKING:
+    from iolab.compare import Numbers
     from iolab.store import RunData
-    from iolab.table.pairs import Numbers
     from iolab.table.summary import Row, Summary
 
 BEST_PERCENT = (50, 95, 99)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iolab.compare import Numbers, Pair, compare_pairs
 from iolab.errors import InputError
 from iolab.nearest import unknown
-from iolab.table.pairs import Numbers, Pair, compare_pairs
 
 if TYPE_CHECKING:
     from iolab.compare import Comparison
@@ -142,7 +142,7 @@ def values_by_setting(run: RunData, keys: Sequence[str]) -> dict[tuple[str, str]
 
 def _pairs(values: dict[tuple[str, str], dict[str, Numbers]], baseline: str) -> list[Pair]:
     return [
-        Pair(workload, key, baseline, candidate, by_setting[baseline], numbers)
+        Pair(key, workload, baseline, candidate, by_setting[baseline], numbers)
         for (workload, key), by_setting in values.items()
         for candidate, numbers in by_setting.items()
         if candidate != baseline and baseline in by_setting

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from iolab.compare import Numbers
 from iolab.errors import InputError
-from iolab.table.pairs import Numbers
 from iolab.table.summary import values_by_setting
 
 if TYPE_CHECKING:
