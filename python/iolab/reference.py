@@ -45,7 +45,7 @@ def markdown_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> st
 
 
 def _described(name: str, field: FieldInfo) -> dict[str, Any]:
-    from iolab.workload.option import expected, extras
+    from iolab.option import expected, extras
 
     noted = extras(field)
     return {
@@ -59,7 +59,7 @@ def _described(name: str, field: FieldInfo) -> dict[str, Any]:
 
 
 def _default(field: FieldInfo) -> str:
-    from iolab.workload.option import extras, written
+    from iolab.option import extras, written
 
     if field.is_required():
         return "must be given"

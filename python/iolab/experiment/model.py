@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from iolab.option import Options
 from iolab.trial import DeviceTarget, DirectoryTarget, FileTarget, Phase, ScratchTarget
 from iolab.workload import KINDS
-from iolab.workload.option import Options
 
 Target = ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from iolab.option import Bytes, Options, option, shown
 from iolab.seed import SEED_MAX
 from iolab.trial import DeviceTarget, DirectoryTarget, FileTarget, ScratchTarget
-from iolab.workload.option import Bytes, Options, option, shown
 
 
 def _read_share(given: object) -> object:

@@ -14,9 +14,9 @@ from iolab.experiment.toml import parse
 from iolab.experiment.workloads import Workload, read_workloads, variants
 from iolab.metric import ALL, parse_key
 from iolab.nearest import unknown
+from iolab.option import shown
 from iolab.trial import ScratchTarget
 from iolab.units import format_bytes
-from iolab.workload.option import shown
 
 TRIALS_PER_ROUND_MAX = 100_000
 

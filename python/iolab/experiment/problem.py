@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from iolab.errors import InputError
 from iolab.experiment import matrix
 from iolab.experiment.toml import Document
-from iolab.workload.option import explain, shown
+from iolab.option import explain, shown
 
 M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]

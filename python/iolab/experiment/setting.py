@@ -8,8 +8,8 @@ from typing import Any
 from iolab.errors import IolabError
 from iolab.experiment.problem import Problems
 from iolab.nearest import unknown
+from iolab.option import natural_lists, shown
 from iolab.workload import KINDS
-from iolab.workload.option import natural_lists, shown
 
 SHORTCUTS = ("engine",)
 """Workload options that a setting may give without the `workload` table."""

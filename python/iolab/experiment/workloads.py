@@ -9,8 +9,8 @@ from iolab.experiment.model import CompiledWorkload
 from iolab.experiment.problem import Path, Problems, dotted
 from iolab.experiment.setting import Setting
 from iolab.nearest import unknown
+from iolab.option import Options, natural_lists, shown
 from iolab.workload import KINDS, Kind
-from iolab.workload.option import Options, natural_lists, shown
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def _compiled(options: dict[str, Any]) -> CompiledWorkload:
     from pydantic import ValidationError
 
     from iolab.experiment.model import CompiledWorkload
+    from iolab.option import Options
     from iolab.workload import KINDS
-    from iolab.workload.option import Options
 
     kind = options.get("kind")
     if kind in KINDS:

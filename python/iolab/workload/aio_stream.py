@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from iolab.option import Bytes, Duration, Options, option
 from iolab.trial import Phase
 from iolab.units import format_bytes
 from iolab.workload.conflict import job_conflicts
 from iolab.workload.job import JobOptions, PhaseOptions
 from iolab.workload.kind import Conflict, Kind, replace_options
 from iolab.workload.load import jobs_phases
-from iolab.workload.option import Bytes, Duration, Options, option
 
 LARGE_BLOCK_BYTES = 256 * 2**10
 CACHED_BLOCK_BYTES = 4096

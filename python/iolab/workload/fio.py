@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import PrivateAttr
 
+from iolab.option import Bytes, Options, option
 from iolab.trial import Phase
 from iolab.workload.kind import Conflict, Kind
-from iolab.workload.option import Bytes, Options, option
 
 if TYPE_CHECKING:
     from iolab.fio.problem import Problems

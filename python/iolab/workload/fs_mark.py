@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from iolab.option import Bytes, Duration, Options, option
 from iolab.seed import derive
 from iolab.trial import MetadataPhase, Phase
 from iolab.workload.kind import Conflict, Kind, replace_options
-from iolab.workload.option import Bytes, Duration, Options, option
 
 NAME_BYTES_MAX = 255
 RANDOM_BYTES_ENOUGH = 12

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from iolab.option import Bytes, Duration, Options, option
 from iolab.seed import derive
 from iolab.trial import LoadPhase, Phase, WeightedGroup, WeightedLoadPhase
 from iolab.units import format_bytes
@@ -26,7 +27,6 @@ from iolab.workload.load import (
     phase_json,
     until_json,
 )
-from iolab.workload.option import Bytes, Duration, Options, option
 
 WEIGHT_STEP = 100
 WEIGHT_MAX = 1000

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from iolab.option import Bytes, Options, option
 from iolab.seed import derive
 from iolab.trial import LoadPhase, Phase
 from iolab.units import format_bytes
 from iolab.workload.conflict import SECTOR_BYTES
 from iolab.workload.kind import Conflict, Kind, replace_options
 from iolab.workload.load import Json, file_json, group_json, job_json, phase_json, until_json
-from iolab.workload.option import Bytes, Options, option
 
 
 @dataclass(frozen=True)

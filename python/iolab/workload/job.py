@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from iolab import units
-from iolab.workload.option import Bytes, Duration, Options, Rate, option, shown
+from iolab.option import Bytes, Duration, Options, Rate, option, shown
 
 FILE_GRANULE_BYTES = 4096
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from iolab.metric import DEFAULT_COMPARED
+from iolab.option import Options
 from iolab.trial import Phase
-from iolab.workload.option import Options
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from iolab.option import Options, option
 from iolab.trial import CommandsPhase, Phase
 from iolab.workload.kind import Conflict, Kind, replace_options
-from iolab.workload.option import Options, option
 
 STEPS = ("mkfs", "untar", "make", "clean")
 """The measured phases, in order."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from iolab.option import option
 from iolab.trial import Phase
 from iolab.workload.conflict import job_conflicts, phase_conflicts
 from iolab.workload.job import JobOptions, PhaseOptions
 from iolab.workload.kind import Conflict, Kind
 from iolab.workload.load import jobs_phases
-from iolab.workload.option import option
 
 
 class MixOptions(PhaseOptions):

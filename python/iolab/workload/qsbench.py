@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from iolab.option import Bytes, Options, option
 from iolab.trial import Phase, SortPhase
 from iolab.units import format_bytes
 from iolab.workload.kind import Conflict, Kind, replace_options
-from iolab.workload.option import Bytes, Options, option
 
 NUMBER_BYTES = 4
 MEMORY_MIN_BYTES = 16 * 2**20

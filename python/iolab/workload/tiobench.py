@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from iolab.option import Bytes, Options, option
 from iolab.seed import derive
 from iolab.trial import LoadPhase, Phase
 from iolab.units import format_bytes
 from iolab.workload.conflict import SECTOR_BYTES
 from iolab.workload.kind import Conflict, Kind, replace_options
 from iolab.workload.load import file_json, group_json, job_json, phase_json, until_json
-from iolab.workload.option import Bytes, Options, option
 
 
 class TiobenchOptions(Options):
