@@ -42,6 +42,14 @@ class Observation:
         """What the phase, or the one job that is looked at, measured besides operations."""
         return phase_record.measures_of(self.record if self.job is None else self.jobs[self.job]).get(metric)
 
+    def probe(self, name: str) -> dict[str, Any] | None:
+        """What the probe observed of the whole phase; None where it was off or could not run."""
+        return phase_record.probes_of(self.record).get(name)
+
+    def probe_absent(self, name: str) -> str | None:
+        """Why the probe could not run, where it was on."""
+        return phase_record.probes_absent_of(self.record).get(name)
+
     @property
     def count(self) -> int:
         return sum(part["count"] for part in self._parts())

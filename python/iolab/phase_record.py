@@ -2,7 +2,8 @@
 
 A job counts reads, writes and syncs under `read`, `write` and `sync`, and any other operation by name under `ops`, all
 in the same shape. What is a number and not an operation stands by the metric's name under `measures`, of a job or of
-the phase. Whoever reads a record asks the functions here, so that the engine's may do without these.
+the phase. Probes that were on stand under `probes` by name, each with what it observed, or with the reason why it could
+not under `probes_absent`. Whoever reads a record asks the functions here, so that the engine's may do without these.
 """
 
 from __future__ import annotations
@@ -38,10 +39,29 @@ def failures_of(phase: Json) -> list[Json]:
     return list(phase.get("failures", []))
 
 
-def without_histograms(phase: Json) -> Json:
-    """Less the histograms and intervals, which are most of it."""
+def probes_of(phase: Json) -> dict[str, Json]:
+    """What each probe observed, by its name: plain JSON, in the shape that docs/probes.md describes."""
+    return dict(phase.get("probes", {}))
+
+
+def probes_absent_of(phase: Json) -> dict[str, str]:
+    """Why probes that were on observed nothing, by name."""
+    return dict(phase.get("probes_absent", {}))
+
+
+def series_of(observation: Json) -> dict[str, Json]:
+    """A probe's time series by what each is of (`all`, `cpu0`, ...): `at_ns`, the points since the probe's start, and
+    `columns`, by name as many numbers (null: none at this point)."""
+    return dict(observation.get("series", {}))
+
+
+def without_series(phase: Json) -> Json:
+    """Less the histograms, intervals and probes' time series, which are most of it."""
     groups = [{**group, "jobs": [_job_without_histograms(job) for job in group["jobs"]]} for group in phase["groups"]]
-    return {**phase, "groups": groups}
+    bare = {**phase, "groups": groups}
+    if "probes" in phase:
+        bare["probes"] = {name: _without(observation, "series") for name, observation in probes_of(phase).items()}
+    return bare
 
 
 @dataclass(frozen=True)
@@ -144,3 +164,7 @@ def _job_without_histograms(job: Json) -> Json:
 
 def _op_without_histogram(op: Json) -> Json:
     return {**op, "latency": {**op["latency"], "histogram": []}} if op["latency"] else op
+
+
+def _without(table: Json, key: str) -> Json:
+    return {name: value for name, value in table.items() if name != key}

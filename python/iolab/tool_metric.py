@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from iolab.metric import Better, Described
+from iolab.definition import Better, Described
 
 SUMMARIES = {"min": "Lowest", "mean": "Mean", "max": "Highest"}
 

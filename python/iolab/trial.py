@@ -359,4 +359,6 @@ class Trial(Spec):
     target: Target
     controls: dict[str, Any]
     """The setting's controls by name (python/iolab/control/), validated, units resolved."""
+    probes: dict[str, dict[str, Any]] = {}
+    """The probes that are on by name (python/iolab/probe/), each with its options, units in their names."""
     phases: list[Phase]

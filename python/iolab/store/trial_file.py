@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolab.phase_record import without_histograms
+from iolab.phase_record import without_series
 from iolab.record import Record
 from iolab.store.durable import write_atomically
 from iolab.store.rows import TableRow, table_rows
@@ -72,7 +72,7 @@ def read_record(path: Path) -> Record:
 
 def summary_of(record: Record) -> Record:
     """The record less the histograms and intervals, which the table holds."""
-    return record.model_copy(update={"phases": [without_histograms(phase) for phase in record.phases]})
+    return record.model_copy(update={"phases": [without_series(phase) for phase in record.phases]})
 
 
 def table_schema() -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""What phases of some kinds measure besides operations, and their records name themselves."""
+
+from __future__ import annotations
+
+from iolab.definition import Metric
+
+METRICS = (
+    *(
+        Metric(name, unit, "lower", help, "measure", lambda seen, name=name: seen.measure(name), absent)  # type: ignore[misc]
+        for name, unit, help, absent in (
+            (
+                "elapsed_s_spread",
+                "share",
+                "Distance between the first and the last process to finish, over the mean of all processes' times.",
+                "a process did not finish",
+            ),
+            (
+                "swap_in_bytes",
+                "bytes",
+                "Brought back from swap, whole machine (pswpin of /proc/vmstat).",
+                "/proc/vmstat does not show it",
+            ),
+            (
+                "swap_out_bytes",
+                "bytes",
+                "Written to swap, whole machine (pswpout of /proc/vmstat).",
+                "/proc/vmstat does not show it",
+            ),
+            (
+                "swap_bytes_max",
+                "bytes",
+                "The most that the control group had in swap, seen every 0.1 s.",
+                "the kernel does not account swap to control groups",
+            ),
+            (
+                "memory_bytes_max",
+                "bytes",
+                "The most memory that the control group had (its own high-water mark).",
+                "the kernel keeps no high-water mark of control groups",
+            ),
+        )
+    ),
+    Metric(
+        "files_per_s",
+        "1/s",
+        "higher",
+        "Files made, written, synced, closed per second: the sum of the threads' own rates, as fs_mark prints it.",
+        "measure",
+        lambda seen: seen.measure("files_per_s"),
+        "no file was made, or a thread did not come back",
+        per_job=True,
+    ),
+    Metric(
+        "files_per_s_wall",
+        "1/s",
+        "higher",
+        "The same of all threads together: files by the time from the common start to the last thread's last file.",
+        "measure",
+        lambda seen: seen.measure("files_per_s_wall"),
+        "no file was made, or a thread did not come back",
+    ),
+    Metric(
+        "app_overhead_s",
+        "s",
+        "lower",
+        "Sum of the threads' times outside create, write, fsync, sync and close, until their last file.",
+        "measure",
+        lambda seen: seen.measure("app_overhead_s"),
+        "a thread did not come back",
+        per_job=True,
+    ),
+    Metric(
+        "filesystem_used_percent",
+        "percent",
+        None,
+        "How full the filesystem was after the phase; space that is reserved for root counts as used.",
+        "measure",
+        lambda seen: seen.measure("filesystem_used_percent"),
+        "the filesystem could not be asked (statvfs)",
+    ),
+)
