@@ -1,0 +1,348 @@
+//! Memory and writeback over time: /proc/meminfo, /proc/vmstat, pressure stall information, and what this process had
+//! read from devices.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::columns::Columns;
+use super::kernel_file::KernelFile;
+use super::pairs::{pairs, pressure_us};
+use super::series::{Interval, Level, Reading, Series};
+use super::ticker::{Source, Ticker};
+use crate::probe::{Reason, Running, Started};
+
+/// Reads the files every `interval`.
+pub fn start(interval: Duration) -> Started {
+    let source = Memory::open(Path::new("/proc"))?;
+    let ticker = Ticker::start("iolab-memory", source, interval)
+        .map_err(|error| format!("/proc/meminfo: {error}"))?;
+    Ok(Box::new(ticker))
+}
+
+/// Levels: the column, and what /proc/meminfo calls it.
+const LEVELS: [(&str, &str); 5] = [
+    ("dirty_bytes", "Dirty"),
+    ("writeback_bytes", "Writeback"),
+    ("cached_bytes", "Cached"),
+    ("available_bytes", "MemAvailable"),
+    ("free_bytes", "MemFree"),
+];
+
+/// Swap that is in use: the difference of two levels.
+const SWAP_USED: &str = "swap_used_bytes";
+
+/// Counters: the column, what /proc/vmstat calls them (those of one column are added up), and what one count is worth.
+const COUNTERS: [(&str, &[&str], Worth); 10] = [
+    ("swap_in_bytes_per_s", &["pswpin"], Worth::Page),
+    ("swap_out_bytes_per_s", &["pswpout"], Worth::Page),
+    ("page_in_bytes_per_s", &["pgpgin"], Worth::Kibibyte),
+    ("page_out_bytes_per_s", &["pgpgout"], Worth::Kibibyte),
+    ("faults_per_s", &["pgfault"], Worth::One),
+    ("faults_major_per_s", &["pgmajfault"], Worth::One),
+    (
+        "pages_scanned_per_s",
+        &[
+            "pgscan_kswapd",
+            "pgscan_direct",
+            "pgscan_khugepaged",
+            "pgscan_proactive",
+        ],
+        Worth::One,
+    ),
+    (
+        "pages_reclaimed_per_s",
+        &[
+            "pgsteal_kswapd",
+            "pgsteal_direct",
+            "pgsteal_khugepaged",
+            "pgsteal_proactive",
+        ],
+        Worth::One,
+    ),
+    (
+        "refaults_per_s",
+        // Before 5.9 one counter had both.
+        &[
+            "workingset_refault",
+            "workingset_refault_file",
+            "workingset_refault_anon",
+        ],
+        Worth::One,
+    ),
+    ("pages_written_back_per_s", &["nr_written"], Worth::One),
+];
+
+#[derive(Clone, Copy)]
+enum Worth {
+    One,
+    Page,
+    Kibibyte,
+}
+
+/// The column of /proc/self/io's read_bytes: what reads of this process, its ended children included, took from
+/// devices.
+const PROCESS_READ: &str = "process_read_bytes_per_s";
+
+const PRESSURE_OF: [&str; 3] = ["cpu", "memory", "io"];
+
+struct Memory {
+    meminfo: KernelFile,
+    vmstat: KernelFile,
+    process: Result<KernelFile, Reason>,
+    pressure: Vec<(&'static str, Result<KernelFile, Reason>)>,
+}
+
+impl Memory {
+    fn open(proc: &Path) -> Result<Memory, Reason> {
+        let open = |name: &str| {
+            let path = proc.join(name);
+            KernelFile::open(&path)
+                .and_then(|mut file| file.read().map(drop).map(|()| file))
+                .map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let pressure = |what: &'static str| {
+            let remedy = "; the kernel needs CONFIG_PSI, and psi=1 on its command line where it is off by default";
+            let file = open(&format!("pressure/{what}"));
+            (what, file.map_err(|reason| reason + remedy))
+        };
+        Ok(Memory {
+            meminfo: open("meminfo")?,
+            vmstat: open("vmstat")?,
+            process: open("self/io")
+                .map_err(|why| why + "; the kernel needs CONFIG_TASK_IO_ACCOUNTING"),
+            pressure: PRESSURE_OF.map(pressure).into(),
+        })
+    }
+
+    /// By what is not shown here: why.
+    fn absent(&self) -> BTreeMap<String, &Reason> {
+        let pressure = self
+            .pressure
+            .iter()
+            .filter_map(|(what, file)| Some((format!("pressure_{what}"), file.as_ref().err()?)));
+        let process = self.process.as_ref().err();
+        pressure
+            .chain(process.map(|why| (PROCESS_READ.to_owned(), why)))
+            .collect()
+    }
+}
+
+#[derive(Debug, Default)]
+struct MemoryReading {
+    levels: BTreeMap<&'static str, Level>,
+    /// Counts since boot or since the process began, in the column's unit less the `per_s`.
+    counters: BTreeMap<&'static str, f64>,
+    /// Stalled time since boot, by column.
+    stalled_us: BTreeMap<String, u64>,
+}
+
+impl Reading for MemoryReading {
+    fn absorb(&mut self, later: MemoryReading) {
+        for (name, level) in later.levels {
+            self.levels
+                .entry(name)
+                .and_modify(|known| known.absorb(level))
+                .or_insert(level);
+        }
+        self.counters = later.counters;
+        self.stalled_us = later.stalled_us;
+    }
+}
+
+impl Source for Memory {
+    type Reading = MemoryReading;
+
+    fn read(&mut self) -> io::Result<MemoryReading> {
+        let mut reading = MemoryReading::default();
+        levels(self.meminfo.read()?, &mut reading.levels);
+        counters(self.vmstat.read()?, &mut reading.counters);
+        if let Ok(file) = &mut self.process {
+            let found: BTreeMap<&str, u64> = pairs(file.read()?).collect();
+            if let Some(bytes) = found.get("read_bytes") {
+                reading.counters.insert(PROCESS_READ, *bytes as f64);
+            }
+        }
+        for (what, file) in &mut self.pressure {
+            let Ok(file) = file else { continue };
+            for (kind, total_us) in pressure_us(file.read()?) {
+                let column = format!("pressure_{what}_{kind}_share");
+                reading.stalled_us.insert(column, total_us);
+            }
+        }
+        Ok(reading)
+    }
+
+    fn intervals_max(&self) -> usize {
+        256
+    }
+}
+
+fn levels(meminfo: &str, into: &mut BTreeMap<&'static str, Level>) {
+    let kib: BTreeMap<&str, u64> = pairs(meminfo).collect();
+    let bytes = |name: &str| kib.get(name).map(|kib| *kib as f64 * 1024.0);
+    for (column, name) in LEVELS {
+        if let Some(bytes) = bytes(name) {
+            into.insert(column, Level::of(bytes));
+        }
+    }
+    if let (Some(total), Some(free)) = (bytes("SwapTotal"), bytes("SwapFree")) {
+        into.insert(SWAP_USED, Level::of(total - free));
+    }
+}
+
+fn counters(vmstat: &str, into: &mut BTreeMap<&'static str, f64>) {
+    let found: BTreeMap<&str, u64> = pairs(vmstat).collect();
+    for (column, names, worth) in COUNTERS {
+        let counts: Vec<u64> = names
+            .iter()
+            .filter_map(|name| found.get(name).copied())
+            .collect();
+        if !counts.is_empty() {
+            let sum: u64 = counts.iter().sum();
+            into.insert(column, sum as f64 * worth.bytes());
+        }
+    }
+}
+
+impl Worth {
+    fn bytes(self) -> f64 {
+        match self {
+            Worth::One => 1.0,
+            Worth::Kibibyte => 1024.0,
+            // SAFETY: sysconf has no preconditions.
+            Worth::Page => unsafe { libc::sysconf(libc::_SC_PAGESIZE) as f64 },
+        }
+    }
+}
+
+impl Running for Ticker<Memory> {
+    fn stop(self: Box<Self>) -> Result<Value, Reason> {
+        let observed = Ticker::stop(*self).ok_or("its thread broke down")?;
+        Ok(json!({
+            "times": observed.times,
+            "absent": observed.source.absent(),
+            "series": {"all": columns(&observed.series)},
+        }))
+    }
+}
+
+/// Levels as the interval's mean and maximum, counters per second, stalls as a share of the interval.
+fn columns(series: &Series<MemoryReading>) -> Value {
+    let mut columns = Columns::default();
+    for interval in series.intervals() {
+        columns.begin(&interval);
+        let Interval { before, after, .. } = interval;
+        for (name, level) in &after.levels {
+            columns.set(name, Some(level.mean()));
+            columns.set(&format!("{name}_max"), Some(level.max));
+        }
+        for (name, count) in &after.counters {
+            let passed = before.counters.get(name).map(|before| count - before);
+            columns.set(
+                name,
+                passed.map(|passed| passed.max(0.0) / interval.seconds()),
+            );
+        }
+        for (name, total_us) in &after.stalled_us {
+            let passed = before
+                .stalled_us
+                .get(name)
+                .map(|before| total_us.saturating_sub(*before));
+            columns.set(
+                name,
+                passed.map(|passed| passed as f64 / 1e6 / interval.seconds()),
+            );
+        }
+    }
+    columns.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(meminfo: &str, vmstat: &str) -> MemoryReading {
+        let mut reading = MemoryReading::default();
+        levels(meminfo, &mut reading.levels);
+        counters(vmstat, &mut reading.counters);
+        reading
+    }
+
+    #[test]
+    fn levels_are_bytes_and_counters_are_rates() {
+        let first = reading(
+            "Dirty: 8 kB\n",
+            "pgpgin 100\npgscan_kswapd 1\npgscan_direct 2\n",
+        );
+        let mut series = Series::new(0, first, Duration::from_secs(1), 8);
+        let vmstat = "pgpgin 300\npgscan_kswapd 11\npgscan_direct 2\n";
+        let meminfo = "Dirty: 16 kB\nSwapTotal: 100 kB\nSwapFree: 60 kB\n";
+        series.add(2_000_000_000, reading(meminfo, vmstat));
+        let found = columns(&series);
+        let column = |name: &str| found["columns"][name].clone();
+        assert_eq!(column("dirty_bytes"), json!([16384.0]));
+        assert_eq!(column("swap_used_bytes"), json!([40960.0]));
+        assert_eq!(column("page_in_bytes_per_s"), json!([102400.0]));
+        assert_eq!(column("pages_scanned_per_s"), json!([5.0]));
+        assert_eq!(
+            column("refaults_per_s"),
+            Value::Null,
+            "this kernel has none"
+        );
+    }
+
+    #[test]
+    fn a_pooled_interval_has_the_highest_level_and_the_whole_count() {
+        let text = |pages: u64| format!("pswpin {pages}\n");
+        let mut first = reading("Dirty: 4 kB\n", &text(10));
+        first.absorb(reading("Dirty: 12 kB\n", &text(30)));
+        assert_eq!(first.levels["dirty_bytes"].mean(), 8.0 * 1024.0);
+        assert_eq!(first.levels["dirty_bytes"].max, 12.0 * 1024.0);
+        assert_eq!(
+            first.counters["swap_in_bytes_per_s"],
+            30.0 * Worth::Page.bytes()
+        );
+    }
+
+    #[test]
+    fn this_machine_is_read() {
+        let running = start(Duration::from_millis(5)).unwrap_or_else(|reason| panic!("{reason}"));
+        std::thread::sleep(Duration::from_millis(40));
+        let found = running.stop().unwrap();
+        let columns = &found["series"]["all"]["columns"];
+        for name in ["dirty_bytes", "cached_bytes_max", "faults_per_s"] {
+            assert!(columns[name][0].is_number(), "{name}");
+        }
+        let absent = found["absent"].as_object().unwrap();
+        assert!(
+            absent.contains_key("pressure_io") != columns["pressure_io_some_share"][0].is_number()
+        );
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_show_is_named() {
+        let root = std::env::temp_dir().join(format!("iolab-memory-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::write(root.join("meminfo"), "Dirty: 8 kB\n").unwrap();
+        std::fs::write(root.join("vmstat"), "pgfault 3\n").unwrap();
+        let mut memory = Memory::open(&root).unwrap();
+        let reading = memory.read();
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(reading.unwrap().counters.len(), 1);
+        let absent = memory.absent();
+        assert_eq!(
+            absent.keys().collect::<Vec<_>>(),
+            [
+                "pressure_cpu",
+                "pressure_io",
+                "pressure_memory",
+                PROCESS_READ
+            ]
+        );
+        assert!(absent["pressure_io"].contains("CONFIG_PSI"));
+    }
+}

@@ -1,0 +1,167 @@
+//! A thread that reads at an interval until it is told to stop, and counts what the reading costs.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::series::{Reading, Series};
+use crate::usage::thread_clock_ns;
+
+/// Something in the system that can be read again and again.
+pub trait Source: Send + 'static {
+    type Reading: Reading + Send + 'static;
+
+    fn read(&mut self) -> io::Result<Self::Reading>;
+
+    /// Most intervals to be kept.
+    fn intervals_max(&self) -> usize;
+}
+
+/// A source that is being read.
+pub struct Ticker<S: Source> {
+    stop: Sender<()>,
+    thread: JoinHandle<Observed<S>>,
+}
+
+/// Everything that was read of a source.
+pub struct Observed<S: Source> {
+    pub source: S,
+    pub series: Series<S::Reading>,
+    pub times: Times,
+}
+
+/// When it was read, how often and at what cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct Times {
+    pub started_unix_ns: u64,
+    pub elapsed_ns: u64,
+    /// The last: it doubles when there would be too many intervals.
+    pub interval_ns: u64,
+    pub readings: u64,
+    pub readings_failed: u64,
+    /// CPU time of the reading thread.
+    pub cost_cpu_ns: u64,
+}
+
+impl<S: Source> Ticker<S> {
+    /// Reads once before it returns; that reading's error is this call's.
+    pub fn start(name: &str, mut source: S, interval: Duration) -> io::Result<Ticker<S>> {
+        let started = Instant::now();
+        let started_unix_ns = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64);
+        let first = source.read()?;
+        let series = Series::new(0, first, interval, source.intervals_max());
+        let (stop, stopped) = channel();
+        let thread = Builder::new()
+            .name(name.to_owned())
+            .spawn(move || watch(source, series, &stopped, started, started_unix_ns))?;
+        Ok(Ticker { stop, thread })
+    }
+
+    /// Reads a last time. None if the thread broke down.
+    pub fn stop(self) -> Option<Observed<S>> {
+        drop(self.stop);
+        self.thread.join().ok()
+    }
+}
+
+fn watch<S: Source>(
+    mut source: S,
+    mut series: Series<S::Reading>,
+    stopped: &Receiver<()>,
+    started: Instant,
+    started_unix_ns: u64,
+) -> Observed<S> {
+    let (mut readings, mut readings_failed) = (1, 0);
+    let mut due = series.interval();
+    let mut running = true;
+    while running {
+        let wait = due.saturating_sub(started.elapsed());
+        running = stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);
+        let reading = source.read();
+        readings += 1;
+        match reading {
+            Ok(reading) => series.add(nanoseconds(started.elapsed()), reading),
+            Err(_) => readings_failed += 1,
+        }
+        // Late readings are not made up for: what matters is how far apart they are.
+        due = due.max(started.elapsed().saturating_sub(series.interval())) + series.interval();
+    }
+    let times = Times {
+        started_unix_ns,
+        elapsed_ns: nanoseconds(started.elapsed()),
+        interval_ns: nanoseconds(series.interval()),
+        readings,
+        readings_failed,
+        cost_cpu_ns: thread_clock_ns(),
+    };
+    Observed {
+        source,
+        series,
+        times,
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Count(u64);
+
+    impl Reading for u64 {
+        fn absorb(&mut self, later: u64) {
+            *self = later;
+        }
+    }
+
+    impl Source for Count {
+        type Reading = u64;
+
+        fn read(&mut self) -> io::Result<u64> {
+            self.0 += 1;
+            if self.0 == 3 {
+                return Err(io::Error::other("once"));
+            }
+            Ok(self.0)
+        }
+
+        fn intervals_max(&self) -> usize {
+            8
+        }
+    }
+
+    #[test]
+    fn reads_from_start_to_stop_and_survives_a_failed_reading() {
+        let ticker = Ticker::start("count", Count(0), Duration::from_millis(1)).unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+        let observed = ticker.stop().unwrap();
+        let intervals: Vec<_> = observed.series.intervals().collect();
+        assert_eq!(*intervals[0].before, 1);
+        assert_eq!(*intervals.last().unwrap().after, observed.source.0);
+        assert_eq!(observed.times.readings, observed.source.0);
+        assert_eq!(observed.times.readings_failed, 1);
+        assert!(observed.times.elapsed_ns >= 30_000_000);
+        assert!(observed.times.cost_cpu_ns > 0);
+    }
+
+    #[test]
+    fn stops_without_waiting_for_the_interval() {
+        let started = Instant::now();
+        let ticker = Ticker::start("count", Count(9), Duration::from_secs(3600)).unwrap();
+        assert_eq!(ticker.stop().unwrap().times.readings, 2);
+        assert!(started.elapsed() < Duration::from_secs(600));
+    }
+
+    #[test]
+    fn the_first_error_is_that_of_the_start() {
+        assert!(Ticker::start("count", Count(2), Duration::from_millis(1)).is_err());
+    }
+}
