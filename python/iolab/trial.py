@@ -183,7 +183,28 @@ class LoadPhase(PhaseSpec):
         return [job for group in self.load["groups"] for job in group["jobs"]]
 
 
-class CommandsPhase(PhaseSpec):
+class DevicesPhase(PhaseSpec):
+    """What is done to whole devices, bare until then, by processes of its own."""
+
+    cpus: list[int] | None
+    drop_caches: bool
+
+    @property
+    def writes(self) -> bool:
+        return True
+
+    @property
+    def takes_devices(self) -> bool:
+        return True
+
+    def on_cpus(self, cpus: list[int]) -> Self:
+        return self.model_copy(update={"cpus": cpus})
+
+    def dropping_caches(self, drop: bool) -> Self:
+        return self.model_copy(update={"drop_caches": drop})
+
+
+class CommandsPhase(DevicesPhase):
     """A shell command on each of the target's devices, all devices at once. A job is a device; its time has the mount
     before and the unmount after the command in it, and the mkfs where one is made."""
 
@@ -201,22 +222,6 @@ class CommandsPhase(PhaseSpec):
     """An existing file; None: a source tree that iolab makes of `source_tree`."""
     source_tree: dict[str, int] | None
     """The arguments of `machine.source_tree.tarball`."""
-    cpus: list[int] | None
-    drop_caches: bool
-
-    @property
-    def writes(self) -> bool:
-        return True
-
-    @property
-    def takes_devices(self) -> bool:
-        return True
-
-    def on_cpus(self, cpus: list[int]) -> Self:
-        return self.model_copy(update={"cpus": cpus})
-
-    def dropping_caches(self, drop: bool) -> Self:
-        return self.model_copy(update={"drop_caches": drop})
 
     def on_filesystem(self, changes: Mapping[str, str | None]) -> Self:
         return self.model_copy(update=dict(changes))
@@ -295,7 +300,7 @@ class FioPhase(LoadPhase):
     """By the name of a job of `load`: fio's options as its job file has them."""
 
 
-class SortPhase(PhaseSpec):
+class SortPhase(DevicesPhase):
     """Processes that each sort a share of memory, in a control group that has less than they need together, with the
     target's device as swap."""
 
@@ -307,27 +312,11 @@ class SortPhase(PhaseSpec):
     swappiness: int | None
     """None: as it is."""
     passes: int
-    cpus: list[int] | None
-    drop_caches: bool
     seed: int
-
-    @property
-    def writes(self) -> bool:
-        return True
-
-    @property
-    def takes_devices(self) -> bool:
-        return True
 
     @property
     def measures(self) -> tuple[str, ...]:
         return ("elapsed_s_spread", "swap_in_bytes", "swap_out_bytes", "swap_bytes_max", "memory_bytes_max")
-
-    def on_cpus(self, cpus: list[int]) -> Self:
-        return self.model_copy(update={"cpus": cpus})
-
-    def dropping_caches(self, drop: bool) -> Self:
-        return self.model_copy(update={"drop_caches": drop})
 
 
 def _kind_of(phase: Any) -> str:

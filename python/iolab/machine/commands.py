@@ -21,8 +21,8 @@ from iolab.machine.action import CannotUndo, EraseFilesystem, Unmount
 from iolab.phase_record import Usage, group_record, job_record, phase_record
 
 if TYPE_CHECKING:
-    from iolab.machine.runner import Surroundings
     from iolab.machine.site import Place
+    from iolab.machine.surroundings import Surroundings
     from iolab.trial import CommandsPhase
 
 POLL_S = 0.1

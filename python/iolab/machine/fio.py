@@ -21,7 +21,7 @@ from iolab.importer.fio_document import documents
 from iolab.machine import command, fio_record, page_cache
 
 if TYPE_CHECKING:
-    from iolab.machine.runner import Surroundings
+    from iolab.machine.surroundings import Surroundings
     from iolab.trial import FioPhase
 
 POLL_S = 0.1

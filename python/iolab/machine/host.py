@@ -21,6 +21,7 @@ from iolab.errors import IolabError
 from iolab.executor import OnProgress, Progress, ShouldStop
 from iolab.machine import describe, lock, outcome, runner, site
 from iolab.machine.site import Site
+from iolab.machine.surroundings import Surroundings
 from iolab.machine.undo import UndoJournal
 from iolab.phase_record import failures_of
 from iolab.record import Fault, Record
@@ -111,7 +112,7 @@ class _Run:
     def _run_phases(self, where: Site, phases: Sequence[Phase], undo: UndoJournal) -> None:
         from iolab import _native
 
-        around = runner.Surroundings(where, _native.Memory(), undo, self.on_progress, self.should_stop)
+        around = Surroundings(where, _native.Memory(), undo, self.on_progress, self.should_stop)
         for phase in phases:
             if self.should_stop():
                 self.interrupted = True

@@ -12,7 +12,7 @@ from iolab.executor import Progress
 
 if TYPE_CHECKING:
     from iolab import _native
-    from iolab.machine.runner import Surroundings
+    from iolab.machine.surroundings import Surroundings
     from iolab.trial import LoadPhase, PhaseSpec
 
 POLL_S = 0.1

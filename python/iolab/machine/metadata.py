@@ -12,8 +12,8 @@ from iolab.machine import load, page_cache
 
 if TYPE_CHECKING:
     from iolab import _native
-    from iolab.machine.runner import Surroundings
     from iolab.machine.site import Place
+    from iolab.machine.surroundings import Surroundings
     from iolab.trial import MetadataPhase
 
 

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolab.executor import OnProgress, ShouldStop
 from iolab.machine import commands, fio, load, metadata, sort, weighted_load
 
 if TYPE_CHECKING:
-    from iolab import _native
-    from iolab.machine.site import Site
-    from iolab.machine.undo import UndoJournal
+    from iolab.machine.surroundings import Surroundings
     from iolab.trial import Phase
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a runner may use. Whatever it changes on the machine is in `undo` first."""
-
-    site: Site
-    memory: _native.Memory
-    """What earlier phases of the trial wrote, for those that verify."""
-    undo: UndoJournal
-    on_progress: OnProgress
-    should_stop: ShouldStop
-
-
-Runner = Callable[[Any, Surroundings], dict[str, Any]]
+Runner = Callable[[Any, "Surroundings"], dict[str, Any]]
 
 RUNNERS: dict[str, Runner] = {
     "load": load.run,

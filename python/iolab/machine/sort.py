@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from iolab.machine.cgroup import Cgroup, Hierarchy
-    from iolab.machine.runner import Surroundings
+    from iolab.machine.surroundings import Surroundings
     from iolab.trial import SortPhase
 
 VMSTAT = Path("/proc/vmstat")

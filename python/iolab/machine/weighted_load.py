@@ -14,7 +14,7 @@ from iolab.machine import load, members, page_cache, weights
 from iolab.machine.members import Task
 
 if TYPE_CHECKING:
-    from iolab.machine.runner import Surroundings
+    from iolab.machine.surroundings import Surroundings
     from iolab.machine.weights import Weights
     from iolab.trial import WeightedGroup, WeightedLoadPhase
 

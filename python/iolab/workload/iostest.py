@@ -6,7 +6,6 @@ writer). Every group does the same; only the weights differ.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,19 +13,11 @@ from typing import Literal
 
 from iolab.option import Bytes, Duration, Options, option
 from iolab.seed import derive
-from iolab.trial import LoadPhase, Phase, WeightedGroup, WeightedLoadPhase
+from iolab.trial import Phase, WeightedGroup, WeightedLoadPhase
 from iolab.units import format_bytes
 from iolab.workload.conflict import SECTOR_BYTES
 from iolab.workload.kind import Conflict, Kind, replace_options
-from iolab.workload.load import (
-    LAYOUT_BLOCK_BYTES_MAX,
-    Json,
-    file_json,
-    group_json,
-    job_json,
-    phase_json,
-    until_json,
-)
+from iolab.workload.load import Json, file_json, group_json, job_json, layout_phase, phase_json, until_json
 
 WEIGHT_STEP = 100
 WEIGHT_MAX = 1000
@@ -166,24 +157,9 @@ def _phases(options: IostestOptions, seed: int, devices: int = 1) -> list[Phase]
         for number, weight in enumerate(options.group_weights, start=1)
     ]
     main = WeightedLoadPhase(name="main", measured=True, load=load, controller=options.controller, members=members)
-    return [_layout(files, options, seed), main]
-
-
-def _layout(files: list[Json], options: IostestOptions, seed: int) -> Phase:
-    """Each file written once, one after the other, past the page cache where the block allows it."""
-    block = math.gcd(options.file_bytes, LAYOUT_BLOCK_BYTES_MAX)
-    writer = job_json(
-        "layout",
-        files=list(range(len(files))),
-        block_bytes=block,
-        length_bytes=options.file_bytes,
-        seed=derive(seed, "layout"),
-        until=until_json(bytes_=options.file_bytes * len(files)),
-        sync_at_end=True,
-    )
-    group = group_json("layout", engine="psync", direct=not block % SECTOR_BYTES, jobs=[writer])
-    load = phase_json("layout", files=files, groups=[group], seed=derive(seed, "layout"))
-    return LoadPhase(name="layout", measured=False, load=load)
+    # Past the page cache: what is laid out should not be read from memory.
+    layout = layout_phase("layout", files, file_bytes=options.file_bytes, seed=seed, engine="psync", direct=True)
+    return [layout, main]
 
 
 def _engine_job(job: _Job, file: int, options: IostestOptions, seed: int) -> Json:
