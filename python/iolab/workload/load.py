@@ -8,6 +8,7 @@ from typing import Any
 
 from iolab.seed import derive
 from iolab.trial import LoadPhase, Phase
+from iolab.workload.conflict import SECTOR_BYTES
 from iolab.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
 
 LAYOUT_BLOCK_BYTES_MAX = 2**20
@@ -47,6 +48,39 @@ def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, 
         drop_caches=drop if phase.drop_caches is None else phase.drop_caches,
     )
     return [*layouts, LoadPhase(name="main", measured=True, load=main)]
+
+
+def layout_phase(
+    name: str,
+    files: list[Json],
+    *,
+    file_bytes: int,
+    seed: int,
+    engine: str,
+    direct: bool,
+    queue_depth: int = 1,
+    verify: bool = False,
+) -> Phase:
+    """Each file written once, from start to end, one after the other, so that their blocks don't interleave.
+
+    Args:
+        file_bytes: of each file; blocks are as large as divide it, up to LAYOUT_BLOCK_BYTES_MAX.
+        direct: past the page cache, where that block allows it.
+    """
+    block = math.gcd(file_bytes, LAYOUT_BLOCK_BYTES_MAX)
+    writer = job_json(
+        name,
+        files=list(range(len(files))),
+        block_bytes=block,
+        length_bytes=file_bytes,
+        seed=derive(seed, name),
+        queue_depth=queue_depth,
+        until=until_json(bytes_=file_bytes * len(files)),
+        sync_at_end=True,
+    )
+    group = group_json(name, engine=engine, direct=direct and not block % SECTOR_BYTES, jobs=[writer])
+    load = phase_json(name, files=files, groups=[group], seed=derive(seed, name), verify=verify)
+    return LoadPhase(name=name, measured=False, load=load)
 
 
 def file_json(name: str, size_bytes: int, *, place: int = 0) -> Json:
@@ -106,25 +140,17 @@ def _files_of(name: str, job: JobOptions, places: list[int]) -> list[Json]:
 
 
 def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[Json], seed: int) -> Phase:
-    """Each file written once, from start to end, one after the other, so that their blocks don't interleave."""
-    phase_name = f"layout {name}"
     asynchronous = job.engine not in ONE_AT_A_TIME
-    block = math.gcd(job.file_bytes, LAYOUT_BLOCK_BYTES_MAX)
-    writer = job_json(
-        phase_name,
-        files=list(range(len(files))),
-        block_bytes=block,
-        length_bytes=job.file_bytes,
-        seed=derive(seed, phase_name),
+    return layout_phase(
+        f"layout {name}",
+        files,
+        file_bytes=job.file_bytes,
+        seed=seed,
+        engine=job.engine if asynchronous else "psync",
+        direct=job.uses_direct,
         queue_depth=LAYOUT_QUEUE_DEPTH if asynchronous else 1,
-        until=until_json(bytes_=job.file_bytes * len(files)),
-        sync_at_end=True,
+        verify=phase.verify,
     )
-    group = group_json(
-        phase_name, engine=job.engine if asynchronous else "psync", direct=job.uses_direct, jobs=[writer]
-    )
-    load = phase_json(phase_name, files=files, groups=[group], seed=derive(seed, phase_name), verify=phase.verify)
-    return LoadPhase(name=phase_name, measured=False, load=load)
 
 
 def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[Json]:
