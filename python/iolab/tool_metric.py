@@ -75,7 +75,6 @@ def _all() -> Iterator[Described]:
     yield from _times()
     yield from _rates()
     yield from _requests()
-    yield from _remote_calls()
     yield from _processors()
 
 
@@ -105,19 +104,6 @@ def _requests() -> Iterator[Described]:
     yield Described("device_service_ns_mean", "ns", "lower", "iostat's svctm; its authors advise against using it.")
     yield Described("block_input_bytes", "bytes", None, "Read from devices on behalf of the process.")
     yield Described("block_output_bytes", "bytes", None, "Written to devices on behalf of the process.")
-
-
-def _remote_calls() -> Iterator[Described]:
-    for way in ("sent", "received"):
-        yield Described(f"rpc_bytes_{way}_per_op", "bytes", None, f"Bytes {way} per operation.")
-    for name, what in (
-        ("backlog_wait", "wait in the backlog before a call was sent"),
-        ("rtt", "time from sending a call to its reply"),
-        ("execute", "time of an operation in the RPC layer, waits included"),
-    ):
-        yield Described(f"rpc_{name}_ns_mean", "ns", "lower", f"Mean {what}.")
-    yield Described("rpc_retransmissions", "count", "lower", "Calls sent more than once.")
-    yield Described("rpc_timeouts", "count", "lower", "Calls that timed out.")
 
 
 def _processors() -> Iterator[Described]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from iolab.errors import MachineError
-from iolab.machine import block, command, loop, safety, swap
+from iolab.machine import block, command, loop, safety, swap, tracefs
 from iolab.machine.mounts import mount_at, mounts_below, users_of
 
 MARKER = ".iolab"
@@ -275,6 +275,22 @@ class SwapOff(Action):
         return Outcome(f"took swap off {self.path}")
 
 
+@dataclass(frozen=True)
+class RemoveTraceInstance(Action):
+    """A tracing instance was made, under a name that is nobody else's. Idempotent by that name."""
+
+    name: str
+
+    def undo(self) -> Outcome | None:
+        for instance in tracefs.instances(self.name):
+            try:
+                if tracefs.remove(instance):
+                    return Outcome(f"removed the tracing instance {instance}")
+            except OSError as error:
+                raise CannotUndo(f"cannot remove the tracing instance {instance}: {error.strerror}") from error
+        return None
+
+
 KINDS: dict[str, type[Action]] = {
     kind.__name__: kind
     for kind in (
@@ -288,6 +304,7 @@ KINDS: dict[str, type[Action]] = {
         RemoveCgroup,
         DisableController,
         SwapOff,
+        RemoveTraceInstance,
     )
 }
 

@@ -19,7 +19,7 @@ from iolab import control
 from iolab.control import Applied, Context
 from iolab.errors import IolabError
 from iolab.executor import OnProgress, Progress, ShouldStop
-from iolab.machine import describe, lock, outcome, runner, site
+from iolab.machine import describe, lock, outcome, probing, runner, site
 from iolab.machine.site import Site
 from iolab.machine.surroundings import Surroundings
 from iolab.machine.undo import UndoJournal
@@ -117,7 +117,9 @@ class _Run:
             if self.should_stop():
                 self.interrupted = True
                 return
-            done = runner.run(phase, around)
+            with probing.around(phase, self.trial.probes, where, undo) as probed:
+                done = runner.run(phase, around)
+            done |= probed.in_record()
             self.faults += outcome.faults(done)
             self.notes += outcome.notes(done)
             if phase.measured:

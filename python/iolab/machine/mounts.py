@@ -66,9 +66,9 @@ def _parse(line: str) -> Mount:
     major, minor = fields[2].split(":")
     return Mount(
         number=(int(major), int(minor)),
-        mount_point=_unescape(fields[4]),
+        mount_point=unescape(fields[4]),
         filesystem=filesystem,
-        source=_unescape(source),
+        source=unescape(source),
         options=_joined(fields[5], super_options),
     )
 
@@ -77,7 +77,7 @@ def _joined(mount_options: str, super_options: str) -> str:
     return ",".join(dict.fromkeys([*mount_options.split(","), *super_options.split(",")]))
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 

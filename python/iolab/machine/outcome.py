@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from iolab.phase_record import failures_of, jobs_of
+from iolab.phase_record import failures_of, jobs_of, probes_absent_of
 from iolab.record import Fault
 
 CLOCK_SHIFT_NOTED_NS = 100_000_000
@@ -32,6 +32,7 @@ def notes(phase: dict[str, Any]) -> list[str]:
     name = phase["phase"]
     lines = Counter(note for group in phase["groups"] for note in group["notes"])
     found = [f"{name}: {line}" if times == 1 else f"{name}: {line} ({times} groups)" for line, times in lines.items()]
+    found += (f"{name}: probe {probe}: {reason}" for probe, reason in probes_absent_of(phase).items())
     transient = phase["transient"]
     if transient is not None and not transient["steady"]:
         found.append(f"{name}: no steady state was reached; the numbers cover everything after warm-up")
