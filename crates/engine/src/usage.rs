@@ -119,7 +119,7 @@ impl Samples {
     }
 }
 
-fn thread_clock_ns() -> u64 {
+pub(crate) fn thread_clock_ns() -> u64 {
     // SAFETY: all-zero is a valid timespec, and the call only fills it.
     let time = unsafe {
         let mut time: libc::timespec = std::mem::zeroed();
