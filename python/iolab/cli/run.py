@@ -79,6 +79,15 @@ def run(
             show_default=False,
         ),
     ] = None,
+    probe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Switch this probe on, with its default options, besides the experiment's own; may be given again. "
+            "See: iolab list probes",
+            show_default=False,
+        ),
+    ] = None,
     fail_on: FailOn = None,
     json: Json = False,
 ) -> None:
@@ -91,9 +100,11 @@ def run(
     if (experiment is None) == (resume is None):
         raise InputError("name an experiment file, or a run to go on with (--resume DIR), not both", where="iolab run")
     if resume is not None:
-        _refuse_with_resume({"--out": out, "--seed": seed, "--machine": machine, "--engine": engine})
+        _refuse_with_resume({"--out": out, "--seed": seed, "--machine": machine, "--engine": engine, "--probe": probe})
     elif retry_failed:
         raise InputError("--retry-failed is for --resume", where="iolab run")
+
+    probes = _known_probes(probe or [])
 
     from iolab.executor import LocalProcess
     from iolab.progress import display
@@ -114,25 +125,35 @@ def run(
         else:
             assert experiment is not None
             done = start(
-                _load(experiment, machine, engine),
+                _load(experiment, machine, engine, probes),
                 out,
                 executor=executor,
                 progress=progress,
                 rounds=rounds,
                 until_decided=until_decided,
                 seed=seed,
+                probes=probes,
             )
     show_outcome(done.path, as_json=json, fail_on=conditions)
 
 
-def _load(path: Path, machine: str | None, engine: str | None) -> Experiment:
+def _known_probes(names: list[str]) -> list[str]:
+    from iolab.probe import PROBES
+
+    for name in names:
+        if name not in PROBES:
+            raise InputError(f"{name}: {unknown('probe', name, PROBES)}", where="--probe")
+    return list(dict.fromkeys(names))
+
+
+def _load(path: Path, machine: str | None, engine: str | None, probes: list[str]) -> Experiment:
     if machine is not None and machine not in MACHINES:
         raise InputError(f"{machine}: {unknown('machine', machine, MACHINES)}", where="--machine")
-    experiment = _read(path, engine)
+    experiment = _read(path, engine, probes)
     return experiment if machine is None else replace(experiment, machine=machine)
 
 
-def _read(path: Path, engine: str | None) -> Experiment:
+def _read(path: Path, engine: str | None, probes: list[str]) -> Experiment:
     from iolab.experiment import load, loads
     from iolab.fio.experiment import is_job_file, text_of
 
@@ -141,13 +162,13 @@ def _read(path: Path, engine: str | None) -> Experiment:
             raise InputError(
                 "only for a fio job file", where="--engine", remedy="an experiment's workloads and settings say theirs"
             )
-        return load(path)
+        return load(path, probes=probes)
     if engine not in (None, *ENGINES):
         raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
     text, without_effect = text_of(path, "fio" if engine == "fio" else "iolab")
     if without_effect:
         print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
-    return loads(text, str(path))
+    return loads(text, str(path), probes=probes)
 
 
 def _refuse_with_resume(given: dict[str, object]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from iolab.experiment.probes import Probes
 from iolab.option import Options
 from iolab.trial import DeviceTarget, DirectoryTarget, FileTarget, Phase, ScratchTarget
 from iolab.workload import KINDS
@@ -55,6 +56,8 @@ class Experiment:
     compare: Comparison
     text: str
     """The file, exactly."""
+    probes: Mapping[str, Probes] = field(default_factory=dict)
+    """By setting: the probes that are on."""
 
     @property
     def attachments(self) -> dict[str, str]:

@@ -44,6 +44,7 @@ class ExperimentOptions(Options):
     target: dict[str, Any] = option({}, "What I/O goes to.", default_is="scratch as root, else the directory `.`")
     workloads: dict[str, Any] = option({}, "A table per workload, [workloads.NAME].", default_is="must be given")
     settings: dict[str, Any] = option({}, "A table per setting, [settings.NAME].", default_is="one, named default")
+    probes: dict[str, Any] = option({}, "What is read of the machine meanwhile, [probes].", default_is="nothing")
     compare: dict[str, Any] = option({}, "What is compared.", default_is="each setting with the first")
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from iolab.errors import InputError, MachineError
 from iolab.experiment.model import Comparison, Experiment, Target
 from iolab.experiment.options import TARGETS, CompareOptions, DeviceOptions, ExperimentOptions, default_target_kind
+from iolab.experiment.probes import and_also, read_probes
 from iolab.experiment.problem import Problems
 from iolab.experiment.setting import Setting, read_settings
 from iolab.experiment.toml import parse
 from iolab.experiment.workloads import Workload, read_workloads, variants
-from iolab.metric import ALL, parse_key
+from iolab.metric import ALL, METRICS, parse_key
 from iolab.nearest import unknown
 from iolab.option import shown
 from iolab.trial import ScratchTarget
@@ -21,7 +23,7 @@ from iolab.units import format_bytes
 TRIALS_PER_ROUND_MAX = 100_000
 
 
-def load(path: Path) -> Experiment:
+def load(path: Path, *, probes: Sequence[str] = ()) -> Experiment:
     """Read and validate the experiment at `path`; InputError names file and line of each problem."""
     try:
         text = path.read_bytes().decode()
@@ -31,11 +33,15 @@ def load(path: Path) -> Experiment:
         ) from None
     except OSError as error:
         raise InputError(f"cannot read the experiment: {error.strerror}", where=str(path)) from None
-    return loads(text, str(path))
+    return loads(text, str(path), probes=probes)
 
 
-def loads(text: str, name: str) -> Experiment:
-    """Validate an experiment's text; `name` stands for the file in errors."""
+def loads(text: str, name: str, *, probes: Sequence[str] = ()) -> Experiment:
+    """Validate an experiment's text; `name` stands for the file in errors.
+
+    Args:
+        probes: also on, under every setting.
+    """
     document = parse(text, name)
     problems = Problems(document)
     top = problems.validated(ExperimentOptions, document.values, (), "an experiment") or ExperimentOptions()
@@ -47,6 +53,7 @@ def loads(text: str, name: str) -> Experiment:
         problems.add(("workloads",), f"no workload; an experiment needs at least one, {example}")
     workloads = read_workloads(tables.get("workloads", {}), problems)
     settings = read_settings(tables.get("settings", {}), problems)
+    of_all = read_probes(tables.get("probes", {}), ("probes",), problems)
     compare = _read_compare(tables.get("compare", {}), settings, problems)
     under = variants(workloads, settings, problems)
     if target is not None:
@@ -69,10 +76,14 @@ def loads(text: str, name: str) -> Experiment:
         variants=under,
         compare=compare,
         text=text,
+        probes={
+            setting.name: and_also(of_all if setting.probes is None else setting.probes, probes) for setting in settings
+        },
     )
     _check_space(experiment, workloads, problems)
     _check_named_paths(experiment, workloads, problems)
     _check_metrics(experiment, problems)
+    _check_metrics_of_probes(experiment, settings, problems)
     problems.raise_any()
     return experiment
 
@@ -180,6 +191,18 @@ def _check_metrics(experiment: Experiment, problems: Problems) -> None:
         elif not any(op == done_op and wanted in (None, name) for name, done_op in done):
             where = "by any workload" if wanted is None else f"in {wanted}"
             problems.add(("compare", "metrics"), f"{text}: no {op} is done {where}")
+
+
+def _check_metrics_of_probes(experiment: Experiment, settings: list[Setting], problems: Problems) -> None:
+    """A metric that a probe gives is compared only where the probe is on."""
+    for text in experiment.compare.metrics or ():
+        probe = METRICS[parse_key(text).metric].probe
+        for setting in settings if probe is not None else ():
+            if probe not in experiment.probes[setting.name]:
+                table = "[probes]" if setting.probes is None else f"probes of setting {setting.written_as}"
+                what = f"the probe {probe} is off under setting {setting.name}; add {probe} = true to {table}"
+                problems.add(("compare", "metrics"), f"{text}: {what}")
+                break
 
 
 def _check_machine(machine: object, problems: Problems) -> None:

@@ -43,5 +43,6 @@ def _trial(
         machine=experiment.machine,
         target=experiment.target,
         controls=experiment.settings[setting],
+        probes=experiment.probes.get(setting, {}),
         phases=experiment.workload_under(workload, setting).phases(seed, experiment.target.devices),
     )

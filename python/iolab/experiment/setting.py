@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iolab.errors import IolabError
+from iolab.experiment.probes import Probes, read_probes
 from iolab.experiment.problem import Problems
 from iolab.nearest import unknown
 from iolab.option import natural_lists, shown
@@ -26,6 +27,8 @@ class Setting:
     """Options that replace those of every workload."""
     change_paths: dict[str, tuple[str, ...]]
     """Option -> where in the file the setting gives it."""
+    probes: Probes | None = None
+    """Instead of the experiment's; None: the experiment's."""
 
 
 def read_settings(tables: dict[str, Any], problems: Problems) -> list[Setting]:
@@ -55,6 +58,7 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
     controls: dict[str, Any] = {}
     changes: dict[str, Any] = {}
     change_paths: dict[str, tuple[str, ...]] = {}
+    probes: Probes | None = None
     for key, value in table.items():
         if key == "workload":
             if isinstance(value, dict):
@@ -62,6 +66,8 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
                 change_paths |= {option: (*path, "workload", option) for option in value}
             else:
                 problems.add((*path, key), f'{shown(value)} given; expected a table such as {{ engine = "psync" }}')
+        elif key == "probes":
+            probes = read_probes(value, (*path, key), problems)
         elif key in CONTROLS:
             try:
                 controls[key] = CONTROLS[key].validate(value)
@@ -71,5 +77,5 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
             changes[key] = value
             change_paths[key] = (*path, key)
         else:
-            problems.add((*path, key), unknown("setting", key, [*CONTROLS, *SHORTCUTS, "workload"]))
-    return Setting(name, written_as, controls, changes, change_paths)
+            problems.add((*path, key), unknown("setting", key, [*CONTROLS, *SHORTCUTS, "probes", "workload"]))
+    return Setting(name, written_as, controls, changes, change_paths, probes)

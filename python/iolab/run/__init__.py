@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,10 +36,12 @@ def run(
     rounds: int | None = None,
     until_decided: bool = False,
     seed: int | None = None,
+    probes: Sequence[str] = (),
     machine: dict[str, Any] | None = None,
 ) -> Run:
     """Makes the run directory `out` (default: a new one under ./iolab-runs) and runs every trial.
 
+    `probes` are those that were on by choice of the caller when `experiment` was read: a resumed run has them on too.
     `machine` is what machine.json will say; by default this machine is described. InputError if `out` is taken,
     MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
     leave no run directory when no trial has a record yet.
@@ -57,6 +60,7 @@ def run(
         "rounds": goal.rounds,
         "until_decided": goal.until_decided,
         "machine": experiment.machine,
+        "probes": list(probes),
         "workloads": list(experiment.workloads),
         "settings": list(experiment.settings),
         "experiment_sha256": digest(experiment.text),
@@ -101,7 +105,8 @@ def resume(
     with Journal(opened.journal_file) as journal:
         state = fold(read_journal(opened.journal_file).events)
         check_resumable(opened, state, accept_other_machine=accept_other_machine)
-        text_says = loads(opened.experiment_text(), str(opened.experiment_file))
+        probes = state.started.get("probes", [])
+        text_says = loads(opened.experiment_text(), str(opened.experiment_file), probes=probes)
         experiment = replace(text_says, machine=state.started["machine"])
         goal = Goal.on_resume(state, rounds, until_decided)
         _restore_abandoned(progress)

@@ -80,7 +80,8 @@ class RunData:
 
         if self.state.started.get("machine") == imported.IMPORTED:
             return imported.parse(self.experiment_text, str(self.directory.experiment_file))
-        return loads(self.experiment_text, str(self.directory.experiment_file))
+        probes = self.state.started.get("probes", [])
+        return loads(self.experiment_text, str(self.directory.experiment_file), probes=probes)
 
     @property
     def workloads(self) -> list[str]:
@@ -175,6 +176,12 @@ class RunData:
         rows = self._rows("interval", workload, setting, ("phase", "job", "op", "metric", "at", "value"))
         return rows.rename({"at": "start_ns"})
 
+    def series(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """Time series of probes: trial, round, workload, setting, phase, job (what a series is of: `all`, `cpu0`, ...),
+        metric (the column), probe, at_ns (since the probe's start), value."""
+        rows = self._rows("series", workload, setting, ("phase", "job", "metric", "key", "at", "value"))
+        return rows.rename({"key": "probe", "at": "at_ns"})
+
     def remarks(self) -> polars.DataFrame:
         """Faults and notes of the trials: trial, round, workload, setting, phase, job, what ("fault" or "note"),
         count, text."""
@@ -249,8 +256,18 @@ def _status_problems(found: Examination) -> list[str]:
     return [
         f"{len(trials)} of {len(found.trials)} trials {status}: {_some(trials)}"
         for status, trials in by_status.items()
-        if status != "ok"
-    ]
+        if status not in ("ok", "impossible")
+    ] + [f"{setting} is not run: {reason}" for setting, reason in _impossible(found)]
+
+
+def _impossible(found: Examination) -> list[tuple[str, str]]:
+    """Settings that this device or kernel cannot do, and why."""
+    reasons = {
+        (event["setting"], "; ".join(event["impossible"].values())): None
+        for _, event in sorted(found.trials.items())
+        if event["status"] == "impossible"
+    }
+    return sorted(reasons)
 
 
 def _some(trials: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""A record as the rows of its trial's table: metrics first, then histograms, intervals, faults and notes."""
+"""A record as its trial's table: metrics first, then histograms, intervals, series of probes, faults and notes."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def table_rows(record: Record) -> list[TableRow]:
         jobs = phase_record.jobs_of(phase)
         rows += _histogram_rows(phase["phase"], jobs)
         rows += _interval_rows(phase["phase"], jobs)
+        rows += _probe_rows(phase)
     rows += (_fault_row(fault) for fault in record.faults)
     rows += (TableRow(None, None, None, "note", None, None, None, None, note) for note in record.notes)
     return rows
@@ -138,6 +139,16 @@ def _series_rows(phase: str, job: str, intervals: list[_Interval]) -> Iterator[T
         for name, value in interval.latency_ns.items():
             if value is not None:
                 yield TableRow(phase, job, metric.ALL, "interval", name, None, start_ns, float(value), None)
+
+
+def _probe_rows(phase: dict[str, Any]) -> Iterator[TableRow]:
+    """The probes' time series; a point without a number has no row."""
+    for probe, observation in phase_record.probes_of(phase).items():
+        for job, series in phase_record.series_of(observation).items():
+            for name, values in series["columns"].items():
+                for at_ns, value in zip(series["at_ns"], values, strict=True):
+                    if value is not None:
+                        yield TableRow(phase["phase"], job, None, "series", name, probe, at_ns, float(value), None)
 
 
 def _fault_row(fault: Fault) -> TableRow:
