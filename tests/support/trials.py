@@ -91,6 +91,7 @@ def _phase(
         "registered_files": True,
         "poll": False,
         "sqpoll": False,
+        "sqpoll_cpu": None,
         "jobs": [job],
     }
     return {

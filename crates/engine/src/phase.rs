@@ -50,6 +50,8 @@ pub struct GroupSpec {
     pub poll: bool,
     /// A kernel thread submits (IORING_SETUP_SQPOLL).
     pub sqpoll: bool,
+    /// The CPU of that kernel thread: where requests are then queued; null leaves it to the scheduler.
+    pub sqpoll_cpu: Option<u32>,
     pub jobs: Vec<JobSpec>,
 }
 

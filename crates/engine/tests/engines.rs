@@ -3,10 +3,11 @@
 mod common;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::*;
-use engine::Memory;
 use engine::phase::{EngineKind, GroupSpec, Phase};
+use engine::{Handle, Memory, start};
 use workload::spec::{BlockSize, FileOrder, JobSpec, Pattern, Sync, SyncKind, Until};
 
 fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase {
@@ -230,6 +231,61 @@ fn what_a_ring_is_refused_is_noted_and_done_without() {
             .count,
         256
     );
+}
+
+#[test]
+fn a_submitting_thread_of_the_kernel_is_pinned_where_asked() {
+    let place = Place::in_memory();
+    let pinned = |cpu, milliseconds| GroupSpec {
+        sqpoll: true,
+        sqpoll_cpu: Some(cpu),
+        ..group(
+            EngineKind::IoUring,
+            vec![JobSpec {
+                until: lasting(milliseconds),
+                ..job()
+            }],
+        )
+    };
+    let load = start(
+        phase(&place.path("data"), vec![pinned(0, 2_000)]),
+        Arc::default(),
+    )
+    .unwrap();
+    let mut pinned_there = false;
+    while !pinned_there && load.wait(Duration::from_millis(5)).is_none() {
+        pinned_there = submitting_threads_cpus().contains(&"0".to_owned());
+    }
+    load.stop();
+    finish(&load);
+    assert!(pinned_there);
+    // Nowhere to be had: not submitted from elsewhere under this name.
+    let nowhere = start(
+        phase(&place.path("data"), vec![pinned(100_000, 10)]),
+        Arc::default(),
+    );
+    assert!(nowhere.is_err() || finish_fails(&nowhere.unwrap()));
+}
+
+fn finish_fails(load: &Handle) -> bool {
+    load.wait(Duration::from_secs(60))
+        .expect("ended within a minute")
+        .is_err()
+}
+
+/// `Cpus_allowed_list` of this process's io_uring submission threads.
+fn submitting_threads_cpus() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks
+        .filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok())
+        .filter(|status| status.starts_with("Name:\tiou-sqp"))
+        .filter_map(|status| {
+            let line = status
+                .lines()
+                .find(|line| line.starts_with("Cpus_allowed_list:"))?;
+            Some(line.split_whitespace().last()?.to_owned())
+        })
+        .collect()
 }
 
 #[test]

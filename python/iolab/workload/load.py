@@ -104,6 +104,7 @@ def group_json(name: str, *, engine: str, direct: bool, jobs: list[Json], **opti
         "registered_files": True,
         "poll": False,
         "sqpoll": False,
+        "sqpoll_cpu": None,
     }
     return {"name": name, "engine": engine, "direct": direct, **plain, **options, "jobs": jobs}
 

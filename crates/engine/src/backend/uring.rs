@@ -46,7 +46,7 @@ impl Uring {
         buffers: Rc<Buffers>,
         notes: &mut Vec<String>,
     ) -> io::Result<Uring> {
-        let (ring, sqpoll) = build(slots, poll, spec.sqpoll, notes)?;
+        let (ring, sqpoll) = build(slots, poll, spec, notes)?;
         if !ring.params().is_feature_ext_arg() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
@@ -225,15 +225,20 @@ impl Drop for Uring {
 fn build(
     slots: u32,
     poll: bool,
-    sqpoll: bool,
+    spec: &GroupSpec,
     notes: &mut Vec<String>,
 ) -> io::Result<(IoUring, bool)> {
-    if sqpoll {
+    if spec.sqpoll {
         // Twice the depth: completions overtake the head of the submission queue, which moves when the thread gets to it.
         match attempt(slots * 2, poll, |builder| {
+            if let Some(cpu) = spec.sqpoll_cpu {
+                builder.setup_sqpoll_cpu(cpu);
+            }
             builder.setup_sqpoll(SQPOLL_IDLE_MS)
         }) {
             Ok(ring) => return Ok((ring, true)),
+            // Queueing elsewhere than asked for would be measured under a false name.
+            Err(error) if spec.sqpoll_cpu.is_some() => return Err(error),
             Err(error) => notes.push(format!(
                 "a polling submission thread was refused ({error}); submitting by system call"
             )),

@@ -113,6 +113,7 @@ pub fn group(engine: EngineKind, jobs: Vec<JobSpec>) -> GroupSpec {
         registered_files: true,
         poll: false,
         sqpoll: false,
+        sqpoll_cpu: None,
         jobs,
     }
 }
