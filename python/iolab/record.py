@@ -26,9 +26,10 @@ class Record(BaseModel):
 
     format: Literal[1] = 1
     spec: Trial
-    status: Literal["ok", "faulty", "failed", "interrupted"]
+    status: Literal["ok", "faulty", "failed", "impossible", "interrupted"]
     """ok: all as asked. faulty: I/O errors, short transfers or wrong data, numbers to be read with care.
-    failed: no numbers. interrupted: stopped from outside, to be run again."""
+    failed: no numbers. impossible: not run, since the device or kernel cannot do what the setting asks for
+    (controls_absent says why). interrupted: stopped from outside, to be run again."""
     started_unix_ns: int
     ended_unix_ns: int
     controls_applied: dict[str, dict[str, Any]]

@@ -132,6 +132,10 @@ class PhaseSpec(Spec):
     def on_cpus(self, cpus: list[int]) -> Self:
         """The same, on these CPUs only."""
 
+    def submitting_on(self, cpu: int) -> Self | None:
+        """The same, its I/O submitted on that CPU wherever its threads run; None where it can't be."""
+        return None
+
     @abstractmethod
     def dropping_caches(self, drop: bool) -> Self:
         """The same, with or without dropping the page cache first."""
@@ -168,6 +172,12 @@ class LoadPhase(PhaseSpec):
 
     def on_cpus(self, cpus: list[int]) -> Self:
         return self._with(groups=[{**group, "cpus": cpus} for group in self.load["groups"]])
+
+    def submitting_on(self, cpu: int) -> Self | None:
+        groups = self.load["groups"]
+        if any(group["engine"] != "io_uring" for group in groups):
+            return None
+        return self._with(groups=[{**group, "sqpoll": True, "sqpoll_cpu": cpu} for group in groups])
 
     def dropping_caches(self, drop: bool) -> Self:
         return self._with(drop_caches=drop)
@@ -298,6 +308,9 @@ class FioPhase(LoadPhase):
     kind: Literal["fio"] = "fio"  # type: ignore[assignment]
     options: dict[str, dict[str, str]]
     """By the name of a job of `load`: fio's options as its job file has them."""
+
+    def submitting_on(self, cpu: int) -> Self | None:
+        return None
 
 
 class SortPhase(DevicesPhase):

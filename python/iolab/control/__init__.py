@@ -5,25 +5,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from iolab.control import cache, cpu, filesystem, queue
-from iolab.control.control import Applied, Context, Control
+from iolab.control import affinity, cache, cpu, filesystem, interrupt, kernel_file, power, priority, queue, writeback
+from iolab.control.control import Applied, Context, Control, Impossible, Reach
 from iolab.errors import InputError
 from iolab.nearest import unknown
 
 if TYPE_CHECKING:
-    from iolab.trial import Trial
+    from iolab.trial import Phase, Trial
 
-__all__ = ["CONTROLS", "Applied", "Context", "Control", "amend", "apply", "settings_table", "tunes_queue", "validate"]
+__all__ = [
+    "CONTROLS",
+    "Applied",
+    "Context",
+    "Control",
+    "Impossible",
+    "amend",
+    "apply",
+    "place",
+    "reaches",
+    "settings_table",
+    "validate",
+]
 
-CONTROLS: dict[str, Control] = {
-    control.name: control for family in (filesystem, queue, cpu, cache) for control in family.CONTROLS
-}
-"""In the order in which they are applied: what resets another comes before it."""
+_FAMILIES = (filesystem, queue, interrupt, writeback, power, cpu, priority, cache, affinity)
 
-_QUEUE_NAMES = frozenset(control.name for control in queue.CONTROLS)
+CONTROLS: dict[str, Control] = {control.name: control for family in _FAMILIES for control in family.CONTROLS}
+"""In the order in which they are applied: what resets another, or decides what another finds, comes before it."""
 
 
 def validate(name: str, value: Any) -> Any:
@@ -53,35 +64,34 @@ def apply(controls: Mapping[str, Any], *contexts: Context) -> dict[str, Applied]
     """Changes the machine, each change journaled first. By control name, what was changed.
 
     Args:
-        contexts: one for each of the target's devices.
+        contexts: one for each of the target's devices; what is not a matter of devices is changed once.
 
     Raises:
         MachineError, InputError: see `Control.apply`; what was changed before is in the journal.
+        Impossible: this device or kernel has no such thing.
     """
-    applied = {
-        control.name: _together([(context, control.apply(context, value)) for context in contexts])
-        for control, value in _in_order(controls)
-    }
-    return {name: change for name, change in applied.items() if change is not None}
+    changed = {}
+    for control, value in _in_order(controls):
+        chosen = contexts if "queue" in control.reach else contexts[:1]
+        with _naming(control):
+            changes = [(context.label, control.apply(context, value)) for context in chosen]
+        made = [(label, change) for label, change in changes if change is not None]
+        if made:
+            changed[control.name] = kernel_file.together(made)
+    return changed
 
 
-def _together(changes: list[tuple[Context, Applied | None]]) -> Applied | None:
-    """Several devices' changes as one: a value by device where they differ."""
-    made = {context.label: change for context, change in changes if change is not None}
-    if not made:
-        return None
-    notes = tuple(dict.fromkeys(note for change in made.values() for note in change.notes))
-    before, applied = ([getattr(change, what) for change in made.values()] for what in ("before", "applied"))
-    return Applied(
-        before[0] if all(value == before[0] for value in before) else dict(zip(made, before, strict=True)),
-        applied[0] if all(value == applied[0] for value in applied) else dict(zip(made, applied, strict=True)),
-        notes,
-    )
+def place(phases: Sequence[Phase], applied: Mapping[str, Applied]) -> Sequence[Phase]:
+    """The phases with what was only known once the controls were applied. Raises Impossible as `Control.place`."""
+    for name, change in applied.items():
+        with _naming(CONTROLS[name]):
+            phases = CONTROLS[name].place(phases, change.applied)
+    return phases
 
 
-def tunes_queue(controls: Mapping[str, Any]) -> bool:
-    """Whether any of them changes a disk's queue."""
-    return not _QUEUE_NAMES.isdisjoint(controls)
+def reaches(controls: Mapping[str, Any], what: Reach) -> bool:
+    """Whether any of them changes a disk's queue, or the machine as a whole."""
+    return any(what in CONTROLS[name].reach for name in controls if name in CONTROLS)
 
 
 def settings_table() -> str:
@@ -92,6 +102,15 @@ def settings_table() -> str:
         for control in CONTROLS.values()
     ]
     return "\n".join(rows) + "\n"
+
+
+@contextmanager
+def _naming(control: Control) -> Iterator[None]:
+    try:
+        yield
+    except Impossible as error:
+        error.control = control.name
+        raise
 
 
 def _in_order(controls: Mapping[str, Any]) -> list[tuple[Control, Any]]:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from iolab.errors import InputError
+from iolab.errors import InputError, MachineError
 
 if TYPE_CHECKING:
     from iolab.machine.block import BlockDevice
     from iolab.machine.undo import UndoJournal
-    from iolab.trial import Trial
+    from iolab.trial import Phase, Trial
+
+Reach = Literal["queue", "machine"]
+
+
+class Impossible(MachineError):
+    """What a setting asks for is not to be had from this device or kernel, and there is nothing to be done about it:
+    the trial is not run, and the run goes on without it."""
+
+    control = ""
+    """The name of the control that says so."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +35,8 @@ class Context:
     device: BlockDevice | None
     """Whose queue the I/O goes through."""
     undo: UndoJournal
+    until_end: ExitStack = field(default_factory=ExitStack)
+    """Left when the trial ends: for what the kernel itself takes back from a process that dies."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +51,22 @@ class Applied:
 class Control(ABC):
     """`validate` needs no machine; then a control either amends the trial, or applies itself to the device, or both."""
 
-    def __init__(self, name: str, help: str, *, values: str, unit: str | None = None, example: str) -> None:
+    reach: ClassVar[frozenset[Reach]] = frozenset()
+    """What it changes that other runs share: the device's queue, so it is applied to each of the target's devices, or
+    the whole machine."""
+    takes_list: ClassVar[bool] = False
+    """Whether one value is itself a list; a list of values is a matrix otherwise."""
+
+    def __init__(
+        self,
+        name: str,
+        help: str,
+        *,
+        values: str,
+        unit: str | None = None,
+        example: str,
+        excludes: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self.help = help
         self.values = values
@@ -46,6 +74,8 @@ class Control(ABC):
         self.unit = unit
         self.example = example
         """One TOML value."""
+        self.excludes = excludes
+        """Other controls that the same setting cannot have."""
 
     @abstractmethod
     def validate(self, value: Any) -> Any:
@@ -72,6 +102,18 @@ class Control(ABC):
         """
         return None
 
+    def place(self, phases: Sequence[Phase], applied: Any) -> Sequence[Phase]:
+        """The phases with what was only known once the control was applied.
+
+        Raises:
+            Impossible: one of them cannot be run so.
+        """
+        return phases
+
+    def axis(self, path: tuple[str, ...], value: Any) -> str | None:
+        """How a matrix's member is named after one value of this control; None: as any other key."""
+        return None
+
     def read(self, context: Context) -> Any:
         """The value in force, None where there is none."""
         return None
@@ -94,6 +136,17 @@ def whole_number(control: Control, value: Any, *, at_least: int, at_most: int | 
     if at_most is not None and value > at_most:
         raise control.expected(value)
     return value
+
+
+def queue_device(control: Control, context: Context) -> BlockDevice:
+    """The disk whose queue the target's I/O goes through. InputError where there is none."""
+    if context.device is None:
+        raise InputError(
+            f"{control.name}: this target has no block device of its own (tmpfs, overlay or network filesystem)",
+            where=context.label,
+            remedy='use [target] kind = "scratch", or a directory on a disk',
+        )
+    return context.device.disk
 
 
 def amended_filesystem(trial: Trial, changes: Mapping[str, str | None]) -> Trial:

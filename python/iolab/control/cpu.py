@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from iolab import cpu_list
 from iolab.control.control import Applied, Context, Control
 from iolab.errors import MachineError
 
 if TYPE_CHECKING:
     from iolab.trial import Trial
 
+CPU_MAX = 99_999
+
 
 class Cpus(Control):
+    takes_list: ClassVar[bool] = True
+
     def validate(self, value: Any) -> list[int]:
-        """`[0, 1]`, `3` or `"0-3,5"` -> sorted CPU numbers."""
-        cpus = _listed(value) if isinstance(value, str) else [value] if isinstance(value, int) else value
-        if not isinstance(cpus, list) or not cpus:
-            raise self.expected(value)
-        if any(isinstance(cpu, bool) or not isinstance(cpu, int) or cpu < 0 for cpu in cpus):
-            raise self.expected(value)
-        return sorted(set(cpus))
+        return cpu_numbers(self, value)
 
     def amend(self, trial: Trial, value: list[int]) -> Trial:
         phases = [phase.on_cpus(value) for phase in trial.phases]
@@ -32,26 +30,20 @@ class Cpus(Control):
         missing = [cpu for cpu in value if cpu not in allowed]
         if missing:
             raise MachineError(
-                f"cpus: CPU {', '.join(map(str, missing))} is not available here",
-                remedy=f"choose from {_text(allowed)}",
+                f"cpus: CPU {cpu_list.text(missing)} is not available here",
+                remedy=f"choose from {cpu_list.text(allowed)}",
             )
         return Applied(allowed, value)
 
 
-def _listed(text: str) -> list[int] | None:
-    """The kernel's list format, `0-3,5`; None when it isn't."""
-    cpus: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
-        if match is None:
-            return None
-        first = int(match.group(1))
-        cpus.extend(range(first, int(match.group(2) or first) + 1))
-    return cpus
-
-
-def _text(cpus: list[int]) -> str:
-    return ", ".join(map(str, cpus))
+def cpu_numbers(control: Control, value: Any) -> list[int]:
+    """`[0, 1]`, `3` or `"0-3,5"` -> sorted CPU numbers. InputError for anything else."""
+    cpus = cpu_list.parse(value) if isinstance(value, str) else [value] if isinstance(value, int) else value
+    if not isinstance(cpus, list) or not cpus:
+        raise control.expected(value)
+    if any(isinstance(cpu, bool) or not isinstance(cpu, int) or not 0 <= cpu <= CPU_MAX for cpu in cpus):
+        raise control.expected(value)
+    return sorted(set(cpus))
 
 
 CONTROLS: tuple[Control, ...] = (

@@ -6,13 +6,12 @@ Source: the kernel's Documentation/ABI/stable/sysfs-block.
 from __future__ import annotations
 
 import errno
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from iolab.control.control import Applied, Context, Control, whole_number
+from iolab.control import kernel_file
+from iolab.control.control import Applied, Context, Control, Reach, queue_device, whole_number
 from iolab.errors import InputError, MachineError
 from iolab.nearest import unknown
 
@@ -38,6 +37,8 @@ TUNABLE_UNIT_NS = {
 class QueueFile(Control):
     """A number in one file of the queue directory."""
 
+    reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
+
     def __init__(self, name: str, help: str, *, at_least: int = 0, at_most: int | None = None, **words: Any) -> None:
         super().__init__(name, help, **words)
         self._at_least = at_least
@@ -49,15 +50,17 @@ class QueueFile(Control):
     def read(self, context: Context) -> str | None:
         from iolab.machine.block import shown
 
-        path = _queue_device(self, context).queue / self.name
+        path = queue_device(self, context).queue / self.name
         return shown(path) if path.exists() else None
 
     def apply(self, context: Context, value: int) -> Applied:
-        return _write(self.name, _queue_device(self, context).queue / self.name, str(value), context.undo)
+        return kernel_file.write(self.name, queue_device(self, context).queue / self.name, str(value), context.undo)
 
 
 class Scheduler(Control):
     """The I/O scheduler and its tunables, any file of queue/iosched."""
+
+    reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
 
     def validate(self, value: Any) -> dict[str, str]:
         """`"bfq"`, `{name = "bfq", slice_idle = "8ms"}` -> {"name": "bfq", "slice_idle": "8"}, as the kernel has it."""
@@ -76,13 +79,15 @@ class Scheduler(Control):
         from iolab.machine import scheduler
         from iolab.machine.block import shown
 
-        device = _queue_device(self, context)
+        device = queue_device(self, context)
         tunables = {name: shown(device.queue / "iosched" / name) for name in scheduler.tunables(device)}
         return {"name": shown(device.queue / "scheduler"), **tunables}
 
     def apply(self, context: Context, value: dict[str, str]) -> Applied:
-        device = _queue_device(self, context)
+        device = queue_device(self, context)
         before = self.read(context)
+        if value["name"] == before["name"]:
+            _journal_tunables(device, before, context.undo)
         _switch_scheduler(device, value["name"], context.undo)
         notes: list[str] = []
         for name, wanted in value.items():
@@ -98,7 +103,7 @@ class Scheduler(Control):
         known = scheduler.tunables(device)
         if name not in known:
             raise InputError(unknown(f"tunable {name!r} of scheduler {scheduler_name}", name, known), where="scheduler")
-        return _write(f"scheduler.{name}", device.queue / "iosched" / name, wanted, undo).notes
+        return kernel_file.write(f"scheduler.{name}", device.queue / "iosched" / name, wanted, undo).notes
 
     def _tunable(self, name: str, value: Any) -> str:
         if not re.fullmatch(r"\w+", name):
@@ -127,14 +132,13 @@ class Scheduler(Control):
         return str(duration_ns // unit_ns)
 
 
-def _queue_device(control: Control, context: Context) -> BlockDevice:
-    if context.device is None:
-        raise InputError(
-            f"{control.name}: this target has no block device of its own (tmpfs, overlay or network filesystem)",
-            where=context.label,
-            remedy='use [target] kind = "scratch", or a directory on a disk',
-        )
-    return context.device.disk
+def _journal_tunables(device: BlockDevice, before: Mapping[str, str], undo: UndoJournal) -> None:
+    """All of them: some change others (BFQ's strict_guarantees raises slice_idle, block/bfq-iosched.c)."""
+    from iolab.machine.action import WriteFile
+
+    for name, value in before.items():
+        if name != "name":
+            undo.before(WriteFile(str(device.queue / "iosched" / name), value))
 
 
 def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None:
@@ -142,7 +146,7 @@ def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None
     from iolab.machine.block import shown
 
     path = device.queue / "scheduler"
-    _check_writable("scheduler", path)
+    kernel_file.check_writable("scheduler", path)
     try:
         scheduler.switch(device, name, undo)
     except OSError as error:
@@ -154,47 +158,6 @@ def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None
         ) from error
     if shown(path) != name:
         raise MachineError(f"the kernel keeps {shown(path)} although {name} was written", where=str(path))
-
-
-def _write(name: str, path: Path, wanted: str, undo: UndoJournal) -> Applied:
-    """Journal, write, read back. A write that the kernel takes without any effect is an error; another value than the
-    one asked for (rounded, clipped) is noted."""
-    from iolab.machine.action import WriteFile
-    from iolab.machine.block import shown
-
-    _check_writable(name, path)
-    before = shown(path)
-    if before == wanted:
-        return Applied(before, before)
-    undo.before(WriteFile(str(path), before))
-    try:
-        path.write_text(wanted)
-    except OSError as error:
-        raise MachineError(
-            f"{name}: the kernel refuses {wanted}: {error.strerror}", where=str(path), remedy=_limit(path, before)
-        ) from error
-    after = shown(path)
-    if after == before:
-        raise MachineError(
-            f"{name}: the kernel takes {wanted} and keeps {before}", where=str(path), remedy=_limit(path, before)
-        )
-    notes = () if after == wanted else (f"{name}: asked for {wanted}, the kernel made it {after}",)
-    return Applied(before, after, notes)
-
-
-def _check_writable(name: str, path: Path) -> None:
-    if not path.exists():
-        raise MachineError(f"{name}: this kernel or device has no such file", where=str(path))
-    if not os.access(path, os.W_OK):
-        raise MachineError(f"{name} needs write access to {path}", remedy="run as root: sudo iolab run ...")
-
-
-def _limit(path: Path, before: str) -> str:
-    """What the device itself allows, where it says."""
-    limit = path.with_name(path.name.replace("max_sectors", "max_hw_sectors"))
-    if limit != path and limit.exists():
-        return f"at most {limit.read_text().strip()} ({limit.name})"
-    return f"it is {before} now"
 
 
 CONTROLS: tuple[Control, ...] = (

@@ -10,6 +10,8 @@ from itertools import product
 from typing import Any
 
 MEMBERS_MAX = 1000
+AxisLabel = Callable[[tuple[str, ...], Any], str | None]
+"""Path and value -> how a member with that value is named; None: `key=value`."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,11 @@ def size(found: list[Axis]) -> int:
     return math.prod(len(axis.values) for axis in found)
 
 
-def expand(table: dict[str, Any], found: list[Axis]) -> list[Member]:
+def expand(
+    table: dict[str, Any], found: list[Axis], axis_label: AxisLabel = lambda _path, _value: None
+) -> list[Member]:
     """Every combination of the axes' values, the last axis fastest; the table itself when there is no axis."""
-    return [_member(table, found, values) for values in product(*(axis.values for axis in found))]
+    return [_member(table, found, values, axis_label) for values in product(*(axis.values for axis in found))]
 
 
 def _axes(table: dict[str, Any], takes_list: Callable[[str], bool], prefix: tuple[str, ...]) -> Iterator[Axis]:
@@ -58,15 +62,18 @@ def _axes(table: dict[str, Any], takes_list: Callable[[str], bool], prefix: tupl
             yield Axis(path, value)
 
 
-def _member(table: dict[str, Any], found: list[Axis], values: tuple[Any, ...]) -> Member:
+def _member(table: dict[str, Any], found: list[Axis], values: tuple[Any, ...], axis_label: AxisLabel) -> Member:
     member = deepcopy(table)
     for axis, value in zip(found, values, strict=True):
         inner = member
         for key in axis.path[:-1]:
             inner = inner[key]
         inner[axis.path[-1]] = value
-    label = ",".join(f"{_short(axis.path)}={_shown(value)}" for axis, value in zip(found, values, strict=True))
-    return Member(label, member)
+    labels = (
+        axis_label(axis.path, value) or f"{_short(axis.path)}={_shown(value)}"
+        for axis, value in zip(found, values, strict=True)
+    )
+    return Member(",".join(labels), member)
 
 
 def _short(path: tuple[str, ...]) -> str:

@@ -63,7 +63,13 @@ class Problems:
                 self.add((*path, *key), what)
             return None
 
-    def members(self, table: dict[str, Any], natural_lists: frozenset[str], path: Sequence[str]) -> list[matrix.Member]:
+    def members(
+        self,
+        table: dict[str, Any],
+        natural_lists: frozenset[str],
+        path: Sequence[str],
+        axis_label: matrix.AxisLabel = lambda _path, _value: None,
+    ) -> list[matrix.Member]:
         """The tables that a matrix stands for; none, with the problem noted, when it is empty or too large."""
         axes = matrix.axes(table, natural_lists.__contains__)
         for axis in axes:
@@ -72,7 +78,7 @@ class Problems:
         if matrix.size(axes) > matrix.MEMBERS_MAX:
             self.add(path, f"the matrix has {matrix.size(axes)} members; expected at most {matrix.MEMBERS_MAX}")
             return []
-        return matrix.expand(table, axes)
+        return matrix.expand(table, axes, axis_label)
 
     def check_name(self, name: str, path: Sequence[str]) -> None:
         if not re.fullmatch(r"[\w.+:-]([\w.+: -]*[\w.+:-])?", name):

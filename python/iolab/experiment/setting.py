@@ -35,7 +35,11 @@ def read_settings(tables: dict[str, Any], problems: Problems) -> list[Setting]:
     """Every member of every setting's matrix, in file order; without any, one that changes nothing."""
     if not tables:
         return [Setting("default", "default", {}, {}, {})]
-    lists = frozenset().union(*(natural_lists(kind.options) for kind in KINDS.values()))
+    from iolab.control import CONTROLS
+
+    lists = frozenset(name for name, control in CONTROLS.items() if control.takes_list).union(
+        *(natural_lists(kind.options) for kind in KINDS.values())
+    )
     found: dict[str, Setting] = {}
     for name, table in tables.items():
         path = ("settings", name)
@@ -43,12 +47,19 @@ def read_settings(tables: dict[str, Any], problems: Problems) -> list[Setting]:
         if not isinstance(table, dict):
             problems.add(path, f"{shown(table)} given; expected a table, [settings.{name}]")
             continue
-        for member in problems.members(table, lists, path):
+        for member in problems.members(table, lists, path, _axis_label):
             full_name = member.named(name)
             if full_name in found:
                 problems.add(path, f"two members of the matrix are named {full_name}; give each value once")
             found[full_name] = _read_setting(full_name, name, member.table, problems)
     return list(found.values())
+
+
+def _axis_label(path: tuple[str, ...], value: Any) -> str | None:
+    from iolab.control import CONTROLS
+
+    control = CONTROLS.get(path[0])
+    return control.axis(path, value) if control else None
 
 
 def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: Problems) -> Setting:
@@ -69,6 +80,8 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
         elif key == "probes":
             probes = read_probes(value, (*path, key), problems)
         elif key in CONTROLS:
+            if both := [other for other in CONTROLS[key].excludes if other in table]:
+                problems.add((*path, key), f"{' and '.join(both)} given too; keep one of them")
             try:
                 controls[key] = CONTROLS[key].validate(value)
             except (IolabError, ValueError) as error:

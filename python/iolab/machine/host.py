@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from iolab import control
-from iolab.control import Applied, Context
+from iolab.control import Applied, Context, Impossible
 from iolab.errors import IolabError
 from iolab.executor import OnProgress, Progress, ShouldStop
 from iolab.machine import describe, lock, outcome, probing, runner, site
@@ -27,7 +27,7 @@ from iolab.phase_record import failures_of
 from iolab.record import Fault, Record
 from iolab.trial import Phase, Trial
 
-Status = Literal["ok", "faulty", "failed", "interrupted"]
+Status = Literal["ok", "faulty", "failed", "impossible", "interrupted"]
 
 
 def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, locked: bool = False) -> Record:
@@ -47,6 +47,8 @@ def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, l
         undo = stack.enter_context(UndoJournal.open())
         try:
             run.prepare_and_load(amended, undo, stack)
+        except Impossible as reason:
+            run.absent = {reason.control: str(reason)}
         except IolabError:
             if not should_stop():
                 raise
@@ -71,6 +73,8 @@ class _Run:
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+    absent: dict[str, str] = field(default_factory=dict)
+    """The control that is not to be had here, and why; the trial is then impossible."""
     failed: bool = False
     """A phase failed as a whole, or laying out went wrong: to measure what was not written as asked would be a lie."""
 
@@ -78,13 +82,15 @@ class _Run:
         self.on_progress(Progress(phase="", doing="preparing"))
         where = site.prepare(amended.target, amended.phases, undo, stack)
         self.notes += where.notes
-        if control.tunes_queue(amended.controls):
+        if control.reaches(amended.controls, "machine"):
+            stack.enter_context(lock.of_machine())
+        if control.reaches(amended.controls, "queue"):
             for disk in sorted({place.device.disk.name for place in where.places if place.device is not None}):
                 stack.enter_context(lock.of_queue(disk))
-        contexts = [Context(place.label, place.device, undo) for place in where.places]
+        contexts = [Context(place.label, place.device, undo, stack) for place in where.places]
         self.applied = control.apply(amended.controls, *contexts)
         self.notes += [note for change in self.applied.values() for note in change.notes]
-        phases = site.place(where, amended.phases)
+        phases = site.place(where, control.place(amended.phases, self.applied))
         self.observed = describe.site([(place.path, place.device) for place in where.places])
         self._run_phases(where, phases, undo)
 
@@ -102,7 +108,7 @@ class _Run:
             controls_applied={
                 name: {"before": change.before, "applied": change.applied} for name, change in self.applied.items()
             },
-            controls_absent={},
+            controls_absent=self.absent,
             phases=self.phases,
             observed=self.observed,
             faults=self.faults,
@@ -137,6 +143,8 @@ class _Run:
     def _status(self) -> Status:
         if self.interrupted:
             return "interrupted"
+        if self.absent:
+            return "impossible"
         if self.failed:
             return "failed"
         return "faulty" if self.faults else "ok"

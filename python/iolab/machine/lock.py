@@ -71,6 +71,15 @@ def of_queue(disk_name: str) -> Lock:
     return Lock([_hold(f"queue-{disk_name}", f"queue settings of {disk_name}")])
 
 
+def of_machine() -> Lock:
+    """Locks the settings of the kernel as a whole for one trial.
+
+    Raises:
+        MachineError: another run is changing them.
+    """
+    return Lock([_hold("machine", "settings of the whole machine")])
+
+
 def _of_devices(paths: list[Path]) -> Lock:
     """Each whole disk once, though several of its partitions are named."""
     from iolab.machine.block import device_at

@@ -40,12 +40,18 @@ def rows(record: Record) -> list[Row]:
         if not phase.measured:
             continue
         if record.status == "failed" or phase.name not in found:
-            why = f"the trial {record.status}" + (f": {record.faults[0].what}" if record.faults else "")
+            why = _why_not(record)
             offered = _metrics_of(record.spec, phase, ALL)
             result += (Row(phase.name, ALL, ALL, metric.name, None, why) for metric in offered)
         else:
             result += _phase_rows(record.spec, phase, observe(phase, found[phase.name]))
     return result
+
+
+def _why_not(record: Record) -> str:
+    if record.status == "impossible":
+        return f"impossible here: {'; '.join(record.controls_absent.values())}"
+    return f"the trial {record.status}" + (f": {record.faults[0].what}" if record.faults else "")
 
 
 def _phase_rows(trial: Trial, phase: Phase, observation: Observation) -> Iterator[Row]:

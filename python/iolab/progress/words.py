@@ -47,6 +47,7 @@ def outcome(record: Record, duration_ns: int) -> str:
     parts = [f"{duration_ns / NS_PER_S:.1f} s"]
     if record.status != "ok":
         parts.append(record.status)
+    parts += record.controls_absent.values()
     if record.faults:
         fault = record.faults[0]
         parts.append(f"{fault.what} (x{fault.count})" if fault.count > 1 else fault.what)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.errors import InterruptedRun, IolabError
+from iolab.errors import InterruptedRun, IolabError, MachineError
 from iolab.run.goal import Goal
 from iolab.run.interrupt import stop_flag
 from iolab.run.look import undecided
@@ -100,7 +100,16 @@ class Loop:
                     break
         self.journal.append("run_finished", rounds=rounds)
         statuses = Counter(event["status"] for event in self.state.finished.values())
+        if set(statuses) == {"impossible"}:
+            raise MachineError(
+                f"none of the trials can be run here; the first: {self._why_impossible(min(self.state.finished))}",
+                where=str(self.directory.path),
+            )
         return Run(self.directory.path, rounds, dict(statuses), open_comparisons)
+
+    def _why_impossible(self, trial: int) -> str:
+        record = trial_file.read_record(self.directory.trial_file(trial))
+        return f"{record.spec.setting}: {'; '.join(record.controls_absent.values())}"
 
     def _rounds_known_to_run(self) -> int:
         from iolab.verdict import FIRST_LOOK

@@ -74,6 +74,7 @@ def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_
         "setting": spec.setting,
         "seed": spec.seed,
         "status": record.status,
+        **({"impossible": record.controls_absent} if record.status == "impossible" else {}),
         "attempt": attempt,
         "started_unix_ns": record.started_unix_ns,
         "duration_ns": duration_ns,

@@ -101,7 +101,7 @@ def summarise(
         settings=sorted(run.settings, key=lambda name: name != baseline),
         rounds=run.trials["round"].n_unique(),
         trials=run.trials.height,
-        trials_not_ok=int((run.trials["status"] != "ok").sum()),
+        trials_not_ok=int((~run.trials["status"].is_in(["ok", "impossible"])).sum()),
         same_within=margin,
         rows=rows,
         problems=run.problems,
