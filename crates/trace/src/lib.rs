@@ -1,6 +1,10 @@
 #![forbid(unsafe_code)]
 //! Kernel traces: bytes in, events and their analysis out. Pure: time and bytes are arguments.
 
+pub mod block;
+pub mod decode;
+pub mod distribution;
 pub mod format;
+pub mod intervals;
 pub mod merge;
 pub mod page;

@@ -1,0 +1,94 @@
+//! All devices' events.
+
+use std::collections::BTreeMap;
+
+use super::device::DeviceState;
+use super::event::{BlockEvent, Device};
+use super::measures::Measures;
+use super::report::{BlockReport, DeviceReport};
+use crate::page::Lost;
+
+/// Takes block events in the order of time. Its memory is what is in flight, and the report.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    started_ns: u64,
+    interval_ns: u64,
+    devices: BTreeMap<Device, DeviceState>,
+    partitions: BTreeMap<Device, Device>,
+    events_lost: u64,
+    losses_uncounted: u64,
+    last_loss_ns: Option<u64>,
+}
+
+impl Analysis {
+    /// `started_ns`: on the trace's clock; times in the report count from there. `interval_ns`: of the time series, which
+    /// keep `intervals::INTERVALS_MAX` at most and widen otherwise.
+    pub fn new(started_ns: u64, interval_ns: u64) -> Analysis {
+        Analysis {
+            started_ns,
+            interval_ns,
+            devices: BTreeMap::new(),
+            partitions: BTreeMap::new(),
+            events_lost: 0,
+            losses_uncounted: 0,
+            last_loss_ns: None,
+        }
+    }
+
+    /// Bios of a partition carry its own number, with the whole disk's sectors; requests carry the disk's.
+    pub fn partition(&mut self, partition: Device, disk: Device) {
+        self.partitions.insert(partition, disk);
+    }
+
+    pub fn add(&mut self, event: &BlockEvent) {
+        if let Some(lost_at_ns) = self.last_loss_ns
+            && event.at_ns.saturating_sub(lost_at_ns) > GIVE_UP_AFTER_NS
+        {
+            self.last_loss_ns = None;
+            for device in self.devices.values_mut() {
+                device.give_up(event.at_ns, lost_at_ns);
+            }
+        }
+        let device = self.partitions.get(&event.device).unwrap_or(&event.device);
+        let (started_ns, interval_ns) = (self.started_ns, self.interval_ns);
+        self.devices
+            .entry(*device)
+            .or_insert_with(|| DeviceState::new(Measures::new(started_ns, interval_ns)))
+            .add(event);
+    }
+
+    /// A CPU's events were lost before `at_ns`, after the event of that CPU before it.
+    pub fn lost(&mut self, at_ns: u64, lost: Lost) {
+        match lost {
+            Lost::Events(count) => self.events_lost += count,
+            Lost::Uncounted => self.losses_uncounted += 1,
+        }
+        // The first loss counts: what began before it is given up in time even when there are always new losses.
+        self.last_loss_ns.get_or_insert(at_ns);
+    }
+
+    pub fn finish(self, ended_ns: u64) -> BlockReport {
+        let started_ns = self.started_ns;
+        let report = |(device, state): (Device, DeviceState)| DeviceReport {
+            device: device.to_string(),
+            conservation: state.conservation(),
+            ..state.measures.finish(started_ns, ended_ns)
+        };
+        let devices: Vec<DeviceReport> = self.devices.into_iter().map(report).collect();
+        let mut report = BlockReport {
+            elapsed_ns: ended_ns.saturating_sub(started_ns),
+            events_lost: self.events_lost,
+            losses_uncounted: self.losses_uncounted,
+            ..BlockReport::default()
+        };
+        for device in &devices {
+            report.all.merge(&device.activities);
+        }
+        report.devices = devices;
+        report
+    }
+}
+
+/// After a loss, what had begun before it and does not end within this time has probably ended in what was lost. Larger
+/// than any healthy device's latency; a longer one counts as unmatched.
+const GIVE_UP_AFTER_NS: u64 = 5_000_000_000;

@@ -1,0 +1,167 @@
+//! What the analysis of block events says.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::distribution::Distribution;
+
+/// A whole recording. docs/probes.md explains each field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BlockReport {
+    pub elapsed_ns: u64,
+    /// Events that the kernel had no room for. What they were about is unmatched or in flight below.
+    pub events_lost: u64,
+    /// How often events were lost and the kernel could not say how many.
+    pub losses_uncounted: u64,
+    /// All devices together.
+    pub all: Activities,
+    pub devices: Vec<DeviceReport>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DeviceReport {
+    /// `major:minor`
+    pub device: String,
+    /// How many events of each kind.
+    pub events: BTreeMap<&'static str, u64>,
+    /// Events about bios or requests that are not known: their beginning was before the recording, or lost.
+    pub events_unmatched: u64,
+    pub conservation: Conservation,
+    #[serde(flatten)]
+    pub activities: Activities,
+    /// Requests that the driver has, averaged over time.
+    pub queue_depth_mean: f64,
+    pub queue_depth_max: u64,
+    pub series: Series,
+}
+
+/// What became of every bio. queued + split + unqueued = merged + completed + in_flight + unmatched, always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Conservation {
+    pub queued: u64,
+    /// Further parts of bios that were too large.
+    pub split: u64,
+    /// First seen after their queue event: the block layer's own flush commands, a driver's commands, and what was under
+    /// way when the recording began or lost events.
+    pub unqueued: u64,
+    /// Bios and requests that became part of another request.
+    pub merged: u64,
+    pub completed: u64,
+    /// Not complete at the end.
+    pub in_flight: u64,
+    /// Given up after a loss of events: their end was probably among what was lost.
+    pub unmatched: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Activities {
+    /// Reads, writes and others together.
+    pub total: Activity,
+    pub read: Activity,
+    pub write: Activity,
+    /// Discards, flushes, commands.
+    pub other: Activity,
+}
+
+/// What was done in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Activity {
+    pub bios_queued: u64,
+    pub requests_issued: u64,
+    pub requests_completed: u64,
+    pub bytes_completed: u64,
+    pub errors: u64,
+    pub requeues: u64,
+    pub back_merges: u64,
+    pub front_merges: u64,
+    pub request_merges: u64,
+    /// Bios whose request was issued to the driver on the CPU on which the bio was queued, that is, where its submitter
+    /// ran; and elsewhere.
+    pub queue_local: u64,
+    pub queue_remote: u64,
+    /// Requests that completed on the CPU on which their first bio was queued; and elsewhere.
+    pub completions_local: u64,
+    pub completions_remote: u64,
+    /// Of requests: from the queue event of the first bio until the request was inserted, or issued if it never was.
+    pub time_in_queue_ns: Distribution,
+    /// Of requests that were inserted: until issued; after a requeue, until issued again.
+    pub time_in_scheduler_ns: Distribution,
+    /// Of requests: from issue to completion, all tries.
+    pub time_in_device_ns: Distribution,
+    /// Of bios: from queue to the completion of the request that they became part of.
+    pub time_total_ns: Distribution,
+    /// Of issued requests that move data.
+    pub request_bytes: Distribution,
+    /// Between the end of the request issued before and the beginning of this one, in sectors of 512 bytes, either way.
+    pub seek_sectors: Distribution,
+    /// Requests that began where the one before ended.
+    pub requests_sequential: u64,
+}
+
+/// Columns over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Series {
+    /// Begin of each interval, since the start of the recording.
+    pub at_ns: Vec<u64>,
+    pub columns: Columns,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Columns {
+    /// Requests that the driver has, averaged over the interval.
+    pub queue_depth: Vec<f64>,
+    pub queue_depth_max: Vec<u64>,
+    /// Requests that wait to be issued, averaged over the interval.
+    pub requests_waiting: Vec<f64>,
+    pub requests_completed_per_s: Vec<f64>,
+    pub bytes_completed_per_s: Vec<f64>,
+    pub merges_per_s: Vec<f64>,
+}
+
+impl Activity {
+    /// Share of requests that began where the one before ended.
+    pub fn sequential_share(&self) -> Option<f64> {
+        let count = self.seek_sectors.count();
+        (count > 0).then(|| self.requests_sequential as f64 / count as f64)
+    }
+
+    fn merge(&mut self, other: &Activity) {
+        self.bios_queued += other.bios_queued;
+        self.requests_issued += other.requests_issued;
+        self.requests_completed += other.requests_completed;
+        self.bytes_completed += other.bytes_completed;
+        self.errors += other.errors;
+        self.requeues += other.requeues;
+        self.back_merges += other.back_merges;
+        self.front_merges += other.front_merges;
+        self.request_merges += other.request_merges;
+        self.queue_local += other.queue_local;
+        self.queue_remote += other.queue_remote;
+        self.completions_local += other.completions_local;
+        self.completions_remote += other.completions_remote;
+        self.time_in_queue_ns.merge(&other.time_in_queue_ns);
+        self.time_in_scheduler_ns.merge(&other.time_in_scheduler_ns);
+        self.time_in_device_ns.merge(&other.time_in_device_ns);
+        self.time_total_ns.merge(&other.time_total_ns);
+        self.request_bytes.merge(&other.request_bytes);
+        self.seek_sectors.merge(&other.seek_sectors);
+        self.requests_sequential += other.requests_sequential;
+    }
+}
+
+impl Activities {
+    pub(super) fn merge(&mut self, other: &Activities) {
+        self.total.merge(&other.total);
+        self.read.merge(&other.read);
+        self.write.merge(&other.write);
+        self.other.merge(&other.other);
+    }
+}
+
+impl Conservation {
+    pub fn holds(&self) -> bool {
+        self.queued + self.split + self.unqueued
+            == self.merged + self.completed + self.in_flight + self.unmatched
+    }
+}
