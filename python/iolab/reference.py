@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 
 def render(name: str) -> str:
-    """The Markdown of one table: a key of `TABLES`, or `KIND-options` for a workload kind's options."""
+    """The Markdown of one table: a key of `TABLES`, `KIND-options` for a workload kind's options, or `probe-NAME`."""
     if name in TABLES:
         return TABLES[name]()
+    if name.startswith("probe-"):
+        return _probe_tables(name.removeprefix("probe-"))
     from iolab.workload import KINDS
 
     return options_table(KINDS[name.removesuffix("-options")].options)
@@ -116,8 +118,26 @@ def _metrics_table() -> str:
     rows = [
         (f"`{m.name}`", m.unit, m.better or "", ", ".join(ops_of(m)), "yes" if m.per_job else "", m.help)
         for m in METRICS.values()
+        if m.probe is None
     ]
     return markdown_table(("metric", "unit", "better", "of", "per job", "what it is"), rows)
+
+
+def _probes_table() -> str:
+    from iolab.probe import PROBES
+
+    rows = [(f"[`{probe.name}`](#{probe.name})", probe.help, ", ".join(probe.needs)) for probe in PROBES.values()]
+    return markdown_table(("probe", "what it reads", "from"), rows)
+
+
+def _probe_tables(name: str) -> str:
+    """A probe's options, and the metrics that it gives."""
+    from iolab.probe import PROBES
+
+    probe = PROBES[name]
+    options = options_table(probe.options) if probe.options.model_fields else "No options.\n"
+    metrics = [(f"`{m.name}`", m.unit, m.better or "", m.help) for m in probe.metrics]
+    return options + "\n" + markdown_table(("metric", "unit", "better", "what it is"), metrics)
 
 
 def _tool_metrics_table() -> str:
@@ -173,6 +193,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "fio-job-options": _fio_job_table,
     "fio-refused-options": _fio_refused_table,
     "settings": _settings_table,
+    "probes": _probes_table,
     "metrics": _metrics_table,
     "tool-metrics": _tool_metrics_table,
     "formats": _formats_table,

@@ -17,17 +17,24 @@ Entries = list[dict[str, Any]]
 
 
 def list_names(
-    what: Annotated[str, typer.Argument(metavar="machines|workloads|settings|metrics", show_default=False)],
+    what: Annotated[str, typer.Argument(metavar="machines|workloads|settings|probes|metrics", show_default=False)],
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Show this one alone, in full.", show_default=False)
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the words of an experiment: machines, workload kinds and their options, settings, metrics.
+    """List the words of an experiment: machines, workload kinds and their options, settings, probes, metrics.
 
-    `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help.
+    `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help;
+    `iolab list probes block` the options and metrics of a probe.
     """
-    lists = {"machines": _machines, "workloads": _workloads, "settings": _settings, "metrics": _metrics}
+    lists = {
+        "machines": _machines,
+        "workloads": _workloads,
+        "settings": _settings,
+        "probes": _probes,
+        "metrics": _metrics,
+    }
     if what not in lists:
         raise InputError(f"{what}: {unknown('list', what, lists)}", where="iolab list")
     entries = lists[what]()
@@ -75,21 +82,42 @@ def _settings() -> Entries:
     ]
 
 
+def _probes() -> Entries:
+    from iolab.probe import PROBES
+    from iolab.reference import options_json
+
+    return [
+        {
+            "name": probe.name,
+            "help": probe.help,
+            "reads from": list(probe.needs),
+            "options": options_json(probe.options),
+            "metrics": [{"name": m.name, "unit": m.unit, "better": m.better, "help": m.help} for m in probe.metrics],
+        }
+        for probe in PROBES.values()
+    ]
+
+
 def _metrics() -> Entries:
     from iolab.metric import METRICS, ops_of
     from iolab.tool_metric import TOOL_METRICS
 
-    kept_for = {name: list(ops_of(metric)) for name, metric in METRICS.items()}
+    measured = {name: {"kept for": list(ops_of(metric)), "probe": metric.probe} for name, metric in METRICS.items()}
+    imported = {"kept for": ["imported numbers"], "probe": None}
     return [
         {
             "name": metric.name,
             "help": metric.help,
             "unit": metric.unit,
             "better": metric.better,
-            "kept for": kept_for.get(metric.name, ["imported numbers"]),
+            **measured.get(metric.name, imported),
         }
         for metric in (*METRICS.values(), *TOOL_METRICS.values())
     ]
+
+
+_OF_OPTIONS = ["name", "takes", "default", "help"]
+_OF_METRICS = ["name", "unit", "better", "help"]
 
 
 def _print_all(entries: Entries) -> None:
@@ -106,11 +134,11 @@ def _print_one(entry: dict[str, Any]) -> None:
 
     parts: list[Any] = [Text.assemble((str(entry["name"]), "bold"), "  ", str(entry["help"]))]
     for key, value in entry.items():
-        if key in ("name", "help") or value is None:
+        if key in ("name", "help") or value in (None, []):
             continue
         if isinstance(value, list) and value and isinstance(value[0], dict):
             parts.append(Text(f"\n{key}", style="bold"))
-            parts.append(_table(["name", "takes", "default", "help"], value))
+            parts.append(_table(_OF_OPTIONS if "takes" in value[0] else _OF_METRICS, value))
         else:
             parts.append(Text(f"{key}: {', '.join(value) if isinstance(value, list) else value}"))
     show(*parts)
