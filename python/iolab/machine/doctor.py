@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from iolab.machine import cgroup, command, scheduler, swap, undo
+from iolab.machine import cgroup, command, probe_needs, scheduler, swap, undo
 from iolab.machine.block import SYS, BlockDevice, device_in
 from iolab.machine.facts import is_absent, text
 from iolab.machine.filesystem import FILESYSTEMS
 from iolab.machine.state import nearest_existing, state_directory
+from iolab.probe import PROBES
 
 State = Literal["ok", "limited", "missing"]
 
@@ -43,7 +44,8 @@ def findings() -> list[Finding]:
         *_filesystems(),
         *_controls(),
         *_clocks(),
-        *_observation(),
+        *_probes(),
+        *_peers(),
         *_leftovers(),
     ]
 
@@ -184,27 +186,24 @@ def _clocks() -> Iterator[Finding]:
         yield Finding("clocks", "clock source", "limited", f"{source}: reading the time costs more", remedy)
 
 
-def _observation() -> Iterator[Finding]:
-    tracing = SYS / "kernel" / "tracing"
-    if not tracing.is_dir():
-        yield Finding("observation", "tracefs", "missing", "no /sys/kernel/tracing", "a kernel with CONFIG_FTRACE")
-    elif not (tracing / "events").is_dir():
-        remedy = "sudo mount -t tracefs none /sys/kernel/tracing" if os.geteuid() == 0 else AS_ROOT
-        yield Finding("observation", "tracefs", "limited", "not mounted, or not readable", remedy)
-    else:
-        yield _ok("observation", "tracefs", str(tracing))
-    paranoid = text(Path("/proc/sys/kernel/perf_event_paranoid"))
-    if is_absent(paranoid):
-        yield Finding("observation", "perf events", "missing", "not in this kernel", "a kernel with CONFIG_PERF_EVENTS")
-    elif os.geteuid() != 0 and int(paranoid) > 0:
-        remedy = "sudo sysctl kernel.perf_event_paranoid=0"
-        yield Finding("observation", "perf events", "limited", f"perf_event_paranoid is {paranoid}", remedy)
-    else:
-        yield _ok("observation", "perf events", f"perf_event_paranoid is {paranoid}")
+def _probes() -> Iterator[Finding]:
+    """A probe without the first thing that it needs is missing; without another it tells less."""
+    for probe in PROBES.values():
+        supplies = [probe_needs.of(need) for need in probe.needs]
+        lacking = [supply for supply in supplies if supply.remedy is not None]
+        if lacking:
+            state: State = "missing" if supplies[0].remedy else "limited"
+            detail = ", ".join(supply.detail for supply in lacking)
+            yield Finding("probes", probe.name, state, detail, "; ".join(filter(None, (one.remedy for one in lacking))))
+        else:
+            yield _ok("probes", probe.name, ", ".join(supply.detail for supply in supplies))
+
+
+def _peers() -> Iterator[Finding]:
     if command.find("fio") is None:
-        yield Finding("observation", "fio", "missing", "only for comparing with it", "sudo apt-get install fio")
+        yield Finding("peers", "fio", "missing", "only for comparing with it", "sudo apt-get install fio")
     else:
-        yield _ok("observation", "fio", "installed, for comparing with it")
+        yield _ok("peers", "fio", "installed, for comparing with it")
 
 
 def _leftovers() -> Iterator[Finding]:
