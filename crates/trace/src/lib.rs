@@ -8,3 +8,5 @@ pub mod format;
 pub mod intervals;
 pub mod merge;
 pub mod page;
+pub mod profile;
+pub mod sched;

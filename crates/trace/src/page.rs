@@ -101,31 +101,23 @@ impl<'a> Page<'a> {
             committed,
             room: room.len(),
         })?;
-        // The number of lost events follows the data, as a word of the same size as the commit word. The kernel adds
-        // its size to what is committed, so it is the last word there; it looks like no event.
-        let stored = Field {
-            offset: committed.saturating_sub(format.commit.size),
-            ..format.commit
+        let lost = match (commit & MISSED_EVENTS != 0, commit & MISSED_STORED != 0) {
+            (false, _) => None,
+            (true, false) => Some(Lost::Uncounted),
+            (true, true) => {
+                // The number follows the data, as a word of the same size as the commit word, and is not counted in it.
+                let stored = Field {
+                    offset: committed,
+                    ..format.commit
+                };
+                Some(stored.unsigned(room).map_or(Lost::Uncounted, Lost::Events))
+            }
         };
-        Ok(
-            match (commit & MISSED_EVENTS != 0, commit & MISSED_STORED != 0) {
-                (false, _) => Page {
-                    started_ns,
-                    lost: None,
-                    data,
-                },
-                (true, false) => Page {
-                    started_ns,
-                    lost: Some(Lost::Uncounted),
-                    data,
-                },
-                (true, true) => Page {
-                    started_ns,
-                    lost: stored.unsigned(data).map(Lost::Events),
-                    data: &data[..stored.offset],
-                },
-            },
-        )
+        Ok(Page {
+            started_ns,
+            lost,
+            data,
+        })
     }
 
     /// The events in the order of recording. After an error there are no more.

@@ -12,6 +12,8 @@ pub(super) struct Measures {
     activities: Activities,
     /// Where the last issued request ended: of reads and writes together, and of each direction.
     heads: [Option<u64>; 4],
+    queued_by_cpu: Vec<u64>,
+    completed_by_cpu: Vec<u64>,
     series: Intervals<Interval>,
     /// Requests that the driver has, and that wait to be issued, since `level_since_ns`.
     in_device: u64,
@@ -87,6 +89,8 @@ impl Measures {
             unmatched: 0,
             activities: Activities::default(),
             heads: [None; 4],
+            queued_by_cpu: Vec::new(),
+            completed_by_cpu: Vec::new(),
             series: Intervals::new(started_ns, interval_ns),
             in_device: 0,
             waiting: 0,
@@ -104,6 +108,7 @@ impl Measures {
 
     pub(super) fn queued(&mut self, event: &BlockEvent) {
         self.both(event, |activity| activity.bios_queued += 1);
+        count_on(&mut self.queued_by_cpu, event.cpu);
     }
 
     pub(super) fn merged(&mut self, event: &BlockEvent, merged: Merged) {
@@ -239,6 +244,8 @@ impl Measures {
             queue_depth_max: items.iter().map(|item| item.depth_max).max().unwrap_or(0),
             series: self.series(elapsed_ns),
             activities: self.activities,
+            queued_by_cpu: self.queued_by_cpu,
+            completed_by_cpu: self.completed_by_cpu,
             ..DeviceReport::default()
         }
     }
@@ -250,6 +257,7 @@ impl Measures {
             activity.bytes_completed += bytes;
             activity.errors += u64::from(event.error != 0);
         });
+        count_on(&mut self.completed_by_cpu, event.cpu);
         let interval = self.series.at(event.at_ns);
         interval.completed += 1;
         interval.bytes += bytes;
@@ -319,6 +327,14 @@ impl Measures {
             at_ns,
         }
     }
+}
+
+fn count_on(counts: &mut Vec<u64>, cpu: u32) {
+    let cpu = cpu as usize;
+    if counts.len() <= cpu {
+        counts.resize(cpu + 1, 0);
+    }
+    counts[cpu] += 1;
 }
 
 impl Activity {

@@ -33,6 +33,9 @@ pub struct DeviceReport {
     /// Requests that the driver has, averaged over time.
     pub queue_depth_mean: f64,
     pub queue_depth_max: u64,
+    /// Bios queued on CPU 0, 1, ..., as far as any was; likewise requests completed.
+    pub queued_by_cpu: Vec<u64>,
+    pub completed_by_cpu: Vec<u64>,
     pub series: Series,
 }
 

@@ -1,0 +1,255 @@
+//! Which functions ran, interval by interval: a burst is not averaged away.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::intervals::{Absorb, Intervals};
+
+/// Takes stack samples. Its memory is the number of distinct stacks per interval.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    started_ns: u64,
+    samples_lost: u64,
+    intervals: Intervals<Sampled>,
+}
+
+/// Samples by stack.
+#[derive(Clone, Debug, Default)]
+struct Sampled(BTreeMap<u32, u64>);
+
+/// A whole recording. docs/probes.md explains each field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProfileReport {
+    pub elapsed_ns: u64,
+    /// The last interval may be shorter.
+    pub interval_ns: u64,
+    pub samples: u64,
+    /// Samples that the kernel had no room for.
+    pub samples_lost: u64,
+    /// Samples in each interval.
+    pub series: Series,
+    /// By peak of `total`. Those with at most `SHARE_MIN` of every interval's samples are left out.
+    pub functions: Vec<FunctionReport>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Series {
+    /// Begin of each interval, since the start of the recording.
+    pub at_ns: Vec<u64>,
+    pub samples: Vec<u64>,
+}
+
+/// Shares are of all samples of the interval, or of the whole recording: 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FunctionReport {
+    pub function: String,
+    /// Samples in which it ran itself.
+    pub own: u64,
+    /// Samples in which it ran itself or had called what ran.
+    pub total: u64,
+    pub own_share: f64,
+    pub total_share: f64,
+    /// The interval where it has most of the samples.
+    pub total_share_max: f64,
+    /// Of each interval; null where there is no sample.
+    pub own_shares: Vec<Option<f64>>,
+    pub total_shares: Vec<Option<f64>>,
+}
+
+impl Profile {
+    /// `started_ns`: on the samples' clock; times in the report count from there.
+    pub fn new(started_ns: u64, interval_ns: u64) -> Profile {
+        Profile {
+            started_ns,
+            samples_lost: 0,
+            intervals: Intervals::new(started_ns, interval_ns),
+        }
+    }
+
+    /// A stack that was seen; `stack_id` is the caller's name for it.
+    pub fn add(&mut self, at_ns: u64, stack_id: u32) {
+        *self.intervals.at(at_ns).0.entry(stack_id).or_default() += 1;
+    }
+
+    pub fn lost(&mut self, samples: u64) {
+        self.samples_lost += samples;
+    }
+
+    /// `frames_of`: a stack's functions, innermost first, by the name that `add` got.
+    pub fn finish(self, ended_ns: u64, frames_of: impl Fn(u32) -> Vec<String>) -> ProfileReport {
+        let items = self.intervals.items();
+        let samples: Vec<u64> = items.iter().map(|item| item.0.values().sum()).collect();
+        let stacks: BTreeSet<u32> = items
+            .iter()
+            .flat_map(|item| item.0.keys().copied())
+            .collect();
+        let frames: BTreeMap<u32, Vec<String>> =
+            stacks.iter().map(|&id| (id, frames_of(id))).collect();
+        let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
+        for (index, item) in items.iter().enumerate() {
+            for (stack_id, &count) in &item.0 {
+                let functions = &frames[stack_id];
+                // A function that calls itself is in the sample once.
+                let distinct: BTreeSet<&str> = functions.iter().map(String::as_str).collect();
+                for function in distinct {
+                    counts
+                        .entry(function)
+                        .or_insert_with(|| Counts::new(items.len()))
+                        .total[index] += count;
+                }
+                if let Some(innermost) = functions
+                    .first()
+                    .and_then(|function| counts.get_mut(function.as_str()))
+                {
+                    innermost.own[index] += count;
+                }
+            }
+        }
+        let reports = counts
+            .into_iter()
+            .map(|(function, counts)| counts.report(function, &samples));
+        let mut functions: Vec<FunctionReport> = reports
+            .filter(|report| report.total_share_max >= SHARE_MIN)
+            .collect();
+        functions.sort_by(|a, b| {
+            b.total_share_max
+                .total_cmp(&a.total_share_max)
+                .then(b.own.cmp(&a.own))
+        });
+        ProfileReport {
+            elapsed_ns: ended_ns.saturating_sub(self.started_ns),
+            interval_ns: self.intervals.width_ns(),
+            samples: samples.iter().sum(),
+            samples_lost: self.samples_lost,
+            series: Series {
+                at_ns: self.intervals.starts_ns(),
+                samples,
+            },
+            functions,
+        }
+    }
+}
+
+/// Of a function, in each interval.
+struct Counts {
+    own: Vec<u64>,
+    total: Vec<u64>,
+}
+
+impl Counts {
+    fn new(intervals: usize) -> Counts {
+        Counts {
+            own: vec![0; intervals],
+            total: vec![0; intervals],
+        }
+    }
+
+    fn report(&self, function: &str, samples: &[u64]) -> FunctionReport {
+        let all: u64 = samples.iter().sum();
+        let share = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
+        let shares = |counts: &[u64]| -> Vec<Option<f64>> {
+            counts
+                .iter()
+                .zip(samples)
+                .map(|(&count, &of)| share(count, of))
+                .collect()
+        };
+        let (own, total) = (self.own.iter().sum(), self.total.iter().sum());
+        let total_shares = shares(&self.total);
+        FunctionReport {
+            function: function.to_owned(),
+            own,
+            total,
+            own_share: share(own, all).unwrap_or(0.0),
+            total_share: share(total, all).unwrap_or(0.0),
+            total_share_max: total_shares.iter().flatten().copied().fold(0.0, f64::max),
+            own_shares: shares(&self.own),
+            total_shares,
+        }
+    }
+}
+
+impl Absorb for Sampled {
+    fn absorb(&mut self, later: Sampled) {
+        for (stack_id, count) in later.0 {
+            *self.0.entry(stack_id).or_default() += count;
+        }
+    }
+}
+
+/// Functions that never have as much of an interval are noise.
+const SHARE_MIN: f64 = 0.01;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(stack_id: u32) -> Vec<String> {
+        let functions: &[&str] = match stack_id {
+            1 => &["copy", "write", "syscall"],
+            2 => &["log_force", "sync", "syscall"],
+            _ => &["walk", "walk", "syscall"],
+        };
+        functions
+            .iter()
+            .map(|&function| function.to_owned())
+            .collect()
+    }
+
+    /// Ten seconds of `copy`, of which one is `log_force` instead.
+    fn burst() -> ProfileReport {
+        let mut profile = Profile::new(1_000, 1_000_000_000);
+        for sample in 0..1000u64 {
+            let second = sample / 100;
+            profile.add(1_000 + sample * 10_000_000, if second == 7 { 2 } else { 1 });
+        }
+        profile.finish(10_000_001_000, frames)
+    }
+
+    #[test]
+    fn a_burst_shows_in_its_interval() {
+        let report = burst();
+        let found = report
+            .functions
+            .iter()
+            .find(|row| row.function == "log_force");
+        let found = found.expect("a function that had a whole second");
+        assert_eq!(
+            (found.own, found.own_share, found.total_share_max),
+            (100, 0.1, 1.0)
+        );
+        assert_eq!(found.own_shares[7], Some(1.0));
+        assert_eq!(found.own_shares[6], Some(0.0));
+        assert_eq!(report.series.samples, vec![100; 10]);
+    }
+
+    #[test]
+    fn callers_have_the_samples_of_what_they_call() {
+        let report = burst();
+        let syscall = &report.functions[0];
+        assert_eq!(
+            (syscall.function.as_str(), syscall.own, syscall.total),
+            ("syscall", 0, 1000)
+        );
+    }
+
+    #[test]
+    fn a_recursive_function_is_in_a_sample_once() {
+        let mut profile = Profile::new(0, 10);
+        profile.add(0, 3);
+        let report = profile.finish(10, frames);
+        assert!(report.functions.iter().all(|row| row.total == 1));
+    }
+
+    #[test]
+    fn an_interval_without_samples_has_no_shares() {
+        let mut profile = Profile::new(0, 10);
+        profile.add(25, 1);
+        let report = profile.finish(30, frames);
+        assert_eq!(
+            report.functions[0].total_shares,
+            vec![None, None, Some(1.0)]
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! What the analysis of scheduler events says.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+pub use super::stalls::Stall;
+use crate::distribution::Distribution;
+
+/// A whole recording. docs/probes.md explains each field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SwitchReport {
+    pub elapsed_ns: u64,
+    pub events_lost: u64,
+    /// How often events were lost and the kernel could not say how many.
+    pub losses_uncounted: u64,
+    /// Context switches on all CPUs, those from and to idle tasks too, as /proc/stat counts them.
+    pub switches: u64,
+    /// By how the task left: `preempted`, `sleep`, `disk_sleep`, `idle`, `stopped`, `exited`; `cpu_idle` of idle tasks.
+    pub by_state: BTreeMap<&'static str, u64>,
+    /// From switch-out to switch-in of the same task, whatever it waited for, but for kernel threads without work.
+    pub stall_ns: Distribution,
+    /// From the waker's call to switch-in.
+    pub wakeup_latency_ns: Distribution,
+    /// From runnable (woken, or preempted) to switch-in.
+    pub run_queue_delay_ns: Distribution,
+    /// By number of switches; those that are not in the table are together in the last row, which has no pid.
+    pub tasks: Vec<TaskReport>,
+    /// By estimated sum of stalls.
+    pub sites: Vec<SiteReport>,
+    pub stacks: Stacks,
+    pub series: Series,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TaskReport {
+    pub comm: String,
+    pub pid: Option<u32>,
+    pub switches: u64,
+    /// As in `SwitchReport`.
+    pub by_state: BTreeMap<&'static str, u64>,
+    pub stall: Stall,
+    /// The parts of stalls: until woken, and from then on. Only of stalls whose wake-up was seen.
+    pub sleeping: Stall,
+    pub run_queue_delay: Stall,
+}
+
+/// A place in the kernel where tasks leave their CPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SiteReport {
+    /// The function that waits.
+    pub site: String,
+    /// How it waits: the kernel stack that led there most often, innermost function first.
+    pub chain: Vec<String>,
+    /// Who waits there: the task's name that did most often.
+    pub comm: String,
+    /// Stacks that were taken here.
+    pub samples: u64,
+    /// Estimate: each sample stands for as many switches as its weight.
+    pub switches: u64,
+    pub stall: Stall,
+    pub sleeping: Stall,
+    pub run_queue_delay: Stall,
+}
+
+/// What became of the stack samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stacks {
+    pub taken: u64,
+    /// No switch of the task was seen at that time.
+    pub unmatched: u64,
+}
+
+/// Columns over time: `cpu0`, `cpu1`, ... switches per second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Series {
+    /// Begin of each interval, since the start of the recording.
+    pub at_ns: Vec<u64>,
+    pub columns: BTreeMap<String, Vec<f64>>,
+}

@@ -1,0 +1,45 @@
+//! How long tasks were off their CPUs.
+
+use serde::Serialize;
+
+/// Count, sum and maximum of times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    count: u64,
+    total_ns: u128,
+    max_ns: u64,
+}
+
+/// Times as tables carry them. Of weighted samples, `count` and `sum_ns` are estimates of the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Stall {
+    pub count: u64,
+    pub sum_ns: u64,
+    /// None where nothing was counted.
+    pub mean_ns: Option<f64>,
+    pub max_ns: Option<u64>,
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, time_ns: u64, weight: u64) {
+        self.count += weight;
+        self.total_ns += u128::from(time_ns) * u128::from(weight);
+        self.max_ns = self.max_ns.max(time_ns);
+    }
+
+    pub(super) fn merge(&mut self, other: &Sum) {
+        self.count += other.count;
+        self.total_ns += other.total_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    pub(super) fn report(&self) -> Stall {
+        let any = self.count > 0;
+        Stall {
+            count: self.count,
+            sum_ns: u64::try_from(self.total_ns).unwrap_or(u64::MAX),
+            mean_ns: any.then(|| self.total_ns as f64 / self.count as f64),
+            max_ns: any.then_some(self.max_ns),
+        }
+    }
+}
