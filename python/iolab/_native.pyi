@@ -1,4 +1,4 @@
-"""The Rust extension: the load engine, the sorter, units and the steady-state search. JSON where a call says so."""
+"""The Rust extension: the load engine, probes, the sorter, units and the steady-state search. JSON where a call says so."""
 
 from typing import final
 
@@ -6,6 +6,7 @@ __all__ = [
     "Load",
     "Memory",
     "MetadataLoad",
+    "Probes",
     "Sort",
     "build_profile",
     "features",
@@ -75,6 +76,18 @@ class MetadataLoad:
 
     def wait(self, timeout_s: float) -> str | None:
         """JSON of `MetadataRecord` (crates/engine/src/metadata/record.rs), None while running."""
+
+@final
+class Probes:
+    """Readers of what the system does; on from `start` to `stop`."""
+
+    @staticmethod
+    def start(spec_json: str) -> Probes:
+        """JSON of `Spec` (crates/engine/src/probe/spec.rs). ValueError for a wrong one; a probe that can't run here is
+        no error, it is among the absent."""
+
+    def stop(self) -> str:
+        """JSON: {"observations": {probe: what it saw}, "absent": {probe: reason}}. ValueError the second time."""
 
 def features() -> str:
     """JSON of what this kernel lets the engine use."""

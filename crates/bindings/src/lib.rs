@@ -2,12 +2,14 @@
 //! The border to Python: parse arguments, release the GIL, map errors; no logic.
 
 mod metadata;
+mod probes;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{RunError, StartError};
 use metadata::MetadataLoad;
+use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -17,7 +19,7 @@ use workload::{steady, units};
 mod _native {
     #[pymodule_export]
     use super::{
-        Load, Memory, MetadataLoad, Sort, build_profile, features, format_bytes,
+        Load, Memory, MetadataLoad, Probes, Sort, build_profile, features, format_bytes,
         format_duration_ns, parse_bytes, parse_duration_ns, parse_rate, steady_cut,
     };
 }

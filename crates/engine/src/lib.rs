@@ -8,6 +8,7 @@ pub mod handle;
 pub mod memory;
 pub mod metadata;
 pub mod phase;
+pub mod probe;
 pub mod record;
 pub mod sorter;
 

@@ -1,0 +1,108 @@
+//! Block events of the target's devices, filtered in the kernel.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+use trace::block::{Analysis, BlockDecoder, BlockEvent, BlockReport, Device, EVENTS};
+use trace::format::FormatError;
+use trace::page::{Lost, RawEvent};
+
+use super::instance::Instance;
+use super::reader::{Interpret, Recording};
+use super::spec::BlockSpec;
+use super::tracefs::Places;
+use super::{Reason, Running, Started};
+use crate::clock::monotonic_ns;
+
+/// What docs/probes.md describes as the observation of `block`.
+#[derive(Debug, Serialize)]
+struct Observation {
+    #[serde(flatten)]
+    report: BlockReport,
+    /// As the kernel counts them, at the end: also those that no sub-buffer could tell of.
+    trace_events_lost: u64,
+    notes: Vec<String>,
+}
+
+pub fn start(spec: &BlockSpec, instance: &str, places: &Places) -> Started {
+    let tracefs = places.find()?;
+    let mut analysis = Analysis::new(monotonic_ns(), spec.interval_ns);
+    let mut devices = spec.device_numbers().map_err(|error| error.to_string())?;
+    for &device in &devices.clone() {
+        if let Some(disk) = disk_of(device) {
+            analysis.partition(device, disk);
+            devices.push(disk);
+        }
+    }
+    let instance = Instance::make(&tracefs, instance, spec.buffer_bytes)?;
+    let (formats, missing) = instance.enable_all(EVENTS, &filter(&devices))?;
+    let interpret = Block {
+        decoder: BlockDecoder::new(&formats).map_err(|error| error.to_string())?,
+        analysis,
+    };
+    let recording = Recording::start("iolab-block", instance, interpret)?;
+    Ok(Box::new(BlockProbe { recording, missing }))
+}
+
+struct BlockProbe {
+    recording: Recording<Block>,
+    missing: Vec<String>,
+}
+
+impl Running for BlockProbe {
+    fn stop(self: Box<Self>) -> Result<Value, Reason> {
+        let recorded = self.recording.stop()?;
+        let observation = Observation {
+            report: recorded.interpret.analysis.finish(recorded.ended_ns),
+            trace_events_lost: recorded.events_lost,
+            notes: [self.missing, recorded.notes].concat(),
+        };
+        serde_json::to_value(observation).map_err(|error| error.to_string())
+    }
+}
+
+struct Block {
+    decoder: BlockDecoder,
+    analysis: Analysis,
+}
+
+impl Interpret for Block {
+    type Event = BlockEvent;
+
+    #[inline]
+    fn decode(&self, cpu: u32, raw: &RawEvent<'_>) -> Result<Option<BlockEvent>, FormatError> {
+        self.decoder.decode(cpu, raw)
+    }
+
+    #[inline]
+    fn add(&mut self, event: BlockEvent) {
+        self.analysis.add(&event);
+    }
+
+    fn lost(&mut self, at_ns: u64, lost: Lost) {
+        self.analysis.lost(at_ns, lost);
+    }
+}
+
+/// Other disks cost nothing: the kernel gives the room for their events back at once.
+fn filter(devices: &[Device]) -> String {
+    let terms: Vec<String> = devices
+        .iter()
+        .map(|device| format!("dev == {}", device.0))
+        .collect();
+    terms.join(" || ")
+}
+
+/// The whole disk of a partition: bios carry the partition's number, requests the disk's.
+fn disk_of(device: Device) -> Option<Device> {
+    let directory = Path::new("/sys/dev/block")
+        .join(device.to_string())
+        .canonicalize()
+        .ok()?;
+    if !directory.join("partition").exists() {
+        return None;
+    }
+    let disk = std::fs::read_to_string(directory.parent()?.join("dev")).ok()?;
+    super::spec::parse_device(disk.trim())
+}

@@ -1,0 +1,111 @@
+//! Probes: readers of what the system did while a phase ran. None of them ever fails a phase: what can't be read here is
+//! absent, with the reason and what would grant it.
+//!
+//! [`Probes::start`] starts all that are wanted; [`Probes::stop`] ends them and yields what they saw.
+
+mod block;
+pub mod cpus;
+mod instance;
+pub mod perf;
+mod pump;
+mod reader;
+mod sample;
+pub mod spec;
+mod symbols;
+mod tracefs;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::StartError;
+pub use spec::Spec;
+pub use tracefs::Places;
+
+/// Why a probe has nothing to tell: what is lacking, and the command that grants it.
+pub type Reason = String;
+
+/// A probe under way. Dropping it ends it too, and leaves nothing behind.
+pub trait Running: Send {
+    /// What was seen from start to now, in the shape that docs/probes.md describes.
+    fn stop(self: Box<Self>) -> Result<Value, Reason>;
+}
+
+/// Yields its probe running, or the reason why it can't.
+pub type Started = Result<Box<dyn Running>, Reason>;
+
+/// All probes of one phase.
+pub struct Probes {
+    running: Vec<(&'static str, Box<dyn Running>)>,
+    absent: BTreeMap<&'static str, Reason>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Observed {
+    pub observations: BTreeMap<&'static str, Value>,
+    pub absent: BTreeMap<&'static str, Reason>,
+}
+
+impl Probes {
+    /// Refuses only a specification that makes no sense.
+    pub fn start(spec: &Spec) -> Result<Probes, StartError> {
+        Probes::start_at(spec, &Places::default())
+    }
+
+    /// The same where the kernel shows its trace elsewhere.
+    pub fn start_at(spec: &Spec, places: &Places) -> Result<Probes, StartError> {
+        spec.check()?;
+        let mut probes = Probes {
+            running: Vec::new(),
+            absent: BTreeMap::new(),
+        };
+        if let Some(block) = &spec.block {
+            let started = block::start(block, &spec.trace_instance, places);
+            probes.add("block", started);
+        }
+        for (name, wanted) in [
+            ("switches", spec.switches.is_some()),
+            ("profile", spec.profile.is_some()),
+            ("counters", spec.counters.is_some()),
+        ] {
+            if wanted {
+                probes.add(name, Err("this build can't read it".into()));
+            }
+        }
+        if let Some(spec) = &spec.cpu {
+            probes.add("cpu", sample::cpu::start(spec.interval()));
+        }
+        if let Some(spec) = &spec.memory {
+            probes.add("memory", sample::memory::start(spec.interval()));
+        }
+        Ok(probes)
+    }
+
+    pub fn stop(self) -> Observed {
+        let mut observed = Observed {
+            observations: BTreeMap::new(),
+            absent: self.absent,
+        };
+        for (name, probe) in self.running {
+            match probe.stop() {
+                Ok(observation) => {
+                    observed.observations.insert(name, observation);
+                }
+                Err(reason) => {
+                    observed.absent.insert(name, reason);
+                }
+            }
+        }
+        observed
+    }
+
+    fn add(&mut self, name: &'static str, started: Started) {
+        match started {
+            Ok(probe) => self.running.push((name, probe)),
+            Err(reason) => {
+                self.absent.insert(name, reason);
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Probes see what the engine did, count what they missed, and leave nothing behind.
+
+mod common;
+#[path = "common/devices.rs"]
+mod devices;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use common::*;
+use devices::LoopDevice;
+use engine::phase::EngineKind;
+use engine::probe::{Observed, Places, Probes, Spec};
+use serde_json::{Value, json};
+use workload::spec::{JobSpec, Until};
+
+const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// Probes under way with what else this test wants; each test has an instance of its own.
+fn start(test: &str, mut wanted: Value) -> Probes {
+    wanted["trace_instance"] = json!(instance(test));
+    Probes::start(&spec(wanted)).unwrap()
+}
+
+fn spec(json: Value) -> Spec {
+    serde_json::from_value(json).unwrap()
+}
+
+fn instance(test: &str) -> String {
+    format!("iolab-test-{}-{test}", std::process::id())
+}
+
+fn observation<'a>(observed: &'a Observed, probe: &str) -> &'a Value {
+    observed
+        .observations
+        .get(probe)
+        .unwrap_or_else(|| panic!("{probe} is absent: {:?}", observed.absent))
+}
+
+fn number(value: &Value, path: &str) -> u64 {
+    let found = value.pointer(path);
+    found
+        .and_then(Value::as_u64)
+        .unwrap_or_else(|| panic!("no number {path} in {value:#}"))
+}
+
+/// Has root, and tracing to look at.
+fn can_trace(test: &str) -> bool {
+    if !is_root(test) {
+        return false;
+    }
+    let there = Path::new(TRACEFS).join("instances").exists();
+    if !there {
+        eprintln!("SKIPPED {test}: tracefs is not mounted");
+    }
+    there
+}
+
+fn device_number(device: &LoopDevice) -> String {
+    let number = std::fs::metadata(&device.path).unwrap().rdev();
+    format!("{}:{}", libc::major(number), libc::minor(number))
+}
+
+fn block(device: &LoopDevice, buffer_bytes: u64) -> Value {
+    json!({"block": {
+        "devices": [device_number(device)],
+        "buffer_bytes": buffer_bytes,
+        "interval_ns": 10_000_000,
+    }})
+}
+
+/// Direct I/O of 4 KiB, so many of them, past the page cache.
+fn direct_io(device: &LoopDevice, engine: EngineKind, job: JobSpec, ops: u64) {
+    let until = Until {
+        ops: Some(ops),
+        bytes: None,
+        duration_ns: None,
+    };
+    let mut group = group(engine, vec![JobSpec { until, ..job }]);
+    group.direct = true;
+    let mut phase = phase(&device.path, vec![group]);
+    phase.files[0].create = false;
+    assert_eq!(only_job(&run(phase)).errors.len(), 0);
+}
+
+#[test]
+fn every_direct_io_appears_once() {
+    if !can_trace("every_direct_io_appears_once") {
+        return;
+    }
+    let device = LoopDevice::new(4 * MIB);
+    let probes = start("once", block(&device, 4 * MIB));
+    direct_io(&device, EngineKind::IoUring, writer(), 300);
+    direct_io(&device, EngineKind::IoUring, job(), 5000);
+    let observed = probes.stop();
+    let seen = observation(&observed, "block");
+    assert_eq!(number(seen, "/trace_events_lost"), 0, "{seen:#}");
+    for (direction, ops) in [("read", 5000), ("write", 300)] {
+        let count = |name: &str| number(seen, &format!("/all/{direction}/{name}"));
+        assert_eq!(count("bios_queued"), ops);
+        assert_eq!(count("bytes_completed"), ops * 4096);
+        assert_eq!(count("queue_local") + count("queue_remote"), ops);
+        let merged = count("back_merges") + count("front_merges") + count("request_merges");
+        assert_eq!(count("requests_completed") + merged, ops);
+        assert_eq!(count("requests_issued"), count("requests_completed"));
+    }
+    assert_eq!(number(seen, "/devices/0/conservation/in_flight"), 0);
+    assert_eq!(number(seen, "/devices/0/conservation/unmatched"), 0);
+    assert_eq!(seen["devices"][0]["device"], device_number(&device));
+    assert_eq!(seen["devices"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn other_devices_are_not_recorded() {
+    if !can_trace("other_devices_are_not_recorded") {
+        return;
+    }
+    let (watched, other) = (LoopDevice::new(4 * MIB), LoopDevice::new(4 * MIB));
+    let probes = start("other", block(&watched, MIB));
+    direct_io(&other, EngineKind::IoUring, job(), 500);
+    let observed = probes.stop();
+    assert_eq!(
+        number(observation(&observed, "block"), "/all/total/bios_queued"),
+        0
+    );
+}
+
+#[test]
+fn what_finds_no_room_is_counted_as_lost() {
+    if !can_trace("what_finds_no_room_is_counted_as_lost") {
+        return;
+    }
+    let device = LoopDevice::new(4 * MIB);
+    let observe = |buffer_bytes: u64, ops: u64| {
+        let probes = start("lost", block(&device, buffer_bytes));
+        direct_io(&device, EngineKind::Psync, job(), ops);
+        let observed = probes.stop();
+        let seen = observation(&observed, "block");
+        // What the sub-buffers say of their own gaps is part of what the kernel counts.
+        assert!(number(seen, "/events_lost") <= number(seen, "/trace_events_lost"));
+        (events(seen), number(seen, "/trace_events_lost"))
+    };
+    // One at a time, so that nothing merges and each takes the same way.
+    let (events_of_1000, lost) = observe(4 * MIB, 1000);
+    assert_eq!((events_of_1000 % 1000, lost), (0, 0));
+    let (recorded, lost) = observe(1, 20_000);
+    assert!(lost > 0);
+    assert_eq!(recorded + lost, 20 * events_of_1000);
+}
+
+fn events(block: &Value) -> u64 {
+    let kinds = block["devices"][0]["events"].as_object().unwrap();
+    kinds.values().filter_map(Value::as_u64).sum()
+}
+
+#[test]
+fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
+    if !can_trace("nothing_of_others_is_touched_and_nothing_of_ours_is_left") {
+        return;
+    }
+    let others = Path::new(TRACEFS)
+        .join("instances")
+        .join(instance("theirs"));
+    std::fs::create_dir(&others).unwrap();
+    let settings = [
+        "trace_clock",
+        "tracing_on",
+        "buffer_size_kb",
+        "buffer_subbuf_size_kb",
+        "buffer_percent",
+        "events/block/enable",
+        "events/block/block_rq_issue/filter",
+        "events/sched/enable",
+    ];
+    let look = || {
+        let both = [Path::new(TRACEFS), &others];
+        let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+        both.map(|root| settings.map(|file| read(&root.join(file))))
+    };
+    let before = look();
+    let device = LoopDevice::new(4 * MIB);
+    let mut wanted = block(&device, MIB);
+    wanted["switches"] = json!({"interval_ns": 10_000_000, "stack_every": null, "pids": null});
+    let ours = Path::new(TRACEFS).join("instances").join(instance("ours"));
+    let probes = start("ours", wanted);
+    assert!(ours.exists());
+    assert_eq!(look(), before);
+    direct_io(&device, EngineKind::IoUring, job(), 100);
+    drop(probes.stop());
+    assert_eq!(look(), before);
+    let left = std::fs::read_dir(ours.parent().unwrap())
+        .unwrap()
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            name.starts_with(&instance("ours")).then_some(name)
+        });
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+    std::fs::remove_dir(&others).unwrap();
+}
+
+#[test]
+fn probes_that_are_dropped_leave_nothing_behind() {
+    if !can_trace("probes_that_are_dropped_leave_nothing_behind") {
+        return;
+    }
+    let device = LoopDevice::new(MIB);
+    drop(start("dropped", block(&device, MIB)));
+    assert!(
+        !Path::new(TRACEFS)
+            .join("instances")
+            .join(instance("dropped"))
+            .exists()
+    );
+}
+
+#[test]
+fn an_instance_that_is_there_already_is_somebody_elses() {
+    if !can_trace("an_instance_that_is_there_already_is_somebody_elses") {
+        return;
+    }
+    let path = Path::new(TRACEFS).join("instances").join(instance("taken"));
+    std::fs::create_dir(&path).unwrap();
+    let device = LoopDevice::new(MIB);
+    let observed = start("taken", block(&device, MIB)).stop();
+    assert!(path.exists());
+    std::fs::remove_dir(&path).unwrap();
+    assert!(observed.absent["block"].contains("exists"), "{observed:?}");
+}
+
+#[test]
+fn a_tracefs_that_can_not_be_used_is_a_reason() {
+    let place = Place::in_memory();
+    let nowhere = || Places {
+        tracefs: vec![place.path("tracing").into()],
+        lockdown: place.path("lockdown").into(),
+    };
+    let wanted = || {
+        spec(json!({
+            "trace_instance": "iolab-nowhere",
+            "block": {"devices": ["7:0"], "buffer_bytes": 4096, "interval_ns": 1},
+            "cpu": {"interval_ns": 1_000_000},
+        }))
+    };
+    let reason = |places: &Places| {
+        let observed = Probes::start_at(&wanted(), places).unwrap().stop();
+        assert!(
+            observed.observations.contains_key("cpu"),
+            "what can be read is read: {observed:?}"
+        );
+        observed.absent["block"].clone()
+    };
+    assert!(reason(&nowhere()).contains("mount -t tracefs"));
+    std::fs::create_dir_all(place.path("tracing/events")).unwrap();
+    assert!(reason(&nowhere()).contains("no tracing instances"));
+    std::fs::create_dir(place.path("tracing/instances")).unwrap();
+    // A directory that is no tracefs has none of its files.
+    assert!(reason(&nowhere()).contains("tracing_on"));
+    std::fs::write(place.path("lockdown"), "none integrity [confidentiality]\n").unwrap();
+    assert!(reason(&nowhere()).contains("lockdown=confidentiality"));
+}
