@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from iolab.errors import MachineError
-from iolab.machine import block, cgroup, mounts, swap, weights
+from iolab.machine import block, cgroup, io_cost, mounts, swap, weights
 from iolab.machine.action import DisableController, SwapOff
 from iolab.machine.block import BlockDevice
-from iolab.machine.cgroup import Hierarchy
+from iolab.machine.cgroup import Cgroup, Hierarchy
 from iolab.machine.undo import UndoJournal, restore_abandoned
 
 
@@ -150,6 +150,54 @@ def test_each_group_gets_its_weight(
     undo.close()
     assert not list(root.glob("iolab-*"))
     assert not enabled or qos.read_text() == "259:7 enable=0"
+
+
+MODEL = "model=linear rbps=174019176 rseqiops=41708 rrandiops=370 wbps=178075866 wseqiops=42705 wrandiops=378"
+QOS = "rpct=0.00 rlat=250000 wpct=0.00 wlat=250000 min=1.00 max=10000.00"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Written back whole, the kernel's own parameters would be the user's from then on.
+        (f"259:7 enable=0 ctrl=auto {QOS}", "259:7 enable=0 ctrl=auto"),
+        (f"259:7 enable=0 ctrl=user {QOS}", f"259:7 enable=0 ctrl=user {QOS}"),
+        (f"259:0 enable=1 ctrl=user {QOS}", "259:7 enable=0"),
+    ],
+    ids=["auto", "user", "another device's"],
+)
+def test_io_cost_is_set_back_as_it_was(
+    disk: Callable[..., BlockDevice], tmp_path: Path, state_dir: Path, before: str, after: str
+) -> None:
+    qos, model = tmp_path / io_cost.QOS, tmp_path / io_cost.MODEL
+    qos.write_text(f"{before}\n")
+    model.write_text(f"259:7 ctrl=auto {MODEL}\n")
+    with UndoJournal.open() as undo:
+        assert io_cost.enable(tmp_path, disk("[none] bfq"), "rrandiops=90000", undo) == []
+        assert qos.read_text() == "259:7 enable=1"
+        assert model.read_text() == "259:7 ctrl=user model=linear rrandiops=90000"
+    assert qos.read_text() == after
+    assert model.read_text() == "259:7 ctrl=auto"
+
+
+def test_a_model_that_the_kernel_guessed_is_noted(
+    disk: Callable[..., BlockDevice], tmp_path: Path, state_dir: Path
+) -> None:
+    (tmp_path / io_cost.QOS).write_text(f"259:7 enable=1 ctrl=auto {QOS}\n")
+    (tmp_path / io_cost.MODEL).write_text(f"259:7 ctrl=auto {MODEL}\n")
+    with UndoJournal.open() as undo:
+        (note,) = io_cost.enable(tmp_path, disk("[none] bfq"), None, undo)
+    assert "rrandiops=370" in note
+    assert "cost_model" in note
+    assert (tmp_path / io_cost.QOS).read_text() == f"259:7 enable=1 ctrl=auto {QOS}\n"
+
+
+def test_buffered_writes_are_a_group_s_own_only_with_both_controllers(tmp_path: Path) -> None:
+    (tmp_path / "io.stat").touch()
+    assert not Cgroup(tmp_path, 2).owns_buffered_writes
+    (tmp_path / "memory.current").touch()
+    assert Cgroup(tmp_path, 2).owns_buffered_writes
+    assert not Cgroup(tmp_path, 1).owns_buffered_writes
 
 
 @pytest.mark.root

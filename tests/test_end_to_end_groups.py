@@ -124,7 +124,38 @@ def test_without_a_controller_there_are_no_control_groups(iolab: CommandLine) ->
 def test_weights_that_nothing_enforces_are_refused(
     iolab: CommandLine, scheduler: str, controller: str, words: tuple[str, ...]
 ) -> None:
+    if controller == "auto" and io_version() == 2:
+        pytest.skip("io.cost may share here")
     refused(iolab, iostest(scheduler=scheduler, controller=controller), 3, *words)
+
+
+def test_io_cost_shares_by_its_model_and_is_set_back(iolab: CommandLine) -> None:
+    if io_version() != 2 or (files := io_cost_files()) is None:
+        pytest.skip("io.cost is not there with version 2 of the I/O controller")
+    before = {line for file in files for line in file.read_text().splitlines()}
+    model = 'cost_model = "rbps=500000000 rseqiops=50000 rrandiops=5000"'
+    text = iostest(controller="cost", scheduler="none").replace("groups = 2", f"groups = 2\n{model}")
+    path = run(iolab, text)
+    assert "controller=cost" in iolab("show", path, "--as", "iostest").stdout
+    after = {line for file in files for line in file.read_text().splitlines()}
+    assert before <= after
+    assert all("enable=0" in line or "ctrl=auto" in line for line in after - before)
+
+
+def io_version() -> int | None:
+    from iolab.machine import cgroup
+
+    found = cgroup.find("blkio", "io")
+    return found.version if found else None
+
+
+def io_cost_files() -> list[Path] | None:
+    from iolab.machine import cgroup, io_cost
+
+    found = cgroup.find("blkio", "io")
+    if found is None or not io_cost.is_there(found.root):
+        return None
+    return [found.root / io_cost.QOS, found.root / io_cost.MODEL]
 
 
 def test_a_controller_of_the_other_version_is_refused(iolab: CommandLine) -> None:

@@ -58,6 +58,9 @@ def test_a_table_per_setting_and_job_with_a_column_per_group(run: RunData) -> No
     assert "GROUPMODE=0 NRGRP=3" in text
     assert "Filesz=512M bs=4K" in text
     assert "Kernel=6.1.0-test" in text
+    assert text.startswith("*** plain\n")
+    assert text.count("*** pinned\n") == 2
+    assert "controller" not in text
 
 
 def test_totals_add_up_and_lines_rise_in_jobs(run: RunData) -> None:
@@ -94,3 +97,11 @@ def test_the_importer_reads_it_back(iolab: CommandLine, run: RunData) -> None:
     shown = iolab("show", "table.txt").stdout
     for workload in ("bsr[jobs_per_group=1]", "bsr[jobs_per_group=2]", "bsr+drw[jobs_per_group=2]"):
         assert workload in shown
+    assert "baseline plain" in shown
+    assert "pinned" in shown
+
+
+@pytest.mark.parametrize(("controller", "shown"), [("auto", "cost"), ("cost", "cost"), ("bfq", "bfq")])
+def test_who_enforced_the_weights_is_in_the_header(tmp_path: Path, controller: str, shown: str) -> None:
+    text = EXPERIMENT.replace('"none"', f'"{controller}"')
+    assert f"controller={shown} weights=100,200,300" in render(stored_run(tmp_path / "run", text), "iostest")

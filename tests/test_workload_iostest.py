@@ -92,6 +92,9 @@ def test_a_cached_file_is_read_once() -> None:
         ({"groups": 11}, "weights"),
         ({"file_size": 2048}, "block_size"),
         ({"job": "dsr", "block_size": 1000}, "block_size"),
+        ({"cost_model": "rbps=1000000"}, "cost_model"),
+        ({"controller": "cost", "cost_model": "rbps=fast"}, "cost_model"),
+        ({"controller": "cost", "cost_model": "rbps=1000 reads=7"}, "cost_model"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], key: str) -> None:

@@ -9,6 +9,7 @@ __all__ = [
     "Probes",
     "Sort",
     "build_profile",
+    "extents",
     "features",
     "format_bytes",
     "format_duration_ns",
@@ -88,6 +89,10 @@ class Probes:
 
     def stop(self) -> str:
         """JSON: {"observations": {probe: what it saw}, "absent": {probe: reason}}. ValueError the second time."""
+
+def extents(paths: list[str], bounds_json: str) -> str:
+    """JSON of `Examined` (crates/engine/src/extents/mod.rs) for JSON of `Bounds`: each file's extents, after its dirty
+    pages were written, and how the files interleave. A file that can't be read says why in its place."""
 
 def features() -> str:
     """JSON of what this kernel lets the engine use."""

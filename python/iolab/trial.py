@@ -253,6 +253,8 @@ class WeightedLoadPhase(LoadPhase):
     controller: Literal["auto", "bfq", "cfq", "cost", "none"]
     """What enforces the weights; none: nothing does, the groups are processes only."""
     members: list[WeightedGroup]
+    cost_model: str | None = None
+    """With controller cost: parameters of its model as io.cost.model takes them; None: the kernel's."""
 
     @property
     def measures(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! The border to Python: parse arguments, release the GIL, map errors; no logic.
 
+mod extents;
 mod metadata;
 mod probes;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{RunError, StartError};
+use extents::extents;
 use metadata::MetadataLoad;
 use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -19,7 +21,7 @@ use workload::{steady, units};
 mod _native {
     #[pymodule_export]
     use super::{
-        Load, Memory, MetadataLoad, Probes, Sort, build_profile, features, format_bytes,
+        Load, Memory, MetadataLoad, Probes, Sort, build_profile, extents, features, format_bytes,
         format_duration_ns, parse_bytes, parse_duration_ns, parse_rate, steady_cut,
     };
 }

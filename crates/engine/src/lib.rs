@@ -3,6 +3,7 @@
 //! [`start`] checks, opens and begins; the [`Handle`] it returns shows progress, stops, and yields the [`record`].
 
 pub mod error;
+pub mod extents;
 pub mod features;
 pub mod handle;
 pub mod memory;

@@ -1,7 +1,8 @@
 """iostest's AVERAGE tables: a column per group and the total, under header settings such as `slice_idle=8`.
 
-Rates are fio's KB/s of that time, 1024 bytes per second (the table says `[bw in KB/s]`). The header values in which the
-tables of a file differ name the setting; tables under equal headers are rounds. A group is a job.
+Rates are fio's KB/s of that time, 1024 bytes per second (the table says `[bw in KB/s]`). A line `*** name`, or else the
+header values in which the tables of a file differ, name the setting; tables under equal ones are rounds. A group is a
+job.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class _Reader(TableReader):
         self.facts: dict[str, str] = {}
         self.is_header_open = False
         self.unit = KIB
-        self.tables: list[tuple[Table, dict[str, str]]] = []
+        self.tables: list[tuple[Table, str | None, dict[str, str]]] = []
 
     def header(self, line: Line) -> bool:
         if not _COLUMNS.match(line.text):
             return False
         self.columns = line.words
         self.table = self.results.table(line.number, caption=self.captions.current)
-        self.tables.append((self.table, dict(self.facts)))
+        self.tables.append((self.table, self.captions.section, dict(self.facts)))
         self.is_header_open = False
         return True
 
@@ -87,11 +88,12 @@ def _add(row: Row, column: str, rate_bytes_per_s: float | None) -> None:
 def _parse(source: Source, results: Results) -> None:
     reader = _Reader(source, results)
     reader.read()
-    every = [facts for _, facts in reader.tables]
+    every = [facts for _, _, facts in reader.tables]
     keys = [key for key in dict.fromkeys(key for facts in every for key in facts) if key not in _KEYS_OF_THE_WORKLOAD]
     differing = [key for key in keys if len({facts.get(key) for facts in every}) > 1]
-    for table, facts in reader.tables:
-        name = ",".join(f"{key}={facts[key]}" for key in differing if key in facts) or source.stem_without_round
+    for table, section, facts in reader.tables:
+        named = section or ",".join(f"{key}={facts[key]}" for key in differing if key in facts)
+        name = named or source.stem_without_round
         results.settings.setdefault(name, {}).update(facts)
         for row in table.rows:
             row.setting = name

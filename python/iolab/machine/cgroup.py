@@ -58,6 +58,11 @@ class Cgroup:
         except FileNotFoundError:
             return None
 
+    @property
+    def owns_buffered_writes(self) -> bool:
+        """Whether what its processes write through the page cache counts as its I/O (cgroup-v2.rst, "Writeback")."""
+        return self.version == 2 and self.has("memory.current") and self.has("io.stat")
+
     def has(self, file: str) -> bool:
         return (self.path / file).exists()
 

@@ -35,7 +35,9 @@ def run(phase: WeightedLoadPhase, around: Surroundings) -> Json:
     weighted = None
     if phase.controller != "none":
         by_name = {group.name: group.weight for group in phase.members}
-        weighted = weights.enforce(phase.controller, by_name, place.device, place.label, around.undo)
+        weighted = weights.enforce(
+            phase.controller, by_name, place.device, place.label, around.undo, cost_model=phase.cost_model
+        )
         notes += weighted.notes + _not_weighted(phase, weighted)
     if phase.load["drop_caches"]:
         notes += page_cache.drop(Path(file["path"]) for file in phase.load["files"])
@@ -98,12 +100,12 @@ def _not_weighted(phase: WeightedLoadPhase, weighted: Weights) -> list[str]:
     buffered_writes = any(
         job["read_share"] < 1 and not group["direct"] for group in phase.load["groups"] for job in group["jobs"]
     )
-    versions = {group.version for group in weighted.cgroups.values()}
-    if not buffered_writes or versions == {2}:
+    owned = all(group.owns_buffered_writes for group in weighted.cgroups.values())
+    if not buffered_writes or owned:
         return []
     return [
-        "buffered writes reach the device from the kernel's own threads, which version 1 of control groups counts to "
-        "the root group: the weights do not hold for them (version 2 knows whose they are)"
+        "buffered writes reach the device from the kernel's own threads, which are the root group's unless one group "
+        "of version 2 has the controllers io and memory both: the weights do not hold for them here"
     ]
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.errors import MachineError
-from iolab.machine import cgroup, scheduler
-from iolab.machine.action import WriteFile
+from iolab.machine import cgroup, io_cost, scheduler
 from iolab.machine.block import shown
 
 if TYPE_CHECKING:
@@ -27,14 +25,19 @@ WITHOUT = 'controller = "none" in the workload runs the groups without weights'
 
 @dataclass(frozen=True)
 class Weights:
-    controller: str
     cgroups: dict[str, Cgroup]
     """By the group's name."""
     notes: list[str]
 
 
 def enforce(
-    controller: str, weights: Mapping[str, int], device: BlockDevice | None, label: str, undo: UndoJournal
+    controller: str,
+    weights: Mapping[str, int],
+    device: BlockDevice | None,
+    label: str,
+    undo: UndoJournal,
+    *,
+    cost_model: str | None = None,
 ) -> Weights:
     """Makes a control group for each weight; each step is in the undo journal before it is taken.
 
@@ -42,6 +45,7 @@ def enforce(
         controller: auto, bfq, cfq or cost.
         weights: by the group's name.
         label: the target, as a user knows it.
+        cost_model: parameters of io.cost's model, if that is who shares; None: the kernel's.
 
     Raises:
         MachineError: this cannot be enforced here; says what is missing and how to get it.
@@ -56,19 +60,18 @@ def enforce(
     disk = device.disk
     chosen = _choose(hierarchy, disk) if controller == "auto" else controller
     file = _FILES[chosen](hierarchy, disk)
-    if chosen == "cost":
-        _enable_cost(hierarchy, disk, undo)
+    notes = io_cost.enable(hierarchy.root, disk, cost_model, undo) if chosen == "cost" else _notes(chosen, disk)
     cgroups = {name: cgroup.make(hierarchy, name, undo) for name in weights}
     for name, weight in weights.items():
         cgroups[name].set(file, str(weight))
-    return Weights(chosen, cgroups, _notes(chosen, disk))
+    return Weights(cgroups, notes)
 
 
 def _choose(hierarchy: Hierarchy, disk: BlockDevice) -> str:
     in_force = _scheduler(disk)
     if in_force in ("bfq", "cfq"):
         return in_force
-    if hierarchy.version == 2 and _cost_file(hierarchy).exists():
+    if hierarchy.version == 2 and io_cost.is_there(hierarchy.root):
         return "cost"
     instead = (
         "this kernel has no io.cost"
@@ -112,10 +115,10 @@ def _cost_weight_file(hierarchy: Hierarchy, disk: BlockDevice) -> str:
             where=str(hierarchy.root),
             remedy=f"boot with cgroup_no_v1=blkio (systemd: systemd.unified_cgroup_hierarchy=1); or {WITHOUT}",
         )
-    if not _cost_file(hierarchy).exists():
+    if not io_cost.is_there(hierarchy.root):
         raise MachineError(
             "controller cost: this kernel has no io.cost",
-            where=str(_cost_file(hierarchy)),
+            where=str(hierarchy.root / io_cost.QOS),
             remedy=f"build it with CONFIG_BLK_CGROUP_IOCOST=y; or {WITHOUT}",
         )
     return "io.weight"
@@ -127,24 +130,6 @@ _FILES: dict[str, Callable[[Hierarchy, BlockDevice], str]] = {
     "cost": _cost_weight_file,
 }
 """The file of a group that takes its weight; MachineError when nothing would come of writing it."""
-
-
-def _enable_cost(hierarchy: Hierarchy, disk: BlockDevice, undo: UndoJournal) -> None:
-    """io.cost.qos of the root has a line for each device that was ever set; others are off."""
-    file = _cost_file(hierarchy)
-    number = "{}:{}".format(*disk.number)
-    before = next((line for line in file.read_text().splitlines() if line.split()[0] == number), f"{number} enable=0")
-    if "enable=1" in before:
-        return
-    undo.before(WriteFile(str(file), before))
-    try:
-        file.write_text(f"{number} enable=1")
-    except OSError as error:
-        raise MachineError(f"the kernel does not enable io.cost: {error.strerror}", where=str(file)) from error
-
-
-def _cost_file(hierarchy: Hierarchy) -> Path:
-    return hierarchy.root / "io.cost.qos"
 
 
 def _notes(chosen: str, disk: BlockDevice) -> list[str]:

@@ -107,16 +107,25 @@ def _header(run: RunData, setting: str, member: Member) -> Iterator[str]:
     trials = run.trials.filter(_of(member.workload, setting))
     observed = run.record(trials["trial"][0]).observed if trials.height else {}
     device, filesystem = observed.get("device", {}), observed.get("filesystem", {})
+    scheduler = _in_force(device.get("scheduler"))
+    yield f"*** {setting}"
     yield f"Kernel={_fact(run.machine.get('kernel', {}).get('release'))}"
     yield f"GROUPMODE={int(options.controller != 'none')} NRGRP={options.groups}"
     yield f"DIR={_fact(filesystem.get('mount_point'))} DEV=/dev/{_fact(device.get('name'))}"
     yield (
-        f"Workload={options.job} iosched={_in_force(device.get('scheduler'))} Filesz={_size(options.file_size)} "
-        f"bs={_size(options.block_size)}"
+        f"Workload={options.job} iosched={scheduler} Filesz={_size(options.file_size)} bs={_size(options.block_size)}"
     )
     tunables = _tunables(run, device.get("scheduler_tunables"))
     weights = ",".join(map(str, options.group_weights))
-    yield " ".join([*tunables, f"weights={weights}", f"rounds={trials['round'].n_unique()}"])
+    controller = [f"controller={_controller(options, scheduler)}"] if options.controller != "none" else []
+    yield " ".join([*tunables, *controller, f"weights={weights}", f"rounds={trials['round'].n_unique()}"])
+
+
+def _controller(options: IostestOptions, scheduler: str) -> str:
+    """Who enforced the weights: auto takes the scheduler when it can, else io.cost."""
+    if options.controller != "auto":
+        return options.controller
+    return scheduler if scheduler in ("bfq", "cfq") else "cost"
 
 
 def _tunables(run: RunData, in_force: Any) -> list[str]:

@@ -24,6 +24,8 @@ WEIGHT_MAX = 1000
 """BFQ's; io.cost takes ten times as much."""
 
 _JOB = re.compile(r"[bd][sr][rw]")
+_COST_PARAMETER = r"[rw](?:bps|seqiops|randiops)=[1-9]\d*"
+_COST_MODEL = re.compile(rf"{_COST_PARAMETER}(?: {_COST_PARAMETER})*")
 
 
 class IostestOptions(Options):
@@ -44,6 +46,13 @@ class IostestOptions(Options):
         "auto",
         "What enforces the weights. auto: the scheduler if it is bfq or cfq, else io.cost; none: nothing, the groups "
         "are processes only, and fairness is judged against the weights all the same.",
+    )
+    cost_model: str | None = option(
+        None,
+        "With controller cost: what the device can do, in bytes and operations per second, as io.cost.model takes it. "
+        "Those left out stay the kernel's.",
+        default_is="the kernel's guess",
+        expected='parameters such as "rbps=2000000000 rseqiops=200000 rrandiops=90000"',
     )
     jobs_per_group: int = option(1, "Jobs of each sort in each group, each with a file of its own.", ge=1, le=256)
     file_size: Bytes = option(512 * 2**20, "Size of each file.", unit="bytes", gt=0)
@@ -120,6 +129,15 @@ def _conflicts(options: IostestOptions) -> Iterator[Conflict]:
             yield Conflict(("weights",), f"expected whole numbers from 1 to {WEIGHT_MAX}")
     elif options.groups * WEIGHT_STEP > WEIGHT_MAX:
         yield Conflict(("weights",), f"weights end at {WEIGHT_MAX}: with {options.groups} groups, give a list")
+    if options.cost_model is not None:
+        if options.controller != "cost":
+            yield Conflict(("cost_model",), 'only with controller = "cost"')
+        if not _COST_MODEL.fullmatch(options.cost_model):
+            yield Conflict(
+                ("cost_model",),
+                "expected whole numbers for some of rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops, such as "
+                '"rbps=2000000000 rrandiops=90000"',
+            )
     if not options.file_bytes:
         yield Conflict(
             ("block_size",),
@@ -156,7 +174,14 @@ def _phases(options: IostestOptions, seed: int, devices: int = 1) -> list[Phase]
         WeightedGroup(name=group_name(number), weight=weight, jobs=[job.name for job in jobs if job.group == number])
         for number, weight in enumerate(options.group_weights, start=1)
     ]
-    main = WeightedLoadPhase(name="main", measured=True, load=load, controller=options.controller, members=members)
+    main = WeightedLoadPhase(
+        name="main",
+        measured=True,
+        load=load,
+        controller=options.controller,
+        members=members,
+        cost_model=options.cost_model,
+    )
     # Past the page cache: what is laid out should not be read from memory.
     layout = layout_phase("layout", files, file_bytes=options.file_bytes, seed=seed, engine="psync", direct=True)
     return [layout, main]
