@@ -1,4 +1,4 @@
-"""The Rust extension: the load engine, probes, the sorter, units and the steady-state search. JSON where a call says so."""
+"""The Rust extension: the load engine, probes, the sorter, units, the steady-state search. JSON where a call says so."""
 
 from typing import final
 

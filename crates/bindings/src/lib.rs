@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! The border to Python: parse arguments, release the GIL, map errors; no logic.
 
-mod extents;
+mod file_extents;
 mod metadata;
 mod probes;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{RunError, StartError};
-use extents::extents;
+use file_extents::extents;
 use metadata::MetadataLoad;
 use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
