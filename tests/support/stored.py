@@ -59,9 +59,15 @@ cpus = [0]
 MACHINE = {"kernel": {"release": "6.1.0-test"}, "cpu": {"model": "A <model>", "governor": {"absent": "no cpufreq"}}}
 
 
-def stored_run(path: Path, text: str = TWO_SETTINGS, *, faster: dict[str, float] | None = None) -> RunData:
+def stored_run(
+    path: Path,
+    text: str = TWO_SETTINGS,
+    *,
+    faster: dict[str, float] | None = None,
+    executor: FakeExecutor | None = None,
+) -> RunData:
     """A finished run of an experiment in `path`; `faster` is by how much a setting's rate exceeds the others'."""
-    executor = FakeExecutor(faster=faster or {})
+    executor = executor or FakeExecutor(faster=faster or {})
     experiment = loads(text, "experiment.toml")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOLAB_STATE_DIR", str(path.parent / "state"))
