@@ -164,3 +164,13 @@ def test_an_absent_value_is_shown_with_its_reason(run: RunData) -> None:
     cell = row.cells["plain"]
     assert cell.typical is None and cell.reason
     assert cell.reason in render(run, "plain", ["mismatches"])
+
+
+def test_a_long_reason_is_told_once_below_the_table() -> None:
+    from iolab.table.footnote import Footnotes
+
+    footnotes = Footnotes()
+    long = "the trial failed: make failed with exit status 2"
+    marks = [footnotes.mark(text) for text in (long, "no reads", f"{long} on sdb", long)]
+    assert marks == ["[1]", "no reads", "[2]", "[1]"]
+    assert footnotes.lines() == [f"[1] {long}", f"[2] {long} on sdb"]

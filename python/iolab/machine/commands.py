@@ -129,7 +129,8 @@ class _Done:
         how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
         lines = [line.strip() for line in self.ended.output.splitlines() if line.strip()]
         said = " / ".join(lines[-LINES_TOLD_MAX:]) or "it said nothing"
-        return f"{self.device.phase.command} {how} on {self.device.place.label}: {said}"
+        rest = "" if len(lines) <= LINES_TOLD_MAX else " (all of it is the job's output in the trial's record)"
+        return f"{self.device.phase.command} {how} on {self.device.place.label}: {said}{rest}"
 
 
 def _all_at_once(devices: Sequence[_Device], around: Surroundings, phase_name: str) -> list[_Done]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from iolab.table.footnote import Footnotes
 from iolab.table.grid import GridCell, GridRow, grid
 from iolab.table.summary import Summary, summarise
 from iolab.table.words import sentences, tally
@@ -35,8 +36,11 @@ def tables(summary: Summary) -> RenderableType:
     parts: list[RenderableType] = [Text(summary.title, style="bold")]
     rounds = f"{summary.rounds} {'round' if summary.rounds == 1 else 'rounds'}"
     parts.append(Text(f"{rounds} on {summary.machine}; baseline {summary.baseline}", style="dim"))
+    footnotes = Footnotes()
     for workload, rows in grid(summary).items():
-        parts.append(Padding(_table(workload, rows, summary.settings), (1, 0, 0, 0), expand=False))
+        parts.append(Padding(_table(workload, rows, summary.settings, footnotes), (1, 0, 0, 0), expand=False))
+    if lines := footnotes.lines():
+        parts.append(Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
     legend = "Typical value ± half the interquartile range; change against the baseline [95 % interval]."
     parts.append(Padding(Text(legend, style="dim"), (1, 0, 1, 0), expand=False))
     if summary.comparisons:
@@ -48,7 +52,7 @@ def tables(summary: Summary) -> RenderableType:
     return Group(*parts)
 
 
-def _table(workload: str, rows: list[GridRow], settings: list[str]) -> Table:
+def _table(workload: str, rows: list[GridRow], settings: list[str], footnotes: Footnotes) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -65,16 +69,16 @@ def _table(workload: str, rows: list[GridRow], settings: list[str]) -> Table:
     for setting in settings:
         table.add_column(setting, justify="right")
     for row in rows:
-        table.add_row(row.label, row.unit, *map(_cell, row.cells))
+        table.add_row(row.label, row.unit, *(_cell(cell, footnotes) for cell in row.cells))
     return table
 
 
-def _cell(cell: GridCell) -> RenderableType:
+def _cell(cell: GridCell, footnotes: Footnotes) -> RenderableType:
     from rich.text import Text
 
     lines = [Text(cell.value)]
     if cell.reason:
-        lines.append(Text(cell.reason, style="dim"))
+        lines.append(Text(footnotes.mark(cell.reason), style="dim"))
     if cell.change:
         lines.append(Text(cell.change, style="dim"))
     if cell.verdict and cell.verdict_word:
