@@ -173,7 +173,7 @@ def test_a_make_that_fails_keeps_its_output_and_fails_the_trial(state_dir: Path,
     assert {fault.job for fault in record.faults} == {"device.0", "device.1"}
     told = record.faults[0].what
     assert "failed with exit status 2" in told
-    assert told.endswith("line 49 / no rule")
+    assert told.endswith("line 49 / no rule (all of it is the job's output in the trial's record)")
     assert "line 3 " not in told
     (failed,) = (phase for phase in record.phases if phase["phase"] == "make")
     assert "line 0\nline 1\n" in jobs_of(failed)["device.0"]["output"]
