@@ -60,7 +60,13 @@ def measure(quick: bool) -> list[Result]:
 def measure_case(program: str, threads: int, record_kib: int, rounds: int) -> list[Result]:
     tests = list(TESTS) if threads == 1 else [test for test in TESTS if test in OF_SEVERAL_THREADS.values()]
     file_mib = FILE_MIB // threads
-    options = {"file_size": f"{file_mib}MiB", "record_size": f"{record_kib}KiB", "threads": threads, "tests": tests}
+    options = {
+        "file_size": f"{file_mib}MiB",
+        "record_size": f"{record_kib}KiB",
+        "threads": threads,
+        "tests": tests,
+        "stop_with_first": False,
+    }
     command = [program, *(f"-i{number}" for number in range(6)), "-s", f"{file_mib}m", "-r", f"{record_kib}k"]
     if threads > 1:
         command += ["-x", "-T", "-t", str(threads), "-F", *(f"f{number}" for number in range(threads))]

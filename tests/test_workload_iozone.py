@@ -13,7 +13,7 @@ from iolab.table import render
 from iolab.table.iozone import MATRIX_HEADINGS
 from iolab.trial import LoadPhase
 from iolab.workload import KINDS
-from iolab.workload.iozone import TESTS
+from iolab.workload.iozone import CLASSIC
 from support.stored import stored_run
 
 KIB = 1024
@@ -57,11 +57,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunData:
 
 def test_all_tests_run_in_the_tools_order_and_writes_are_synced_after() -> None:
     made = phases(file_size="1MiB")
-    assert [name for name, phase in made.items() if phase.measured] == list(TESTS)
+    assert [name for name, phase in made.items() if phase.measured] == CLASSIC
     unmeasured = [name for name, phase in made.items() if not phase.measured]
     assert unmeasured == ["sync write", "sync rewrite", "sync random_write", "sync record_rewrite"]
     assert all(job(made[name])["sync_at_end"] for name in unmeasured)
-    assert not any(job(made[name])["sync_at_end"] for name in TESTS)
+    assert not any(job(made[name])["sync_at_end"] for name in CLASSIC)
 
 
 def test_each_test_goes_over_the_file_once() -> None:
@@ -96,6 +96,43 @@ def test_patterns(test: str, pattern: dict[str, Any]) -> None:
     assert job(phases()[test])["pattern"] == pattern
 
 
+def test_files_grow_and_carry_the_same_data_as_the_tools() -> None:
+    for phase in phases(tests=["write"], close=True).values():
+        assert not any(file["extend"] for file in phase.load["files"])
+        (group,) = phase.load["groups"]
+        assert not group["fresh_data"]
+        assert group["close_in_time"] == phase.measured
+    (mapped, _) = phases(tests=["write"], engine="mmap", fresh_data=True).values()
+    assert mapped.load["files"][0]["extend"]
+    assert mapped.load["groups"][0]["fresh_data"]
+
+
+@pytest.mark.parametrize(
+    ("options", "ends"), [({"threads": 4}, True), ({"threads": 4, "stop_with_first": False}, False), ({}, False)]
+)
+def test_the_first_thread_that_finishes_ends_the_measured_tests_of_several(options: dict[str, Any], ends: bool) -> None:
+    for phase in phases(tests=["rewrite", "read"], **options).values():
+        assert phase.load["ends_with_first"] == (ends and phase.measured), phase.name
+
+
+@pytest.mark.parametrize(
+    ("percent", "readers"), [(None, [0, 2, 4]), (0, []), (34, [0, 3]), (50, [0, 2, 4]), (100, [0, 1, 2, 3, 4, 5])]
+)
+def test_some_threads_of_a_mixed_test_read(percent: float | None, readers: list[int]) -> None:
+    mixed = phases(tests=["mixed"], threads=6, mixed_read_percent=percent, fsync=True)["mixed"]
+    jobs = [group["jobs"][0] for group in mixed.load["groups"]]
+    assert [thread for thread, job in enumerate(jobs) if job["read_share"] == 1] == readers
+    assert [thread for thread, job in enumerate(jobs) if not job["sync_at_end"]] == readers
+
+
+def test_tests_of_calls_make_those_and_need_no_layout_when_they_write_first() -> None:
+    made = phases(tests=["pwritev", "pread", "repreadv"])
+    engines = {name: phase.load["groups"][0]["engine"] for name, phase in made.items() if phase.measured}
+    assert engines == {"pread": "psync", "pwritev": "pvsync", "repreadv": "pvsync"}
+    assert "layout" in made
+    assert "layout" not in phases(tests=["pwritev", "repreadv"])
+
+
 def test_a_record_is_rewritten_in_place() -> None:
     assert job(phases(record_size="8KiB")["record_rewrite"])["length_bytes"] == 8 * KIB
 
@@ -115,6 +152,9 @@ def test_threads_have_files_of_their_own_and_take_devices_in_turn() -> None:
         ({"direct": True, "record_size": 1000}, "record_size"),
         ({"direct": True, "engine": "mmap"}, "direct"),
         ({"cpus": []}, "cpus"),
+        ({"tests": ["mixed"]}, "tests"),
+        ({"threads": 2, "mixed_read_percent": 50}, "mixed_read_percent"),
+        ({"tests": ["pread"], "engine": "mmap"}, "engine"),
     ],
 )
 def test_what_makes_no_sense_is_named(options: dict[str, Any], key: str) -> None:

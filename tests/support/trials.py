@@ -92,16 +92,21 @@ def _phase(
         "poll": False,
         "sqpoll": False,
         "sqpoll_cpu": None,
+        "fresh_data": True,
+        "close_in_time": False,
         "jobs": [job],
     }
     return {
         "name": name,
-        "files": [{"path": file, "base_bytes": 0, "size_bytes": file_bytes, "create": True} for file in files],
+        "files": [
+            {"path": file, "base_bytes": 0, "size_bytes": file_bytes, "create": True, "extend": True} for file in files
+        ],
         "groups": [group],
         "warm_up_ns": 0,
         "interval_ns": 50_000_000,
         "cut_transient": False,
         "verify": verify,
         "drop_caches": False,
+        "ends_with_first": False,
         "seed": 1,
     }

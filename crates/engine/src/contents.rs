@@ -13,6 +13,8 @@ use crate::phase::Phase;
 use crate::record::MismatchRecord;
 
 pub enum Contents {
+    /// What the buffers hold, again and again.
+    Same,
     /// Pseudo-random and never the same twice.
     Noise(Freshener),
     Stamps(Stamps),
@@ -51,6 +53,7 @@ impl Contents {
     #[inline(always)]
     pub fn prepare(&mut self, op: &Op, buffers: &Buffers, slot: u32) {
         match self {
+            Contents::Same => {}
             // SAFETY: the slot's buffer is page-aligned, holds the largest operation and is idle until the write starts.
             Contents::Noise(freshener) => unsafe {
                 freshener.freshen(buffers.write(slot), op.bytes)

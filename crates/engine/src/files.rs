@@ -100,7 +100,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         device_bytes(&file)
             .map_err(|error| StartError::os(&error, "can't learn the device's size", path))?
     } else if kind.is_file() {
-        if spec.create && metadata.len() < end {
+        if spec.create && spec.extend && metadata.len() < end {
             file.set_len(end).map_err(|error| {
                 StartError::os(&error, format!("can't extend to {end} bytes"), path)
             })?;

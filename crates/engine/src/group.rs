@@ -31,6 +31,8 @@ pub struct Group {
     pub batch: Option<u32>,
     pub samples: Samples,
     pub shared: Arc<Shared>,
+    /// The phase's first job that is done ends the measured part.
+    pub ends_with_first: bool,
     pub notes: Vec<String>,
     pub state: State,
 }
@@ -41,10 +43,13 @@ pub struct State {
     jobs_done: usize,
     attend_at: Time,
     leave_at: Option<Time>,
+    /// Where the measured part ended, if another group's job was done first.
+    cut: Option<Sample>,
 }
 
 pub struct RunningJob {
     name: String,
+    writes: bool,
     job: Job,
     measure: Measure,
     idle: Vec<u32>,
@@ -89,6 +94,7 @@ const NEVER: Time = Time::MAX;
 impl RunningJob {
     pub fn new(
         name: String,
+        writes: bool,
         job: Job,
         measure: Measure,
         slots: std::ops::Range<u32>,
@@ -96,6 +102,7 @@ impl RunningJob {
         // Taken from the end: low slots first, so that a shallow job reuses few buffers.
         RunningJob {
             name,
+            writes,
             job,
             measure,
             idle: slots.rev().collect(),
@@ -244,8 +251,13 @@ impl Group {
                     Next::Done => {
                         running.done = true;
                         self.state.jobs_done += 1;
+                        self.shared.first_done.store(true, Ordering::Relaxed);
                     }
                 }
+            }
+            if self.ends_with_first && self.shared.first_done.load(Ordering::Relaxed) {
+                self.cut(clock, backend);
+                break;
             }
             if wake_at > now && self.state.jobs_done < self.jobs.len() {
                 sleeper.sleep_until(clock, wake_at.min(now + WAIT_MAX_NS));
@@ -256,6 +268,67 @@ impl Group {
             }
         }
         self.publish(now);
+    }
+
+    /// Ends the measured part, with the syncs that belong to it; then writes what is left, so that who reads the files
+    /// next finds them whole.
+    #[cold]
+    fn cut<C: Clock, B: Serial>(&mut self, clock: C, backend: &mut B) {
+        let mut now = clock.now();
+        for job in 0..self.jobs.len() {
+            for sync in self.jobs[job].job.syncs_of_an_early_end(now) {
+                let result = backend.execute(&sync);
+                now = clock.now();
+                let measure = &mut self.jobs[job].measure;
+                if result == 0 {
+                    measure.succeeded(now, &sync);
+                } else {
+                    measure.failed(now, &sync, -result, &self.paths[sync.file as usize], 0);
+                }
+            }
+        }
+        self.state.cut = Some(Sample::now(now));
+        for job in 0..self.jobs.len() {
+            self.complete_files(job, backend);
+        }
+    }
+
+    fn complete_files<B: Serial>(&mut self, job: usize, backend: &mut B) {
+        const SLOT: u32 = 0;
+        // With all ends long past when the next is offered, no pause is due between them.
+        const ENDED: Time = 0;
+        const OFFERED: Time = NEVER - 1;
+        let running = &mut self.jobs[job];
+        if !running.writes {
+            running.job.stop();
+        }
+        while let Next::Io(op) = running.job.next(OFFERED) {
+            if op.kind == OpKind::Write {
+                self.contents.prepare(&op, &self.buffers, SLOT);
+            }
+            let result = backend.execute(&op);
+            running.job.completed(ENDED, &op, Ok(op.bytes));
+            if result != op.bytes as i32 {
+                self.notes.push(format!(
+                    "job {:?}: its file is not whole, a {} after the measured part failed",
+                    running.name,
+                    crate::measure::op_name(op.kind)
+                ));
+                running.job.stop();
+            }
+            if self.shared.stop.load(Ordering::Relaxed) {
+                running.job.stop();
+            }
+        }
+    }
+
+    /// The files are closed, and that belongs to the jobs.
+    pub fn closed(&mut self, now: Time) {
+        if self.state.cut.is_none() {
+            self.jobs
+                .iter_mut()
+                .for_each(|running| running.measure.finished_at(now));
+        }
     }
 
     /// After the results are handed over: waits, for ever if need be, for what a hung device still owes, because the
@@ -285,7 +358,7 @@ impl Group {
                 .collect(),
             notes: std::mem::take(&mut self.notes),
             samples: std::mem::replace(&mut self.samples, Samples::new(0, 1)),
-            last_sample: Sample::now(now),
+            last_sample: self.state.cut.unwrap_or_else(|| Sample::now(now)),
         }
     }
 

@@ -52,6 +52,11 @@ impl Measure {
             .record(now, op.kind, op.bytes, now.saturating_sub(op.due));
     }
 
+    /// For what takes the job's time after its last operation.
+    pub fn finished_at(&mut self, now: Time) {
+        self.finished = now;
+    }
+
     /// `errno` is positive; 0 is a short transfer.
     #[cold]
     pub fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str, offset: u64) -> Verdict {

@@ -19,6 +19,9 @@ pub struct Phase {
     pub verify: bool,
     /// Sync and drop the page cache before the phase.
     pub drop_caches: bool,
+    /// The first job that is done ends the measured part of all. What is still to be written then is written unmeasured,
+    /// so that files are whole; what is still to be read is left. For engines of one operation at a time.
+    pub ends_with_first: bool,
     pub seed: u64,
 }
 
@@ -29,8 +32,10 @@ pub struct FileSpec {
     /// Where the file's range begins; not zero only when several files are regions of one device.
     pub base_bytes: u64,
     pub size_bytes: u64,
-    /// Make the file, or extend it sparsely to `size_bytes`. Never for a block device.
+    /// Make the file if it is not there. Never for a block device.
     pub create: bool,
+    /// Give it its full size at once, sparsely; else writes make it grow, which what is mapped can't.
+    pub extend: bool,
 }
 
 /// Jobs that share one thread, one ring and one pool of buffers.
@@ -52,6 +57,11 @@ pub struct GroupSpec {
     pub sqpoll: bool,
     /// The CPU of that kernel thread: where requests are then queued; null leaves it to the scheduler.
     pub sqpoll_cpu: Option<u32>,
+    /// No sector is written twice with the same data, so that a device has no duplicates to remove; else every write
+    /// carries what its buffer holds.
+    pub fresh_data: bool,
+    /// Closing the files counts in the jobs' time. For engines of one operation at a time.
+    pub close_in_time: bool,
     pub jobs: Vec<JobSpec>,
 }
 

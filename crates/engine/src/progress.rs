@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 #[derive(Debug)]
 pub struct Shared {
     pub stop: AtomicBool,
+    /// Some job is done: where a phase that ends with its first job ends.
+    pub first_done: AtomicBool,
     pub groups: Vec<Progress>,
 }
 
@@ -31,6 +33,7 @@ impl Shared {
     pub fn new(groups: usize) -> Shared {
         Shared {
             stop: AtomicBool::new(false),
+            first_done: AtomicBool::new(false),
             groups: (0..groups).map(|_| Progress::default()).collect(),
         }
     }

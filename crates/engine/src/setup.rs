@@ -33,6 +33,7 @@ pub struct Prepared {
     paths: Vec<String>,
     warm_up: Time,
     interval: Time,
+    ends_with_first: bool,
 }
 
 /// The most entries of a submission queue, and half of it: a polled queue has two per slot.
@@ -72,11 +73,33 @@ fn check_phase(phase: &Phase) -> Result<(), StartError> {
             )));
         }
     }
+    phase
+        .groups
+        .iter()
+        .try_for_each(|group| check_group(phase, group))?;
     if phase.verify {
         check_verifiable(phase)
     } else {
         Ok(())
     }
+}
+
+/// What the group's engine can't do.
+fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), StartError> {
+    let refused = |why| Err(StartError::spec(format!("group {:?}: {why}", group.name)));
+    if (phase.ends_with_first || group.close_in_time) && !is_serial(group.engine) {
+        return refused(
+            "ends_with_first and close_in_time need an engine of one operation at a time",
+        );
+    }
+    let files = group.jobs.iter().flat_map(|job| &job.files);
+    let grows = files
+        .filter_map(|&file| phase.files.get(file as usize))
+        .any(|file| file.create && !file.extend);
+    if grows && group.engine == EngineKind::Mmap {
+        return refused("what is mapped does not grow, so its files need extend");
+    }
+    Ok(())
 }
 
 fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepared, StartError> {
@@ -118,8 +141,10 @@ fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepare
         spec.engine == EngineKind::IoUring && spec.poll && can_poll(&spec, &files, &mut notes);
     let contents = if phase.verify {
         Contents::stamps(&files, memory)
-    } else {
+    } else if spec.fresh_data {
         Contents::noise(phase.seed ^ (index as u64) << 32)
+    } else {
+        Contents::Same
     };
     Ok(Prepared {
         index,
@@ -132,6 +157,7 @@ fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepare
         paths: phase.files.iter().map(|file| file.path.clone()).collect(),
         warm_up: phase.warm_up_ns,
         interval: phase.interval_ns,
+        ends_with_first: phase.ends_with_first,
         spec,
     })
 }
@@ -163,7 +189,8 @@ impl Prepared {
             let own: Range<u32> = slots.len() as u32..slots.len() as u32 + spec.queue_depth;
             slots.extend(own.clone().map(|_| Slot::of(index as u32)));
             jobs.push(RunningJob::new(
-                spec.name,
+                spec.name.clone(),
+                writes(&spec),
                 job,
                 Measure::new(self.warm_up, self.interval),
                 own,
@@ -179,6 +206,7 @@ impl Prepared {
             batch: self.spec.batch,
             samples: Samples::new(self.warm_up, self.interval),
             shared,
+            ends_with_first: self.ends_with_first,
             notes: self.notes,
             state: State::default(),
         };

@@ -87,9 +87,9 @@ pub fn run(
     };
     let targets = Target::all(&files);
     let buffers = Rc::clone(&group.buffers);
-    let name = spec.name.clone();
     let worker = Worker {
-        name,
+        name: spec.name.clone(),
+        close_in_time: spec.close_in_time,
         files,
         gate,
         outbox,
@@ -113,6 +113,7 @@ pub fn run(
 
 struct Worker<'a> {
     name: String,
+    close_in_time: bool,
     files: Vec<Option<OpenFile>>,
     gate: &'a Gate,
     outbox: Sender<Message<GroupMeasured>>,
@@ -137,34 +138,37 @@ impl Worker<'_> {
         });
         let message = Message::Over(group.index, outcome.map(|()| group.measured(now)));
         if group.in_flight() == 0 {
-            self.hand_over(backend, message);
+            drop(backend);
+            self.hand_over(message);
         } else {
             self.outbox.tell(message);
             group.drain(&mut backend);
         }
     }
 
-    fn run_serial<B: Serial>(self, mut group: Group, backend: io::Result<B>, engine: &str) {
-        let Some((mut backend, origin)) = self.ready(backend, engine) else {
+    fn run_serial<B: Serial>(self, group: Group, backend: io::Result<B>, engine: &str) {
+        let Some((backend, origin)) = self.ready(backend, engine) else {
             return;
         };
-        let now = match origin.tsc() {
-            Some(clock) => {
-                group.run_serial(clock, &mut backend);
-                clock.now()
-            }
-            None => {
-                group.run_serial(origin.monotonic(), &mut backend);
-                origin.monotonic().now()
-            }
-        };
-        let message = Message::Over(group.index, Ok(group.measured(now)));
-        self.hand_over(backend, message);
+        match origin.tsc() {
+            Some(clock) => self.finish_serial(group, backend, clock),
+            None => self.finish_serial(group, backend, origin.monotonic()),
+        }
+    }
+
+    fn finish_serial<B: Serial, C: Clock>(mut self, mut group: Group, mut backend: B, clock: C) {
+        group.run_serial(clock, &mut backend);
+        if self.close_in_time {
+            drop(backend);
+            self.files.clear();
+            group.closed(clock.now());
+        }
+        let message = Message::Over(group.index, Ok(group.measured(clock.now())));
+        self.hand_over(message);
     }
 
     /// Lets go of the files first: who hears that the phase is over may unmount.
-    fn hand_over<B>(self, backend: B, message: Message<GroupMeasured>) {
-        drop(backend);
+    fn hand_over(self, message: Message<GroupMeasured>) {
         drop(self.files);
         self.outbox.tell(message);
     }

@@ -228,6 +228,20 @@ impl Job {
         }
     }
 
+    /// For a caller whose measured part ends before the job does: the syncs that are due where a job ends, one per file
+    /// written so far. They are the caller's to do and not to report; nothing may be in flight.
+    pub fn syncs_of_an_early_end(&mut self, now: Time) -> Vec<Op> {
+        let files = self.syncs.take_written();
+        let sync = |file| Op {
+            kind: OpKind::Fsync,
+            file,
+            offset: 0,
+            bytes: 0,
+            due: now,
+        };
+        files.into_iter().map(sync).collect()
+    }
+
     /// Offer nothing more, not even a sync; `Done` once nothing is in flight.
     pub fn stop(&mut self) {
         self.syncs.cancel();

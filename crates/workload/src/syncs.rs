@@ -107,6 +107,11 @@ impl Syncs {
         self.pending = self.written.take();
     }
 
+    /// The files that a sync at the end would be for by now. What is written later still gets its own.
+    pub fn take_written(&mut self) -> Vec<u32> {
+        self.written.take()
+    }
+
     /// Nothing more will be synced.
     pub fn cancel(&mut self) {
         self.at_end = false;

@@ -48,7 +48,16 @@ BLOCKS = {
     "record_rewrite": "record rewriters",
     "stride_read": "stride readers",
     "random_read": "random readers",
+    "mixed": "mixed workload",
     "random_write": "random writers",
+    "pwrite": "pwrite writers",
+    "repwrite": "pwrite rewriters",
+    "pread": "pread readers",
+    "repread": "pread re-readers",
+    "pwritev": "pwritev writers",
+    "repwritev": "pwritev rewriters",
+    "preadv": "preadv readers",
+    "repreadv": "preadv re-readers",
 }
 """Phase -> what the throughput mode calls the threads that do it, in its order."""
 LABEL_WIDTH = 48
@@ -132,12 +141,16 @@ def _matrix(cases: list[Case]) -> Iterator[str]:
 def _cpu_of_tests(case: Case) -> Iterator[str]:
     yield from _facts(case)
     for phase in case.options.wanted_tests:
+        if phase not in MATRIX_COLUMNS:
+            yield f"\t{phase}: {_number(case.value(phase, 'rate_bytes_per_s'), 1 / KB, '10.2f')} kB/sec"
         yield f"\t{CPU_TESTS.get(phase, phase)} test: {_cpu(case, phase)}"
 
 
 def _throughput(case: Case) -> Iterator[str]:
     threads = case.options.threads
     yield from _facts(case)
+    if not case.options.stop_with_first:
+        yield "\tStonewall disabled"
     yield "\tOutput is in kBytes/sec"
     yield f"\tThroughput test with {threads} threads"
     size, record = case.options.file_bytes // KB, _kilobytes(case.options.record_size)
@@ -170,6 +183,8 @@ def _facts(case: Case) -> Iterator[str]:
     yield f"\tRecord Size {_kilobytes(options.record_size)} kB"
     if options.fsync:
         yield "\tInclude fsync in write timing"
+    if options.close:
+        yield "\tInclude close in write timing"
     if options.direct:
         yield "\tO_DIRECT feature enabled"
     if "stride_read" in options.wanted_tests:

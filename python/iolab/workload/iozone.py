@@ -26,6 +26,16 @@ class Test:
     reads: bool
     same_record: bool = False
     """The file's first record again and again."""
+    classic: bool = True
+    """Runs when no tests are named."""
+    engine: str | None = None
+    """The calls that the test is about; None: those of the option."""
+    mixed: bool = False
+    """Some threads write."""
+
+    @property
+    def writes(self) -> bool:
+        return self.mixed or not self.reads
 
 
 TESTS = {
@@ -38,15 +48,27 @@ TESTS = {
     "backward_read": Test("backward", reads=True),
     "record_rewrite": Test("sequential", reads=False, same_record=True),
     "stride_read": Test("strided", reads=True),
+    "mixed": Test("permutation", reads=True, classic=False, mixed=True),
+    "pwrite": Test("sequential", reads=False, classic=False, engine="psync"),
+    "repwrite": Test("sequential", reads=False, classic=False, engine="psync"),
+    "pread": Test("sequential", reads=True, classic=False, engine="psync"),
+    "repread": Test("sequential", reads=True, classic=False, engine="psync"),
+    "pwritev": Test("sequential", reads=False, classic=False, engine="pvsync"),
+    "repwritev": Test("sequential", reads=False, classic=False, engine="pvsync"),
+    "preadv": Test("sequential", reads=True, classic=False, engine="pvsync"),
+    "repreadv": Test("sequential", reads=True, classic=False, engine="pvsync"),
 }
-"""By phase, in the order in which they run and the tool's matrix has them."""
+"""By phase, in the order in which they run: the matrix's columns, then the tool's further tests (-i 8 to 12)."""
+MAKE_FILES = ("write", "pwrite", "pwritev")
+"""The tests that the rest finds whole files after."""
+CLASSIC = [name for name, test in TESTS.items() if test.classic]
 
 
 class IozoneOptions(Options):
     tests: list[str] = option(
-        list(TESTS),
-        "The tests, which run in the tool's order. Without write, the files are written first, unmeasured.",
-        default_is="all",
+        CLASSIC,
+        "The tests, which run in the tool's order. Where the first of them reads, files are written first, unmeasured.",
+        default_is="those of -i 0 to -i 5",
         expected='a list of tests such as ["write", "read"]',
     )
     file_size: Bytes = option(
@@ -61,6 +83,25 @@ class IozoneOptions(Options):
     fsync: bool = option(
         False,
         "fsync each file inside the time of a test that writes (-e). Otherwise files are synced after it, unmeasured.",
+    )
+    close: bool = option(False, "Count the closing of a test's files in its time (-c).")
+    stop_with_first: bool = option(
+        True,
+        "The first thread to finish a test ends it for all, as in the tool's throughput mode; false is -x. What is "
+        "then unwritten is written outside the test's time.",
+    )
+    mixed_read_percent: float | None = option(
+        None,
+        "Share of the threads that read in the test mixed (-+p); the others write.",
+        unit="percent",
+        ge=0,
+        le=100,
+        default_is="every second one",
+    )
+    fresh_data: bool = option(
+        False,
+        "Write no sector twice with the same data, for devices that remove duplicates; the tool writes one buffer's "
+        "data again and again.",
     )
     drop_caches: bool = option(False, "Sync and drop the page cache before each test (-U remounts instead).")
     engine: Literal["psync", "pvsync", "mmap"] = option("psync", "How I/O is issued; mmap is -B.")
@@ -95,6 +136,12 @@ def _conflicts(options: IozoneOptions) -> Iterator[Conflict]:
             ("record_size",),
             f"{format_bytes(options.record_size)} is larger than file_size, {format_bytes(options.file_size)}",
         )
+    if options.mixed_read_percent is not None and "mixed" not in options.tests:
+        yield Conflict(("mixed_read_percent",), "only with the test mixed")
+    if "mixed" in options.tests and options.threads < 2:
+        yield Conflict(("tests",), "mixed needs at least 2 threads: some read and some write")
+    if options.engine == "mmap" and (own := [name for name in options.wanted_tests if TESTS[name].engine]):
+        yield Conflict(("engine",), f"the test {own[0]} makes calls, and mmap makes none")
     if options.direct and options.engine == "mmap":
         yield Conflict(("direct",), "mmap goes through the page cache; leave direct out, or use psync")
     if options.direct and options.record_size % SECTOR_BYTES:
@@ -107,16 +154,18 @@ def _conflicts(options: IozoneOptions) -> Iterator[Conflict]:
 
 
 def _phases(options: IozoneOptions, seed: int, devices: int = 1) -> list[Phase]:
+    extend = options.engine == "mmap"
     files = [
-        file_json(f"thread.{thread}", options.file_bytes, place=thread % devices) for thread in range(options.threads)
+        file_json(f"thread.{thread}", options.file_bytes, place=thread % devices, extend=extend)
+        for thread in range(options.threads)
     ]
     phases: list[Phase] = []
-    if "write" not in options.tests:
+    if options.wanted_tests[0] not in MAKE_FILES:
         phases.append(_phase("layout", TESTS["write"], options, files, seed, measured=False, sync=True))
     for name in options.wanted_tests:
         test = TESTS[name]
-        phases.append(_phase(name, test, options, files, seed, sync=options.fsync and not test.reads))
-        if not test.reads and not options.fsync:
+        phases.append(_phase(name, test, options, files, seed, sync=options.fsync and test.writes))
+        if test.writes and not options.fsync:
             phases.append(_sync_after(name, options, files, seed))
     return phases
 
@@ -125,6 +174,7 @@ def _phase(
     name: str, test: Test, options: IozoneOptions, files: list[Json], seed: int, *, sync: bool, measured: bool = True
 ) -> Phase:
     groups = []
+    readers = _readers(test, options)
     for thread in range(options.threads):
         thread_name = f"thread.{thread}"
         job = job_json(
@@ -134,13 +184,30 @@ def _phase(
             length_bytes=options.record_size if test.same_record else options.file_bytes,
             seed=derive(seed, name, thread),
             pattern=_pattern(test, options),
-            read_share=1.0 if test.reads else 0.0,
+            read_share=1.0 if thread in readers else 0.0,
             until=until_json(bytes_=options.file_bytes),
-            sync_at_end=sync,
+            sync_at_end=sync and thread not in readers,
         )
-        groups.append(_group(thread_name, options, job))
-    load = phase_json(name, files=files, groups=groups, seed=derive(seed, name), drop_caches=options.drop_caches)
+        engine = test.engine or options.engine
+        groups.append(_group(thread_name, options, job, engine=engine, close_in_time=options.close and measured))
+    load = phase_json(
+        name,
+        files=files,
+        groups=groups,
+        seed=derive(seed, name),
+        drop_caches=options.drop_caches,
+        ends_with_first=options.stop_with_first and options.threads > 1 and measured,
+    )
     return LoadPhase(name=name, measured=measured, load=load)
+
+
+def _readers(test: Test, options: IozoneOptions) -> set[int]:
+    """The threads that read: of a mixed test every second one from the first, or so many in equal distances."""
+    if not test.mixed:
+        return set(range(options.threads)) if test.reads else set()
+    share = 0.5 if options.mixed_read_percent is None else options.mixed_read_percent / 100
+    wanted = round(options.threads * share)
+    return {index * options.threads // wanted for index in range(wanted)}
 
 
 def _pattern(test: Test, options: IozoneOptions) -> Json:
@@ -162,12 +229,21 @@ def _sync_after(test: str, options: IozoneOptions, files: list[Json], seed: int)
         until=until_json(ops=len(files)),
         sync_at_end=True,
     )
-    load = phase_json(name, files=files, groups=[_group(name, options, job)], seed=derive(seed, name))
+    group = _group(name, options, job, engine=options.engine)
+    load = phase_json(name, files=files, groups=[group], seed=derive(seed, name))
     return LoadPhase(name=name, measured=False, load=load)
 
 
-def _group(name: str, options: IozoneOptions, job: dict[str, Any]) -> Json:
-    return group_json(name, engine=options.engine, direct=options.direct, jobs=[job], cpus=options.cpus)
+def _group(name: str, options: IozoneOptions, job: dict[str, Any], *, engine: str, close_in_time: bool = False) -> Json:
+    return group_json(
+        name,
+        engine=engine,
+        direct=options.direct,
+        jobs=[job],
+        cpus=options.cpus,
+        fresh_data=options.fresh_data,
+        close_in_time=close_in_time,
+    )
 
 
 KIND = Kind(

@@ -83,15 +83,22 @@ def layout_phase(
     return LoadPhase(name=name, measured=False, load=load)
 
 
-def file_json(name: str, size_bytes: int, *, place: int = 0) -> Json:
-    """A file on the target's device number `place`."""
-    plain = {"path": name, "base_bytes": 0, "size_bytes": size_bytes, "create": True}
+def file_json(name: str, size_bytes: int, *, place: int = 0, extend: bool = True) -> Json:
+    """A file on the target's device number `place`, with its full size from the start or growing as it is written."""
+    plain = {"path": name, "base_bytes": 0, "size_bytes": size_bytes, "create": True, "extend": extend}
     return {**plain, "place": place} if place else plain
 
 
 def phase_json(name: str, *, files: list[Json], groups: list[Json], seed: int, **options: Any) -> Json:
     """A phase's specification; what `options` leaves out has the value of a plain run by amount."""
-    plain = {"warm_up_ns": 0, "interval_ns": 100_000_000, "cut_transient": False, "verify": False, "drop_caches": False}
+    plain = {
+        "warm_up_ns": 0,
+        "interval_ns": 100_000_000,
+        "cut_transient": False,
+        "verify": False,
+        "drop_caches": False,
+        "ends_with_first": False,
+    }
     return {"name": name, "files": files, "groups": groups, **plain, **options, "seed": seed}
 
 
@@ -105,6 +112,8 @@ def group_json(name: str, *, engine: str, direct: bool, jobs: list[Json], **opti
         "poll": False,
         "sqpoll": False,
         "sqpoll_cpu": None,
+        "fresh_data": True,
+        "close_in_time": False,
     }
     return {"name": name, "engine": engine, "direct": direct, **plain, **options, "jobs": jobs}
 

@@ -1,7 +1,8 @@
 """`kind = "tiobench"`: the classic threaded benchmark (tiotest 0.3), as four measured phases.
 
 Each thread has a file of its own: it is written in sequence, then at random offsets, read in sequence, read at random
-offsets. A thread's write test ends with an fsync, which counts in the rate and not in the latency of a call.
+offsets. A thread's write test ends with an fsync. That and closing the file count in the rate and not in the latency of
+a call.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ class TiobenchOptions(Options):
     block_size: Bytes = option(4096, "Bytes of one call.", unit="bytes", gt=0, le=2**30)
     random_ops: int = option(1000, "Calls of each thread in each of the two random tests.", ge=1)
     sync: bool = option(True, "fsync each file at the end of a write test, inside the measured time, as the tool does.")
+    fresh_data: bool = option(
+        False,
+        "Write no sector twice with the same data, for devices that remove duplicates; the tool writes one buffer's "
+        "data again and again.",
+    )
     drop_caches: bool = option(False, "Sync and drop the page cache before each test; the tool does not.")
     engine: Literal["psync", "pvsync", "mmap"] = option("psync", "How I/O is issued.")
     direct: bool = option(False, "Bypass the page cache (O_DIRECT); the tool does not.")
@@ -66,7 +72,9 @@ def _conflicts(options: TiobenchOptions) -> Iterator[Conflict]:
 
 def _phases(options: TiobenchOptions, seed: int, devices: int = 1) -> list[Phase]:
     files = [
-        file_json(f"thread.{thread}", options.thread_file_bytes, place=thread % devices)
+        file_json(
+            f"thread.{thread}", options.thread_file_bytes, place=thread % devices, extend=options.engine == "mmap"
+        )
         for thread in range(options.threads)
     ]
     return [
@@ -100,7 +108,15 @@ def _test(
             sync_at_end=options.sync and not reads,
         )
         groups.append(
-            group_json(thread_name, engine=options.engine, direct=options.direct, jobs=[job], cpus=options.cpus)
+            group_json(
+                thread_name,
+                engine=options.engine,
+                direct=options.direct,
+                jobs=[job],
+                cpus=options.cpus,
+                fresh_data=options.fresh_data,
+                close_in_time=True,
+            )
         )
     load = phase_json(name, files=files, groups=groups, seed=derive(seed, name), drop_caches=options.drop_caches)
     return LoadPhase(name=name, measured=True, load=load)

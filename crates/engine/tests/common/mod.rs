@@ -114,6 +114,8 @@ pub fn group(engine: EngineKind, jobs: Vec<JobSpec>) -> GroupSpec {
         poll: false,
         sqpoll: false,
         sqpoll_cpu: None,
+        fresh_data: true,
+        close_in_time: false,
         jobs,
     }
 }
@@ -128,6 +130,7 @@ pub fn phase(path: &str, groups: Vec<GroupSpec>) -> Phase {
         cut_transient: false,
         verify: false,
         drop_caches: false,
+        ends_with_first: false,
         seed: 1,
     }
 }
@@ -138,6 +141,7 @@ pub fn file(path: &str) -> FileSpec {
         base_bytes: 0,
         size_bytes: MIB,
         create: true,
+        extend: true,
     }
 }
 

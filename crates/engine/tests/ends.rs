@@ -1,0 +1,182 @@
+//! Where the measured part of a phase ends, and what the files look like then.
+
+mod common;
+
+use common::*;
+use engine::phase::{EngineKind, GroupSpec, Phase};
+use engine::start;
+use std::sync::Arc;
+use workload::spec::{Arrival, JobSpec, Until};
+
+const BLOCK: u64 = 4096;
+
+/// A pause before the second call, so that whoever has it can't be first.
+fn pausing(job: JobSpec) -> JobSpec {
+    JobSpec {
+        arrival: Arrival::Closed {
+            think_ns: 50_000_000,
+            think_every: 1,
+        },
+        ..job
+    }
+}
+
+fn over_the_file(job: JobSpec) -> JobSpec {
+    JobSpec {
+        until: Until {
+            ops: None,
+            bytes: Some(MIB),
+            duration_ns: None,
+        },
+        ..job
+    }
+}
+
+fn growing(path: &str, groups: Vec<GroupSpec>) -> Phase {
+    let mut phase = phase(path, groups);
+    phase.files[0].extend = false;
+    phase
+}
+
+/// A quick job and a slow one, on files of their own.
+fn race(place: &Place, job: JobSpec) -> Phase {
+    let slow = JobSpec {
+        files: vec![1],
+        ..pausing(job.clone())
+    };
+    let groups = vec![
+        group(EngineKind::Psync, vec![job]),
+        group(EngineKind::Psync, vec![slow]),
+    ];
+    let mut phase = growing(&place.path("quick"), groups);
+    let slow_file = engine::phase::FileSpec {
+        extend: false,
+        ..file(&place.path("slow"))
+    };
+    phase.files.push(slow_file);
+    phase.ends_with_first = true;
+    phase
+}
+
+fn length(place: &Place, name: &str) -> u64 {
+    std::fs::metadata(place.path(name)).unwrap().len()
+}
+
+#[test]
+fn a_file_that_is_not_extended_grows_as_it_is_written() {
+    let place = Place::in_memory();
+    let half = JobSpec {
+        until: Until {
+            ops: Some(MIB / BLOCK / 2),
+            bytes: None,
+            duration_ns: None,
+        },
+        ..writer()
+    };
+    let groups = vec![group(EngineKind::Pvsync, vec![half])];
+    run(growing(&place.path("data"), groups.clone()));
+    assert_eq!(length(&place, "data"), MIB / 2);
+    run(phase(&place.path("data"), groups));
+    assert_eq!(length(&place, "data"), MIB);
+}
+
+#[test]
+fn what_is_mapped_must_be_extended() {
+    let place = Place::in_memory();
+    let refused = start(
+        growing(
+            &place.path("data"),
+            vec![group(EngineKind::Mmap, vec![writer()])],
+        ),
+        Arc::default(),
+    );
+    assert!(refused.unwrap_err().to_string().contains("does not grow"));
+}
+
+#[test]
+fn the_first_job_that_is_done_ends_the_others_figures_and_leaves_whole_files() {
+    let place = Place::in_memory();
+    let record = run(race(
+        &place,
+        JobSpec {
+            sync_at_end: true,
+            ..over_the_file(writer())
+        },
+    ));
+    let [quick, slow] = [&record.groups[0].jobs[0], &record.groups[1].jobs[0]];
+    assert_eq!(quick.write.bytes, MIB);
+    assert!(
+        slow.write.bytes < MIB && slow.sync.count == 1,
+        "{} {}",
+        slow.write.bytes,
+        slow.sync.count
+    );
+    assert_eq!(
+        (length(&place, "quick"), length(&place, "slow")),
+        (MIB, MIB)
+    );
+    assert!(!record.stopped);
+}
+
+#[test]
+fn what_is_still_to_be_read_then_is_left() {
+    let place = Place::in_memory();
+    for name in ["quick", "slow"] {
+        std::fs::write(place.path(name), vec![1; MIB as usize]).unwrap();
+    }
+    let record = run(race(
+        &place,
+        over_the_file(JobSpec {
+            pattern: workload::spec::Pattern::Sequential,
+            ..job()
+        }),
+    ));
+    let [quick, slow] = [&record.groups[0].jobs[0], &record.groups[1].jobs[0]];
+    assert_eq!(quick.read.bytes, MIB);
+    assert!(slow.read.bytes < MIB, "{}", slow.read.bytes);
+    assert!(slow.finished_ns <= record.elapsed_ns);
+}
+
+#[test]
+fn closing_counts_where_it_is_asked_for() {
+    let place = Place::in_memory();
+    let close_in_time = |close_in_time| GroupSpec {
+        close_in_time,
+        ..group(EngineKind::Psync, vec![over_the_file(writer())])
+    };
+    for counts in [false, true] {
+        let record = run(phase(&place.path("data"), vec![close_in_time(counts)]));
+        let job = only_job(&record);
+        let last = job.intervals.last().unwrap();
+        assert_eq!(record.elapsed_ns, job.finished_ns);
+        assert!(last.start_ns <= job.finished_ns);
+    }
+    let ring = GroupSpec {
+        engine: EngineKind::IoUring,
+        ..close_in_time(true)
+    };
+    let refused = start(phase(&place.path("data"), vec![ring]), Arc::default());
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("one operation at a time")
+    );
+}
+
+#[test]
+fn data_is_fresh_or_the_same() {
+    let place = Place::in_memory();
+    let sectors = |fresh_data| {
+        let spec = GroupSpec {
+            fresh_data,
+            ..group(EngineKind::Psync, vec![over_the_file(writer())])
+        };
+        run(phase(&place.path("data"), vec![spec]));
+        let data = std::fs::read(place.path("data")).unwrap();
+        let distinct: std::collections::BTreeSet<_> = data.chunks_exact(512).collect();
+        distinct.len() as u64
+    };
+    assert_eq!(sectors(true), MIB / 512);
+    assert_eq!(sectors(false), BLOCK / 512);
+}
