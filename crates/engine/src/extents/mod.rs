@@ -166,7 +166,14 @@ impl Map {
         let (method, extents) = match bounds.method {
             Some(Method::Fibmap) => (Method::Fibmap, by_block()?),
             method => match fiemap::extents(&file, extents_max) {
-                Err(error) if method.is_none() && unknown(&error) => (Method::Fibmap, by_block()?),
+                Err(error) if method.is_none() && unknown(&error) => {
+                    // EINVAL there means that the filesystem has no blocks to show: the first answer says it better.
+                    let blocks = by_block().map_err(|second| match second.raw_os_error() {
+                        Some(libc::EINVAL) => error,
+                        _ => second,
+                    })?;
+                    (Method::Fibmap, blocks)
+                }
                 extents => (Method::Fiemap, extents?),
             },
         };
