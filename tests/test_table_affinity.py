@@ -10,7 +10,7 @@ from fake_machine import FakeExecutor, record_of
 from iolab.errors import InputError, MachineError
 from iolab.executor import OnProgress, ShouldStop
 from iolab.importer import open_run
-from iolab.record import Record
+from iolab.record import Record, impossible
 from iolab.table import render
 from iolab.table.summary import summarise
 from iolab.trial import Trial
@@ -61,8 +61,8 @@ class OneInterruptOnCpu1(FakeExecutor):
         if asked is None:
             return seen_by_probe(record_of(trial), {})
         if asked["completion"] == "other":
-            absent = {"controls_absent": {"affinity": "nowhere"}, "faults": []}
-            return record_of(trial, status="impossible").model_copy(update={**absent, "phases": []})
+            self.ran.append(trial.trial)
+            return impossible(trial, {"affinity": "nowhere"})
         application = 1 if asked["application"] == "interrupt" else 0
         return seen_by_probe(record_of(trial), {"affinity": {"applied": {"application": application, "interrupt": 1}}})
 
@@ -90,10 +90,14 @@ def test_cells_are_counted_by_cpu_and_impossible_ones_say_why(tmp_path: Path) ->
 
 
 def test_what_was_not_run_is_no_fault_and_is_told(tmp_path: Path) -> None:
-    run = stored_run(tmp_path / "run", EXPERIMENT, executor=OneInterruptOnCpu1())
+    executor = OneInterruptOnCpu1()
+    run = stored_run(tmp_path / "run", EXPERIMENT.replace("rounds = 1", "rounds = 3"), executor=executor)
+    assert len(executor.ran) == 2, "each of the two impossible cells is tried once"
+    assert run.trials.height == 3 * 6
     assert "cell[A=X,C=X] is not run: nowhere" in run.problems
     summary = summarise(run)
     assert summary.trials_not_ok == 0
+    assert not [one for one in summary.comparisons if "C=X" in one.setting or "C=X" in one.against]
     plain = render(run, "plain")
     assert "cell[A=X,C=X] is not run: nowhere" in plain
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -43,3 +44,20 @@ class Record(BaseModel):
     faults: list[Fault]
     notes: list[str]
     """What was asked for and not done, transients, clock steps: one line each."""
+
+
+def impossible(trial: Trial, reasons: dict[str, str]) -> Record:
+    """The record of a trial that is not run: why, by control."""
+    now_unix_ns = time.time_ns()
+    return Record(
+        spec=trial,
+        status="impossible",
+        started_unix_ns=now_unix_ns,
+        ended_unix_ns=now_unix_ns,
+        controls_applied={},
+        controls_absent=reasons,
+        phases=[],
+        observed={},
+        faults=[],
+        notes=[],
+    )

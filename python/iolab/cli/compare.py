@@ -140,7 +140,7 @@ def compare(
 
     other = open_run(run2, from_ if run2.is_file() else None)
     found = compare_runs(data, other, metrics=metric or (), same_within=margin)
-    not_ok = sum(int((one.trials["status"] != "ok").sum()) for one in (data, other))
+    not_ok = sum(int((~one.trials["status"].is_in(["ok", "impossible"])).sum()) for one in (data, other))
     problems = [*data.problems, *other.problems]
     _finish(found, conditions, json=json, trials_not_ok=not_ok, problems=problems)
 

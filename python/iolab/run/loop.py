@@ -27,6 +27,7 @@ from iolab.store.state import RunState, describe_finished
 if TYPE_CHECKING:
     from iolab.executor import Executor
     from iolab.progress import Display
+    from iolab.record import Record
     from iolab.trial import Trial
 
 UNDECIDED_NAMED_MAX = 3
@@ -107,6 +108,19 @@ class Loop:
             )
         return Run(self.directory.path, rounds, dict(statuses), open_comparisons)
 
+    def _impossible_again(self, trial: Trial) -> Record | None:
+        """What was impossible in one round is in each: its record, without another try."""
+        from iolab.record import impossible
+
+        alike = (
+            event
+            for event in self.state.finished.values()
+            if event["status"] == "impossible"
+            and (event["workload"], event["setting"]) == (trial.workload, trial.setting)
+        )
+        found = next(alike, None)
+        return None if found is None else impossible(trial, found["impossible"])
+
     def _why_impossible(self, trial: int) -> str:
         record = trial_file.read_record(self.directory.trial_file(trial))
         return f"{record.spec.setting}: {'; '.join(record.controls_absent.values())}"
@@ -133,7 +147,7 @@ class Loop:
         )
         self.state.attempts[trial.trial] = attempt
         self.progress.trial_started(trial)
-        record = self.executor.run(trial, self.progress.trial_progress, stop.is_set)
+        record = self._impossible_again(trial) or self.executor.run(trial, self.progress.trial_progress, stop.is_set)
         self.state.measured = True
         # Ctrl-C on a terminal reaches the trial's process too, and may kill it before it can say so.
         if record.status == "interrupted" or (record.status == "failed" and stop.is_set()):

@@ -83,7 +83,7 @@ def summarise(
     values = values_by_setting(run, chosen_keys(run, metrics or experiment.compare.metrics or ()))
     started = run.state.started
     judged = compare_pairs(
-        _pairs(values, baseline),
+        _pairs(_possible(run, values), baseline),
         same_within=margin,
         max_rounds=started["rounds"] if started.get("until_decided") else None,
     )
@@ -137,6 +137,21 @@ def values_by_setting(run: RunData, keys: Sequence[str]) -> dict[tuple[str, str]
         for workload in run.workloads
         for key in keys
         if (wide := run.values(key, workload)).height
+    }
+
+
+def _possible(
+    run: RunData, values: dict[tuple[str, str], dict[str, Numbers]]
+) -> dict[tuple[str, str], dict[str, Numbers]]:
+    """Without the settings that a workload could not be run under: there is nothing to decide about them."""
+    not_run = {
+        (event["workload"], event["setting"]) for event in run.found.trials.values() if event["status"] == "impossible"
+    }
+    return {
+        (workload, key): {
+            setting: numbers for setting, numbers in by_setting.items() if (workload, setting) not in not_run
+        }
+        for (workload, key), by_setting in values.items()
     }
 
 
