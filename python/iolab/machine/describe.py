@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolab.machine import command, loop
+from iolab import cpu_list
+from iolab.machine import command, interrupt, loop
 from iolab.machine.block import BlockDevice, device_at, device_under
 from iolab.machine.facts import Fact, absent, fields, files, is_absent, text
 from iolab.machine.filesystem import FILESYSTEMS
@@ -75,8 +76,26 @@ def block_device(device: BlockDevice) -> dict[str, Any]:
         "loop": _loop(disk),
         "scheduler": text(disk.queue / "scheduler"),
         "queue": files(disk.queue),
+        "queue_cpus": _queue_cpus(disk),
+        "interrupts": _interrupts(disk),
         "scheduler_tunables": files(disk.queue / "iosched"),
     }
+
+
+def _queue_cpus(disk: BlockDevice) -> Fact:
+    """Hardware queue -> the CPUs whose requests it takes, as the kernel maps them."""
+    queues = sorted((disk.directory / "mq").glob("[0-9]*"), key=lambda path: int(path.name))
+    if not queues:
+        return absent(f"{disk.name} has no hardware queues that the kernel shows")
+    return {path.name: text(path / "cpu_list") for path in queues}
+
+
+def _interrupts(disk: BlockDevice) -> Fact:
+    """Name -> the CPUs that it comes to, of the interrupts of the disk's requests."""
+    try:
+        return {one.name: cpu_list.text(one.cpus) for one in interrupt.interrupts_of(disk)}
+    except OSError as error:
+        return absent(f"{error.filename}: {error.strerror}")
 
 
 def virtualization() -> dict[str, Fact]:
