@@ -134,7 +134,7 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "fsync", whole, 0, "fsync after every so many writes."
     yield "fdatasync", whole, 0, "fdatasync after every so many writes."
     yield "end_fsync", bool_, False, "fsync at the end, inside the measured time."
-    yield "invalidate", bool_, True, "The page cache is dropped before a stage with buffered reads, not again at each pass over a file as in fio."
+    yield "invalidate", bool_, True, "Drops the cache before a stage with buffered reads; fio does so at each pass."
     yield "cpus_allowed", value.cpu_list, None, "CPUs of the job's threads."
     yield "cpumask", value.cpu_mask, None, "The same as bits."
     yield "cpus_allowed_policy", value.word("shared", "split"), "shared", "split: a CPU for each clone, in turn."
