@@ -81,12 +81,13 @@ def test_probes_of_the_command_line_are_kept_by_a_run_that_goes_on(iolab: Comman
 
 def test_a_probe_that_cannot_run_is_told_of_and_the_trial_is_well(iolab: CommandLine) -> None:
     iolab.write("plain.toml", experiment(DIRECTORY, settings="[settings.a]\n", rounds=1))
-    iolab("run", "plain.toml", "--probe", "nfs", "--out", "run")
+    ran = iolab("run", "plain.toml", "--probe", "nfs", "--out", "run")
     read = store.read(iolab.cwd / "run")
     (phase,) = read.record(0).phases
     if "nfs" in probes_of(phase):
         pytest.skip("NFS is mounted here")
     assert statuses(iolab.cwd / "run") == ["ok"]
+    assert "probe nfs: no NFS is mounted" in ran.text
     assert "probe nfs: no NFS is mounted" in " ".join(read.remarks()["text"])
     shown = iolab("show", "run", "--metric", "rpc_rtt_ns_mean", "--json").text
     assert "no NFS is mounted" in shown

@@ -150,6 +150,7 @@ def test_only_probes_that_are_on_have_metrics_and_those_that_could_not_run_a_rea
     assert not other & set(found)
 
 
+NOTHING = {"elapsed_ns": 0, "mounts": {}}
 SERIES = {
     "all": {"at_ns": [0, 100], "columns": {"dirty_bytes": [1, 2.5]}},
     "cpu0": {"at_ns": [0, 100], "columns": {"user_percent": [None, 7]}},
@@ -157,17 +158,17 @@ SERIES = {
 
 
 def test_series_become_rows_and_leave_the_records_json(tmp_path: Path) -> None:
-    written = record(trial("memory = true"), probes={"memory": {"sites": [1], "series": SERIES}}, probes_absent={})
+    written = record(trial("nfs = true"), probes={"nfs": {**NOTHING, "series": SERIES}}, probes_absent={})
     path = tmp_path / "000000.parquet"
     trial_file.write(path, written)
     rows = pl.read_parquet(path).filter(pl.col("what") == "series")
     assert rows.select("phase", "job", "metric", "key", "at", "value").rows() == [
-        ("main", "all", "dirty_bytes", "memory", 0.0, 1.0),
-        ("main", "all", "dirty_bytes", "memory", 100.0, 2.5),
-        ("main", "cpu0", "user_percent", "memory", 100.0, 7.0),
+        ("main", "all", "dirty_bytes", "nfs", 0.0, 1.0),
+        ("main", "all", "dirty_bytes", "nfs", 100.0, 2.5),
+        ("main", "cpu0", "user_percent", "nfs", 100.0, 7.0),
     ]
     read = trial_file.read_record(path)
-    assert probes_of(read.phases[0]) == {"memory": {"sites": [1]}}
+    assert probes_of(read.phases[0]) == {"nfs": NOTHING}
     assert read.spec.probes == written.spec.probes
     assert trial_file.summary_of(read) == read
 

@@ -41,3 +41,9 @@ class Metric(Described):
     """Also kept for each weighted group."""
     probe: str | None = None
     """Which probe gives it; with scope probe only."""
+
+
+NO_TIME = "no time was measured"
+NO_OPERATION = "no such operation completed in the measured part"
+NO_IO = "no I/O completed in the measured part"
+"""Why several metrics may have no value."""

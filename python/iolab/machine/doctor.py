@@ -190,11 +190,10 @@ def _probes() -> Iterator[Finding]:
     """A probe without the first thing that it needs is missing; without another it tells less."""
     for probe in PROBES.values():
         supplies = [probe_needs.of(need) for need in probe.needs]
-        lacking = [supply for supply in supplies if supply.remedy is not None]
-        if lacking:
+        if lacking := probe_needs.lacking(probe):
             state: State = "missing" if supplies[0].remedy else "limited"
             detail = ", ".join(supply.detail for supply in lacking)
-            yield Finding("probes", probe.name, state, detail, "; ".join(filter(None, (one.remedy for one in lacking))))
+            yield Finding("probes", probe.name, state, detail, "; ".join(str(supply.remedy) for supply in lacking))
         else:
             yield _ok("probes", probe.name, ", ".join(supply.detail for supply in supplies))
 

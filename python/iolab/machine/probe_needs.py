@@ -11,7 +11,7 @@ from iolab.machine import tracefs
 from iolab.machine.block import SYS
 from iolab.machine.facts import is_absent, text
 from iolab.machine.mounts import mounts
-from iolab.probe import Need
+from iolab.probe import Need, Probe
 
 COUNTERS = SYS / "bus/event_source/devices"
 LOCKDOWN = SYS / "kernel/security/lockdown"
@@ -32,6 +32,11 @@ class Supply:
 def of(need: Need) -> Supply:
     """What this machine has of it."""
     return _SUPPLIES[need]()
+
+
+def lacking(probe: Probe) -> list[Supply]:
+    """What this machine does not have of what the probe needs."""
+    return [supply for supply in map(of, probe.needs) if supply.remedy is not None]
 
 
 def _block_devices() -> Supply:

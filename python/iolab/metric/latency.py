@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.definition import Metric
-from iolab.metric.reason import NO_OPERATION
+from iolab.definition import NO_OPERATION, Metric
 
 METRICS = (
     Metric(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.definition import Metric
-from iolab.metric.reason import NO_IO, NO_TIME
+from iolab.definition import NO_IO, NO_TIME, Metric
 
 METRICS = (
     Metric(
@@ -40,6 +39,15 @@ METRICS = (
         "CPU time of the jobs' threads, user and system, per completed read or write.",
         "io",
         lambda seen: seen.per_io(seen.cpu_ns()),
+        NO_IO,
+    ),
+    Metric(
+        "cpu_ns_per_byte",
+        "ns",
+        "lower",
+        "CPU time of the jobs' threads, user and system, per byte read or written.",
+        "io",
+        lambda seen: seen.cpu_ns() / seen.bytes if seen.bytes else None,
         NO_IO,
     ),
     Metric(

@@ -50,6 +50,7 @@ def run(
     path = out or directory.default_path(experiment.title)
     directory.check_free(path)
     _restore_abandoned(progress)
+    _say_what_probes_lack(experiment, progress)
     given = experiment.seed if seed is None else seed
     plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
     plan.check()
@@ -110,6 +111,7 @@ def resume(
         experiment = replace(text_says, machine=state.started["machine"])
         goal = Goal.on_resume(state, rounds, until_decided)
         _restore_abandoned(progress)
+        _say_what_probes_lack(experiment, progress)
         plan = Plan(experiment, state.started["seed"])
         journal.append("run_resumed", rounds=goal.rounds, **session.facts())
         reconcile(opened, journal, state, plan, retry_failed=retry_failed)
@@ -121,6 +123,16 @@ def _restore_abandoned(progress: Display) -> None:
 
     for line in restore_abandoned():
         progress.say(f"restored, after a run that was killed: {line}")
+
+
+def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
+    """Before it takes long; the run goes on, and each trial's record has the reason too."""
+    from iolab.machine import probe_needs
+    from iolab.probe import PROBES
+
+    for name in dict.fromkeys(name for probes in experiment.probes.values() for name in probes):
+        for supply in probe_needs.lacking(PROBES[name]):
+            progress.say(f"probe {name}: {supply.detail}; {supply.remedy}")
 
 
 def _describe_machine(experiment: Experiment) -> dict[str, Any]:
