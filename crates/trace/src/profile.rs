@@ -29,7 +29,8 @@ pub struct ProfileReport {
     pub samples_lost: u64,
     /// Samples in each interval.
     pub series: Series,
-    /// By peak of `total`. Those with at most `SHARE_MIN` of every interval's samples are left out.
+    /// By the interval where each ran most itself, as many as `FUNCTIONS_MAX`, less those that never have `SHARE_MIN` of an
+    /// interval's samples.
     pub functions: Vec<FunctionReport>,
 }
 
@@ -50,7 +51,8 @@ pub struct FunctionReport {
     pub total: u64,
     pub own_share: f64,
     pub total_share: f64,
-    /// The interval where it has most of the samples.
+    /// Of the interval where it has most of the samples.
+    pub own_share_max: f64,
     pub total_share_max: f64,
     /// Of each interval; null where there is no sample.
     pub own_shares: Vec<Option<f64>>,
@@ -113,10 +115,10 @@ impl Profile {
             .filter(|report| report.total_share_max >= SHARE_MIN)
             .collect();
         functions.sort_by(|a, b| {
-            b.total_share_max
-                .total_cmp(&a.total_share_max)
-                .then(b.own.cmp(&a.own))
+            let by_own = b.own_share_max.total_cmp(&a.own_share_max);
+            by_own.then(b.total.cmp(&a.total))
         });
+        functions.truncate(FUNCTIONS_MAX);
         ProfileReport {
             elapsed_ns: ended_ns.saturating_sub(self.started_ns),
             interval_ns: self.intervals.width_ns(),
@@ -156,15 +158,17 @@ impl Counts {
                 .collect()
         };
         let (own, total) = (self.own.iter().sum(), self.total.iter().sum());
-        let total_shares = shares(&self.total);
+        let peak = |shares: &[Option<f64>]| shares.iter().flatten().copied().fold(0.0, f64::max);
+        let (own_shares, total_shares) = (shares(&self.own), shares(&self.total));
         FunctionReport {
             function: function.to_owned(),
             own,
             total,
             own_share: share(own, all).unwrap_or(0.0),
             total_share: share(total, all).unwrap_or(0.0),
-            total_share_max: total_shares.iter().flatten().copied().fold(0.0, f64::max),
-            own_shares: shares(&self.own),
+            own_share_max: peak(&own_shares),
+            total_share_max: peak(&total_shares),
+            own_shares,
             total_shares,
         }
     }
@@ -180,6 +184,7 @@ impl Absorb for Sampled {
 
 /// Functions that never have as much of an interval are noise.
 const SHARE_MIN: f64 = 0.01;
+const FUNCTIONS_MAX: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -227,7 +232,11 @@ mod tests {
     #[test]
     fn callers_have_the_samples_of_what_they_call() {
         let report = burst();
-        let syscall = &report.functions[0];
+        let found = report
+            .functions
+            .iter()
+            .find(|row| row.function == "syscall");
+        let syscall = found.expect("a function that was always on the stack");
         assert_eq!(
             (syscall.function.as_str(), syscall.own, syscall.total),
             ("syscall", 0, 1000)

@@ -17,7 +17,14 @@ pub struct Analysis {
     partitions: BTreeMap<Device, Device>,
     events_lost: u64,
     losses_uncounted: u64,
-    last_loss_ns: Option<u64>,
+    losses: Option<Losses>,
+}
+
+/// That nothing was given up for yet.
+#[derive(Clone, Copy, Debug)]
+struct Losses {
+    first_ns: u64,
+    last_ns: u64,
 }
 
 impl Analysis {
@@ -31,7 +38,7 @@ impl Analysis {
             partitions: BTreeMap::new(),
             events_lost: 0,
             losses_uncounted: 0,
-            last_loss_ns: None,
+            losses: None,
         }
     }
 
@@ -41,14 +48,7 @@ impl Analysis {
     }
 
     pub fn add(&mut self, event: &BlockEvent) {
-        if let Some(lost_at_ns) = self.last_loss_ns
-            && event.at_ns.saturating_sub(lost_at_ns) > GIVE_UP_AFTER_NS
-        {
-            self.last_loss_ns = None;
-            for device in self.devices.values_mut() {
-                device.give_up(event.at_ns, lost_at_ns);
-            }
-        }
+        self.give_up(event.at_ns);
         let device = self.partitions.get(&event.device).unwrap_or(&event.device);
         let (started_ns, interval_ns) = (self.started_ns, self.interval_ns);
         self.devices
@@ -63,8 +63,11 @@ impl Analysis {
             Lost::Events(count) => self.events_lost += count,
             Lost::Uncounted => self.losses_uncounted += 1,
         }
-        // The first loss counts: what began before it is given up in time even when there are always new losses.
-        self.last_loss_ns.get_or_insert(at_ns);
+        let losses = self.losses.get_or_insert(Losses {
+            first_ns: at_ns,
+            last_ns: at_ns,
+        });
+        losses.last_ns = losses.last_ns.max(at_ns);
     }
 
     pub fn finish(self, ended_ns: u64) -> BlockReport {
@@ -86,6 +89,22 @@ impl Analysis {
         }
         report.devices = devices;
         report
+    }
+
+    /// What had begun before the first loss and should long have ended. Later losses wait for their turn, so that constant
+    /// losses don't put it off for ever.
+    fn give_up(&mut self, now_ns: u64) {
+        let due = |losses: &Losses| now_ns.saturating_sub(losses.first_ns) > GIVE_UP_AFTER_NS;
+        let Some(losses) = self.losses.filter(due) else {
+            return;
+        };
+        for device in self.devices.values_mut() {
+            device.give_up(now_ns, losses.first_ns);
+        }
+        self.losses = (losses.last_ns > losses.first_ns).then_some(Losses {
+            first_ns: losses.last_ns,
+            ..losses
+        });
     }
 }
 

@@ -297,17 +297,18 @@ impl DeviceState {
         self.find_request(event.sector, whole)
             .or_else(|| self.find_request(event.sector, other_size))
             .unwrap_or_else(|| {
-                let bio = self.take_bio(event);
+                let bio = self.take_bio(event).or_else(|| self.take_first_bio(event));
                 self.new_request(event, bio)
             })
     }
 
     fn new_request(&mut self, event: &BlockEvent, bio: Option<Bio>) -> Key {
         self.conservation.unqueued += u64::from(bio.is_none());
+        let sectors = bio.as_ref().map_or(event.sectors, |bio| bio.sectors);
         let first = bio.map(|bio| bio.origin);
         let request = Request {
             op: event.op,
-            sectors: event.sectors,
+            sectors,
             first_seen_ns: first.map_or(event.at_ns, |origin| origin.queued_at_ns),
             first,
             joined: Vec::new(),
@@ -379,6 +380,15 @@ impl DeviceState {
     fn take_bio(&mut self, event: &BlockEvent) -> Option<Bio> {
         let own = self.find_bio(event, |bio| bio.pid == event.pid);
         let key = own.or_else(|| self.find_bio(event, |_| true))?;
+        self.bios.remove(&key)
+    }
+
+    /// The bio with the first of these sectors: the others joined it unseen.
+    fn take_first_bio(&mut self, event: &BlockEvent) -> Option<Bio> {
+        let (first, last) = at_sector(event.sector);
+        let mut found = self.bios.range(first..=last);
+        let is_part = |bio: &Bio| bio.op == event.op && (1..event.sectors).contains(&bio.sectors);
+        let key = *found.find(|(_, bio)| is_part(bio))?.0;
         self.bios.remove(&key)
     }
 

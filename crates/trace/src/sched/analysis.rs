@@ -218,7 +218,10 @@ impl Analysis {
         let record = |times: &mut Times, weight: u64| {
             times.stall.add(stall_ns, weight);
             if let Some(at_ns) = runnable_at_ns {
-                times.sleeping.add(at_ns.saturating_sub(off.at_ns), weight);
+                if off.state != State::Preempted {
+                    let slept_ns = at_ns.saturating_sub(off.at_ns);
+                    times.sleeping.add(slept_ns, weight);
+                }
                 times.run_queue_delay.add(since(at_ns), weight);
             }
         };

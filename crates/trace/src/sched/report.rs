@@ -40,7 +40,8 @@ pub struct TaskReport {
     /// As in `SwitchReport`.
     pub by_state: BTreeMap<&'static str, u64>,
     pub stall: Stall,
-    /// The parts of stalls: until woken, and from then on. Only of stalls whose wake-up was seen.
+    /// The parts of stalls: until woken, and from runnable on. Only of stalls whose wake-up was seen; those of preempted
+    /// tasks have the second part alone.
     pub sleeping: Stall,
     pub run_queue_delay: Stall,
 }
