@@ -40,7 +40,7 @@ class Record(BaseModel):
     phases: list[dict[str, Any]]
     """The engine's phase records (crates/engine/src/record.rs), measured phases only."""
     observed: dict[str, Any]
-    """What probes saw: filesystem, device, probes' own tables."""
+    """The target as it was before the phases: filesystem, device. What probes saw stands in the phases."""
     faults: list[Fault]
     notes: list[str]
     """What was asked for and not done, transients, clock steps: one line each."""
