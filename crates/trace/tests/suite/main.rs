@@ -5,4 +5,5 @@ mod format;
 mod fuzz;
 mod page;
 mod recorded;
+mod sched;
 mod support;
