@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from typing import Any
 
 import ours
 from fio import TIME_LIMIT_S
-from result import NOT_BEHIND, Result, paired
+from result import NOT_BEHIND, NotMeasured, Result, paired
 
 RUN_PHASES = """
 import json, sys
@@ -39,23 +41,31 @@ class Rates:
         return ", ".join(f"{test} {rate / 2**20:.0f} MiB/s" for test, rate in self.by_test.items())
 
 
-def tool(name: str, variable: str, source: str) -> str | None:
-    """Its path, from the environment's `variable` or PATH. When it is not there, says how to provide it.
+@dataclass(frozen=True)
+class Tool:
+    path: str
+    version: str
+    """In its own words."""
 
-    `source`: where it is to be had.
+
+def tool(name: str, variable: str, source: str, *, version: tuple[str, str]) -> Tool:
+    """The program that the environment's `variable` or PATH names.
+
+    `source`: where it is to be had. `version`: the argument that makes it tell its version, and that
+    line's pattern.
+
+    Raises:
+        NotMeasured: it is not there.
     """
     given = os.environ.get(variable)
     found = shutil.which(given or name)
     if found is None:
         why = f"{variable}={given} is no program" if given else f"{name} is not on PATH"
-        print(f"!! {why}: NOT MEASURED. Get {source}, and name the program in {variable}.", file=sys.stderr)
-    return found
-
-
-def not_measured(name: str, variable: str) -> list[Result]:
-    """A line in the table, so that a missing tool is not overlooked."""
-    missing = f"not measured: no {name} (set {variable})"
-    return [Result(name, "", 0.0, None, missing, None, None, None, NOT_BEHIND.words, met=None)]
+        raise NotMeasured(f"{why}; get {source}, and name the program in {variable}")
+    argument, pattern = version
+    told = subprocess.run([found, argument], capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+    line = re.search(pattern, told.stdout + told.stderr)
+    return Tool(found, line[0].strip() if line else f"{name}, of a version that it does not tell")
 
 
 def run_phases(kind: str, options: dict[str, Any], root: Path) -> dict[str, dict[str, Any]]:
@@ -104,6 +114,12 @@ def output(command: list[str], directory: Path) -> str:
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr or done.stdout}")
     return done.stdout
+
+
+def command_lines(kind: str, options: dict[str, Any], peer: Tool, command: list[str]) -> list[str]:
+    """Both arms' for the page, which names the tool's version too."""
+    ours_ = " ".join(f"{key}={value}" for key, value in options.items())
+    return [f"iolab: kind={kind} {ours_}", f"# {peer.version}", shlex.join([Path(command[0]).name, *command[1:]])]
 
 
 def compared(case: str, peer: str, samples: dict[str, list[Rates]], commands: list[str]) -> list[Result]:

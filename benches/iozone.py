@@ -1,13 +1,13 @@
 """Rates of the kind `iozone` against iozone 3 itself: the same tests with the same sizes, 256 MiB on ext4 on
 a loop device on tmpfs, from the page cache. One thread in records of 4 KiB and 64 KiB, and four threads, where both
-rates are the sum of the threads' own. With four threads the tool is called with `-x`, so that its first thread to
-finish does not stop the others. The tool does not time each call, ours does.
+rates are the sum of the threads' own. With four threads the first one to finish does not stop the others (`-x`). On
+both sides files grow as they are first written, each write carries the same buffer, and neither syncing nor closing
+counts. The tool does not time each call, ours does.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 import classic
 import loop_device
 from alternate import alternate
-from classic import Rates
+from classic import Rates, Tool
 from result import Result
 
 FILE_MIB = 256
@@ -46,9 +46,8 @@ CHILDREN = re.compile(r"Children see throughput for\s+\d+ ([\w -]+?)\s*=\s*([\d.
 
 
 def measure(quick: bool) -> list[Result]:
-    program = classic.tool("iozone", "IOZONE", "iozone 3 (iozone.org; Debian's iozone3 in non-free)")
-    if program is None:
-        return classic.not_measured("iozone", "IOZONE")
+    source = "iozone 3 (iozone.org; Debian's iozone3 in non-free)"
+    program = classic.tool("iozone", "IOZONE", source, version=("-v", r"Version .*"))
     rounds = 1 if quick else 7
     return [
         result
@@ -57,7 +56,7 @@ def measure(quick: bool) -> list[Result]:
     ]
 
 
-def measure_case(program: str, threads: int, record_kib: int, rounds: int) -> list[Result]:
+def measure_case(program: Tool, threads: int, record_kib: int, rounds: int) -> list[Result]:
     tests = list(TESTS) if threads == 1 else [test for test in TESTS if test in OF_SEVERAL_THREADS.values()]
     file_mib = FILE_MIB // threads
     options = {
@@ -67,7 +66,7 @@ def measure_case(program: str, threads: int, record_kib: int, rounds: int) -> li
         "tests": tests,
         "stop_with_first": False,
     }
-    command = [program, *(f"-i{number}" for number in range(6)), "-s", f"{file_mib}m", "-r", f"{record_kib}k"]
+    command = [program.path, *(f"-i{number}" for number in range(6)), "-s", f"{file_mib}m", "-r", f"{record_kib}k"]
     if threads > 1:
         command += ["-x", "-T", "-t", str(threads), "-F", *(f"f{number}" for number in range(threads))]
     with loop_device.empty("ext4", size_mib=FILE_MIB + 256) as root:
@@ -77,8 +76,8 @@ def measure_case(program: str, threads: int, record_kib: int, rounds: int) -> li
         }
         samples = alternate(arms, rounds)
     case = f"{threads} thread{'s' if threads > 1 else ''}, {record_kib} KiB"
-    described = f"iolab: kind=iozone {' '.join(f'{key}={value}' for key, value in options.items() if key != 'tests')}"
-    return classic.compared(case, "iozone", samples, [described, shlex.join(["iozone", *command[1:]])])
+    told = {key: value for key, value in options.items() if key != "tests"}
+    return classic.compared(case, "iozone", samples, classic.command_lines("iozone", told, program, command))
 
 
 def run_ours(options: dict[str, object], root: Path) -> Rates:

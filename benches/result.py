@@ -100,6 +100,15 @@ def bounded(name: str, unit: str, ours: Sequence[float], *, limit: float, comman
     )
 
 
+class NotMeasured(Exception):
+    """Something that a bench needs is not here: says what, and how to get it. What was measured before stays."""
+
+
+def unmeasured(why: NotMeasured) -> Result:
+    """A line in the table where nothing was ever measured, so that it is not overlooked."""
+    return Result("not measured", "", 0.0, None, str(why), None, None, None, "", met=None)
+
+
 def load(path: Path) -> list[Result]:
     return [Result(**entry) for entry in json.loads(path.read_text())] if path.exists() else []
 

@@ -76,10 +76,19 @@ def bench(name: str, *, quick: bool) -> None:
     print(f"== {name}", file=sys.stderr)
     module = importlib.import_module(name)
     today = datetime.now(UTC).date().isoformat()
-    fresh = [replace(one, bench=name, measured_on=today) for one in module.measure(quick)]
+    known = result.load(DOCS / "benchmarks.json")
+    try:
+        measured = module.measure(quick)
+    except result.NotMeasured as why:
+        earlier = [one for one in known if one.bench == name]
+        kept = "its earlier results stay" if earlier else "it has no earlier results"
+        print(f"!! {name}: NOT MEASURED, {kept}: {why}", file=sys.stderr)
+        measured = earlier or [result.unmeasured(why)]
+        today = earlier[0].measured_on if earlier else today
+    fresh = [replace(one, bench=name, measured_on=today) for one in measured]
     print(page.table(fresh))
     if not quick:
-        merged = result.merge(result.load(DOCS / "benchmarks.json"), name, fresh)
+        merged = result.merge(known, name, fresh)
         result.save(DOCS / "benchmarks.json", merged)
         (DOCS / "benchmarks.md").write_text(page.render(merged, BENCHES))
 

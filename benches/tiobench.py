@@ -1,12 +1,13 @@
 """Rates of the kind `tiobench` against tiotest 0.3 (the program that tiobench.pl calls): the same four tests with the
-same sizes, 128 MiB in blocks of 4 KiB on ext4 on a loop device on tmpfs, from the page cache, by one thread and by
-eight. Both time each call. The rates are bytes by the time from the common start to the last thread's end.
+same sizes, 128 MiB in blocks of 4 KiB on ext4 on a loop device on tmpfs, from the page cache, by 1 to 32 threads. On
+both sides each call is timed, files grow as they are first written, each write carries the same buffer, and a file's
+fsync and close count; the tool opens its files within the time too, ours before. The rates are bytes by the time from
+the common start to the last thread's end.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import classic
 import loop_device
 from alternate import alternate
-from classic import Rates
+from classic import Rates, Tool
 from result import Result
 
 FILE_MIB = 128
@@ -31,17 +32,28 @@ LINE = re.compile(
 
 
 def measure(quick: bool) -> list[Result]:
-    program = classic.tool("tiotest", "TIOTEST", "tiobench 0.3 (github.com/mkuoppal/tiobench) and make tiotest")
-    if program is None:
-        return classic.not_measured("tiotest", "TIOTEST")
+    source = "tiobench 0.3 (github.com/mkuoppal/tiobench) and make tiotest"
+    program = classic.tool("tiotest", "TIOTEST", source, version=("-h", r"tiotest v.*"))
     rounds = 1 if quick else 7
-    return [result for threads in (1, 8) for result in measure_case(program, threads, rounds)]
+    return [result for threads in (1, 2, 8, 32) for result in measure_case(program, threads, rounds)]
 
 
-def measure_case(program: str, threads: int, rounds: int) -> list[Result]:
+def measure_case(program: Tool, threads: int, rounds: int) -> list[Result]:
     ops = RANDOM_OPS // threads
     options = {"file_size": f"{FILE_MIB}MiB", "threads": threads, "random_ops": ops}
-    command = [program, "-t", str(threads), "-f", str(FILE_MIB // threads), "-r", str(ops), "-b", "4096", "-d", "."]
+    command = [
+        program.path,
+        "-t",
+        str(threads),
+        "-f",
+        str(FILE_MIB // threads),
+        "-r",
+        str(ops),
+        "-b",
+        "4096",
+        "-d",
+        ".",
+    ]
     with loop_device.empty("ext4", size_mib=FILE_MIB + 256) as root:
         arms: dict[str, Callable[[], Rates]] = {
             "iolab": partial(run_ours, options, root),
@@ -49,8 +61,7 @@ def measure_case(program: str, threads: int, rounds: int) -> list[Result]:
         }
         samples = alternate(arms, rounds)
     case = f"{threads} thread{'s' if threads > 1 else ''}"
-    described = f"iolab: kind=tiobench {' '.join(f'{key}={value}' for key, value in options.items())}"
-    return classic.compared(case, "tiotest", samples, [described, shlex.join(["tiotest", *command[1:]])])
+    return classic.compared(case, "tiotest", samples, classic.command_lines("tiobench", options, program, command))
 
 
 def run_ours(options: dict[str, object], root: Path) -> Rates:
