@@ -65,7 +65,7 @@ def tool(name: str, variable: str, source: str, *, version: tuple[str, str]) -> 
     argument, pattern = version
     told = subprocess.run([found, argument], capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
     line = re.search(pattern, told.stdout + told.stderr)
-    return Tool(found, line[0].strip() if line else f"{name}, of a version that it does not tell")
+    return Tool(found, f"{name}: {line[0] if line else 'it does not tell its version'}")
 
 
 def run_phases(kind: str, options: dict[str, Any], root: Path) -> dict[str, dict[str, Any]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import resource
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from pathlib import Path
 import loop_device
 import ours
 from fio import TIME_LIMIT_S
-from result import Result, Target, at_least, paired
+from result import NotMeasured, Result, Target, at_least, paired
 
 FILES = 16_000
 """Of all threads, in one turn."""
@@ -59,6 +60,8 @@ class Case:
 
 
 def measure(quick: bool) -> list[Result]:
+    if shutil.which("fs_mark") is None:
+        raise NotMeasured("fs_mark is not on PATH; get fs_mark 3.3 (Debian's fsmark)")
     files, rounds = (FILES // 20, 1) if quick else (FILES, 5)
     return [
         result

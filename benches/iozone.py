@@ -47,7 +47,7 @@ CHILDREN = re.compile(r"Children see throughput for\s+\d+ ([\w -]+?)\s*=\s*([\d.
 
 def measure(quick: bool) -> list[Result]:
     source = "iozone 3 (iozone.org; Debian's iozone3 in non-free)"
-    program = classic.tool("iozone", "IOZONE", source, version=("-v", r"Version .*"))
+    program = classic.tool("iozone", "IOZONE", source, version=("-v", r"Version .*\d"))
     rounds = 1 if quick else 7
     return [
         result
