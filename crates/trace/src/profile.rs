@@ -27,8 +27,8 @@ pub struct ProfileReport {
     pub samples: u64,
     /// Samples that the kernel had no room for.
     pub samples_lost: u64,
-    /// Samples in each interval.
-    pub series: Series,
+    /// Of `all` CPUs.
+    pub series: BTreeMap<&'static str, Series>,
     /// By the interval where each ran most itself, as many as `FUNCTIONS_MAX`, less those that never have `SHARE_MIN` of an
     /// interval's samples.
     pub functions: Vec<FunctionReport>,
@@ -38,6 +38,13 @@ pub struct ProfileReport {
 pub struct Series {
     /// Begin of each interval, since the start of the recording.
     pub at_ns: Vec<u64>,
+    pub columns: Columns,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Columns {
+    /// Of the interval; the last may be shorter.
+    pub length_s: Vec<f64>,
     pub samples: Vec<u64>,
 }
 
@@ -119,15 +126,23 @@ impl Profile {
             by_own.then(b.total.cmp(&a.total))
         });
         functions.truncate(FUNCTIONS_MAX);
+        let elapsed_ns = ended_ns.saturating_sub(self.started_ns);
+        let (at_ns, width_ns) = (self.intervals.starts_ns(), self.intervals.width_ns());
+        let length_s =
+            |start_ns: &u64| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns) as f64 / 1e9;
+        let series = Series {
+            columns: Columns {
+                length_s: at_ns.iter().map(length_s).collect(),
+                samples: samples.clone(),
+            },
+            at_ns,
+        };
         ProfileReport {
-            elapsed_ns: ended_ns.saturating_sub(self.started_ns),
-            interval_ns: self.intervals.width_ns(),
+            elapsed_ns,
+            interval_ns: width_ns,
             samples: samples.iter().sum(),
             samples_lost: self.samples_lost,
-            series: Series {
-                at_ns: self.intervals.starts_ns(),
-                samples,
-            },
+            series: [("all", series)].into(),
             functions,
         }
     }
@@ -226,7 +241,7 @@ mod tests {
         );
         assert_eq!(found.own_shares[7], Some(1.0));
         assert_eq!(found.own_shares[6], Some(0.0));
-        assert_eq!(report.series.samples, vec![100; 10]);
+        assert_eq!(report.series["all"].columns.samples, vec![100; 10]);
     }
 
     #[test]

@@ -72,22 +72,23 @@ impl Analysis {
 
     pub fn finish(self, ended_ns: u64) -> BlockReport {
         let started_ns = self.started_ns;
-        let report = |(device, state): (Device, DeviceState)| DeviceReport {
-            device: device.to_string(),
-            conservation: state.conservation(),
-            ..state.measures.finish(started_ns, ended_ns)
-        };
-        let devices: Vec<DeviceReport> = self.devices.into_iter().map(report).collect();
         let mut report = BlockReport {
             elapsed_ns: ended_ns.saturating_sub(started_ns),
             events_lost: self.events_lost,
             losses_uncounted: self.losses_uncounted,
             ..BlockReport::default()
         };
-        for device in &devices {
-            report.all.merge(&device.activities);
+        for (device, state) in self.devices {
+            let conservation = state.conservation();
+            let (measured, series) = state.measures.finish(started_ns, ended_ns);
+            report.all.merge(&measured.activities);
+            report.series.insert(device.to_string(), series);
+            report.devices.push(DeviceReport {
+                device: device.to_string(),
+                conservation,
+                ..measured
+            });
         }
-        report.devices = devices;
         report
     }
 

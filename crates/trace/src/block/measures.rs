@@ -227,13 +227,14 @@ impl Measures {
     }
 
     /// `conservation` and the device's name are the caller's.
-    pub(super) fn finish(mut self, started_ns: u64, ended_ns: u64) -> DeviceReport {
+    pub(super) fn finish(mut self, started_ns: u64, ended_ns: u64) -> (DeviceReport, Series) {
         self.level(ended_ns, 0, 0);
         let elapsed_ns = ended_ns.saturating_sub(started_ns);
         let items = self.series.items();
         let depth_ns: u128 = items.iter().map(|item| item.depth_ns).sum();
         let kinds = KINDS.iter().zip(self.events);
-        DeviceReport {
+        let series = self.series(elapsed_ns);
+        let report = DeviceReport {
             events: kinds.map(|(&name, count)| (name, count)).collect(),
             events_unmatched: self.unmatched,
             queue_depth_mean: if elapsed_ns > 0 {
@@ -242,12 +243,12 @@ impl Measures {
                 0.0
             },
             queue_depth_max: items.iter().map(|item| item.depth_max).max().unwrap_or(0),
-            series: self.series(elapsed_ns),
             activities: self.activities,
             queued_by_cpu: self.queued_by_cpu,
             completed_by_cpu: self.completed_by_cpu,
             ..DeviceReport::default()
-        }
+        };
+        (report, series)
     }
 
     fn ended(&mut self, event: &BlockEvent) {
@@ -317,6 +318,10 @@ impl Measures {
         };
         Series {
             columns: Columns {
+                length_s: lengths_ns
+                    .iter()
+                    .map(|length_ns| length_ns / NS_PER_S)
+                    .collect(),
                 queue_depth: mean(|item| item.depth_ns as f64),
                 queue_depth_max: items().map(|(item, _)| item.depth_max).collect(),
                 requests_waiting: mean(|item| item.waiting_ns as f64),

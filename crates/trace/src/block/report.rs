@@ -17,6 +17,8 @@ pub struct BlockReport {
     /// All devices together.
     pub all: Activities,
     pub devices: Vec<DeviceReport>,
+    /// By device.
+    pub series: BTreeMap<String, Series>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -36,7 +38,6 @@ pub struct DeviceReport {
     /// Bios queued on CPU 0, 1, ..., as far as any was; likewise requests completed.
     pub queued_by_cpu: Vec<u64>,
     pub completed_by_cpu: Vec<u64>,
-    pub series: Series,
 }
 
 /// What became of every bio. queued + split + unqueued = merged + completed + in_flight + unmatched, always.
@@ -112,6 +113,8 @@ pub struct Series {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Columns {
+    /// Of the interval; the last may be shorter.
+    pub length_s: Vec<f64>,
     /// Requests that the driver has, averaged over the interval.
     pub queue_depth: Vec<f64>,
     pub queue_depth_max: Vec<u64>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::event::{Comm, SchedEvent, SchedKind, State};
-use super::report::{Series, SiteReport, SwitchReport, TaskReport};
+use super::report::{Columns, Series, SiteReport, SwitchReport, TaskReport};
 use super::site::site_of;
 use super::stalls::Sum;
 use crate::intervals::{Absorb, Intervals};
@@ -318,21 +318,31 @@ impl Analysis {
         reports
     }
 
-    fn series_report(&self, elapsed_ns: u64) -> Series {
+    fn series_report(&self, elapsed_ns: u64) -> BTreeMap<String, Series> {
         let items = self.series.items();
         let (at_ns, width_ns) = (self.series.starts_ns(), self.series.width_ns());
-        let cpus = items.iter().map(|item| item.0.len()).max().unwrap_or(0);
-        let column = |cpu: usize| {
-            let rates = items.iter().zip(&at_ns).map(|(item, start_ns)| {
-                let length_ns = elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns);
-                item.0
-                    .get(cpu)
-                    .map_or(0.0, |&count| count as f64 * 1e9 / length_ns as f64)
-            });
-            (format!("cpu{cpu}"), rates.collect())
+        let length_s = at_ns
+            .iter()
+            .map(|start_ns| elapsed_ns.saturating_sub(*start_ns).clamp(1, width_ns) as f64 / 1e9);
+        let length_s: Vec<f64> = length_s.collect();
+        let series = |count: &dyn Fn(&PerCpu) -> u64| Series {
+            at_ns: at_ns.clone(),
+            columns: Columns {
+                context_switches_per_s: items
+                    .iter()
+                    .zip(&length_s)
+                    .map(|(item, length_s)| count(item) as f64 / length_s)
+                    .collect(),
+                length_s: length_s.clone(),
+            },
         };
-        let columns = (0..cpus).map(column).collect();
-        Series { at_ns, columns }
+        let cpus = items.iter().map(|item| item.0.len()).max().unwrap_or(0);
+        let of_cpu = |cpu: usize| {
+            let count = move |item: &PerCpu| item.0.get(cpu).copied().unwrap_or(0);
+            (format!("cpu{cpu}"), series(&count))
+        };
+        let all = ("all".to_owned(), series(&|item| item.0.iter().sum()));
+        (0..cpus).map(of_cpu).chain([all]).collect()
     }
 }
 

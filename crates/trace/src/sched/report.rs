@@ -29,7 +29,8 @@ pub struct SwitchReport {
     /// By estimated sum of stalls.
     pub sites: Vec<SiteReport>,
     pub stacks: Stacks,
-    pub series: Series,
+    /// Of each CPU (`cpu0`, ...) and of `all`.
+    pub series: BTreeMap<String, Series>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -72,10 +73,17 @@ pub struct Stacks {
     pub unmatched: u64,
 }
 
-/// Columns over time: `cpu0`, `cpu1`, ... switches per second.
+/// Columns over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
     /// Begin of each interval, since the start of the recording.
     pub at_ns: Vec<u64>,
-    pub columns: BTreeMap<String, Vec<f64>>,
+    pub columns: Columns,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Columns {
+    /// Of the interval; the last may be shorter.
+    pub length_s: Vec<f64>,
+    pub context_switches_per_s: Vec<f64>,
 }

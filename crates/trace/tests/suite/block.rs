@@ -534,7 +534,7 @@ fn memory_is_what_is_in_flight() {
         }
     }
     let report = analysis.finish(10_000_000);
-    let points = report.devices[0].series.at_ns.len();
+    let points = report.series["7:0"].at_ns.len();
     assert!(points <= trace::intervals::INTERVALS_MAX);
     assert_eq!(report.devices[0].conservation.in_flight, 0);
 }

@@ -158,9 +158,15 @@ fn the_rate_of_switches_is_by_cpu_and_interval() {
         switch(1010, 2, 2, State::Sleep, 0),
         switch(1020, 2, 0, State::Preempted, 2),
     ]);
-    assert_eq!(report.series.at_ns, [0, 1000]);
-    assert_eq!(report.series.columns["cpu0"], [1e6, 0.0]);
-    assert_eq!(report.series.columns["cpu2"], [0.0, 2e6]);
+    assert_eq!(report.series["cpu0"].at_ns, [0, 1000]);
+    assert_eq!(
+        report.series["cpu0"].columns.context_switches_per_s,
+        [1e6, 0.0]
+    );
+    assert_eq!(
+        report.series["cpu2"].columns.context_switches_per_s,
+        [0.0, 2e6]
+    );
 }
 
 #[test]
