@@ -132,7 +132,7 @@ def test_every_format_can_be_made(run: RunData, tmp_path: Path) -> None:
             assert "fast" in render(run, name)
         except InputError as error:
             assert name not in general, error
-            assert "no workload of kind" in str(error)
+            assert str(run.path) in str(error)
     with pytest.raises(InputError, match="did you mean markdown"):
         render(run, "markdwn")
 

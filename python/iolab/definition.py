@@ -19,7 +19,8 @@ class Described:
 
     name: str
     unit: str
-    """`bytes/s`, `1/s`, `bytes`, `ns`, `s`, `count`, `share` (0 to 1), `percent`; empty where it is not known."""
+    """`bytes/s`, `1/s`, `Hz`, `bytes`, `ns`, `s`, `cycles`, `count`, `share` (0 to 1), `percent`; empty where it is not
+    known."""
     better: Better
     help: str
 

@@ -13,20 +13,6 @@ from iolab.definition import Better, Described
 
 SUMMARIES = {"min": "Lowest", "mean": "Mean", "max": "Highest"}
 
-CPU_STATES = {
-    "user": "user mode",
-    "nice": "user mode at low priority",
-    "system": "the kernel",
-    "iowait": "idle while I/O was outstanding",
-    "irq": "hard interrupts",
-    "softirq": "soft interrupts",
-    "steal": "other guests of the hypervisor",
-    "guest": "running a guest",
-    "guest_nice": "running a guest at low priority",
-    "idle": "idle without outstanding I/O",
-}
-"""Where mpstat and iostat see CPUs."""
-
 SCORE, COST = "score_", "cost_"
 """What names a benchmark's own statistic in an unknown unit: more of a score is better, less of a cost."""
 
@@ -75,7 +61,7 @@ def _all() -> Iterator[Described]:
     yield from _times()
     yield from _rates()
     yield from _requests()
-    yield from _processors()
+    yield from _processes()
 
 
 def _times() -> Iterator[Described]:
@@ -106,13 +92,7 @@ def _requests() -> Iterator[Described]:
     yield Described("block_output_bytes", "bytes", None, "Written to devices on behalf of the process.")
 
 
-def _processors() -> Iterator[Described]:
-    for state, where in CPU_STATES.items():
-        better: Better = None if state in ("iowait", "idle", "guest", "guest_nice") else "lower"
-        yield Described(f"cpu_{state}_percent", "percent", better, f"CPU time: {where}. 100 is all CPUs.")
-    yield Described("cpu_cycles", "count", "lower", "CPU cycles, all CPUs together.")
-    yield Described("stalled_cycles", "count", "lower", "Cycles in which no instruction was issued.")
-    yield Described("stalled_cycles_percent", "percent", "lower", "Their share of all cycles.")
+def _processes() -> Iterator[Described]:
     yield Described("resident_bytes_max", "bytes", "lower", "Most memory that was resident at any time.")
     yield Described("swaps", "count", "lower", "Times that the process was swapped out.")
 

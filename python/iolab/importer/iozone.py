@@ -70,6 +70,11 @@ _CPU = re.compile(
 _COMMAND = re.compile(r"\s*(?:Command line used: |.*?\biozone\s)(?P<arguments>.*)")
 _RECORD = re.compile(r"\s*Record Size\s*=?\s*(?P<size>\d+)\s*(?P<unit>[kKmM]?B)", re.IGNORECASE)
 _FILE = re.compile(r"\s*File size set to\s+(?P<size>\d+)\s*(?P<unit>[kKmMgG]?B)", re.IGNORECASE)
+_PROCESSORS = re.compile(
+    r"\W*(?P<count>\d+)\s+(?:\w+\s+)?(?:cores?|CPUs?)\s*[x@]\s*(?P<frequency>\d+(?:\.\d+)?)\s*(?P<unit>[GM])Hz\b",
+    re.IGNORECASE,
+)
+"""What a report may say of the machine: `12 Haswell cores x 1.6GHz`."""
 _SCALES = {"b": 1, "kb": KIB, "mb": KIB**2, "gb": KIB**3}
 
 
@@ -147,6 +152,10 @@ class _Reader(TableReader):
             self.facts["file"] = int(found["size"]) * _SCALES[found["unit"].lower()]
         elif "iozone" in line.text and (found := _COMMAND.match(line.text)):
             self._options(found["arguments"].split())
+        elif found := _PROCESSORS.match(line.text):
+            scale = 1000 if found["unit"].upper() == "G" else 1
+            cpu = {"count_online": int(found["count"]), "frequency_mhz": float(found["frequency"]) * scale}
+            self.results.machine["cpu"] = cpu
         elif "output is in ops/sec" in line.text.lower():
             self.metric, self.scale = "iops", 1.0
         elif "output is in microseconds" in line.text.lower():

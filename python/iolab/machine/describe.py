@@ -125,7 +125,10 @@ def _kernel() -> dict[str, Fact]:
 def _cpu() -> dict[str, Fact]:
     frequency = CPU / "cpu0" / "cpufreq"
     return {
-        **fields(Path("/proc/cpuinfo"), {"model": "model name", "vendor": "vendor_id", "microcode": "microcode"}),
+        **fields(
+            Path("/proc/cpuinfo"),
+            {"model": "model name", "vendor": "vendor_id", "microcode": "microcode", "frequency_mhz": "cpu MHz"},
+        ),
         "online": text(CPU / "online"),
         "count_online": os.cpu_count(),
         "count_usable": len(os.sched_getaffinity(0)),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from iolab.machine import nfs
+from iolab.machine import extents, nfs
 from iolab.machine.absent import Absent
 from iolab.machine.action import RemoveTraceInstance
 
@@ -38,7 +38,7 @@ class Reader(Protocol):
         ...
 
 
-READERS: dict[str, Callable[[Json, Site], Reader]] = {"nfs": nfs.Mountstats}
+READERS: dict[str, Callable[[Json, Site], Reader]] = {"extents": extents.Extents, "nfs": nfs.Mountstats}
 """Probe -> what makes its reader of the probe's options and the target; all others are the engine's."""
 
 

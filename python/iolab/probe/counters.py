@@ -1,19 +1,101 @@
-"""Hardware counters: cycles, instructions, cache misses, stalled cycles."""
+"""Hardware counters of all CPUs over a phase: cycles, instructions, cache misses, stalled cycles."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from iolab.definition import NO_IO, Better, Metric
 from iolab.option import Options
-from iolab.probe.probe import Probe
+from iolab.probe.probe import Probe, observed
+
+if TYPE_CHECKING:
+    from iolab.observation import Observation
+
+NAME = "counters"
+_NOT_COUNTED = "this machine's processors do not count it, or other users hold their counters"
 
 
 class CountersOptions(Options):
     pass
 
 
+def _metrics() -> Iterator[Metric]:
+    better: Better
+    for name, event, better, what in (
+        ("cpu_cycles", "cycles", "lower", "CPU cycles, all CPUs together."),
+        ("instructions", "instructions", "lower", "Instructions that were completed, all CPUs together."),
+        ("cache_misses", "cache-misses", "lower", "Accesses that the last level of cache did not have, all CPUs."),
+        (
+            "stalled_cycles_frontend",
+            "stalled-cycles-frontend",
+            "lower",
+            "Cycles in which no instruction was there to be issued.",
+        ),
+        (
+            "stalled_cycles",
+            "stalled-cycles-backend",
+            "lower",
+            "Cycles in which no instruction was issued, for want of data or of a free unit.",
+        ),
+    ):
+        yield observed(NAME, name, "count", better, what, _NOT_COUNTED, lambda found, event=event: _count(found, event))  # type: ignore[misc]
+    yield observed(
+        NAME,
+        "stalled_cycles_percent",
+        "percent",
+        "lower",
+        "The share that stalled_cycles have in all cycles.",
+        _NOT_COUNTED,
+        lambda found: _ratio(_count(found, "stalled-cycles-backend"), _count(found, "cycles"), 100),
+    )
+    yield observed(
+        NAME,
+        "instructions_per_cycle",
+        "count",
+        "higher",
+        "Instructions over cycles.",
+        _NOT_COUNTED,
+        lambda found: _ratio(_count(found, "instructions"), _count(found, "cycles")),
+    )
+    for unit, per, of in (
+        ("byte", "byte read or written", lambda seen: seen.bytes),
+        ("io", "completed read or write", lambda seen: seen.count),
+    ):
+        yield Metric(
+            f"counted_cycles_per_{unit}",
+            "cycles",
+            "lower",
+            f"Cycles of all CPUs, counted, per {per}: the one's rate over the other's.",
+            "probe",
+            lambda seen, of=of: _cycles_per(seen, of),  # type: ignore[misc]
+            f"{_NOT_COUNTED}, or {NO_IO}",
+            probe=NAME,
+        )
+
+
+def _cycles_per(seen: Observation, of: Callable[[Observation], float]) -> float | None:
+    """The counters run through warm-up and transient, the operations are those of the measured part."""
+    found = seen.probe(NAME)
+    cycles = None if found is None else _count(found, "cycles")
+    if found is None or cycles is None:
+        return None
+    return _ratio(cycles / found["elapsed_ns"] * 1e9, seen.per_second(of(seen)))
+
+
+def _count(found: dict[str, Any], event: str) -> float | None:
+    counted = found["events"].get(event)
+    return None if counted is None else counted["value"]
+
+
+def _ratio(part: float | None, whole: float | None, scale: float = 1) -> float | None:
+    return scale * part / whole if part is not None and whole else None
+
+
 PROBE = Probe(
-    "counters",
+    NAME,
     "Cycles, instructions, cache misses and stalled cycles, where the processor counts them.",
     CountersOptions,
     ("perf events", "hardware counters"),
-    (),
+    tuple(_metrics()),
 )

@@ -23,6 +23,8 @@ FORMATS = {
     "make": "the table of a make-sequence experiment: a block per step, a line per setting",
     "affinity": "where I/O is queued and completed: a line per cell of the matrix of the setting affinity",
     "qsbench": "when each process of a qsbench experiment was done",
+    "cycles": "cycles per byte and per I/O in both readings of utilisation, the CPU split, stalled cycles",
+    "extents": "where files lie on their device: logical and physical blocks, and how files interleave",
     "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
     "markdown": "the plain table for a document or a mail",
     "json": "every value and verdict, for programs",
