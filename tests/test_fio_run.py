@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -183,24 +185,33 @@ def a_fio_phase() -> Any:
 
 @NEEDS_FIO
 def test_killing_the_run_leaves_no_fio_behind(iolab: CommandLine, leftovers: None) -> None:
-    import os
-    import signal
-
     iolab.write("job.fio", "[a]\nrw=randread\nsize=1m\nioengine=psync\nruntime=60\ntime_based\ndirectory=.\n")
     with iolab.start("run", "job.fio", "--engine", "fio", "--out", "out") as process:
-        wait_until(lambda: "fio" in running(iolab), "fio to run")
+        wait_until(lambda: bool(jobs_of_fio(iolab)), "fio to run")
         os.killpg(process.pid, signal.SIGKILL)
-    wait_until(lambda: "fio" not in running(iolab), "fio to end")
+    wait_until(lambda: not jobs_of_fio(iolab), "fio to end")
     iolab("restore")
 
 
-def running(iolab: CommandLine) -> set[str]:
-    """The programs whose environment has this test's state directory."""
-    found = set()
+@NEEDS_FIO
+def test_a_killed_fio_is_named_and_leaves_nothing(iolab: CommandLine, leftovers: None) -> None:
+    iolab.write("job.fio", "[a]\nrw=randread\nsize=1m\nioengine=psync\nruntime=60\ntime_based\ndirectory=.\n")
+    with iolab.start("run", "job.fio", "--engine", "fio", "--out", "out") as process:
+        wait_until(lambda: bool(jobs_of_fio(iolab)), "fio to run")
+        os.kill(jobs_of_fio(iolab)[0], signal.SIGKILL)
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 3, stderr
+    assert "fio was killed by SIGKILL" in stderr
+
+
+def jobs_of_fio(iolab: CommandLine) -> list[int]:
+    """Processes of fio that run jobs (not `fio --version`) and whose environment has this test's state directory."""
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if f"IOLAB_STATE_DIR={iolab.state_dir}".encode() in (process / "environ").read_bytes():
-                found.add((process / "comm").read_text().strip())
+            is_ours = f"IOLAB_STATE_DIR={iolab.state_dir}".encode() in (process / "environ").read_bytes()
+            if is_ours and b"--output-format=json+" in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
         except OSError:
             continue
     return found

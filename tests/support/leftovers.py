@@ -1,4 +1,5 @@
-"""What a test might leave on the machine: loop devices, mounts, swaps, cgroups, dm devices, tunables, processes.
+"""What a test might leave on the machine: loop devices, mounts, swaps, cgroups and their controllers, dm devices,
+tunables, processes.
 
 Only what belongs to the test counts (loop devices whose backing file lies in its directory, processes that carry its
 state directory), so that tests don't blame each other or whoever else uses the machine.
@@ -27,6 +28,8 @@ class Leftovers:
     mounts: frozenset[str]
     swaps: frozenset[str]
     cgroups: frozenset[str]
+    controllers: frozenset[str]
+    """Enabled below the root of version 2."""
     dm_devices: frozenset[str]
     tunables: frozenset[tuple[str, str]]
     processes: frozenset[str]
@@ -46,6 +49,7 @@ def look(directory: Path, state_dir: Path) -> Leftovers:
         mounts=frozenset(_mounts(directory, loops)),
         swaps=frozenset(line.split()[0] for line in _lines("/proc/swaps")[1:] if line.split()[0] in loops),
         cgroups=frozenset(_cgroups(state_dir)),
+        controllers=frozenset(_controllers()),
         dm_devices=frozenset(_read(path) for path in Path("/sys/block").glob("dm-*/dm/name")),
         tunables=frozenset(_tunables_of_free_loops()),
         processes=frozenset(_processes_with(state_dir)),
@@ -88,6 +92,11 @@ def _cgroups(state_dir: Path) -> list[str]:
             if "iolab" in Path(path).name and ours.issuperset(_lines(Path(path) / "cgroup.procs")):
                 found.append(path)
     return found
+
+
+def _controllers() -> list[str]:
+    roots = [Path(line.split()[4]) for line in _lines(MOUNTS) if " - cgroup2 " in line]
+    return [name for root in roots for name in _read(root / "cgroup.subtree_control").split()]
 
 
 def _tunables_of_free_loops() -> list[tuple[str, str]]:

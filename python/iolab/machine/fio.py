@@ -131,15 +131,22 @@ def _report(tool: str, phase: FioPhase, text: str, around: Surroundings) -> tupl
         stopped = _follow(process, phase, around)
         found = list(documents(_contents(report_fd)))
         if not found:
-            raise MachineError(
-                f"fio refused the jobs: {_words(_contents(said_fd))}",
-                where=f"phase {phase.name}",
-                remedy="see what it takes: fio --cmdhelp=OPTION",
-            )
+            raise _without_report(process.returncode, _words(_contents(said_fd)), f"phase {phase.name}")
         return found[-1].content, stopped
     finally:
         os.close(report_fd)
         os.close(said_fd)
+
+
+def _without_report(exit_status: int, said: str, where: str) -> MachineError:
+    if exit_status < 0:
+        words = f": {said}" if said else ""
+        return MachineError(f"fio was killed by {signal.Signals(-exit_status).name}{words}", where=where)
+    return MachineError(
+        f"fio refused the jobs: {said or 'it said nothing'}",
+        where=where,
+        remedy="see what it takes: fio --cmdhelp=OPTION",
+    )
 
 
 def _follow(process: subprocess.Popen[bytes], phase: FioPhase, around: Surroundings) -> bool:
