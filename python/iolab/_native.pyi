@@ -1,12 +1,16 @@
 """The Rust extension: the load engine, probes, the sorter, units, the steady-state search. JSON where a call says so."""
 
+from collections.abc import Sequence
 from typing import final
 
 __all__ = [
+    "IoLog",
     "Load",
+    "LogDirection",
     "Memory",
     "MetadataLoad",
     "Probes",
+    "RowGroups",
     "Sort",
     "build_profile",
     "extents",
@@ -18,6 +22,56 @@ __all__ = [
     "parse_rate",
     "steady_cut",
 ]
+
+@final
+class RowGroups:
+    """Sums of a table's numbers by its keys, a piece of the file at a time (crates/rows/src/groups.rs)."""
+
+    def __new__(cls, *, separator: str, decimal: str, columns: Sequence[str], batch_bytes: int) -> RowGroups:
+        """Each of `columns` is a "key", a "number" or "ignored". So many bytes are a batch, 0: there are none.
+        ValueError for anything else."""
+
+    def add(self, text: bytes, begin: int, end: int, offset: int) -> None:
+        """Whole lines, the first of which starts at `offset` of the file. ValueError(offset) of a line that can't be
+        read."""
+
+    def merge(self, later: RowGroups) -> None:
+        """Adds what later lines came to."""
+
+    def groups(self) -> list[tuple[list[str], int, int, list[int], list[float]]]:
+        """Key (and batch), offset of the first row, rows, count and sum of each number column. ValueError for a key
+        that is no UTF-8."""
+
+@final
+class IoLog:
+    """fio's log, a piece of the file at a time (crates/rows/src/io_log.rs)."""
+
+    def __new__(cls, interval_ms: int) -> IoLog: ...
+    def add(self, text: bytes, begin: int, end: int, offset: int) -> None:
+        """Whole lines, the first of which starts at `offset` of the file. ValueError(offset) of a line that can't be
+        read."""
+
+    def merge(self, later: IoLog) -> None:
+        """Adds what other lines came to."""
+
+    def directions(self) -> list[LogDirection | None]:
+        """Reads, writes, trims, syncs; None where there are none."""
+
+@final
+class LogDirection:
+    """What the lines of one direction came to: of the log's second column unless it says bytes or ms."""
+
+    count: int
+    bytes: int
+    last_ms: int
+    mean: float
+    stddev: float
+    min: int
+    max: int
+    buckets: list[tuple[int, int]]
+    """The highest value in the bucket, and how many."""
+    intervals: list[tuple[int, int, int]]
+    """Count, bytes, sum of the values."""
 
 @final
 class Memory:

@@ -4,6 +4,7 @@
 mod file_extents;
 mod metadata;
 mod probes;
+mod sums;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +16,16 @@ use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
+use sums::{IoLog, LogDirection, RowGroups};
 use workload::{steady, units};
 
 #[pymodule]
 mod _native {
     #[pymodule_export]
     use super::{
-        Load, Memory, MetadataLoad, Probes, Sort, build_profile, extents, features, format_bytes,
-        format_duration_ns, parse_bytes, parse_duration_ns, parse_rate, steady_cut,
+        IoLog, Load, LogDirection, Memory, MetadataLoad, Probes, RowGroups, Sort, build_profile,
+        extents, features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns,
+        parse_rate, steady_cut,
     };
 }
 
