@@ -36,6 +36,7 @@ TOOL_ROW = (
 )
 """The line under it, of a run of the tool."""
 DIRECTORY = 'kind = "directory"\npath = "."'
+FILLED = (("create", "ops"), ("write", "bytes"))
 ONE_SETTING = "[settings.as_is]\n"
 
 
@@ -55,6 +56,15 @@ def phases(**options: Any) -> list[dict[str, Any]]:
 def conflict(**options: Any) -> str:
     (found,) = KIND.conflicts(KIND.options.model_validate(options))
     return f"{found.key[0]}: {found.what}"
+
+
+@pytest.mark.parametrize(
+    ("options", "key"), [({"keep": False}, "keep"), ({"files": 10}, "files"), ({"loops": 2}, "loops")]
+)
+def test_filling_keeps_files_and_counts_neither_these_nor_loops(options: dict[str, Any], key: str) -> None:
+    (loop,) = phases(fill=True)
+    assert all(thread["job"]["keep"] and thread["job"]["until_full"] for thread in loop["threads"])
+    assert conflict(fill=True, **options).startswith(f"{key}: ")
 
 
 def test_by_default_it_is_the_tool_s_default() -> None:
@@ -234,6 +244,16 @@ def test_a_full_filesystem_ends_it_and_is_told(iolab: CommandLine, options: dict
     assert statuses(run) == ["faulty"]
     assert any("ENOSPC" in text for text in faults(run))
     iolab("show", "run", "--as", "fs_mark")
+
+
+@pytest.mark.root
+def test_filling_a_filesystem_ends_when_it_is_full_and_that_is_no_fault(iolab: CommandLine) -> None:
+    text = workload(fill=True, file_size=100_000, threads=2, sync="none", subdirectories=3, files_per_subdirectory=50)
+    run = read(finished(iolab, experiment(SCRATCH, workload=text, settings=ONE_SETTING, rounds=1)))
+    assert statuses(run.path) == ["ok"]
+    assert run.values("filesystem_used_percent", "creates")["as_is"].item() > 95
+    files, written = (run.values(f"{op}.{what}", "creates")["as_is"].item() for op, what in FILLED)
+    assert (files - 2) * 100_000 <= written < files * 100_000
 
 
 @pytest.mark.root

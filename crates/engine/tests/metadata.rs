@@ -25,6 +25,7 @@ fn phase(place: &Place) -> MetadataPhase {
             write_bytes: 2048,
             sync: SyncMethod::None,
             keep: true,
+            until_full: false,
             subdirectories: None,
             names: NameSpec {
                 bytes: 40,

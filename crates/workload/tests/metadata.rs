@@ -25,6 +25,7 @@ fn spec() -> MetadataSpec {
         write_bytes: 4,
         sync: SyncMethod::None,
         keep: false,
+        until_full: false,
         subdirectories: None,
         names: NameSpec {
             bytes: 40,
@@ -51,7 +52,7 @@ impl Disk {
     fn run(spec: &MetadataSpec, failing: &BTreeSet<usize>) -> Disk {
         let mut job = MetadataJob::new(spec).expect("a sound specification");
         let mut disk = Disk::default();
-        let mut progress = job.progress();
+        let mut progress = 0.0;
         for now in 0.. {
             let call = job.next(now);
             assert_eq!(job.next(now), call, "asking again changes nothing");
@@ -61,14 +62,21 @@ impl Disk {
             let succeeds = !failing.contains(&disk.calls.len());
             disk.calls.push(call);
             disk.apply(call, &job, succeeds);
+            if !succeeds && spec.until_full {
+                job.full();
+            }
             job.completed(succeeds);
+            let Some(now_done) = job.progress() else {
+                assert!(spec.until_full);
+                continue;
+            };
             assert!(
-                (progress..=1.0).contains(&job.progress()),
+                (progress..=1.0).contains(&now_done),
                 "progress never goes back"
             );
-            progress = job.progress();
+            progress = now_done;
         }
-        assert_eq!(job.progress(), 1.0);
+        assert_eq!(job.progress(), Some(1.0));
         assert!(disk.open.is_none(), "a file was left open");
         disk
     }
@@ -279,5 +287,29 @@ proptest! {
         prop_assert_eq!(disk.count(|call| *call == Call::Close), made);
         let tried = disk.count(|call| matches!(call, Call::Unlink(_)));
         prop_assert_eq!(tried, if spec.keep { 0 } else { made });
+    }
+}
+
+/// Five files would be 25 calls of create, write (3) and close. Whichever of them finds the filesystem full is of the last.
+#[test]
+fn a_full_filesystem_ends_the_writing_with_the_file_it_hits() {
+    let filling = MetadataSpec {
+        until_full: true,
+        keep: true,
+        sync: SyncMethod::InOrder,
+        ..spec()
+    };
+    for hit in (0..25).filter(|call| call % 5 != 4) {
+        let disk = Disk::run(&filling, &BTreeSet::from([hit]));
+        let creates = disk.calls.iter();
+        let made = creates
+            .filter(|call| matches!(call, Call::Create(_)))
+            .count();
+        assert_eq!(made, hit / 5 + 1, "{hit}");
+        let again = disk.calls.iter();
+        let again = again
+            .filter(|call| matches!(call, Call::FsyncAgain(_)))
+            .count();
+        assert_eq!(again, made - usize::from(hit % 5 == 0), "{hit}");
     }
 }

@@ -15,6 +15,7 @@ from iolab.trial import MetadataPhase, Phase
 from iolab.workload.kind import Conflict, Kind, replace_options
 
 NAME_BYTES_MAX = 255
+FILES_MAX = 10**9
 RANDOM_BYTES_ENOUGH = 12
 """So many random letters and digits make a billion names that differ, but for one chance in ten."""
 
@@ -24,7 +25,7 @@ class FsMarkOptions(Options):
     directories: int = option(
         1, "Directories (-d), each used by as many threads; on several devices they lie in turn.", ge=1, le=1024
     )
-    files: int = option(1000, "Files of each thread in each loop (-n).", ge=1, le=10**9)
+    files: int = option(1000, "Files of each thread in each loop (-n).", ge=1, le=FILES_MAX)
     file_size: Bytes = option(50 * 1024, "Bytes of each file (-s).", unit="bytes", ge=0, le=2**40)
     write_size: Bytes = option(16 * 1024, "Bytes of one call of write (-w).", unit="bytes", gt=0, le=2**30)
     sync: Literal[
@@ -61,6 +62,11 @@ class FsMarkOptions(Options):
     keep: bool | None = option(
         None, "Leave a loop's files where they are (-k).", default_is="true with more than one loop, as the tool"
     )
+    fill: bool = option(
+        False,
+        "Make files until the filesystem is full (-F), which is then the end of the one loop and no failure; they "
+        "are kept.",
+    )
     name_length: int = option(40, "Bytes of a file's name (-p).", ge=1, le=NAME_BYTES_MAX)
     random_name_length: int = option(24, "How many of them, at its end, are random (-r).", ge=0, le=NAME_BYTES_MAX)
     paths: Literal["full", "relative"] = option(
@@ -78,12 +84,16 @@ class FsMarkOptions(Options):
 
     @property
     def keeps(self) -> bool:
-        return self.loops > 1 if self.keep is None else self.keep
+        return self.fill or self.loops > 1 if self.keep is None else self.keep
 
     @property
     def files_of_a_loop(self) -> int:
-        """Of all threads."""
-        return self.files * self.threads
+        """Of all threads; of a loop that fills a filesystem, the most that there are names for."""
+        return self.files_of_a_thread * self.threads
+
+    @property
+    def files_of_a_thread(self) -> int:
+        return FILES_MAX if self.fill else self.files
 
 
 DEFAULT_SUBDIRECTORY_TIME_NS = 180 * 10**9
@@ -106,6 +116,12 @@ def _conflicts(options: FsMarkOptions) -> Iterator[Conflict]:
             f"{options.name_length - options.random_name_length} sequential and {options.random_name_length} random "
             f"bytes don't tell {options.files_of_a_loop * options.loops} files apart; raise one of them",
         )
+    if options.fill:
+        if options.keep is False:
+            yield Conflict(("keep",), "fill keeps its files: nothing is full when they go")
+        for key in ("files", "loops"):
+            if key in options.model_fields_set:
+                yield Conflict((key,), "not with fill, which makes as many files as fit, once")
     for key in ("files_per_subdirectory", "subdirectory_time", "first_subdirectory"):
         if getattr(options, key) is not None and options.subdirectories is None:
             yield Conflict((key,), "only with subdirectories")
@@ -137,11 +153,12 @@ def _loop(options: FsMarkOptions, number: int, seed: int, devices: int) -> Phase
 def _thread(options: FsMarkOptions, loop: int, thread: int, seed: int, devices: int) -> dict[str, Any]:
     job = {
         "name": f"thread.{thread}",
-        "files": options.files,
+        "files": options.files_of_a_thread,
         "file_bytes": options.file_size,
         "write_bytes": options.write_size,
         "sync": options.sync,
         "keep": options.keeps,
+        "until_full": options.fill,
         "subdirectories": _walk(options, seed),
         "names": {
             "bytes": options.name_length,
@@ -175,6 +192,13 @@ def _walk(options: FsMarkOptions, seed: int) -> dict[str, Any] | None:
     return {"count": options.subdirectories, "first": first, "next_after": next_after}
 
 
+def _file_bytes(options: FsMarkOptions) -> int:
+    """What a filesystem is filled with is known only when it is."""
+    if options.fill:
+        return 0
+    return options.file_size * options.files_of_a_loop * (options.loops if options.keeps else 1)
+
+
 KIND = Kind(
     name="fs_mark",
     help="Many small files made, written, synced, closed and unlinked in directories; times of each system call.",
@@ -182,6 +206,6 @@ KIND = Kind(
     conflicts=_conflicts,
     phases=_phases,
     override=replace_options,
-    file_bytes=lambda options: options.file_size * options.files_of_a_loop * (options.loops if options.keeps else 1),
+    file_bytes=_file_bytes,
     compared=("files_per_s", "create.latency_ns_mean", "create.latency_ns_p99"),
 )

@@ -91,6 +91,7 @@ mod tests {
             write_bytes: 1,
             sync: SyncMethod::None,
             keep: true,
+            until_full: false,
             subdirectories: None,
             names,
             seed: 0,

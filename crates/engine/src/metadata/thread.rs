@@ -161,9 +161,14 @@ impl Thread {
             let started = clock.now();
             let result = self.perform(call, base);
             now = clock.now();
+            let is_full = self.job.ends_when_full() && finds_full(call, &result);
+            if is_full {
+                self.job.full();
+            }
             self.job.completed(matches!(result, Ok(true)));
             match result {
                 Ok(true) => self.succeeded(call, now - started),
+                _ if is_full => {}
                 Ok(false) => self.failed(call, 0),
                 Err(error) => self.failed(call, error.raw_os_error().unwrap_or(libc::EIO)),
             }
@@ -237,13 +242,9 @@ impl Thread {
             _ => self.path.as_c_str().to_owned(),
         };
         let op = OP_NAMES[op_of(call)];
-        let grows = matches!(
-            call,
-            Call::MakeDirectory { .. } | Call::Create(_) | Call::Write { .. } | Call::Fsync
-        );
         let verdict = self
             .failures
-            .failed(op, grows, errno, &path.to_string_lossy(), 0);
+            .failed(op, grows(call), errno, &path.to_string_lossy(), 0);
         if verdict == Verdict::GiveUp {
             let reason = self.failures.last().map_or("", |failure| &failure.name);
             self.notes.push(format!(
@@ -259,9 +260,26 @@ impl Thread {
             ops: self.ops[CREATE].latency.count(),
             bytes: self.ops[WRITE].bytes,
             errors: self.failures.count,
-            fraction: Some(self.job.progress()),
+            fraction: self.job.progress(),
         });
     }
+}
+
+/// Whether it takes space.
+fn grows(call: Call) -> bool {
+    matches!(
+        call,
+        Call::MakeDirectory { .. } | Call::Create(_) | Call::Write { .. } | Call::Fsync
+    )
+}
+
+/// A write into the last of the space may also come back short.
+fn finds_full(call: Call, result: &io::Result<bool>) -> bool {
+    grows(call)
+        && match result {
+            Ok(whole) => !whole,
+            Err(error) => matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)),
+        }
 }
 
 #[inline(always)]

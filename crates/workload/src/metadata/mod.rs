@@ -28,6 +28,8 @@ pub struct MetadataSpec {
     pub sync: SyncMethod,
     /// Leave the files where they are.
     pub keep: bool,
+    /// A full filesystem is where the writing is to end, and no failure; `files` is then the most.
+    pub until_full: bool,
     /// None: all files lie directly in the thread's directory.
     pub subdirectories: Option<WalkSpec>,
     pub names: NameSpec,
@@ -84,6 +86,7 @@ pub struct MetadataJob {
     write_bytes: u32,
     sync: SyncMethod,
     keep: bool,
+    until_full: bool,
     names: Names,
     walk: Option<Walk>,
     stage: Stage,
@@ -124,6 +127,7 @@ impl MetadataJob {
             write_bytes: spec.write_bytes,
             sync: spec.sync,
             keep: spec.keep,
+            until_full: spec.until_full,
             names,
             walk,
             stage: Stage::Create { file: 0 },
@@ -186,6 +190,21 @@ impl MetadataJob {
         };
     }
 
+    pub fn ends_when_full(&self) -> bool {
+        self.until_full
+    }
+
+    /// The call under way finds the filesystem full, to be said before its `completed`: no further file is begun.
+    pub fn full(&mut self) {
+        match self.stage {
+            Stage::MakeDirectory { file, .. }
+            | Stage::Create { file }
+            | Stage::Write { file, .. }
+            | Stage::Fsync { file } => self.files = file + 1,
+            _ => {}
+        }
+    }
+
     /// Nothing more is done, nothing is cleaned up.
     pub fn stop(&mut self) {
         self.stage = Stage::Done;
@@ -196,8 +215,12 @@ impl MetadataJob {
         !matches!(self.stage, Stage::Unlink { .. } | Stage::Done)
     }
 
-    /// 0 to 1, by files: each counts once for being written, for being synced again and for being unlinked.
-    pub fn progress(&self) -> f64 {
+    /// 0 to 1, by files: each counts once for being written, for being synced again and for being unlinked. None where a
+    /// full filesystem is the end.
+    pub fn progress(&self) -> Option<f64> {
+        if self.until_full && self.stage != Stage::Done {
+            return None;
+        }
         let again = self.sync.again_count(self.files);
         let all = self.files + again + if self.keep { 0 } else { self.files };
         let done = match self.stage {
@@ -211,7 +234,7 @@ impl MetadataJob {
             Stage::Unlink { file } => self.files + again + file,
             Stage::Done => all,
         };
-        done as f64 / all as f64
+        Some(done as f64 / all as f64)
     }
 
     pub fn name_bytes(&self) -> usize {
