@@ -70,6 +70,7 @@ def test_probes_of_the_command_line_are_kept_by_a_run_that_goes_on(iolab: Comman
     iolab("run", "--resume", "run", "--rounds", "2")
     read = store.read(iolab.cwd / "run")
     assert len(read.trials) == 4
+    assert set(read.series()["probe"]) == {"memory"}
     for number in range(4):
         seen = read.record(number)
         assert set(seen.spec.probes) == {"nfs", "memory"}
