@@ -151,6 +151,7 @@ def test_of_a_pair_of_thresholds_the_one_in_force_comes_back(
             applied = control.apply(controls, Context("any", None, undo))[name]
             assert applied.before == {other: int(other_value)}
             assert [shown(path) for path in files] == [str(controls[name]), "0"]
+            assert undo.restore()[1] == []
         assert [shown(path) for path in files] == ["0", other_value]
     finally:
         for path, value in found.items():

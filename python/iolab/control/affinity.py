@@ -105,7 +105,7 @@ CONTROLS: tuple[Control, ...] = (
     Affinity(
         "affinity",
         "Where the application runs (A), requests are queued (Q) and complete (C). Lists make the matrix; cells that "
-        "the device cannot do are left out, with the reason. See [affinity](affinity.md).",
+        "the device cannot do are left out, with the reason: docs/affinity.md.",
         values='a table { application, queue, completion }, each a CPU number, "application" (A), "interrupt" (I) or '
         '"other" (X)',
         example='{ application = "other", queue = "application", completion = "interrupt" }',

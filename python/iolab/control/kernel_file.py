@@ -19,7 +19,7 @@ def write(
     name: str,
     path: Path,
     wanted: str,
-    undo: UndoJournal,
+    undo: UndoJournal | None,
     *,
     same: Callable[[str, str], bool] = eq,
     hint: str = "",
@@ -29,6 +29,7 @@ def write(
     one asked for (rounded, clipped) is noted.
 
     Args:
+        undo: None when the caller has journaled what will put it back.
         same: whether two texts are one value to the kernel.
         hint: what a refusal with an errno in `hint_for` is due to, where only the caller knows.
 
@@ -42,7 +43,8 @@ def write(
     before = shown(path)
     if same(before, wanted):
         return Applied(before, before)
-    undo.before(WriteFile(str(path), before))
+    if undo is not None:
+        undo.before(WriteFile(str(path), before))
     try:
         path.write_text(wanted)
     except OSError as error:

@@ -34,7 +34,7 @@ class Threshold(Control):
     def apply(self, context: Context, value: int) -> Applied:
         before = self._in_force()
         _journal(before, context.undo)
-        done = kernel_file.write(self.name, VM / self.name, str(value), context.undo)
+        done = kernel_file.write(self.name, VM / self.name, str(value), None)
         return Applied({name: int(shown) for name, shown in before.items()}, done.applied, done.notes)
 
     def read(self, context: Context) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ class Line:
     values: tuple[float | None, ...]
     """In the order of the columns."""
     reason: str | None
-    """Why it is empty."""
+    """Why it is empty, or its counts are short."""
 
     @property
     def text(self) -> str:
@@ -100,7 +100,9 @@ def _line(run: RunData, workload: str, setting: str, label: tuple[str, ...]) -> 
         deviation = "latency_ns_stddev"
     rate, mean, spread = (_mean(run, workload, setting, key) for key in (RATE, "latency_ns_mean", deviation))
     scaled = [_over(rate, MEGABYTE), _over(mean, NS_PER_S), _over(spread, NS_PER_S)]
-    return Line(label, (*scaled, *_counts(run, workload, setting)), _reason(run, workload, setting))
+    records = _records(run, workload, setting)
+    counts: Sequence[float | None] = _counts(records) or [_mean(run, workload, setting, key) for key in COUNTS]
+    return Line(label, (*scaled, *counts), _reason(run, workload, setting) or _loss(records))
 
 
 def _mean(run: RunData, workload: str, setting: str, key: str) -> float | None:
@@ -109,28 +111,33 @@ def _mean(run: RunData, workload: str, setting: str, key: str) -> float | None:
     return fmean(numbers) if numbers else None
 
 
-def _counts(run: RunData, workload: str, setting: str) -> list[float | None]:
-    """Per device: from the block probe's record, else what another tool's table says."""
-    seen = [counts for record in _records(run, workload, setting) if (counts := _seen(record)) is not None]
-    if seen:
-        return [fmean(column) for column in zip(*seen, strict=True)]
-    return [_mean(run, workload, setting, key) for key in COUNTS]
-
-
-def _records(run: RunData, workload: str, setting: str) -> Iterator[Record]:
+def _records(run: RunData, workload: str, setting: str) -> list[Record]:
     import polars as pl
 
     chosen = run.trials.filter(
         (pl.col("workload") == workload) & (pl.col("setting") == setting) & (pl.col("status") != "impossible")
     )
-    return (run.record(trial) for trial in chosen["trial"])
+    return [run.record(trial) for trial in chosen["trial"]]
 
 
-def _seen(record: Record) -> tuple[float, ...] | None:
-    blocks = [probes_of(phase)["block"] for phase in record.phases if "block" in probes_of(phase)]
-    cell = record.controls_applied.get("affinity", {}).get("applied")
-    devices = [_local_and_remote(device, cell) for block in blocks for device in block["devices"]]
-    return tuple(fmean(column) for column in zip(*devices, strict=True)) if devices else None
+def _counts(records: Sequence[Record]) -> list[float]:
+    """Per device, from what the block probe saw; nothing where it was off."""
+    seen = [
+        _local_and_remote(device, record.controls_applied.get("affinity", {}).get("applied"))
+        for record in records
+        for block in _blocks(record)
+        for device in block["devices"]
+    ]
+    return [fmean(column) for column in zip(*seen, strict=True)]
+
+
+def _loss(records: Sequence[Record]) -> str | None:
+    lost = sum(block.get("events_lost", 0) for record in records for block in _blocks(record))
+    return f"the block probe lost {lost} events, its counts are short of them" if lost else None
+
+
+def _blocks(record: Record) -> list[Mapping[str, Any]]:
+    return [probes_of(phase)["block"] for phase in record.phases if "block" in probes_of(phase)]
 
 
 def _local_and_remote(device: Mapping[str, Any], cell: Mapping[str, int] | None) -> tuple[float, ...]:
@@ -159,16 +166,31 @@ def _reason(run: RunData, workload: str, setting: str) -> str | None:
 
 
 def _table(lines: Sequence[Line]) -> str:
-    width = max(len("A Q C"), *(len(line.text) for line in lines))
     decimals = (1, *_latency_decimals(lines), 1, 1, 1, 1)
-    rule = [_ruled(character, width) for character in "-="]
-    found = [_joined("A Q C".ljust(width), [name for group in COLUMNS for name in group]), rule[0]]
-    for line, following in zip(lines, (*lines[1:], None), strict=True):
-        cells = [_number(value, places) for value, places in zip(line.values, decimals, strict=True)]
-        found.append(_joined(line.text.ljust(width), cells))
+    rows = [
+        (line.text, *(_number(value, places) for value, places in zip(line.values, decimals, strict=True)))
+        for line in lines
+    ]
+    header = ("A Q C", *(name for group in COLUMNS for name in group))
+    posted = (5, *(width for group in WIDTHS for width in group))
+    widths = [
+        max(least, *map(len, column)) for least, column in zip(posted, zip(header, *rows, strict=True), strict=True)
+    ]
+    rule = [_joined([character * width for width in widths]) for character in "-="]
+    found = [_padded(header, widths), rule[0]]
+    for line, row, following in zip(lines, rows, (*lines[1:], None), strict=True):
+        found.append(_padded(row, widths))
         found += [] if (heavy := _separator(line, following)) is None else [rule[heavy]]
-    why = [f"{line.text}: {line.reason}" for line in lines if line.reason]
-    return "\n".join([*found, *why, ""])
+    return "\n".join([*found, *_reasons(lines), ""])
+
+
+def _reasons(lines: Sequence[Line]) -> list[str]:
+    """Each once, after the lines that it holds for."""
+    by_reason: dict[str, list[str]] = {}
+    for line in lines:
+        if line.reason:
+            by_reason.setdefault(line.reason, []).append(line.text)
+    return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
 
 
 def _separator(line: Line, following: Line | None) -> int | None:
@@ -193,15 +215,17 @@ def _decimals(values: Sequence[float | None], *, at_least: int) -> int:
     return max(at_least, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(smallest)))
 
 
-def _ruled(character: str, width: int) -> str:
-    groups = (" ".join(character * one for one in group) for group in WIDTHS)
-    return " | ".join((character * width, *groups))
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *numbers = cells
+    return _joined(
+        [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))]
+    )
 
 
-def _joined(first: str, cells: Sequence[str]) -> str:
-    rest = iter(cells)
-    groups = (" ".join(next(rest).rjust(width) for width in group) for group in WIDTHS)
-    return " | ".join((first, *groups))
+def _joined(cells: Sequence[str]) -> str:
+    first, *rest = cells
+    numbers = iter(rest)
+    return " | ".join((first, *(" ".join(next(numbers) for _ in group) for group in COLUMNS)))
 
 
 def _number(value: float | None, decimals: int) -> str:
