@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -264,3 +265,15 @@ def test_a_busy_mount_is_unmounted_lazily_and_says_who_uses_it(
     unusual = [outcome.line for outcome in outcomes if outcome.unusual]
     assert len(unusual) == 1
     assert f"({os.getpid()})" in unusual[0]
+
+
+@pytest.mark.parametrize("number", [errno.ENODEV, errno.ENXIO, errno.ENOENT])
+def test_a_setting_of_a_device_that_is_gone_needs_no_undoing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def gone(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    (tmp_path / "knob").write_text("changed")
+    monkeypatch.setattr(Path, "write_text", gone)
+    assert WriteFile(str(tmp_path / "knob"), "before").undo() is None

@@ -14,6 +14,7 @@ import shutil
 import signal
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +30,8 @@ UNMOUNT_PATIENCE_S = 10.0
 CGROUP_PATIENCE_S = 10.0
 """A killed process leaves its group when its I/O is done."""
 MNT_DETACH = 2
+GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
+"""What a setting's file says when the device, or the scheduler with this tunable, is no longer there."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -76,9 +79,9 @@ class WriteFile(Action):
             if block.shown(path) == self.previous:
                 return None
             path.write_text(self.previous)
-        except FileNotFoundError:
-            return None  # the device, or the scheduler with this tunable, is gone
         except OSError as error:
+            if error.errno in GONE:
+                return None
             why = f"cannot set {path} back to {self.previous}: {error.strerror}"
             raise CannotUndo(why, for_good=error.errno == errno.EINVAL) from error
         return Outcome(f"set {path} back to {self.previous}")
@@ -149,15 +152,11 @@ class TruncateFile(Action):
     outlives_reboot: ClassVar[bool] = True
 
     def undo(self) -> Outcome | None:
-        try:
-            if Path(self.path).stat().st_size <= self.size_bytes:
-                return None
-            os.truncate(self.path, self.size_bytes)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise CannotUndo(f"cannot truncate {self.path}: {error.strerror}") from error
-        return Outcome(f"truncated {self.path} to {self.size_bytes} bytes")
+        with _refusal(f"truncate {self.path}"), contextlib.suppress(FileNotFoundError):
+            if Path(self.path).stat().st_size > self.size_bytes:
+                os.truncate(self.path, self.size_bytes)
+                return Outcome(f"truncated {self.path} to {self.size_bytes} bytes")
+        return None
 
 
 @dataclass(frozen=True)
@@ -168,13 +167,10 @@ class RemoveFile(Action):
     outlives_reboot: ClassVar[bool] = True
 
     def undo(self) -> Outcome | None:
-        try:
+        with _refusal(f"remove {self.path}"), contextlib.suppress(FileNotFoundError):
             Path(self.path).unlink()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise CannotUndo(f"cannot remove {self.path}: {error.strerror}") from error
-        return Outcome(f"removed {self.path}")
+            return Outcome(f"removed {self.path}")
+        return None
 
 
 @dataclass(frozen=True)
@@ -249,15 +245,11 @@ class DisableController(Action):
 
     def undo(self) -> Outcome | None:
         file = Path(self.subtree_control)
-        try:
-            if self.controller not in file.read_text().split():
-                return None
-            file.write_text(f"-{self.controller}")
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise CannotUndo(f"cannot disable {self.controller} in {file}: {error.strerror}") from error
-        return Outcome(f"disabled {self.controller} in {file}")
+        with _refusal(f"disable {self.controller} in {file}"), contextlib.suppress(FileNotFoundError):
+            if self.controller in file.read_text().split():
+                file.write_text(f"-{self.controller}")
+                return Outcome(f"disabled {self.controller} in {file}")
+        return None
 
 
 @dataclass(frozen=True)
@@ -323,6 +315,15 @@ def from_json(entry: dict[str, Any]) -> Action:
     except TypeError:
         pass
     raise CannotUndo(f"unknown undo entry: {json.dumps(entry)}")
+
+
+@contextlib.contextmanager
+def _refusal(to_do: str) -> Iterator[None]:
+    """The kernel's refusal inside as one line."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotUndo(f"cannot {to_do}: {error.strerror}") from error
 
 
 def _remove_marker_last(path: Path) -> None:
