@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from iolab.machine import cgroup, command, probe_needs, scheduler, swap, undo
+from iolab import cpu_list
+from iolab.machine import cgroup, command, interrupt, probe_needs, scheduler, swap, undo
 from iolab.machine.block import SYS, BlockDevice, device_in
 from iolab.machine.facts import is_absent, text
 from iolab.machine.filesystem import FILESYSTEMS
@@ -22,6 +23,7 @@ State = Literal["ok", "limited", "missing"]
 
 MEMLOCK_WANTED_BYTES = 64 << 20
 SCRATCH_WANTED_BYTES = 4 << 30
+INTERRUPTS_NAMED_MAX = 3
 AS_ROOT = "run as root: sudo iolab ..."
 
 
@@ -153,7 +155,29 @@ def _controls() -> Iterator[Finding]:
         )  # fmt: skip
     else:
         yield _ok("controls", "CPU frequency", "governor performance")
+    yield _idle_states()
+    if disk is not None:
+        yield _interrupts(disk)
+    yield _writable("kernel's threads", interrupt.workqueue_mask())
+    yield _writable("writeback", Path("/proc/sys/vm/dirty_ratio"))
     yield from _cgroups()
+
+
+def _idle_states() -> Finding:
+    names = [text(path) for path in sorted((SYS / "devices/system/cpu/cpu0/cpuidle").glob("state*/name"))]
+    if names:
+        return _ok("controls", "CPU idle states", ", ".join(map(str, names)))
+    detail = "none that Linux chooses (usual in a virtual machine): the host decides how CPUs idle"
+    return Finding("controls", "CPU idle states", "limited", detail, "compare within one run, not across days")
+
+
+def _interrupts(disk: BlockDevice) -> Finding:
+    found = interrupt.interrupts_of(disk)
+    if not found:
+        return Finding("controls", "interrupts", "limited", f"{disk.name} has none of its own", "see workqueue_cpus")
+    where = ", ".join(f"{one.name} on CPU {cpu_list.text(one.cpus)}" for one in found[:INTERRUPTS_NAMED_MAX])
+    more = f" and {len(found) - INTERRUPTS_NAMED_MAX} more" if len(found) > INTERRUPTS_NAMED_MAX else ""
+    return _ok("controls", "interrupts", f"of {disk.name}: {where}{more}")
 
 
 def _cgroups() -> Iterator[Finding]:
