@@ -296,3 +296,10 @@ def test_every_need_of_a_probe_is_known_to_the_doctor() -> None:
     for probe in PROBES.values():
         for need in probe.needs:
             assert probe_needs.of(need).detail
+
+
+def test_every_probe_has_a_section_with_its_options_and_metrics() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "probes.md").read_text()
+    for name in PROBES:
+        assert f"\n## {name}\n" in page
+        assert f"<!-- table: probe-{name} -->" in page
