@@ -78,14 +78,6 @@ def _rates() -> Iterator[Described]:
 
 
 def _requests() -> Iterator[Described]:
-    for where, what in (("queue", "Requests queued"), ("completions", "Requests completed")):
-        for side, better in (("local", None), ("remote", "lower")):
-            help_ = f"{what} per device on {'the wanted' if side == 'local' else 'another'} CPU."
-            yield Described(f"{where}_{side}", "count", better, help_)  # type: ignore[arg-type]
-    yield Described("request_bytes_mean", "bytes", None, "Mean size of the device's requests.")
-    yield Described("queue_depth_mean", "count", None, "Mean number of the device's outstanding requests.")
-    yield Described("merges_per_s", "1/s", None, "Requests merged into others before they went to the device.")
-    yield Described("merged_percent", "percent", None, "Share of requests that were merged.")
     yield Described("device_busy_percent", "percent", None, "Time with requests outstanding at the device.")
     yield Described("device_service_ns_mean", "ns", "lower", "iostat's svctm; its authors advise against using it.")
     yield Described("block_input_bytes", "bytes", None, "Read from devices on behalf of the process.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from iolab.option import Duration, Options, option
-from iolab.probe.probe import Probe
+from iolab.probe.probe import Probe, observed
+
+NAME = "profile"
 
 
 class ProfileOptions(Options):
@@ -12,9 +14,28 @@ class ProfileOptions(Options):
 
 
 PROBE = Probe(
-    "profile",
+    NAME,
     "Stack samples of all CPUs, as a table over time.",
     ProfileOptions,
     ("perf events",),
-    (),
+    (
+        observed(
+            NAME,
+            "profile_samples",
+            "count",
+            None,
+            "Stacks that were taken, of all CPUs.",
+            "it is not counted",
+            lambda found: found["samples"],
+        ),
+        observed(
+            NAME,
+            "profile_samples_lost",
+            "count",
+            "lower",
+            "Samples that the ring buffers had no room for.",
+            "it is not counted",
+            lambda found: found["samples_lost"],
+        ),
+    ),
 )

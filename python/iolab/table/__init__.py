@@ -25,6 +25,8 @@ FORMATS = {
     "qsbench": "when each process of a qsbench experiment was done",
     "cycles": "cycles per byte and per I/O in both readings of utilisation, the CPU split, stalled cycles",
     "extents": "where files lie on their device: logical and physical blocks, and how files interleave",
+    "switches": "where tasks leave their CPUs and for how long, by the function that waits and by task",
+    "profile": "which functions of the kernel ran, over time",
     "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
     "markdown": "the plain table for a document or a mail",
     "json": "every value and verdict, for programs",

@@ -314,7 +314,7 @@ impl Analysis {
                 }
             })
             .collect();
-        reports.sort_by_key(|site| std::cmp::Reverse((site.stall.sum_ns, site.switches)));
+        reports.sort_by_key(|site| std::cmp::Reverse((site.switches, site.stall.sum_ns)));
         reports
     }
 

@@ -26,7 +26,7 @@ pub struct SwitchReport {
     pub run_queue_delay_ns: Distribution,
     /// By number of switches; those that are not in the table are together in the last row, which has no pid.
     pub tasks: Vec<TaskReport>,
-    /// By estimated sum of stalls.
+    /// By estimated number of switches.
     pub sites: Vec<SiteReport>,
     pub stacks: Stacks,
     /// Of each CPU (`cpu0`, ...) and of `all`.
