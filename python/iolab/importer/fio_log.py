@@ -5,41 +5,32 @@ What the value is, the file's name says (`_bw`, `_iops`, `_lat`, `_clat`, `_slat
 ns. fio 2 wrote latencies in microseconds (`fio-lat-log-usec`); nothing in the file tells. A line per operation (fio's
 default) has a block size, a line per window (log_avg_msec) has 0 in its place.
 
-Read in one streaming pass: counts and sums by direction, latency counts in buckets at most 1 % wide, means by time.
+Read in one pass: counts and sums by direction, latency counts in buckets at most 0.8 % wide, means by time.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from iolab._native import IoLog, LogDirection
 from iolab.errors import InputError
 from iolab.histogram import quantile
-from iolab.importer import stream
+from iolab.importer import pieces
 from iolab.importer.format import Format
 from iolab.importer.results import Results, Row
 from iolab.importer.series import INTERVALS_MAX
 from iolab.importer.source import Source
 
-if TYPE_CHECKING:
-    import polars as pl
-
 KIB = 1024
 NS_PER_MS = 1e6
-COLUMNS = ("time_ms", "value", "direction", "bytes", "offset", "priority", "issue_ns")
-READ_COLUMNS = COLUMNS[:4]
 WAYS = {0: "read", 1: "write"}
-BUCKETS_PER_E = 128
-"""Buckets of latency for each factor of e: each is 0.8 % wide."""
-_BUCKETS, _PLACES = 1 << 13, 1 << 20
-"""More than there can be: a bucket, an interval and a direction are one number while counting."""
 LINES_LOOKED_AT = 50
 LATENCIES = ("lat", "clat", "slat")
 
-_LINE = re.compile(r"\s*\d+,\s*-?\d+,\s*[0-3],\s*\d+(?:,\s*(?:0x)?[\da-f]+){0,3}\s*$")
+_LINE = re.compile(r"\s*\d+,\s*\d+,\s*[0-3],\s*\d+(?:,\s*(?:0x)?[\da-f]+){0,3}\s*$")
 _NAME = re.compile(r"(?P<stem>.*)_(?P<kind>bw|iops|lat|clat|slat)(?:\.(?P<job>\d+))?\.log$")
 
 Kind = Literal["bw", "iops", "lat"]
@@ -55,114 +46,63 @@ class _Log:
 
 
 def _parse(source: Source, results: Results, kind: Kind, value_ns: float = 1.0) -> None:
-    import polars as pl
-
     fields = next((line.count(",") + 1 for line in source.head_lines if _LINE.match(line)), 0)
     if not fields:
-        first = next(line for line in source.head_lines if line.strip())
-        raise InputError(f"no line of an fio log: '{first[:40]}'", where=f"{source.name}:1", remedy="see --from")
+        raise _no_line(source, 1, next(line for line in source.head_lines if line.strip()))
     named = _NAME.match(source.path.name)
     scale = {"bw": float(KIB), "iops": 1.0, "lat": value_ns}[kind]
     log = _Log(kind, scale, source.stem_without_round, f"fio {named['kind']} log" if named else f"fio {kind} log")
     if named:
         log = _Log(kind, scale, named["stem"], log.workload)
-    stream.report_cut_end(source.path, fields, ",", results)
-    columns = COLUMNS[:fields]
-    schema = {name: pl.Int64 if name in READ_COLUMNS else pl.String for name in columns}
-    frame = pl.scan_csv(source.path, has_header=False, schema=schema, truncate_ragged_lines=True)
+    end = pieces.end_of_whole_lines(source.path, fields, ",", results)
+    width_ms = max(1, -(-(_last_ms(source.path) + 1) // INTERVALS_MAX))
     try:
-        _read(frame, _last_ms(source.path), log, results)
-    except pl.exceptions.PolarsError as error:
-        numeric = {name: place for place, name in enumerate(READ_COLUMNS)}
-        stream.refuse_text(source.path, numeric, separator=",", header_lines=0)
-        stream.unreadable(source.path, error)
-
-
-def _read(frame: pl.LazyFrame, last_ms: int, log: _Log, results: Results) -> None:
-    import polars as pl
-
-    width_ms = max(1, -(-(last_ms + 1) // INTERVALS_MAX))
-    cells = _cells(frame, width_ms, with_buckets=log.kind == "lat")
+        directions = pieces.added_up(source.path, source.begin, end, lambda: IoLog(width_ms)).directions()
+    except ValueError as error:
+        raise _no_line(source, *pieces.line_at(source.path, error.args[0])) from None
     row = results.table(1).row(log.setting, log.workload)
-    for direction in cells["direction"].unique().sort():
-        of_way = cells.filter(pl.col("direction") == direction)
-        op = WAYS.get(direction)
-        if op is None:
+    for number, direction in enumerate(directions):
+        if direction is not None and number not in WAYS:
             results.problem("trims and syncs are left out")
-            continue
-        total = of_way.select(*_sums(), pl.col("last_ms").max()).row(0, named=True)
-        by_operation = total["bytes"] > 0
-        _add_total(row, log, op, total, by_operation)
-        if log.kind == "lat" and by_operation:
-            counts = of_way.group_by("bucket").agg(pl.col("count").sum()).sort("bucket")
-            _add_buckets(row, log, op, [(int(_highest_of(bucket) * log.scale), n) for bucket, n in counts.iter_rows()])
-        elif log.kind == "lat":
-            results.problem("a line is the mean of a window (log_avg_msec): no quantiles of operations can be told")
-        for part in of_way.group_by("place").agg(_sums()).sort("place").iter_rows(named=True):
-            metric, amount = _of_interval(log, by_operation, part, width_ms)
-            row.interval(metric, part["place"] * width_ms * NS_PER_MS, amount, op=op)
+        elif direction is not None:
+            if log.kind == "lat" and not direction.bytes:
+                results.problem("a line is the mean of a window (log_avg_msec): no quantiles of operations can be told")
+            _add(row, log, WAYS[number], direction, width_ms)
 
 
-def _cells(frame: pl.LazyFrame, width_ms: int, *, with_buckets: bool) -> pl.DataFrame:
-    """Counts and sums by direction, interval and latency bucket: the one pass over the file."""
-    import polars as pl
-
-    value = pl.col("value")
-    place = (pl.col("time_ms") // width_ms).clip(0, _PLACES - 1)
-    bucket = (value.clip(lower_bound=1).cast(pl.Float64).log() * BUCKETS_PER_E).cast(pl.Int64)
-    key = (pl.col("direction") * _PLACES + place) * _BUCKETS + (bucket if with_buckets else 0)
-    squares = value.cast(pl.Float64).pow(2)
-    (cells,) = stream.collect(
-        [
-            frame.select(READ_COLUMNS)
-            .drop_nulls()
-            .group_by(key.alias("key"))
-            .agg(
-                pl.len().cast(pl.Int64).alias("count"),
-                pl.col("bytes").sum(),
-                value.cast(pl.Float64).sum().alias("sum"),
-                squares.sum().alias("squares"),
-                value.min().alias("min"),
-                value.max().alias("max"),
-                pl.col("time_ms").max().alias("last_ms"),
-            )
-        ]
-    )
-    return cells.with_columns(
-        (pl.col("key") // (_PLACES * _BUCKETS)).alias("direction"),
-        (pl.col("key") // _BUCKETS % _PLACES).alias("place"),
-        (pl.col("key") % _BUCKETS).alias("bucket"),
+def _no_line(source: Source, number: int, text: str) -> InputError:
+    return InputError(
+        f"no line of an fio log: '{text.strip()[:40]}'",
+        where=f"{source.name}:{number}",
+        remedy="expected time, value, direction, block size: whole numbers; --from FORMAT if it is something else",
     )
 
 
-def _sums() -> list[pl.Expr]:
-    import polars as pl
+def _add(row: Row, log: _Log, op: str, direction: LogDirection, width_ms: int) -> None:
+    by_operation = direction.bytes > 0
+    _add_total(row, log, op, direction, by_operation)
+    if log.kind == "lat" and by_operation:
+        _add_buckets(row, log, op, [(int(highest * log.scale), count) for highest, count in direction.buckets])
+    for place, interval in enumerate(direction.intervals):
+        if interval[0]:
+            amount = _of_interval(log, by_operation, interval, width_ms)
+            row.interval(_metric(log), place * width_ms * NS_PER_MS, amount, op=op)
 
-    added = [pl.col(name).sum() for name in ("count", "bytes", "sum", "squares")]
-    return [*added, pl.col("min").min(), pl.col("max").max()]
 
-
-def _highest_of(bucket: int) -> int:
-    """The highest latency in the bucket."""
-    return math.floor(math.exp((bucket + 1) / BUCKETS_PER_E))
-
-
-def _add_total(row: Row, log: _Log, op: str, total: dict[str, float], by_operation: bool) -> None:
-    seconds = total["last_ms"] / 1000
-    mean = total["sum"] / total["count"]
+def _add_total(row: Row, log: _Log, op: str, direction: LogDirection, by_operation: bool) -> None:
+    seconds = direction.last_ms / 1000
     if log.kind == "lat":
-        row.add("latency_ns_mean", mean * log.scale, op=op)
+        row.add("latency_ns_mean", direction.mean * log.scale, op=op)
         if by_operation:
-            variance = max(0.0, total["squares"] / total["count"] - mean * mean)
-            row.add("latency_ns_stddev", math.sqrt(variance) * log.scale, op=op)
-            row.add("latency_ns_min", total["min"] * log.scale, op=op)
-            row.add("latency_ns_max", total["max"] * log.scale, op=op)
-            row.add("ops", total["count"], op=op)
+            row.add("latency_ns_stddev", direction.stddev * log.scale, op=op)
+            row.add("latency_ns_min", direction.min * log.scale, op=op)
+            row.add("latency_ns_max", direction.max * log.scale, op=op)
+            row.add("ops", float(direction.count), op=op)
     elif by_operation:
-        amount = total["bytes"] if log.kind == "bw" else total["count"]
+        amount = direction.bytes if log.kind == "bw" else direction.count
         row.add(_metric(log), amount / seconds if seconds else None, op=op, absent="all within a millisecond")
     else:
-        row.add(_metric(log), mean * log.scale, op=op)
+        row.add(_metric(log), direction.mean * log.scale, op=op)
 
 
 def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]]) -> None:
@@ -171,10 +111,11 @@ def _add_buckets(row: Row, log: _Log, op: str, buckets: list[tuple[int, int]]) -
         row.add(f"latency_ns_{short}", quantile([(at, at, count) for at, count in buckets], share), op=op)
 
 
-def _of_interval(log: _Log, by_operation: bool, part: dict[str, float], width_ms: int) -> tuple[str, float]:
+def _of_interval(log: _Log, by_operation: bool, interval: tuple[int, int, int], width_ms: int) -> float:
+    count, size, total = interval
     if log.kind == "lat" or not by_operation:
-        return _metric(log), part["sum"] / part["count"] * log.scale
-    return _metric(log), (part["bytes"] if log.kind == "bw" else part["count"]) * 1000 / width_ms
+        return total / count * log.scale
+    return (size if log.kind == "bw" else count) * 1000 / width_ms
 
 
 def _metric(log: _Log) -> str:

@@ -69,6 +69,8 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
     if tables or whole:
         return tables or [CSV_FILE]
+    if meant := [one for one in FORMATS.values() if one.resembles(source)]:
+        return meant
     raise InputError(
         f"unrecognised format; nearest: {', '.join(_nearest(text))}",
         where=source.name,

@@ -15,6 +15,9 @@ LINE_BYTES_MAX = 1 << 16
 WHOLE_BYTES_MAX = 1 << 28
 COMPRESSED = {b"\x1f\x8b": "zcat", b"\xfd7zXZ\x00": "xzcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"BZh": "bzcat"}
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+OTHER_ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+
 _QUOTE = re.compile(r"^\s{0,3}(?:> ?)+")
 _ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iteration|iter)[-_.]?\d+$", re.IGNORECASE)
 
@@ -55,10 +58,17 @@ class Source:
     @cached_property
     def head(self) -> str:
         """The first MiB (`head_bytes`) as text, quoting prefixes removed. InputError for what is no readable text."""
-        content = self._head_bytes
+        content = self._head_bytes[self.begin :]
         for magic, program in COMPRESSED.items():
             if content.startswith(magic):
                 raise InputError("the file is compressed", where=self.name, remedy=f"unpack it first: {program}")
+        for magic, encoding in OTHER_ENCODINGS.items():
+            if content.startswith(magic):
+                raise InputError(
+                    f"the text is {encoding.upper()}, expected UTF-8",
+                    where=self.name,
+                    remedy=f"convert it first: iconv -f {encoding} -t utf-8",
+                )
         if b"\0" in content:
             raise InputError("a binary file, expected text", where=self.name)
         text = "\n".join(_plain(line.rstrip("\r")) for line in content.decode(errors="replace").split("\n"))
@@ -73,6 +83,23 @@ class Source:
     @cached_property
     def head_lines(self) -> list[str]:
         return self.head.split("\n")
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the text begins as one that is quoted in a mail."""
+        return self._head_bytes.lstrip().startswith(b">")
+
+    @property
+    def begin(self) -> int:
+        """Where the text starts in the file, in bytes."""
+        return len(BYTE_ORDER_MARK) if self._head_bytes.startswith(BYTE_ORDER_MARK) else 0
+
+    @property
+    def after_first_line(self) -> int:
+        """Where in the file the second line starts, in bytes; blank lines before the first are passed over."""
+        head = self._head_bytes
+        start = len(head) - len(head[self.begin :].lstrip())
+        return head.find(b"\n", start) + 1 or len(head)
 
     @property
     def lines_about(self) -> int:
@@ -109,4 +136,4 @@ class Source:
 
 
 def _plain(text: str) -> str:
-    return _QUOTE.sub("", text.replace("\u00a0", " ").replace("\0", " "), count=1)
+    return _QUOTE.sub("", text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " "), count=1)
