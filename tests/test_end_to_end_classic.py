@@ -1,4 +1,4 @@
-"""iozone, aio-stream and tiobench on real devices: what they do, and that a kill half-way leaves nothing."""
+"""iozone, aio-stream, tiobench and mixes on real devices: what they do, and that a kill half-way leaves nothing."""
 
 from __future__ import annotations
 
@@ -44,14 +44,36 @@ threads = 256
 file_size = "{size}"
 random_ops = 5
 """
+MIX = """
+[workloads.mixed]
+kind = "mix"
+duration = "{duration}"
+[workloads.mixed.jobs.readers]
+jobs = 2
+queue_depth = 4
+file_size = "{size}"
+direct = false
+[workloads.mixed.jobs.writer]
+pattern = "sequential"
+read_percent = 0
+block_size = "64KiB"
+file_size = "{size}"
+engine = "psync"
+fsync_every = 64
+"""
 EACH = pytest.mark.parametrize(
-    ("workload", "filesystem", "devices"), [(IOZONE, "ext4", 2), (STREAMS, "none", 2), (TIOBENCH, "xfs", 1)],
-    ids=["iozone", "aio-stream", "tiobench"],
-)  # fmt: skip
+    ("workload", "filesystem", "devices"),
+    [
+        pytest.param(IOZONE, "ext4", 2, id="iozone"),
+        pytest.param(STREAMS, "none", 2, id="aio-stream"),
+        pytest.param(TIOBENCH, "xfs", 1, id="tiobench"),
+        pytest.param(MIX, "ext4", 2, id="mix"),
+    ],
+)
 
 
 def experiment(workload: str, filesystem: str, devices: int, *, size: str, duration: str) -> str:
-    target = TARGET.format(filesystem="xfs" if filesystem == "xfs" else filesystem, devices=devices)
+    target = TARGET.format(filesystem=filesystem, devices=devices)
     if filesystem == "xfs":
         target = target.replace("128MiB", "512MiB")
     body = workload.format(size=size, duration=duration)
