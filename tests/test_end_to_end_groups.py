@@ -46,6 +46,7 @@ share = 75
 memory_limit = "{limit}"
 passes = {passes}
 swappiness = 100
+swap_size = "{size}"
 [settings.only]
 """
 

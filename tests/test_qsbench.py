@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from iolab import metric
 from iolab.errors import InputError
 from iolab.experiment import loads
-from iolab.machine import swap
-from iolab.machine.sort import _record
+from iolab.machine import cgroup, sort, swap
+from iolab.machine.cgroup import Cgroup, Hierarchy
+from iolab.machine.sort import _areas, _killed_for_memory, _limited_group, _memory_bytes_max, _record, _swap_bytes
 from iolab.record import Record
 from iolab.store import trial_file
 from iolab.table import render
@@ -46,6 +48,48 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], key: str) -> No
 def test_controls_reach_the_processes() -> None:
     assert phase().on_cpus([1]).cpus == [1]
     assert phase().dropping_caches(False).drop_caches is False
+
+
+class Surroundings:
+    """What is around a phase, with devices of these sizes."""
+
+    def __init__(self, *sizes_bytes: int) -> None:
+        places = [SimpleNamespace(label=f"/dev/d{n}", capacity_bytes=size) for n, size in enumerate(sizes_bytes)]
+        self.site: Any = SimpleNamespace(places=places, label="devices")
+        self.undone: list[Any] = []
+        self.undo: Any = SimpleNamespace(before=self.undone.append)
+
+
+def test_swap_is_all_of_the_devices_or_spread_evenly_over_them() -> None:
+    assert _areas(phase(), Surroundings(64 * MIB, 32 * MIB)) == [64 * MIB, 32 * MIB]  # type: ignore[arg-type]
+    assert _areas(phase(swap_size="40MiB"), Surroundings(64 * MIB, 32 * MIB)) == [20 * MIB] * 2  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"wants 40MiB .* has 32MiB") as refused:
+        _areas(phase(swap_size="80MiB"), Surroundings(64 * MIB, 32 * MIB))  # type: ignore[arg-type]
+    assert refused.value.where == "/dev/d1"
+
+
+def test_version_2_of_control_groups_limits_by_memory_max_and_has_the_machines_swappiness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = Cgroup(tmp_path / "group", 2)
+    group.path.mkdir()
+    swappiness = tmp_path / "swappiness"
+    swappiness.write_text("60\n")
+    monkeypatch.setattr(cgroup, "make", lambda *_: group)
+    monkeypatch.setattr(sort, "SWAPPINESS", swappiness)
+    around = Surroundings()
+    hierarchy = Hierarchy(2, "memory", tmp_path, tmp_path)
+    assert _limited_group(phase(memory_limit=20 * MIB, swappiness=100), hierarchy, around) is group  # type: ignore[arg-type]
+    assert (group.path / "memory.max").read_text() == str(20 * MIB)
+    assert swappiness.read_text() == "100"
+    assert [(action.path, action.previous) for action in around.undone] == [(str(swappiness), "60")]
+    for file, text in {
+        "memory.swap.current": "4096\n",
+        "memory.peak": "8192\n",
+        "memory.events": "low 0\noom 2\noom_kill 1\n",
+    }.items():
+        (group.path / file).write_text(text)
+    assert (_swap_bytes(group), _memory_bytes_max(group), _killed_for_memory(group)) == (4096, 8192, True)
 
 
 def sorted_(elapsed_ms: int, *, late_ms: int = 0, **changes: Any) -> dict[str, Any]:

@@ -324,6 +324,8 @@ class SortPhase(DevicesPhase):
     process_bytes: int
     """What each process sorts."""
     memory_limit_bytes: int
+    swap_bytes: int | None = None
+    """Of all devices together; None: all that they have."""
     swappiness: int | None
     """None: as it is."""
     passes: int

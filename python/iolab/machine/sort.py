@@ -50,10 +50,11 @@ def run(phase: SortPhase, around: Surroundings) -> Json:
     hierarchy = cgroup.find("memory", "memory")
     if hierarchy is None:
         raise cgroup.missing("a memory limit needs the memory controller", "memory", "memory")
-    _check_room(phase, around)
+    areas = _areas(phase, around)
+    _check_room(phase, sum(areas) - SWAP_HEADER_BYTES * len(areas), around)
     notes = _other_areas()
-    for place in around.site.places:
-        _swap_on(place.path, around)
+    for place, size_bytes in zip(around.site.places, areas, strict=True):
+        _swap_on(place.path, size_bytes, around)
     group = _limited_group(phase, hierarchy, around)
     if phase.drop_caches:
         notes += page_cache.drop(())
@@ -64,16 +65,32 @@ def run(phase: SortPhase, around: Surroundings) -> Json:
     return _record(phase, records, _measures(records, before, watch.swap_bytes_max, group), notes)
 
 
-def _check_room(phase: SortPhase, around: Surroundings) -> None:
+def _areas(phase: SortPhase, around: Surroundings) -> list[int]:
+    """How large the swap area on each of the target's devices is to be."""
+    places = around.site.places
+    capacities = [place.capacity_bytes or 0 for place in places]
+    if phase.swap_bytes is None:
+        return capacities
+    each = phase.swap_bytes // len(places)
+    small = next((place for place, has in zip(places, capacities, strict=True) if has < each), None)
+    if small is not None:
+        raise InputError(
+            f"swap_size wants {format_bytes(each)} on each device, this has {format_bytes(small.capacity_bytes or 0)}",
+            where=small.label,
+            remedy="raise [target] size, or lower swap_size",
+        )
+    return [each] * len(places)
+
+
+def _check_room(phase: SortPhase, room: int, around: Surroundings) -> None:
     beyond = phase.processes * phase.process_bytes - phase.memory_limit_bytes
-    room = sum((place.capacity_bytes or 0) - SWAP_HEADER_BYTES for place in around.site.places)
     if beyond > room:
         raise InputError(
             f"{phase.processes} processes of {format_bytes(phase.process_bytes)} exceed the limit of "
             f"{format_bytes(phase.memory_limit_bytes)} by {format_bytes(beyond)}, and there are {format_bytes(room)} "
             "of swap",
             where=around.site.label,
-            remedy="raise [target] size, or lower processes or share",
+            remedy="raise swap_size or [target] size, or lower processes or share",
         )
 
 
@@ -82,8 +99,8 @@ def _other_areas() -> list[str]:
     return [f"swap that was on before ({others}) stays on, with a lower priority"] if others else []
 
 
-def _swap_on(path: Path, around: Surroundings) -> None:
-    swap.make(path)
+def _swap_on(path: Path, size_bytes: int, around: Surroundings) -> None:
+    swap.make(path, size_bytes)
     around.undo.before(SwapOff(str(path)))
     swap.on(path)
 

@@ -34,13 +34,14 @@ def areas() -> list[tuple[str, int]]:
     return [(_unescaped(of_area[0]), int(of_area[3]) * 1024) for of_area in fields]
 
 
-def make(path: Path) -> None:
-    """Writes the swap signature over what the file or device holds.
+def make(path: Path, size_bytes: int | None = None) -> None:
+    """Writes the swap signature over what the file or device holds; of `size_bytes`, or all of it.
 
     Raises:
         MachineError: mkswap is missing or refuses.
     """
-    command.run(["mkswap", str(path)], package="util-linux", where=str(path))
+    size_kib = [] if size_bytes is None else [str(size_bytes // 1024)]
+    command.run(["mkswap", str(path), *size_kib], package="util-linux", where=str(path))
 
 
 def on(path: Path) -> None:

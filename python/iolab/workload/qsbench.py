@@ -12,6 +12,7 @@ from iolab.workload.kind import Conflict, Kind, replace_options
 NUMBER_BYTES = 4
 MEMORY_MIN_BYTES = 16 * 2**20
 """Less leaves no room for the process itself."""
+SWAP_MIN_BYTES = 2**20
 
 
 class QsbenchOptions(Options):
@@ -22,6 +23,13 @@ class QsbenchOptions(Options):
         "Memory that all processes may have together; what they need beyond it is swapped to the target.",
         unit="bytes",
         ge=MEMORY_MIN_BYTES,
+    )
+    swap_size: Bytes | None = option(
+        None,
+        "Swap, in all, spread evenly over the target's devices.",
+        unit="bytes",
+        ge=SWAP_MIN_BYTES,
+        default_is="all of the target",
     )
     passes: int = option(1, "How often each one fills and sorts its memory.", ge=1)
     swappiness: int | None = option(
@@ -60,6 +68,7 @@ def _phases(options: QsbenchOptions, seed: int, devices: int = 1) -> list[Phase]
             processes=options.processes,
             process_bytes=options.process_bytes,
             memory_limit_bytes=options.memory_limit,
+            swap_bytes=options.swap_size,
             swappiness=options.swappiness,
             passes=options.passes,
             cpus=options.cpus,
