@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
 from iolab import store
 from iolab.machine import tracefs
-from iolab.machine.action import RemoveTraceInstance
 from iolab.phase_record import probes_absent_of, probes_of
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment, reads_for
-from support.leftovers import kill_processes
+from support.leftovers import kill_processes, trace_instances
 from support.runs import statuses
 
 TRACED = "[probes]\nblock = true\n"
@@ -26,26 +24,17 @@ def start(iolab: CommandLine, duration: str = "2s") -> subprocess.Popen[str]:
     return iolab.start("run", "traced.toml", "--out", "run")
 
 
-def instances_of(state_dir: Path) -> set[Path]:
-    """The tracing instances that are there now of those that this test's runs have in their undo journals."""
-    names = set()
-    for path in (state_dir / "undo").glob("*.jsonl"):
-        entries = (json.loads(line) for line in path.read_text().splitlines() if line.endswith("}"))
-        names |= {entry["name"] for entry in entries if entry.get("action") == RemoveTraceInstance.__name__}
-    return {found for name in names for found in tracefs.instances(name)}
-
-
 @pytest.fixture
 def traced(iolab: CommandLine, state_dir: Path) -> set[Path]:
     """What a run was tracing with when it was killed."""
     if tracefs.root() is None:
         pytest.skip("tracefs is not mounted")
     with start(iolab) as process:
-        wait_until(lambda: bool(instances_of(state_dir)) or process.poll() is not None, "the probe to run")
-        found = instances_of(state_dir)
+        wait_until(lambda: bool(trace_instances(state_dir)) or process.poll() is not None, "the probe to run")
+        found = trace_instances(state_dir)
         # The worker too, which would clean up when its parent is gone.
         kill_processes(state_dir)
-    assert found and found == instances_of(state_dir)
+    assert found and found == trace_instances(state_dir)
     return found
 
 

@@ -1,5 +1,5 @@
-"""What a test might leave on the machine: loop devices, mounts, swaps, cgroups and their controllers, dm devices,
-tunables, processes.
+"""What a test might leave on the machine: loop devices, mounts, swaps, cgroups and their controllers, tracing
+instances, dm devices, tunables, processes.
 
 Only what belongs to the test counts (loop devices whose backing file lies in its directory, processes that carry its
 state directory), so that tests don't blame each other or whoever else uses the machine.
@@ -8,11 +8,15 @@ state directory), so that tests don't blame each other or whoever else uses the 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import time
 from dataclasses import dataclass, fields
 from pathlib import Path
+
+from iolab.machine import tracefs
+from iolab.machine.action import RemoveTraceInstance
 
 from support.devices import loops_backed_under
 
@@ -30,6 +34,7 @@ class Leftovers:
     cgroups: frozenset[str]
     controllers: frozenset[str]
     """Enabled below the root of version 2."""
+    trace_instances: frozenset[str]
     dm_devices: frozenset[str]
     tunables: frozenset[tuple[str, str]]
     processes: frozenset[str]
@@ -50,6 +55,7 @@ def look(directory: Path, state_dir: Path) -> Leftovers:
         swaps=frozenset(line.split()[0] for line in _lines("/proc/swaps")[1:] if line.split()[0] in loops),
         cgroups=frozenset(_cgroups(state_dir)),
         controllers=frozenset(_controllers()),
+        trace_instances=frozenset(map(str, trace_instances(state_dir))),
         dm_devices=frozenset(_read(path) for path in Path("/sys/block").glob("dm-*/dm/name")),
         tunables=frozenset(_tunables_of_free_loops()),
         processes=frozenset(_processes_with(state_dir)),
@@ -70,6 +76,15 @@ def kill_processes(state_dir: Path) -> None:
     for entry in _processes_with(state_dir):
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(entry.split()[0]), signal.SIGKILL)
+
+
+def trace_instances(state_dir: Path) -> set[Path]:
+    """Those that are there now and in an undo journal: what tells them from other tests' is the journal."""
+    names = set()
+    for journal in (state_dir / "undo").glob("*.jsonl"):
+        entries = (json.loads(line) for line in _lines(journal) if line.endswith("}"))
+        names |= {entry["name"] for entry in entries if entry.get("action") == RemoveTraceInstance.__name__}
+    return {found for name in names for found in tracefs.instances(name)}
 
 
 def _mounts(directory: Path, loops: frozenset[str]) -> list[str]:
