@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from support.experiments import SCRATCH, experiment, reads_for
 from support.leftovers import kill_processes, trace_instances
 from support.runs import statuses
 
-TRACED = "[probes]\nblock = true\n"
+TRACED = "[probes]\nblock = true\nswitches = true\n"
 DIRECTORY = 'kind = "directory"\npath = "."'
 SETTINGS = "[settings.a]\n"
 
@@ -31,6 +32,7 @@ def traced(iolab: CommandLine, state_dir: Path) -> set[Path]:
         pytest.skip("tracefs is not mounted")
     with start(iolab) as process:
         wait_until(lambda: bool(trace_instances(state_dir)) or process.poll() is not None, "the probe to run")
+        time.sleep(0.3)  # each probe that traces has one of its own
         found = trace_instances(state_dir)
         # The worker too, which would clean up when its parent is gone.
         kill_processes(state_dir)
