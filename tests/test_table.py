@@ -174,3 +174,12 @@ def test_a_long_reason_is_told_once_below_the_table() -> None:
     marks = [footnotes.mark(text) for text in (long, "no reads", f"{long} on sdb", long)]
     assert marks == ["[1]", "no reads", "[2]", "[1]"]
     assert footnotes.lines() == [f"[1] {long}", f"[2] {long} on sdb"]
+
+
+def test_a_workload_s_long_name_is_not_broken_by_its_narrow_table(tmp_path: Path) -> None:
+    name = "a-workload-whose-name-is-far-longer-than-any-of-the-tables-that-this-run-has-to-show-for-it"
+    text = (
+        f'rounds = 1\nseed = 7\n[target]\nkind = "directory"\npath = "."\n[workloads.{name}]\n'
+        'file_size = "1MiB"\nduration = "1s"\n[settings.a]\n'
+    )
+    assert name in render(stored_run(tmp_path / "run", text), "plain", ["iops"]).splitlines()

@@ -38,7 +38,9 @@ def tables(summary: Summary) -> RenderableType:
     parts.append(Text(f"{rounds} on {summary.machine}; baseline {summary.baseline}", style="dim"))
     footnotes = Footnotes()
     for workload, rows in grid(summary).items():
-        parts.append(Padding(_table(workload, rows, summary.settings, footnotes), (1, 0, 0, 0), expand=False))
+        # Not as the table's own title, which is broken where the table is narrower.
+        parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
+        parts.append(_table(rows, summary.settings, footnotes))
     if lines := footnotes.lines():
         parts.append(Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
     legend = "Typical value ± half the interquartile range; change against the baseline [95 % interval]."
@@ -52,18 +54,11 @@ def tables(summary: Summary) -> RenderableType:
     return Group(*parts)
 
 
-def _table(workload: str, rows: list[GridRow], settings: list[str], footnotes: Footnotes) -> Table:
+def _table(rows: list[GridRow], settings: list[str], footnotes: Footnotes) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        title=workload,
-        title_justify="left",
-        title_style="bold cyan",
-        pad_edge=False,
-    )
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("metric")
     table.add_column("unit", style="dim")
     for setting in settings:
