@@ -141,15 +141,24 @@ def test_a_failed_trial_has_reasons_and_no_numbers(tmp_path: Path) -> None:
     assert data.remarks().filter(pl.col("what") == "fault").height == 8
 
 
-def test_metrics_fill_the_first_row_group(tmp_path: Path) -> None:
+def test_metrics_come_first_in_one_row_group(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     record = of_workload("both")
     (tmp_path / "one.parquet").write_bytes(trial_file.encode(record))
     file = pq.ParquetFile(tmp_path / "one.parquet")
-    assert set(file.read_row_group(0)["what"].to_pylist()) == {"metric"}
-    assert file.num_row_groups > 1
-    assert "metric" not in file.read_row_groups(range(1, file.num_row_groups))["what"].to_pylist()
+    whats = file.read()["what"].to_pylist()
+    assert file.num_row_groups == 1
+    assert set(whats[: whats.count("metric")]) == {"metric"} != set(whats)
+
+
+def test_latency_counts_are_the_histograms_of_all_rounds(run: Path) -> None:
+    data = read(run)
+    together = ["phase", "op", "setting", "latency_ns"]
+    expected = data.histograms(workload="both").filter(job="all").group_by(together).agg(pl.col("count").sum())
+    found = data.latency_counts("both")
+    assert found["latency_ns"].is_sorted() and found.height
+    assert found.sort(together).equals(expected.sort(together).select(found.columns))
 
 
 def test_the_record_comes_back_less_its_series(run: Path) -> None:

@@ -60,16 +60,14 @@ class ImportedRun(RunData):
             raise InputError(f"there is no trial {trial}", where=str(self.path))
         return _record(self.imported[trial], self.path)
 
-    def _rows(self, what: str, workload: str | None, setting: str | None, columns: tuple[str, ...]) -> polars.DataFrame:
+    def _rows_of(self, workload: str | None, setting: str | None) -> polars.LazyFrame:
         import polars as pl
 
-        rows = self.table.filter(pl.col("what") == what)
+        rows = self.table.lazy()
         for column, wanted in (("workload", workload), ("setting", setting)):
             if wanted is not None:
                 rows = rows.filter(pl.col(column) == wanted)
-        if what == "metric":
-            rows = rows.filter(pl.col("job") != "all")
-        return rows.select("trial", "round", "workload", "setting", *columns)
+        return rows
 
 
 def in_memory(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> ImportedRun:

@@ -230,15 +230,7 @@ def _add_time_lines(plot: Plot, panel: int, of_op: polars.DataFrame, scale: Scal
 
 
 def _latency(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]:
-    import polars as pl
-
-    counts = (
-        run.histograms(workload=workload)
-        .filter(pl.col("job") == "all")
-        .group_by("phase", "op", "setting", "latency_ns")
-        .agg(pl.col("count").sum())
-        .sort("latency_ns")
-    )
+    counts = run.latency_counts(workload)
     for number, (phase, of_phase) in enumerate(_by(counts, "phase")):
         ops = sorted(_by(of_phase, "op"))
         plot = Plot(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from iolab.record import Record
 
 TRIALS_NAMED_MAX = 5
+NAMES = ("trial", "round", "workload", "setting")
+"""Columns of every frame of rows."""
 
 
 def read(path: Path) -> RunData:
@@ -182,16 +184,27 @@ class RunData:
         rows = self._rows("series", workload, setting, ("phase", "job", "metric", "key", "at", "value"))
         return rows.rename({"key": "probe", "at": "at_ns"})
 
+    def latency_counts(self, workload: str) -> polars.DataFrame:
+        """The histograms of all rounds and jobs together: phase, op, setting, latency_ns (rising), count."""
+        import polars as pl
+
+        return (
+            self._rows_of(workload, None)
+            .filter(pl.col("what") == "histogram", pl.col("job") == "all")
+            .group_by("phase", "op", "setting", pl.col("at").alias("latency_ns"))
+            .agg(pl.col("value").sum().alias("count"))
+            .sort("latency_ns", "phase", "op", "setting")
+            .collect(engine="streaming")
+        )
+
     def remarks(self) -> polars.DataFrame:
         """Faults and notes of the trials: trial, round, workload, setting, phase, job, what ("fault" or "note"),
         count, text."""
         import polars as pl
 
-        faults = self._rows("fault", None, None, ("phase", "job", "what", "value", "reason"))
-        notes = self._rows("note", None, None, ("phase", "job", "what", "value", "reason"))
-        return (
-            pl.concat([faults, notes]).rename({"value": "count", "reason": "text"}).sort("trial", maintain_order=True)
-        )
+        columns = (*NAMES, "phase", "job", "what", pl.col("value").alias("count"), pl.col("reason").alias("text"))
+        rows = self._rows_of(None, None).filter(pl.col("what").is_in(["fault", "note"])).select(columns)
+        return rows.collect().sort("trial", "what", maintain_order=True)
 
     def record(self, trial: int) -> Record:
         """What one trial yielded, without histograms and intervals. InputError if the run has no such trial."""
@@ -211,18 +224,21 @@ class RunData:
     def _rows(self, what: str, workload: str | None, setting: str | None, columns: tuple[str, ...]) -> polars.DataFrame:
         import polars as pl
 
+        rows = self._rows_of(workload, setting).filter(pl.col("what") == what)
+        if what == "metric":
+            rows = rows.filter(pl.col("job") != "all")
+        return rows.select(*NAMES, *columns).collect()
+
+    def _rows_of(self, workload: str | None, setting: str | None) -> polars.LazyFrame:
+        """All rows of the trials that are of this workload and setting, None: of any."""
+        import polars as pl
+
         files = [
             self.directory.trial_file(trial)
             for trial, event in self.found.trials.items()
             if workload in (None, event["workload"]) and setting in (None, event["setting"])
         ]
-        selected = ("trial", "round", "workload", "setting", *columns)
-        if not files:
-            return pl.DataFrame(schema=_schema(selected))
-        rows = pl.scan_parquet(files, glob=False).filter(pl.col("what") == what)
-        if what == "metric":
-            rows = rows.filter(pl.col("job") != "all")
-        return rows.select(selected).collect()
+        return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame(schema=table_schema())
 
 
 def _schema(columns: tuple[str, ...]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""The Parquet of one trial: one long table with its metrics in the first row group, and the specification and record
-beside it as metadata. docs/store.md lists the columns."""
+"""The Parquet of one trial: one long table, and the specification and record beside it as metadata. docs/store.md
+lists the columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 METADATA_SPEC = "iolab.spec"
 METADATA_RECORD = "iolab.record"
-ROW_GROUPS_MAX = 32
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ def encode(record: Record, rows: list[TableRow] | None = None) -> bytes:
     buffer = io.BytesIO()
     _frame(record, rows).write_parquet(
         buffer,
-        row_group_size=_row_group_size(rows),
         metadata={METADATA_SPEC: record.spec.model_dump_json(), METADATA_RECORD: summary_of(record).model_dump_json()},
     )
     return buffer.getvalue()
@@ -92,12 +90,6 @@ def _frame(record: Record, rows: list[TableRow]) -> polars.DataFrame:
     columns: dict[str, Any] = {name: [value] * len(rows) for name, value in of_trial.items()}
     columns |= {name: list(values) for name, values in zip(TableRow._fields, of_rows, strict=True)}
     return pl.DataFrame(columns, schema=table_schema())
-
-
-def _row_group_size(rows: list[TableRow]) -> int | None:
-    """Rows per row group such that the metrics fill the first one, unless that would shred the rest."""
-    metrics = sum(row.what == "metric" for row in rows)
-    return metrics if metrics * ROW_GROUPS_MAX >= len(rows) > 0 else None
 
 
 def _first_line(error: Exception) -> str:
