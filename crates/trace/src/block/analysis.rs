@@ -80,7 +80,7 @@ impl Analysis {
         };
         for (device, state) in self.devices {
             let conservation = state.conservation();
-            let (measured, series) = state.measures.finish(started_ns, ended_ns);
+            let (measured, series) = state.measures.finish(ended_ns);
             report.all.merge(&measured.activities);
             report.series.insert(device.to_string(), series);
             report.devices.push(DeviceReport {

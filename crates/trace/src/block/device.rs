@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::event::{BlockEvent, Kind, Op};
-use super::measures::{Measures, Merged, Timing};
+use super::measures::{Measures, Merged};
 use super::report::Conservation;
+use super::timing::Timing;
 
 #[derive(Clone, Debug)]
 pub(super) struct DeviceState {

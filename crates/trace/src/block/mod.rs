@@ -11,8 +11,10 @@
 mod analysis;
 mod device;
 mod event;
+mod levels;
 mod measures;
 mod report;
+mod timing;
 
 pub use analysis::Analysis;
 pub use event::{BIO_COMPLETE, BlockDecoder, BlockEvent, Device, EVENTS, Kind, Op};
