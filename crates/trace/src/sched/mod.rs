@@ -3,9 +3,12 @@
 
 mod analysis;
 mod event;
+mod rates;
 mod report;
 mod site;
 mod stalls;
+mod tables;
+mod waits;
 
 pub use analysis::Analysis;
 pub use event::{Comm, EVENTS, SchedDecoder, SchedEvent, SchedKind, State};
