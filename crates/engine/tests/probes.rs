@@ -4,8 +4,12 @@ mod common;
 #[path = "common/devices.rs"]
 mod devices;
 
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::*;
 use devices::LoopDevice;
@@ -54,6 +58,23 @@ fn can_trace(test: &str) -> bool {
         eprintln!("SKIPPED {test}: tracefs is not mounted");
     }
     there
+}
+
+/// A tracing instance that the probes have nothing to do with.
+struct SomebodyElses(PathBuf);
+
+impl SomebodyElses {
+    fn new(test: &str) -> SomebodyElses {
+        let path = Path::new(TRACEFS).join("instances").join(instance(test));
+        std::fs::create_dir(&path).unwrap();
+        SomebodyElses(path)
+    }
+}
+
+impl Drop for SomebodyElses {
+    fn drop(&mut self) {
+        std::fs::remove_dir(&self.0).unwrap();
+    }
 }
 
 fn device_number(device: &LoopDevice) -> String {
@@ -195,7 +216,197 @@ fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
             name.starts_with(&instance("ours")).then_some(name)
         });
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
-    std::fs::remove_dir(&others).unwrap();
+}
+
+/// Two threads that wake each other through pipes, on one CPU, so many rounds: two switches each. How often the kernel says
+/// that the one which asks left the CPU.
+fn ping_pong(rounds: u64) -> u64 {
+    let ((mut theirs, ours), (mut mine, other)) = (pipe(), pipe());
+    let pin = || {
+        // SAFETY: all-zero is an empty set, to which the CPU that this runs on is added; it outlives the call.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(0, &mut set);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+        }
+    };
+    let answering = move || {
+        pin();
+        let mut other = other;
+        let mut byte = [0];
+        while theirs.read_exact(&mut byte).is_ok() {
+            other.write_all(&byte).unwrap();
+        }
+    };
+    let asking = move || {
+        pin();
+        let mut ours = ours;
+        let mut byte = [0];
+        for _ in 0..rounds {
+            ours.write_all(&byte).unwrap();
+            mine.read_exact(&mut byte).unwrap();
+        }
+        // SAFETY: all-zero is a valid rusage, and the call only fills it.
+        let used = unsafe {
+            let mut used: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_THREAD, &mut used);
+            used
+        };
+        (used.ru_nvcsw + used.ru_nivcsw) as u64
+    };
+    let named = |name: &str| std::thread::Builder::new().name(name.into());
+    let answers = named("iolab-pong").spawn(answering).unwrap();
+    let asks = named("iolab-ping").spawn(asking).unwrap();
+    let left = asks.join().unwrap();
+    answers.join().unwrap();
+    left
+}
+
+fn pipe() -> (File, File) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    (
+        File::from(OwnedFd::from(reader)),
+        File::from(OwnedFd::from(writer)),
+    )
+}
+
+const ROUNDS: u64 = 1000;
+
+/// One at a time, or they would count one another's switches.
+static SWITCHING: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    SWITCHING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn switches(stack_every: Value, pids: Value) -> Value {
+    json!({"switches": {"interval_ns": 10_000_000, "stack_every": stack_every, "pids": pids}})
+}
+
+fn task<'a>(seen: &'a Value, name: &str) -> &'a Value {
+    let tasks = seen["tasks"].as_array().unwrap();
+    let found = tasks.iter().find(|task| task["comm"] == name);
+    found.unwrap_or_else(|| panic!("no {name} among {tasks:#?}"))
+}
+
+#[test]
+fn every_switch_is_counted_and_its_site_is_found() {
+    if !can_trace("every_switch_is_counted_and_its_site_is_found") {
+        return;
+    }
+    let _alone = alone();
+    let probes = start("switches", switches(json!(1), json!(null)));
+    let left = ping_pong(ROUNDS);
+    let observed = probes.stop();
+    let seen = observation(&observed, "switches");
+    assert_eq!(number(seen, "/trace_events_lost"), 0);
+    // After it asked the kernel, it left once more, to end.
+    let counted = number(task(seen, "iolab-ping"), "/switches");
+    assert!(
+        (left..=left + 3).contains(&counted),
+        "{counted} counted, {left} by the kernel"
+    );
+    let slept = |name: &str| number(task(seen, name), "/by_state/sleep");
+    let slept = slept("iolab-ping") + slept("iolab-pong");
+    assert!(number(seen, "/wakeup_latency_ns/count") >= slept - 4);
+    let sites = seen["sites"].as_array().unwrap();
+    let pipe = sites
+        .iter()
+        .find(|site| site["site"].as_str().unwrap().ends_with("pipe_read"));
+    let pipe = pipe.unwrap_or_else(|| panic!("{:#?} {}", sites, seen["notes"]));
+    let at_pipe = number(pipe, "/switches");
+    assert!(
+        at_pipe.abs_diff(slept) < slept / 10,
+        "{at_pipe} at the pipe, slept {slept} times: {}",
+        seen["notes"]
+    );
+    let chain = pipe["chain"].as_array().unwrap();
+    assert!(
+        chain
+            .iter()
+            .any(|function| function.as_str().unwrap().contains("read")),
+        "{chain:?}"
+    );
+}
+
+#[test]
+fn a_sample_stands_for_the_switches_between() {
+    if !can_trace("a_sample_stands_for_the_switches_between") {
+        return;
+    }
+    let _alone = alone();
+    // The kernel takes a moment to find the rate, and a few hundred samples have their scatter.
+    for (every, rounds) in [(json!(7), ROUNDS), (json!(null), 30 * ROUNDS)] {
+        let probes = start("weights", switches(every.clone(), json!(null)));
+        ping_pong(rounds);
+        let observed = probes.stop();
+        let seen = observation(&observed, "switches");
+        let samples = number(seen, "/stacks/taken");
+        let all = number(seen, "/switches") - number(seen, "/by_state/cpu_idle");
+        let sites = seen["sites"].as_array().unwrap();
+        let estimated: u64 = sites.iter().map(|site| number(site, "/switches")).sum();
+        assert!(samples < all / 2, "{samples} of {all}");
+        assert!(
+            estimated.abs_diff(all) < all / 2,
+            "of {every}: {estimated} estimated, {all} seen: {}",
+            seen["notes"]
+        );
+    }
+}
+
+#[test]
+fn only_the_switches_of_the_processes_that_were_named() {
+    if !can_trace("only_the_switches_of_the_processes_that_were_named") {
+        return;
+    }
+    let _alone = alone();
+    let mut other = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
+    for (pid, expected) in [
+        (std::process::id(), ROUNDS..=u64::MAX),
+        (other.id(), 0..=ROUNDS / 10),
+    ] {
+        let probes = start("pids", switches(json!(null), json!([pid])));
+        ping_pong(ROUNDS);
+        let observed = probes.stop();
+        let tasks = observation(&observed, "switches")["tasks"]
+            .as_array()
+            .unwrap()
+            .clone();
+        let found = tasks.iter().filter(|task| task["comm"] == "iolab-ping");
+        // Threads that a process starts meanwhile are its own.
+        let counted: u64 = found.map(|task| number(task, "/switches")).sum();
+        assert!(expected.contains(&counted), "{counted}");
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn a_profile_shows_what_ran() {
+    if !is_root("a_profile_shows_what_ran") {
+        return;
+    }
+    let probes = start(
+        "profile",
+        json!({"profile": {"interval_ns": 10_000_000, "frequency_hz": 1000}}),
+    );
+    let mut zero = File::open("/dev/zero").unwrap();
+    let mut buffer = vec![0; 1 << 20];
+    let began = std::time::Instant::now();
+    while began.elapsed() < std::time::Duration::from_millis(300) {
+        zero.read_exact(&mut buffer).unwrap();
+    }
+    let observed = probes.stop();
+    let seen = observation(&observed, "profile");
+    assert!(number(seen, "/samples") > 20, "{seen:#}");
+    let functions = seen["functions"].as_array().unwrap();
+    assert!(
+        functions.iter().any(|row| row["function"] == "read_zero"),
+        "{functions:#?}"
+    );
 }
 
 #[test]
@@ -218,12 +429,10 @@ fn an_instance_that_is_there_already_is_somebody_elses() {
     if !can_trace("an_instance_that_is_there_already_is_somebody_elses") {
         return;
     }
-    let path = Path::new(TRACEFS).join("instances").join(instance("taken"));
-    std::fs::create_dir(&path).unwrap();
+    let theirs = SomebodyElses::new("taken");
     let device = LoopDevice::new(MIB);
     let observed = start("taken", block(&device, MIB)).stop();
-    assert!(path.exists());
-    std::fs::remove_dir(&path).unwrap();
+    assert!(theirs.0.exists());
     assert!(observed.absent["block"].contains("exists"), "{observed:?}");
 }
 

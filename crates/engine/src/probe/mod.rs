@@ -4,13 +4,17 @@
 //! [`Probes::start`] starts all that are wanted; [`Probes::stop`] ends them and yields what they saw.
 
 mod block;
+mod counters;
 pub mod cpus;
+mod functions;
 mod instance;
 pub mod perf;
+mod profile;
 mod pump;
 mod reader;
 mod sample;
 pub mod spec;
+mod switches;
 mod symbols;
 mod tracefs;
 
@@ -64,14 +68,15 @@ impl Probes {
             let started = block::start(block, &spec.trace_instance, places);
             probes.add("block", started);
         }
-        for (name, wanted) in [
-            ("switches", spec.switches.is_some()),
-            ("profile", spec.profile.is_some()),
-            ("counters", spec.counters.is_some()),
-        ] {
-            if wanted {
-                probes.add(name, Err("this build can't read it".into()));
-            }
+        if let Some(switches) = &spec.switches {
+            let instance = format!("{}-switches", spec.trace_instance);
+            probes.add("switches", switches::start(switches, &instance, places));
+        }
+        if let Some(profile) = &spec.profile {
+            probes.add("profile", profile::start(profile));
+        }
+        if spec.counters.is_some() {
+            probes.add("counters", counters::start());
         }
         if let Some(spec) = &spec.cpu {
             probes.add("cpu", sample::cpu::start(spec.interval()));

@@ -26,6 +26,14 @@ pub trait Interpret: Send + 'static {
 
     /// Events of one CPU are missing before this time.
     fn lost(&mut self, at_ns: u64, lost: Lost);
+
+    /// Streams of events beside the trace's own, each in the order of time.
+    fn side_streams(&self) -> Vec<RawFd> {
+        Vec::new()
+    }
+
+    /// Hands over all that they hold: which stream, when, and what.
+    fn read_side_streams(&mut self, _each: &mut dyn FnMut(usize, u64, Self::Event)) {}
 }
 
 /// Records until it is stopped.
@@ -68,6 +76,8 @@ impl<I: Interpret> Recording<I> {
 
 struct Reader<I: Interpret> {
     pipes: Vec<Pipe>,
+    /// The pipes, then those beside the trace.
+    streams: usize,
     page_format: PageFormat,
     page: Vec<u8>,
     merge: Merge<I::Event>,
@@ -87,17 +97,22 @@ const IN_FLIGHT_NS: u64 = 1_000_000;
 
 impl<I: Interpret> Drain for Reader<I> {
     fn descriptors(&self) -> Vec<RawFd> {
-        self.pipes
-            .iter()
-            .map(|pipe| pipe.file.as_raw_fd())
-            .collect()
+        let pipes = self.pipes.iter().map(|pipe| pipe.file.as_raw_fd());
+        pipes.chain(self.interpret.side_streams()).collect()
     }
 
     fn drain(&mut self) {
         self.presence.look();
         let began_ns = monotonic_ns();
-        for stream in 0..self.pipes.len() {
-            self.empty(stream, began_ns);
+        for pipe in 0..self.pipes.len() {
+            self.empty(pipe, began_ns);
+        }
+        let (pipes, merge) = (self.pipes.len(), &mut self.merge);
+        self.interpret
+            .read_side_streams(&mut |stream, at_ns, event| {
+                merge.push(pipes + stream, at_ns, event)
+            });
+        for stream in 0..self.streams {
             self.merge
                 .advance(stream, began_ns.saturating_sub(IN_FLIGHT_NS));
         }
@@ -114,10 +129,12 @@ impl<I: Interpret> Reader<I> {
             Ok(Pipe { cpu, file })
         });
         let pipes: Vec<Pipe> = pipes.collect::<Result<_, Reason>>()?;
+        let streams = pipes.len() + interpret.side_streams().len();
         Ok(Reader {
             page: vec![0; page_format.subbuffer_bytes()],
-            merge: Merge::new(pipes.len()),
+            merge: Merge::new(streams),
             pipes,
+            streams,
             page_format,
             interpret,
             presence: Presence::now(),
@@ -169,7 +186,7 @@ impl<I: Interpret> Reader<I> {
     }
 
     fn finish(mut self, instance: &Instance, ended_ns: u64) -> Result<Recorded<I>, Reason> {
-        for stream in 0..self.pipes.len() {
+        for stream in 0..self.streams {
             self.merge.end(stream);
         }
         self.hand_over();

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::record::SAMPLE_FIELDS;
+use super::record::Period;
 use crate::probe::Reason;
 
 /// What is counted.
@@ -37,6 +37,15 @@ pub enum Rate {
     PerSecond(u64),
 }
 
+impl Rate {
+    pub fn period(self) -> Period {
+        match self {
+            Rate::Every(period) => Period::Fixed(period),
+            Rate::PerSecond(_) => Period::Recorded,
+        }
+    }
+}
+
 /// Counts from now on.
 pub fn open_counter(kind: Kind, scope: Scope) -> Result<OwnedFd, Reason> {
     let attributes = Attributes {
@@ -56,7 +65,7 @@ pub fn open_sampler(kind: Kind, cpu: u32, rate: Rate, wake_bytes: u32) -> Result
     let scope = Scope::Cpu(cpu);
     let attributes = Attributes {
         sample_period: period,
-        sample_type: SAMPLE_FIELDS,
+        sample_type: rate.period().sample_fields(),
         flags: by_rate | DISABLED | EXCLUDE_IDLE | EXCLUDE_CALLCHAIN_USER | WATERMARK | USE_CLOCK,
         wakeup_watermark: wake_bytes,
         // The clock of the engine's own times.
@@ -67,16 +76,8 @@ pub fn open_sampler(kind: Kind, cpu: u32, rate: Rate, wake_bytes: u32) -> Result
 }
 
 pub fn enable(event: &OwnedFd) -> io::Result<()> {
-    control(event, IOC_ENABLE)
-}
-
-pub fn disable(event: &OwnedFd) -> io::Result<()> {
-    control(event, IOC_DISABLE)
-}
-
-fn control(event: &OwnedFd, request: libc::Ioctl) -> io::Result<()> {
     // SAFETY: the request takes no pointer.
-    match unsafe { libc::ioctl(event.as_raw_fd(), request, 0) } {
+    match unsafe { libc::ioctl(event.as_raw_fd(), IOC_ENABLE, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -168,7 +169,6 @@ const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
 const FLAG_CLOEXEC: libc::c_ulong = 1 << 3;
 const IOC_ENABLE: libc::Ioctl = 0x2400;
-const IOC_DISABLE: libc::Ioctl = 0x2401;
 /// A read gives the count and the times for which the event was wanted and did count.
 const FORMAT_TOTAL_TIMES: u64 = 0b11;
 const DISABLED: u64 = 1;

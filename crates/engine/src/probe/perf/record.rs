@@ -1,8 +1,25 @@
 //! What the kernel writes into a perf ring: records of a type, a length and a body (perf_event_open(2)).
 
-/// The fields of our samples; `Sample` has their order from the kernel's `PERF_RECORD_SAMPLE`.
-pub const SAMPLE_FIELDS: u64 =
-    SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_PERIOD | SAMPLE_CALLCHAIN;
+/// How many events a sample stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// As many as each.
+    Fixed(u64),
+    /// The sample says it.
+    Recorded,
+}
+
+impl Period {
+    /// The fields of a sample; their order is that of the kernel's `PERF_RECORD_SAMPLE`.
+    pub fn sample_fields(self) -> u64 {
+        let always = SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_CALLCHAIN;
+        match self {
+            // Asked to record a fixed period, the kernel samples software events one by one instead.
+            Period::Fixed(_) => always,
+            Period::Recorded => always | SAMPLE_PERIOD,
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
@@ -34,11 +51,15 @@ pub struct Malformed;
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     rest: &'a [u8],
+    period: Period,
 }
 
 impl<'a> Records<'a> {
-    pub fn new(bytes: &'a [u8]) -> Records<'a> {
-        Records { rest: bytes }
+    pub fn new(bytes: &'a [u8], period: Period) -> Records<'a> {
+        Records {
+            rest: bytes,
+            period,
+        }
     }
 }
 
@@ -54,7 +75,7 @@ impl<'a> Iterator for Records<'a> {
         self.rest = parsed.map_or(&[], |(_, _, rest)| rest);
         Some(
             parsed
-                .and_then(|(kind, body, _)| record(kind, body))
+                .and_then(|(kind, body, _)| record(kind, body, self.period))
                 .ok_or(Malformed),
         )
     }
@@ -82,9 +103,9 @@ fn split(bytes: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     Some((kind, body, &bytes[length..]))
 }
 
-fn record(kind: u32, body: &[u8]) -> Option<Record<'_>> {
+fn record(kind: u32, body: &[u8], period: Period) -> Option<Record<'_>> {
     Some(match kind {
-        RECORD_SAMPLE => Record::Sample(sample(body)?),
+        RECORD_SAMPLE => Record::Sample(sample(body, period)?),
         // The event's id, then the number.
         RECORD_LOST => Record::Lost(word(body.get(8..16)?)),
         RECORD_LOST_SAMPLES => Record::Lost(word(body.get(..8)?)),
@@ -93,16 +114,20 @@ fn record(kind: u32, body: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-fn sample(body: &[u8]) -> Option<Sample<'_>> {
+fn sample(body: &[u8], period: Period) -> Option<Sample<'_>> {
     let half = |at: usize| Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?));
-    let addresses = usize::try_from(word(body.get(32..40)?)).ok()?;
+    let (period, rest) = match period {
+        Period::Fixed(period) => (period, body.get(24..)?),
+        Period::Recorded => (word(body.get(24..32)?), body.get(32..)?),
+    };
+    let addresses = usize::try_from(word(rest.get(..8)?)).ok()?;
     Some(Sample {
         pid: half(0)?,
         tid: half(4)?,
         at_ns: word(body.get(8..16)?),
         cpu: half(16)?,
-        period: word(body.get(24..32)?),
-        chain: body.get(40..40usize.checked_add(addresses.checked_mul(8)?)?)?,
+        period,
+        chain: rest.get(8..8usize.checked_add(addresses.checked_mul(8)?)?)?,
     })
 }
 
@@ -164,7 +189,9 @@ mod tests {
             bytes(77, &[]),
         ]
         .concat();
-        let records: Vec<_> = Records::new(&ring).map(Result::unwrap).collect();
+        let records: Vec<_> = Records::new(&ring, Period::Recorded)
+            .map(Result::unwrap)
+            .collect();
         let [Record::Lost(5), Record::Sample(sample), Record::Other] = records[..] else {
             panic!("{records:?}")
         };
@@ -182,11 +209,27 @@ mod tests {
     }
 
     #[test]
+    fn a_fixed_period_is_not_in_the_sample() {
+        let mut body = sample_body(&[CONTEXT_KERNEL, 0xf1]);
+        body.drain(24..32);
+        let ring = bytes(RECORD_SAMPLE, &body);
+        let record = Records::new(&ring, Period::Fixed(10)).next();
+        let Some(Ok(Record::Sample(sample))) = record else {
+            panic!("{record:?}")
+        };
+        assert_eq!(sample.period, 10);
+        assert_eq!(sample.kernel_stack().collect::<Vec<_>>(), [0xf1]);
+    }
+
+    #[test]
     fn a_sample_longer_than_its_record_ends_the_reading() {
         let mut body = sample_body(&[CONTEXT_KERNEL, 1]);
         body[32] = 200;
         let ring = bytes(RECORD_SAMPLE, &body);
-        assert_eq!(Records::new(&ring).collect::<Vec<_>>(), [Err(Malformed)]);
+        assert_eq!(
+            Records::new(&ring, Period::Recorded).collect::<Vec<_>>(),
+            [Err(Malformed)]
+        );
     }
 
     #[test]
@@ -195,7 +238,10 @@ mod tests {
             let mut ring = bytes(RECORD_THROTTLE, &[]);
             ring[6..8].copy_from_slice(&length.to_ne_bytes());
             ring.extend(bytes(RECORD_THROTTLE, &[]));
-            assert_eq!(Records::new(&ring).collect::<Vec<_>>(), [Err(Malformed)]);
+            assert_eq!(
+                Records::new(&ring, Period::Recorded).collect::<Vec<_>>(),
+                [Err(Malformed)]
+            );
         }
     }
 }

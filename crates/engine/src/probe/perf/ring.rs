@@ -5,8 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::event::{Kind, Rate, disable, enable, open_sampler};
-use super::record::{Record, Records};
+use super::event::{Kind, Rate, enable, open_sampler};
+use super::record::{Period, Record, Records};
 use crate::probe::Reason;
 
 /// Room for some thousand samples per CPU.
@@ -19,6 +19,7 @@ pub struct Ring {
     event: OwnedFd,
     base: NonNull<u8>,
     page_bytes: usize,
+    period: Period,
     /// The ring's contents in one piece, without its wrap.
     contents: Vec<u8>,
 }
@@ -41,17 +42,13 @@ impl Ring {
             event,
             base,
             page_bytes,
+            period: rate.period(),
             contents: Vec::new(),
         })
     }
 
     pub fn start(&self) -> io::Result<()> {
         enable(&self.event)
-    }
-
-    pub fn end(&self) {
-        // Closing the event ends it as well.
-        let _ = disable(&self.event);
     }
 
     pub fn descriptor(&self) -> RawFd {
@@ -63,7 +60,8 @@ impl Ring {
         let mut contents = std::mem::take(&mut self.contents);
         contents.clear();
         self.take(&mut contents);
-        let understood = Records::new(&contents).all(|record| record.map(&mut each).is_ok());
+        let understood =
+            Records::new(&contents, self.period).all(|record| record.map(&mut each).is_ok());
         self.contents = contents;
         understood
     }

@@ -61,27 +61,26 @@ impl Samplers {
         })
     }
 
-    pub fn end(&self) {
-        self.rings.iter().for_each(Ring::end);
-    }
-
     pub fn descriptors(&self) -> Vec<RawFd> {
         self.rings.iter().map(Ring::descriptor).collect()
     }
 
-    /// Hands over all samples that are there, in order of time per CPU.
-    pub fn drain(&mut self, mut each: impl FnMut(StackSample)) {
+    /// Hands over all samples that are there, with the number of the ring whose order of time they keep.
+    pub fn drain(&mut self, mut each: impl FnMut(usize, StackSample)) {
         let (stacks, losses) = (&mut self.stacks, &mut self.losses);
-        for ring in &mut self.rings {
+        for (number, ring) in self.rings.iter_mut().enumerate() {
             let understood = ring.drain(|record| match record {
-                Record::Sample(sample) => each(StackSample {
-                    at_ns: sample.at_ns,
-                    cpu: sample.cpu,
-                    pid: sample.pid,
-                    tid: sample.tid,
-                    stack: stacks.number(sample.kernel_stack()),
-                    weight: sample.period,
-                }),
+                Record::Sample(sample) => each(
+                    number,
+                    StackSample {
+                        at_ns: sample.at_ns,
+                        cpu: sample.cpu,
+                        pid: sample.pid,
+                        tid: sample.tid,
+                        stack: stacks.number(sample.kernel_stack()),
+                        weight: sample.period,
+                    },
+                ),
                 Record::Lost(samples) => losses.samples_lost += samples,
                 Record::Throttled => losses.throttled += 1,
                 Record::Other => {}

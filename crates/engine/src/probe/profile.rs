@@ -1,0 +1,76 @@
+//! Which functions of the kernel ran, by a timer on each CPU that is busy.
+
+use std::os::fd::RawFd;
+
+use serde::Serialize;
+use serde_json::Value;
+use trace::profile::{Profile, ProfileReport};
+
+use super::functions::Functions;
+use super::perf::{Kind, Losses, Rate, Samplers};
+use super::pump::{Drain, Pump};
+use super::spec::ProfileSpec;
+use super::{Reason, Running, Started};
+use crate::clock::monotonic_ns;
+
+/// What docs/probes.md describes as the observation of `profile`.
+#[derive(Debug, Serialize)]
+struct Observation {
+    #[serde(flatten)]
+    report: ProfileReport,
+    notes: Vec<String>,
+}
+
+pub fn start(spec: &ProfileSpec) -> Started {
+    let sampled = Sampled {
+        profile: Profile::new(monotonic_ns(), spec.interval_ns),
+        samplers: Samplers::start(Kind::CpuClock, Rate::PerSecond(spec.frequency_hz))?,
+    };
+    let pump = Pump::start("iolab-profile", sampled)
+        .map_err(|error| format!("can't start a thread: {error}"))?;
+    Ok(Box::new(ProfileProbe { pump }))
+}
+
+struct ProfileProbe {
+    pump: Pump<Sampled>,
+}
+
+impl Running for ProfileProbe {
+    fn stop(self: Box<Self>) -> Result<Value, Reason> {
+        let ended_ns = monotonic_ns();
+        let sampled = self
+            .pump
+            .stop()
+            .ok_or("the thread that reads the samples died")?;
+        let Sampled {
+            mut profile,
+            samplers,
+        } = sampled;
+        let (stacks, losses) = samplers.into_parts();
+        let Losses { samples_lost, .. } = losses;
+        profile.lost(samples_lost);
+        let functions = Functions::of(stacks);
+        let observation = Observation {
+            report: profile.finish(ended_ns, |stack| functions.names(stack)),
+            notes: [losses.notes(), functions.notes()].concat(),
+        };
+        serde_json::to_value(observation).map_err(|error| error.to_string())
+    }
+}
+
+struct Sampled {
+    profile: Profile,
+    samplers: Samplers,
+}
+
+impl Drain for Sampled {
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.samplers.descriptors()
+    }
+
+    fn drain(&mut self) {
+        let profile = &mut self.profile;
+        self.samplers
+            .drain(|_, sample| profile.add(sample.at_ns, sample.stack));
+    }
+}

@@ -1,0 +1,158 @@
+//! Context switches: every one of them by trace events, and a sample of them with the kernel stack at which the task left.
+//!
+//! Stacks come from perf's counter of context switches, not from its sched_switch tracepoint: that one prepares a record
+//! at every switch, sampled or not, which took a third of the rate away from two tasks that only wake each other, where
+//! the counter at one sample in a hundred took nothing that could be measured (Linux 6.18).
+
+use std::os::fd::RawFd;
+
+use serde::Serialize;
+use serde_json::Value;
+use trace::decode::Wanted;
+use trace::format::FormatError;
+use trace::page::{Lost, RawEvent};
+use trace::sched::{Analysis, EVENTS, SchedDecoder, SchedEvent, SwitchReport};
+
+use super::functions::Functions;
+use super::instance::Instance;
+use super::perf::{Kind, Rate, Samplers, StackSample};
+use super::reader::{Interpret, Recording};
+use super::spec::SwitchesSpec;
+use super::tracefs::Places;
+use super::{Reason, Running, Started};
+use crate::clock::monotonic_ns;
+
+/// What docs/probes.md describes as the observation of `switches`.
+#[derive(Debug, Serialize)]
+struct Observation {
+    #[serde(flatten)]
+    report: SwitchReport,
+    /// As the kernel counts them, at the end: also those that no sub-buffer could tell of.
+    trace_events_lost: u64,
+    stack_samples_lost: u64,
+    notes: Vec<String>,
+}
+
+/// Of each CPU: a quarter second of the switches of a CPU that does nothing else.
+const BUFFER_BYTES: u64 = 16 << 20;
+
+/// A stack takes 2 to 3 us: at this rate a CPU spends a quarter of a percent on them, however often it switches.
+const STACKS_PER_SECOND: u64 = 1000;
+
+pub fn start(spec: &SwitchesSpec, instance: &str, places: &Places) -> Started {
+    let tracefs = places.find()?;
+    let instance = Instance::make(&tracefs, instance, BUFFER_BYTES)?;
+    if let Some(pids) = &spec.pids {
+        instance.restrict_to(pids)?;
+    }
+    let (formats, mut notes) = instance.enable_all(&recorded(), "")?;
+    let decoder = SchedDecoder::new(&formats).map_err(|error| error.to_string())?;
+    let rate = spec
+        .stack_every
+        .map_or(Rate::PerSecond(STACKS_PER_SECOND), Rate::Every);
+    let samplers = Samplers::start(Kind::ContextSwitches, rate)
+        .inspect_err(|reason| notes.push(format!("no stacks: {reason}")));
+    let interpret = Switches {
+        decoder,
+        analysis: Analysis::new(monotonic_ns(), spec.interval_ns),
+        samplers: samplers.ok(),
+    };
+    let recording = Recording::start("iolab-switches", instance, interpret)?;
+    Ok(Box::new(SwitchesProbe { recording, notes }))
+}
+
+const IDLE_TASK: u32 = 0;
+
+/// `sched_wakeup` costs a busy waker more than the others together, and its time is a moment after `sched_waking`.
+fn recorded() -> Vec<Wanted> {
+    let cheap = |event: &&Wanted| event.name != "sched_wakeup";
+    EVENTS.iter().filter(cheap).copied().collect()
+}
+
+struct SwitchesProbe {
+    recording: Recording<Switches>,
+    notes: Vec<String>,
+}
+
+impl Running for SwitchesProbe {
+    fn stop(self: Box<Self>) -> Result<Value, Reason> {
+        let recorded = self.recording.stop()?;
+        let Switches {
+            analysis, samplers, ..
+        } = recorded.interpret;
+        let (stacks, losses) = samplers.map(Samplers::into_parts).unwrap_or_default();
+        let functions = Functions::of(stacks);
+        let report = analysis.finish(recorded.ended_ns, |stack| functions.names(stack));
+        let observation = Observation {
+            report,
+            trace_events_lost: recorded.events_lost,
+            stack_samples_lost: losses.samples_lost,
+            notes: [
+                self.notes,
+                recorded.notes,
+                losses.notes(),
+                functions.notes(),
+            ]
+            .concat(),
+        };
+        serde_json::to_value(observation).map_err(|error| error.to_string())
+    }
+}
+
+struct Switches {
+    decoder: SchedDecoder,
+    analysis: Analysis,
+    samplers: Option<Samplers>,
+}
+
+enum Event {
+    Sched(SchedEvent),
+    Stack(StackSample),
+}
+
+impl Interpret for Switches {
+    type Event = Event;
+
+    #[inline]
+    fn decode(&self, cpu: u32, raw: &RawEvent<'_>) -> Result<Option<Event>, FormatError> {
+        let decoded = self.decoder.decode(cpu, raw)?;
+        Ok(decoded.map(Event::Sched))
+    }
+
+    #[inline]
+    fn add(&mut self, event: Event) {
+        match event {
+            Event::Sched(event) => self.analysis.add(&event),
+            Event::Stack(StackSample {
+                at_ns,
+                cpu,
+                tid,
+                weight,
+                stack,
+                ..
+            }) => self.analysis.add_stack(at_ns, cpu, tid, weight, stack),
+        }
+    }
+
+    fn lost(&mut self, _at_ns: u64, lost: Lost) {
+        self.analysis.lost(lost);
+    }
+
+    fn side_streams(&self) -> Vec<RawFd> {
+        self.samplers
+            .iter()
+            .flat_map(Samplers::descriptors)
+            .collect()
+    }
+
+    fn read_side_streams(&mut self, each: &mut dyn FnMut(usize, u64, Event)) {
+        if let Some(samplers) = &mut self.samplers {
+            samplers.drain(|ring, sample| {
+                // Where an idle task waits is no question.
+                if sample.tid != IDLE_TASK {
+                    each(ring, sample.at_ns, Event::Stack(sample));
+                }
+            });
+        }
+    }
+}
