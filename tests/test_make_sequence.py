@@ -173,11 +173,33 @@ def test_a_make_that_fails_keeps_its_output_and_fails_the_trial(state_dir: Path,
     assert {fault.job for fault in record.faults} == {"device.0", "device.1"}
     told = record.faults[0].what
     assert "failed with exit status 2" in told
-    assert told.endswith("line 49 / no rule (all of it is the job's output in the trial's record)")
+    assert told.endswith("line 49 / no rule (all of it: iolab show RUN --as output)")
     assert "line 3 " not in told
     (failed,) = (phase for phase in record.phases if phase["phase"] == "make")
     assert "line 0\nline 1\n" in jobs_of(failed)["device.0"]["output"]
     assert [phase["phase"] for phase in record.phases] == ["mkfs", "untar", "make"], "nothing after the failure"
+    times = {row.phase: row for row in metric.rows(record) if (row.job, row.metric) == ("all", "elapsed_s")}
+    assert times["mkfs"].value
+    assert times["untar"].value
+    assert [times[step].value for step in ("make", "clean")] == [None, None]
+    assert "exit status 2" in str(times["clean"].reason)
+
+
+@pytest.mark.root
+def test_show_prints_all_that_a_failed_command_said_and_the_steps_before_it(iolab: CommandLine) -> None:
+    make = "make = 'seq -f line.%g 40; exit 1'"
+    iolab.write(
+        "x.toml", f"rounds = 1\n{SCRATCH}[workloads.build]\nkind = 'make-sequence'\n{SMALL}{make}\n[settings.s]\n"
+    )
+    iolab("run", "x.toml", "--out", "run")
+    lines = iolab("show", "run", "--as", "output").stdout.splitlines()
+    heads = [line for line in lines if line.startswith("***")]
+    assert heads == [f"*** trial 0: build under s, make on device.{number}" for number in range(2)]
+    assert lines.count("line.1") == lines.count("line.40") == 2
+    table = iolab("show", "run", "--as", "make").stdout
+    cells = {block.split()[0]: block.splitlines()[2].split()[1:] for block in table.split("\n\n")}
+    assert "-" not in cells["mkfs"] + cells["untar"]
+    assert cells["make"] == cells["clean"] == ["-"] * 4
 
 
 @pytest.mark.root

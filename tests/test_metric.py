@@ -186,7 +186,7 @@ def test_a_phase_without_time_has_no_rates() -> None:
 
 @pytest.mark.parametrize(("status", "phases"), [("failed", 1), ("interrupted", 0)])
 def test_a_trial_without_numbers_says_why(status: str, phases: int) -> None:
-    measured = [phase(group(job("job", read=op(1))))] * phases
+    measured = [phase(group(job("job", read=op(1))), failures=[{"job": "job", "what": "no space"}])] * phases
     failed = record(ONE_READER, *measured, status=status, faults=[Fault(what="no space left on device", errno=28)])
     found = metric.rows(failed)
     assert {row.metric for row in found} == {
@@ -194,6 +194,12 @@ def test_a_trial_without_numbers_says_why(status: str, phases: int) -> None:
     }
     assert {row.value for row in found} == {None}
     assert all("no space left on device" in str(row.reason) for row in found)
+
+
+def test_a_phase_before_the_one_that_failed_keeps_its_numbers() -> None:
+    whole = phase(group(job("job", read=op(1))))
+    failed = record(ONE_READER, whole, status="failed", faults=[Fault(what="laying out again failed", errno=28)])
+    assert values(metric.rows(failed))["rate_bytes_per_s"]
 
 
 def test_errors_mismatches_and_transients_are_counted() -> None:

@@ -129,7 +129,7 @@ class _Done:
         how = f"was killed by signal {-status}" if status < 0 else f"failed with exit status {status}"
         lines = [line.strip() for line in self.ended.output.splitlines() if line.strip()]
         said = " / ".join(lines[-LINES_TOLD_MAX:]) or "it said nothing"
-        rest = "" if len(lines) <= LINES_TOLD_MAX else " (all of it is the job's output in the trial's record)"
+        rest = "" if len(lines) <= LINES_TOLD_MAX else " (all of it: iolab show RUN --as output)"
         return f"{self.device.phase.command} {how} on {self.device.place.label}: {said}{rest}"
 
 

@@ -9,6 +9,7 @@ from iolab.metric.key import Key
 from iolab.metric.operation import ALL, TRANSFERS
 from iolab.metric.registry import METRICS, ops_taken
 from iolab.observation import Observation, observe
+from iolab.phase_record import failures_of
 
 if TYPE_CHECKING:
     from iolab.definition import Metric
@@ -33,13 +34,15 @@ def key_of(row: Row, *, one_phase: bool) -> str:
 
 
 def rows(record: Record) -> list[Row]:
-    """The metrics of every measured phase: aggregates first, then each job's where there are several."""
+    """The metrics of every measured phase: aggregates first, then each job's where there are several. Of a trial that
+    failed, those of the phases before have their values.
+    """
     found = {phase["phase"]: phase for phase in record.phases}
     result: list[Row] = []
     for phase in record.spec.phases:
         if not phase.measured:
             continue
-        if record.status == "failed" or phase.name not in found:
+        if phase.name not in found or (record.status == "failed" and failures_of(found[phase.name])):
             why = _why_not(record)
             offered = _metrics_of(record.spec, phase, ALL)
             result += (Row(phase.name, ALL, ALL, metric.name, None, why) for metric in offered)

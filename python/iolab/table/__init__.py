@@ -21,6 +21,7 @@ FORMATS = {
     "fs_mark_verbose": "the same with the times of each system call, as its option -v",
     "iostest": "the AVERAGE table of an iostest experiment: a column per weighted group",
     "make": "the table of a make-sequence experiment: a block per step, a line per setting",
+    "output": "what commands said that failed, such as a make",
     "affinity": "where I/O is queued and completed: a line per cell of the matrix of the setting affinity",
     "qsbench": "when each process of a qsbench experiment was done",
     "cycles": "cycles per byte and per I/O in both readings of utilisation, the CPU split, stalled cycles",
