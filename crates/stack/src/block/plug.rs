@@ -1,0 +1,91 @@
+//! Plugging: holding requests back for a moment so that more of them merge and sort.
+//!
+//! Source: note on merging and plugging, section D.
+
+use crate::time::{MILLISECOND, Time};
+
+/// When a queue that was plugged by an insertion into its emptiness lets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlugRules {
+    /// Whether an insertion into an empty queue plugs it at all.
+    pub plugs: bool,
+    /// Outstanding requests that are not at the device yet.
+    pub unplug_at: Option<u32>,
+    pub unplug_after_ns: Option<Time>,
+}
+
+impl PlugRules {
+    /// 2.4 and 2.5.59: only who waits, runs out of requests, or kicks writeback unplugs.
+    pub const EXPLICIT: PlugRules = PlugRules {
+        plugs: true,
+        unplug_at: None,
+        unplug_after_ns: None,
+    };
+
+    /// -mm of 2.5.5x and 2.5.60 to 2.6.38: at 4 requests or after 3 ms as well.
+    pub const SELF: PlugRules = PlugRules {
+        plugs: true,
+        unplug_at: Some(4),
+        unplug_after_ns: Some(3 * MILLISECOND),
+    };
+
+    /// Non-rotational devices with tags, and 2.6.39 on: the queue is never plugged (tasks plug for themselves).
+    pub const NONE: PlugRules = PlugRules {
+        plugs: false,
+        unplug_at: None,
+        unplug_after_ns: None,
+    };
+}
+
+/// Requests that a task holds back until it flushes them at once, from 2.6.39 on.
+pub const TASK_PLUG_REQUESTS_MAX: usize = 16;
+
+#[derive(Clone, Debug)]
+pub struct Plug {
+    rules: PlugRules,
+    plugged: bool,
+    unplug_at: Option<Time>,
+}
+
+impl Plug {
+    pub fn new(rules: PlugRules) -> Plug {
+        Plug {
+            rules,
+            plugged: false,
+            unplug_at: None,
+        }
+    }
+
+    #[inline]
+    pub fn is_plugged(&self) -> bool {
+        self.plugged
+    }
+
+    /// A request comes into the queue; `was_empty`: nothing waited in it; `waiting`: with this one, those not at the
+    /// device.
+    pub fn inserted(&mut self, now: Time, was_empty: bool, waiting: u32) {
+        if was_empty && self.rules.plugs && !self.plugged {
+            self.plugged = true;
+            self.unplug_at = self.rules.unplug_after_ns.map(|after| now + after);
+        }
+        if self.rules.unplug_at.is_some_and(|at| waiting >= at) {
+            self.unplug();
+        }
+    }
+
+    /// Somebody waits, or has no request left to fill.
+    pub fn unplug(&mut self) {
+        self.plugged = false;
+        self.unplug_at = None;
+    }
+
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.unplug_at
+    }
+
+    pub fn wake(&mut self, now: Time) {
+        if self.unplug_at.is_some_and(|at| at <= now) {
+            self.unplug();
+        }
+    }
+}

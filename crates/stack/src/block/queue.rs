@@ -1,0 +1,348 @@
+//! One device's request queue: bios in, requests out. It merges, plugs and counts; the scheduler orders.
+//!
+//! Source: note on merging and plugging, section A (2.6.35 `elevator.c`, `blk-core.c`, `blk-merge.c`).
+
+use std::collections::BTreeSet;
+
+use crate::block::plug::{Plug, PlugRules};
+use crate::block::pool::{Pool, PoolRules};
+use crate::block::{Bio, Direction, Request, RequestId, Requests, Sector, Side, TaskId};
+use crate::scheduler::{OwnMerge, Scheduler};
+use crate::slab::Slab;
+use crate::station::{Broken, Station};
+use crate::time::Time;
+
+/// What a kernel and a device allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueRules {
+    pub request_sectors_max: u32,
+    pub request_segments_max: u16,
+    pub merges: Merges,
+    pub pool: PoolRules,
+    /// Whether the pool's classes are sync and async I/O; otherwise reads and writes, as until 2.6.
+    pub pool_by_sync: bool,
+    pub plug: PlugRules,
+}
+
+/// The `nomerges` tunable: 0, 1 and 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merges {
+    All,
+    /// Only with the request that was merged into or inserted last.
+    LastOnly,
+    Never,
+}
+
+/// What became of a bio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    Merged(RequestId, Side),
+    Queued(RequestId),
+    /// There is no request for it: its task sleeps until `completed` names it, and submits it again.
+    MustWait,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub bios: u64,
+    pub merges_back: u64,
+    pub merges_front: u64,
+    /// Requests that became part of another.
+    pub merges_of_requests: u64,
+    pub issued: u64,
+    pub completed: u64,
+}
+
+pub struct RequestQueue {
+    rules: QueueRules,
+    scheduler: Box<dyn Scheduler>,
+    requests: Requests,
+    bios: Slab<Bio>,
+    /// Queued requests that may still be merged into, by their ends.
+    ends: BTreeSet<(Sector, RequestId)>,
+    last_merge: Option<RequestId>,
+    pools: [Pool; 2],
+    plug: Plug,
+    in_flight: u32,
+    counts: Counts,
+    station: Station,
+}
+
+impl RequestQueue {
+    pub fn new(rules: QueueRules, scheduler: Box<dyn Scheduler>) -> RequestQueue {
+        RequestQueue {
+            rules,
+            scheduler,
+            requests: Slab::new(),
+            bios: Slab::new(),
+            ends: BTreeSet::new(),
+            last_merge: None,
+            pools: [Pool::new(rules.pool), Pool::new(rules.pool)],
+            plug: Plug::new(rules.plug),
+            in_flight: 0,
+            counts: Counts::default(),
+            station: Station::default(),
+        }
+    }
+
+    pub fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+        if let Some((request, side)) = self.find_merge(&bio) {
+            self.station.enter(now);
+            self.counts.bios += 1;
+            self.merge(now, request, side, bio);
+            return Submitted::Merged(request, side);
+        }
+        let class = self.class_of(bio.direction, bio.sync);
+        if !self.pools[class].allocate(now, bio.task) {
+            self.plug.unplug();
+            return Submitted::MustWait;
+        }
+        self.station.enter(now);
+        self.counts.bios += 1;
+        let request = self.add_request(now, bio);
+        Submitted::Queued(request)
+    }
+
+    /// The next request for the device.
+    pub fn dispatch(&mut self, now: Time) -> Option<RequestId> {
+        if self.plug.is_plugged() {
+            return None;
+        }
+        let id = self.scheduler.dispatch(now, &self.requests)?;
+        self.no_more_merges(id);
+        self.requests[id].issued_at = Some(now);
+        self.in_flight += 1;
+        self.counts.issued += 1;
+        Some(id)
+    }
+
+    /// The device is done with the request: its bios, in ascending order, go into `done`. Returns who may try again to
+    /// get a request.
+    pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) -> Option<TaskId> {
+        self.scheduler.completed(now, &self.requests, id);
+        let request = self.requests.take(id);
+        self.in_flight -= 1;
+        self.counts.completed += 1;
+        let mut next = request.bios.map(|(first, _)| first);
+        while let Some(bio) = next {
+            let bio = self.bios.take(bio);
+            next = bio.next;
+            self.station.leave(now, bio.submitted_at);
+            done.push(bio);
+        }
+        let class = self.class_of(request.direction, request.sync);
+        self.pools[class].free(now)
+    }
+
+    /// Somebody waits for what is queued.
+    pub fn unplug(&mut self) {
+        self.plug.unplug();
+    }
+
+    pub fn next_wakeup(&self) -> Option<Time> {
+        let times = [self.plug.next_wakeup(), self.scheduler.next_wakeup()];
+        times.into_iter().flatten().min()
+    }
+
+    pub fn wake(&mut self, now: Time) {
+        self.plug.wake(now);
+        if self.scheduler.next_wakeup().is_some_and(|at| at <= now) {
+            self.scheduler.wake(now, &self.requests);
+        }
+    }
+
+    pub fn exited(&mut self, now: Time, task: TaskId) {
+        self.scheduler.exited(now, task);
+    }
+
+    pub fn request(&self, id: RequestId) -> &Request {
+        &self.requests[id]
+    }
+
+    pub fn is_congested(&self, direction: Direction, sync: bool) -> bool {
+        self.pools[self.class_of(direction, sync)].is_congested()
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Bios that have come in and not completed.
+    pub fn outstanding(&self) -> u64 {
+        self.station.inside()
+    }
+
+    pub fn scheduler(&mut self) -> &mut dyn Scheduler {
+        self.scheduler.as_mut()
+    }
+
+    /// Conservation and Little's law of the bios, at the end of a run.
+    pub fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
+        let still = self.bios.iter().map(|(_, bio)| bio.submitted_at);
+        self.station.check(name, now, still)
+    }
+
+    fn add_request(&mut self, now: Time, bio: Bio) -> RequestId {
+        let was_empty = self.scheduler.queued() == 0;
+        let bio_id = self.bios.put(bio);
+        let request = Request::of(bio_id, &self.bios[bio_id]);
+        let end = request.end();
+        let id = self.requests.put(request);
+        self.ends.insert((end, id));
+        self.last_merge = Some(id);
+        self.scheduler.add(now, &self.requests, id);
+        self.plug
+            .inserted(now, was_empty, self.scheduler.queued() as u32);
+        id
+    }
+
+    /// The request that the bio can join, and at which end.
+    fn find_merge(&mut self, bio: &Bio) -> Option<(RequestId, Side)> {
+        if self.rules.merges == Merges::Never || self.scheduler.queued() == 0 {
+            return None;
+        }
+        match self.scheduler.own_merge(&self.requests, bio) {
+            OwnMerge::AskTheQueue => {}
+            OwnMerge::Into(id, side) => return self.may_merge(id, bio).then_some((id, side)),
+            OwnMerge::Nothing => return None,
+        }
+        if let Some(last) = self.last_merge {
+            let request = &self.requests[last];
+            let side = if request.end() == bio.start {
+                Some(Side::Back)
+            } else if bio.end() == request.start {
+                Some(Side::Front)
+            } else {
+                None
+            };
+            if let Some(side) = side
+                && self.may_merge(last, bio)
+            {
+                return Some((last, side));
+            }
+        }
+        if self.rules.merges == Merges::LastOnly {
+            return None;
+        }
+        let first = (bio.start, RequestId::FIRST);
+        let ending_there = self.ends.range(first..).next().copied();
+        if let Some((end, id)) = ending_there
+            && end == bio.start
+            && self.may_merge(id, bio)
+        {
+            return Some((id, Side::Back));
+        }
+        let id = self.scheduler.front_merge(&self.requests, bio)?;
+        self.may_merge(id, bio).then_some((id, Side::Front))
+    }
+
+    /// Whether the bio may join the request; one that has become too large is not asked again.
+    fn may_merge(&mut self, id: RequestId, bio: &Bio) -> bool {
+        let request = &self.requests[id];
+        if request.direction != bio.direction
+            || request.no_merge
+            || !self.scheduler.may_merge(&self.requests, id, bio)
+        {
+            return false;
+        }
+        let fits = request.sectors + bio.sectors <= self.rules.request_sectors_max
+            && request.segments + bio.segments <= self.rules.request_segments_max;
+        if !fits {
+            self.no_more_merges(id);
+            self.requests[id].no_merge = true;
+        }
+        fits
+    }
+
+    fn merge(&mut self, now: Time, id: RequestId, side: Side, bio: Bio) {
+        let was = self.requests[id].start;
+        self.ends.remove(&(self.requests[id].end(), id));
+        let (start, sectors, segments) = (bio.start, bio.sectors, bio.segments);
+        let bio = self.bios.put(bio);
+        let request = &mut self.requests[id];
+        request.sectors += sectors;
+        request.segments += segments;
+        let (first, last) = request.bios.expect("a queue's requests have bios");
+        match side {
+            Side::Back => {
+                request.bios = Some((first, bio));
+                self.bios[last].next = Some(bio);
+                self.counts.merges_back += 1;
+            }
+            Side::Front => {
+                request.start = start;
+                request.bios = Some((bio, last));
+                self.bios[bio].next = Some(first);
+                self.counts.merges_front += 1;
+            }
+        }
+        self.ends.insert((self.requests[id].end(), id));
+        self.last_merge = Some(id);
+        self.scheduler.grown(now, &self.requests, id, side, was);
+        self.fuse(now, id, side);
+    }
+
+    /// After a request has grown it may touch its neighbour: then the two become one.
+    fn fuse(&mut self, now: Time, grown: RequestId, side: Side) {
+        let Some(neighbour) = self.scheduler.neighbour(&self.requests, grown, side) else {
+            return;
+        };
+        let (survivor, absorbed) = match side {
+            Side::Back => (grown, neighbour),
+            Side::Front => (neighbour, grown),
+        };
+        if !self.may_fuse(survivor, absorbed) {
+            return;
+        }
+        self.no_more_merges(absorbed);
+        self.scheduler
+            .absorbed(now, &self.requests, survivor, absorbed);
+        self.ends.remove(&(self.requests[survivor].end(), survivor));
+        let gone = self.requests.take(absorbed);
+        let request = &mut self.requests[survivor];
+        request.sectors += gone.sectors;
+        request.segments += gone.segments;
+        request.queued_at = request.queued_at.min(gone.queued_at);
+        let (first, last) = request.bios.expect("a queue's requests have bios");
+        let (next, end) = gone.bios.expect("a queue's requests have bios");
+        request.bios = Some((first, end));
+        self.bios[last].next = Some(next);
+        self.ends.insert((self.requests[survivor].end(), survivor));
+        self.last_merge = Some(survivor);
+        self.counts.merges_of_requests += 1;
+        let class = self.class_of(gone.direction, gone.sync);
+        // Who waits is woken by the next completion.
+        self.pools[class].give_back();
+    }
+
+    fn may_fuse(&self, survivor: RequestId, absorbed: RequestId) -> bool {
+        let (front, back) = (&self.requests[survivor], &self.requests[absorbed]);
+        front.end() == back.start
+            && front.direction == back.direction
+            && front.sync == back.sync
+            && !front.no_merge
+            && !back.no_merge
+            && front.sectors + back.sectors <= self.rules.request_sectors_max
+            && front.segments + back.segments <= self.rules.request_segments_max
+    }
+
+    fn no_more_merges(&mut self, id: RequestId) {
+        self.ends.remove(&(self.requests[id].end(), id));
+        if self.last_merge == Some(id) {
+            self.last_merge = None;
+        }
+    }
+
+    #[inline]
+    fn class_of(&self, direction: Direction, sync: bool) -> usize {
+        if self.rules.pool_by_sync {
+            usize::from(sync)
+        } else {
+            usize::from(direction == Direction::Read)
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Where a sector is, and how long the arm and the platter take to bring it under a head.
+//!
+//! Rotation is a clock: the angle at time t is t / revolution. Angles are fractions of a revolution in 32 bits, so that
+//! their differences wrap by themselves. Tracks are skewed by just what a switch takes, so that a sequential transfer
+//! waits for the switch and not for a revolution.
+
+use crate::block::Sector;
+use crate::device::disk::spec::DiskSpec;
+use crate::time::{SECOND, Time};
+
+/// An angle in units of 2^-32 revolutions.
+type Angle = u32;
+
+#[derive(Clone, Debug)]
+pub struct Mechanics {
+    revolution_ns: Time,
+    /// 2^64 / revolution_ns.
+    angle_per_ns: u64,
+    surfaces: u32,
+    zones: Vec<ZonePlace>,
+    sectors: Sector,
+    /// By distance in cylinders.
+    seek_ns: Vec<u32>,
+    head_switch_ns: Time,
+    write_settle_ns: Time,
+}
+
+#[derive(Clone, Debug)]
+struct ZonePlace {
+    first_sector: Sector,
+    first_cylinder: u32,
+    sectors_per_track: u32,
+    /// Of a whole turn under a head: how far the angle advances a sector.
+    angle_per_sector: f64,
+    /// Between the first sectors of two tracks of one cylinder, and of the last track and the next cylinder's first.
+    track_skew: Angle,
+    cylinder_skew: Angle,
+    /// Angles of the first sector of the zone's first track.
+    first_angle: Angle,
+}
+
+/// Where a sector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub cylinder: u32,
+    pub surface: u32,
+    /// Of the sector's start.
+    angle: Angle,
+    zone: u16,
+    /// Within its track.
+    sector: u32,
+}
+
+/// Which track is under the heads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arm {
+    pub cylinder: u32,
+    pub surface: u32,
+}
+
+impl Mechanics {
+    /// The specification has passed `DiskSpec::check`.
+    pub fn new(spec: &DiskSpec) -> Mechanics {
+        let revolution_ns = 60 * SECOND / Time::from(spec.revolutions_per_minute);
+        let cylinders: u32 = spec.zones.iter().map(|zone| zone.cylinders).sum();
+        let seek_ns = seek_table(spec, cylinders);
+        let next_cylinder_ns = seek_ns.get(1).map_or(0, |&time| Time::from(time));
+        let mut mechanics = Mechanics {
+            revolution_ns,
+            angle_per_ns: ((1u128 << 64) / u128::from(revolution_ns)) as u64,
+            surfaces: spec.surfaces,
+            zones: Vec::with_capacity(spec.zones.len()),
+            sectors: 0,
+            seek_ns,
+            head_switch_ns: spec.head_switch_ns,
+            write_settle_ns: spec.write_settle_ns,
+        };
+        let (mut first_cylinder, mut first_angle) = (0, 0);
+        for zone in &spec.zones {
+            let angle_per_sector = TURN / f64::from(zone.sectors_per_track);
+            let skew = |switch_ns: Time| mechanics.skew(switch_ns, angle_per_sector);
+            let place = ZonePlace {
+                first_sector: mechanics.sectors,
+                first_cylinder,
+                sectors_per_track: zone.sectors_per_track,
+                angle_per_sector,
+                // A write must make it too.
+                track_skew: skew(spec.head_switch_ns + spec.write_settle_ns),
+                cylinder_skew: skew(next_cylinder_ns + spec.write_settle_ns),
+                first_angle,
+            };
+            let tracks = u64::from(zone.cylinders) * u64::from(spec.surfaces);
+            first_angle = place.first_angle_of(tracks, spec.surfaces);
+            first_cylinder += zone.cylinders;
+            mechanics.zones.push(place);
+            mechanics.sectors += tracks * u64::from(zone.sectors_per_track);
+        }
+        mechanics
+    }
+
+    pub fn sectors(&self) -> Sector {
+        self.sectors
+    }
+
+    #[inline]
+    pub fn place(&self, sector: Sector) -> Place {
+        let number = self
+            .zones
+            .partition_point(|zone| zone.first_sector <= sector)
+            - 1;
+        let zone = &self.zones[number];
+        let inside = sector - zone.first_sector;
+        let track = inside / u64::from(zone.sectors_per_track);
+        let sector = (inside % u64::from(zone.sectors_per_track)) as u32;
+        let cylinder = (track / u64::from(self.surfaces)) as u32;
+        Place {
+            cylinder: zone.first_cylinder + cylinder,
+            surface: (track % u64::from(self.surfaces)) as u32,
+            angle: zone
+                .first_angle_of(track, self.surfaces)
+                .wrapping_add((f64::from(sector) * zone.angle_per_sector) as u64 as Angle),
+            zone: number as u16,
+            sector,
+        }
+    }
+
+    /// From `now` until the sector is under its head: seek or head switch, settling, rotation.
+    #[inline]
+    pub fn positioning_ns(&self, now: Time, arm: Arm, to: &Place, write: bool) -> Time {
+        let moved = if arm.cylinder != to.cylinder {
+            Time::from(self.seek_ns[arm.cylinder.abs_diff(to.cylinder) as usize])
+        } else if arm.surface != to.surface {
+            self.head_switch_ns
+        } else {
+            return self.rotation_ns(now, to);
+        };
+        let settled = if write {
+            moved + self.write_settle_ns
+        } else {
+            moved
+        };
+        settled + self.rotation_ns(now + settled, to)
+    }
+
+    /// From the start of the first sector to the end of the last, switches between tracks in it; and where that leaves
+    /// the arm.
+    pub fn transfer(&self, from: &Place, sectors: u32) -> (Time, Arm) {
+        let mut number = usize::from(from.zone);
+        let mut zone = &self.zones[number];
+        let mut arm = Arm {
+            cylinder: from.cylinder,
+            surface: from.surface,
+        };
+        let mut left = sectors;
+        let mut here = left.min(zone.sectors_per_track - from.sector);
+        let mut turned = f64::from(here) * zone.angle_per_sector;
+        left -= here;
+        while left > 0 {
+            arm.surface += 1;
+            turned += if arm.surface < self.surfaces {
+                f64::from(zone.track_skew)
+            } else {
+                arm = Arm {
+                    cylinder: arm.cylinder + 1,
+                    surface: 0,
+                };
+                f64::from(zone.cylinder_skew)
+            };
+            if let Some(next) = self.zones.get(number + 1)
+                && arm.cylinder == next.first_cylinder
+            {
+                number += 1;
+                zone = next;
+            }
+            here = left.min(zone.sectors_per_track);
+            turned += f64::from(here) * zone.angle_per_sector;
+            left -= here;
+        }
+        ((turned / TURN * self.revolution_ns as f64) as Time, arm)
+    }
+
+    /// Time that a sector takes in a long sequential transfer at that place, its share of the switches in it.
+    pub fn streaming_ns_per_sector(&self, at: &Place) -> f64 {
+        let zone = &self.zones[usize::from(at.zone)];
+        let surfaces = f64::from(self.surfaces);
+        let turned = TURN
+            + (f64::from(zone.track_skew) * (surfaces - 1.0) + f64::from(zone.cylinder_skew))
+                / surfaces;
+        turned / TURN * self.revolution_ns as f64 / f64::from(zone.sectors_per_track)
+    }
+
+    #[inline]
+    fn rotation_ns(&self, now: Time, to: &Place) -> Time {
+        // Angles and times are rounded: what follows without a gap must not be missed by a nanosecond.
+        let early = now.saturating_sub(ROUNDING_NS);
+        let angle = ((u128::from(early) * u128::from(self.angle_per_ns)) >> 32) as Angle;
+        let wait = (u64::from(to.angle.wrapping_sub(angle)) * self.revolution_ns) >> 32;
+        wait.saturating_sub(now - early)
+    }
+
+    /// The least whole number of sectors in which a switch of that length is over.
+    fn skew(&self, switch_ns: Time, angle_per_sector: f64) -> Angle {
+        let turned = switch_ns as f64 / self.revolution_ns as f64 * TURN;
+        (libm::ceil(turned / angle_per_sector) * angle_per_sector) as u64 as Angle
+    }
+}
+
+const TURN: f64 = 4_294_967_296.0;
+
+const ROUNDING_NS: Time = 200;
+
+impl ZonePlace {
+    /// Where the first sector of the zone's `track`-th track is.
+    #[inline]
+    fn first_angle_of(&self, track: u64, surfaces: u32) -> Angle {
+        let cylinders = track / u64::from(surfaces);
+        let heads = track - cylinders;
+        self.first_angle
+            .wrapping_add((heads as Angle).wrapping_mul(self.track_skew))
+            .wrapping_add((cylinders as Angle).wrapping_mul(self.cylinder_skew))
+    }
+}
+
+/// Seek times for every distance. Below the first point the curve falls with it towards nothing at distance 0 only in
+/// name: a shorter seek than the first point's takes as long as that.
+fn seek_table(spec: &DiskSpec, cylinders: u32) -> Vec<u32> {
+    (0..cylinders.max(1))
+        .map(|distance| {
+            if distance == 0 {
+                return 0;
+            }
+            let after = spec
+                .seeks
+                .partition_point(|point| point.cylinders <= distance);
+            let (Some(low), high) = (
+                spec.seeks.get(after.saturating_sub(1)),
+                spec.seeks.get(after),
+            ) else {
+                return 0;
+            };
+            let time = match high {
+                Some(high) if low.cylinders <= distance => {
+                    let share = libm::log(f64::from(distance) / f64::from(low.cylinders))
+                        / libm::log(f64::from(high.cylinders) / f64::from(low.cylinders));
+                    low.time_ns as f64 + share * (high.time_ns - low.time_ns) as f64
+                }
+                _ => low.time_ns as f64,
+            };
+            time as u32
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::disk::test_disk;
+    use crate::time::MILLISECOND;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_sequential_transfer_loses_no_revolution_at_a_switch() {
+        let mechanics = Mechanics::new(&test_disk());
+        // Two tracks of 100 sectors, 10 ms a turn, with a head switch of 1 ms and 0.5 ms to settle between them.
+        let (time, arm) = mechanics.transfer(&mechanics.place(0), 200);
+        assert!(time.abs_diff(20 * MILLISECOND + 1_500_000) < 10, "{time}");
+        assert_eq!(
+            arm,
+            Arm {
+                cylinder: 0,
+                surface: 1
+            }
+        );
+    }
+
+    #[test]
+    fn just_missed_is_a_whole_revolution() {
+        let mechanics = Mechanics::new(&test_disk());
+        let (arm, place) = (Arm::default(), mechanics.place(10));
+        assert_eq!(mechanics.positioning_ns(MILLISECOND, arm, &place, false), 0);
+        let missed = mechanics.positioning_ns(MILLISECOND + 1_000, arm, &place, false);
+        assert!(missed > 9 * MILLISECOND, "{missed}");
+    }
+
+    #[test]
+    fn the_seek_curve_goes_through_its_points() {
+        let mechanics = Mechanics::new(&test_disk());
+        assert_eq!(mechanics.seek_ns[1], 1_000_000);
+        assert_eq!(mechanics.seek_ns[100], 5_000_000);
+        // Halfway between 1 and 100 by logarithm is 10.
+        assert_eq!(mechanics.seek_ns[10], 3_000_000);
+        assert_eq!(mechanics.seek_ns[150], 5_000_000);
+    }
+
+    proptest! {
+        #[test]
+        fn every_sector_has_a_place_of_its_own(a in 0u64..60_000, b in 0u64..60_000) {
+            let mechanics = Mechanics::new(&test_disk());
+            prop_assume!(a != b && a < mechanics.sectors() && b < mechanics.sectors());
+            let (a, b) = (mechanics.place(a), mechanics.place(b));
+            prop_assert_ne!((a.cylinder, a.surface, a.sector), (b.cylinder, b.surface, b.sector));
+        }
+
+        #[test]
+        fn a_transfer_ends_where_the_next_sector_begins(first in 0u64..50_000, sectors in 1u32..1000) {
+            let mechanics = Mechanics::new(&test_disk());
+            prop_assume!(first + u64::from(sectors) < mechanics.sectors());
+            let (from, after) = (mechanics.place(first), mechanics.place(first + u64::from(sectors)));
+            let began = mechanics.positioning_ns(0, Arm { cylinder: from.cylinder, surface: from.surface }, &from, false);
+            let (time, arm) = mechanics.transfer(&from, sectors);
+            let ended = began + time;
+            if (arm.cylinder, arm.surface) == (after.cylinder, after.surface) {
+                let wait = mechanics.positioning_ns(ended, arm, &after, false);
+                prop_assert!(wait < 200, "{}", wait);
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Devices: what takes commands and completes them.
+
+pub mod disk;
+
+use crate::block::{Direction, Sector};
+use crate::time::Time;
+
+/// What is sent to a device. `tag` comes back with the completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    pub tag: u32,
+    pub direction: Direction,
+    pub start: Sector,
+    pub sectors: u32,
+    /// A write that is on the medium, not in a volatile cache, when it completes.
+    pub force_unit_access: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    pub tag: u32,
+    pub failed: bool,
+}
+
+pub trait Device {
+    fn sectors(&self) -> Sector;
+
+    /// Commands that it takes at once.
+    fn queue_depth(&self) -> u32;
+
+    /// Takes a command. The caller keeps within `queue_depth` and `sectors`.
+    fn submit(&mut self, now: Time, command: Command);
+
+    /// When `advance` has something to do.
+    fn next_event(&self) -> Option<Time>;
+
+    /// Does what is due up to `now`, and appends what has completed, in order of completion.
+    fn advance(&mut self, now: Time, completed: &mut Vec<Completion>);
+}

@@ -1,0 +1,10 @@
+#![forbid(unsafe_code)]
+//! The modelled machine. Pure: time, seed and bytes are arguments; mechanisms are state machines without I/O.
+
+pub mod agenda;
+pub mod block;
+pub mod device;
+pub mod scheduler;
+pub mod slab;
+pub mod station;
+pub mod time;

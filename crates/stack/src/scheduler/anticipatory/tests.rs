@@ -1,0 +1,133 @@
+use super::*;
+use crate::block::Direction::{Read, Write};
+use crate::scheduler::laws;
+use crate::scheduler::laws::bench::{Bench, bio};
+use crate::time::MILLISECOND;
+use proptest::prelude::*;
+
+fn bench(version: Version) -> Bench<Anticipatory> {
+    Bench::new(Anticipatory::new(version, Tunables::of(version), 1000))
+}
+
+fn read_of(task: TaskId, now: Time, start: Sector) -> Bio {
+    Bio {
+        task,
+        ..bio(now, Read, start)
+    }
+}
+
+/// Task 1 reads sequentially with little thought, several times, so that it is known.
+fn known_reader(version: Version) -> (Bench<Anticipatory>, Time) {
+    let mut bench = bench(version);
+    let mut now = 0;
+    for n in 0..10 {
+        bench.add_bio(now, &read_of(1, now, n * 8));
+        let id = bench
+            .scheduler
+            .dispatch(now, &bench.requests)
+            .expect("alone");
+        now += MILLISECOND;
+        bench.scheduler.completed(now, &bench.requests, id);
+    }
+    (bench, now)
+}
+
+#[test]
+fn after_a_read_it_waits_for_the_readers_next_although_others_are_queued() {
+    for version in [Version::First, Version::Linux2_6_32] {
+        let (mut bench, now) = known_reader(version);
+        bench.add_bio(now, &read_of(2, now, 100_000_000));
+        assert_eq!(
+            bench.scheduler.dispatch(now, &bench.requests),
+            None,
+            "{version:?}"
+        );
+        assert!(bench.scheduler.is_anticipating());
+        bench.add_bio(now + MILLISECOND, &read_of(1, now + MILLISECOND, 80));
+        assert_eq!(bench.dispatched(now + MILLISECOND, 1), [80]);
+    }
+}
+
+#[test]
+fn it_waits_no_longer_than_antic_expire() {
+    let (mut bench, now) = known_reader(Version::Linux2_6_32);
+    bench.add_bio(now, &read_of(2, now, 100_000_000));
+    assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
+    let wakes = bench.scheduler.next_wakeup().expect("a timer");
+    assert_eq!(wakes, now + 6 * MILLISECOND);
+    bench.scheduler.wake(wakes, &bench.requests);
+    assert_eq!(bench.dispatched(wakes, 1), [100_000_000]);
+}
+
+#[test]
+fn a_close_request_of_another_task_ends_the_wait() {
+    let (mut bench, now) = known_reader(Version::Linux2_6_32);
+    bench.add_bio(now, &read_of(2, now, 100_000_000));
+    assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
+    bench.add_bio(now, &read_of(3, now, 100));
+    assert_eq!(bench.dispatched(now, 1), [100]);
+}
+
+#[test]
+fn writes_are_not_waited_for() {
+    let mut bench = bench(Version::Linux2_6_32);
+    bench.add(0, Write, &[1000, 90_000_000]);
+    let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    bench.scheduler.completed(MILLISECOND, &bench.requests, id);
+    assert_eq!(bench.dispatched(MILLISECOND, 1), [-90_000_000]);
+}
+
+#[test]
+fn with_antic_expire_0_nothing_is_waited_for() {
+    let tunables = Tunables {
+        antic_expire_ns: 0,
+        ..Tunables::of(Version::Linux2_6_32)
+    };
+    let mut bench = Bench::new(Anticipatory::new(Version::Linux2_6_32, tunables, 1000));
+    bench.add_bio(0, &read_of(1, 0, 0));
+    let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    bench.scheduler.completed(MILLISECOND, &bench.requests, id);
+    bench.add_bio(MILLISECOND, &read_of(2, MILLISECOND, 100_000_000));
+    assert_eq!(bench.dispatched(MILLISECOND, 1), [100_000_000]);
+}
+
+#[test]
+fn a_slow_thinker_is_not_waited_for() {
+    let mut bench = bench(Version::Linux2_6_32);
+    let mut now = 0;
+    for n in 0..10 {
+        bench.add_bio(now, &read_of(1, now, n * 8));
+        let id = bench
+            .scheduler
+            .dispatch(now, &bench.requests)
+            .expect("alone");
+        bench
+            .scheduler
+            .completed(now + MILLISECOND, &bench.requests, id);
+        now += 16 * MILLISECOND;
+    }
+    bench.add_bio(now, &read_of(2, now, 100_000_000));
+    assert_eq!(bench.dispatched(now, 1), [100_000_000]);
+}
+
+#[test]
+fn a_change_of_batch_waits_until_the_device_is_empty() {
+    let mut bench = bench(Version::Linux2_6_32);
+    bench.add(0, Write, &[1000]);
+    let write = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    bench.add_bio(MILLISECOND, &read_of(1, MILLISECOND, 50_000));
+    assert_eq!(bench.scheduler.dispatch(MILLISECOND, &bench.requests), None);
+    bench
+        .scheduler
+        .completed(2 * MILLISECOND, &bench.requests, write);
+    assert_eq!(bench.dispatched(2 * MILLISECOND, 1), [50_000]);
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8, first: bool) {
+        let version = if first { Version::First } else { Version::Linux2_6_32 };
+        let scheduler = Anticipatory::new(version, Tunables::of(version), 1000);
+        laws::completes_each_once(&laws::serve(Box::new(scheduler), &load, depth, MILLISECOND));
+    }
+}

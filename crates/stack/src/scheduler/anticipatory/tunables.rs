@@ -1,0 +1,54 @@
+//! The anticipatory scheduler's tunables and versions. Source: note on the anticipatory scheduler.
+
+use serde::Deserialize;
+
+use crate::time::{MILLISECOND, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Version {
+    /// As it was first merged, July 2003.
+    #[serde(rename = "first")]
+    First,
+    /// As it last was, before 2.6.33 removed it.
+    #[serde(rename = "2.6.32")]
+    Linux2_6_32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tunables {
+    #[serde(rename = "read_expire")]
+    pub read_expire_ns: Time,
+    #[serde(rename = "write_expire")]
+    pub write_expire_ns: Time,
+    #[serde(rename = "read_batch_expire")]
+    pub read_batch_expire_ns: Time,
+    #[serde(rename = "write_batch_expire")]
+    pub write_batch_expire_ns: Time,
+    /// 0: never anticipate.
+    #[serde(rename = "antic_expire")]
+    pub antic_expire_ns: Time,
+}
+
+impl Tunables {
+    pub fn of(version: Version) -> Tunables {
+        // HZ/150 at least a tick: 6 ticks of a millisecond.
+        let antic_expire_ns = 6 * MILLISECOND;
+        match version {
+            Version::First => Tunables {
+                read_expire_ns: 50 * MILLISECOND,
+                write_expire_ns: 200 * MILLISECOND,
+                read_batch_expire_ns: 200 * MILLISECOND,
+                write_batch_expire_ns: 50 * MILLISECOND,
+                antic_expire_ns,
+            },
+            Version::Linux2_6_32 => Tunables {
+                read_expire_ns: 125 * MILLISECOND,
+                write_expire_ns: 250 * MILLISECOND,
+                read_batch_expire_ns: 500 * MILLISECOND,
+                write_batch_expire_ns: 125 * MILLISECOND,
+                antic_expire_ns,
+            },
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! CFQ: a queue for each task, queues in groups, one served at a time for a slice, idling in hope of its next request.
+//!
+//! Source: note on CFQ of 2.6.35 and group_idle (`block/cfq-iosched.c` of 2.6.35.3, the V2 patches' base, and of
+//! 2.6.37). In order: requests come in (`enqueue`), a queue is chosen (`select`), requests go out and come back
+//! (`service`).
+
+mod enqueue;
+mod group;
+mod queue;
+mod select;
+mod service;
+mod tunables;
+
+use std::collections::BTreeMap;
+
+use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
+use crate::scheduler::Scheduler;
+use crate::time::{Tick, Time};
+use group::Groups;
+use queue::{GroupId, Habits, Queue, QueueId, Workload};
+use tunables::InTicks;
+pub use tunables::{Surroundings, Tunables, Version};
+
+#[derive(Clone, Debug)]
+pub struct Cfq {
+    version: Version,
+    tunables: Tunables,
+    ticks: InTicks,
+    tick: Tick,
+    rotational: bool,
+
+    queues: Vec<Queue>,
+    groups: Groups,
+    /// What is known of each task.
+    habits: BTreeMap<TaskId, Habits>,
+    /// Queues shared by all tasks for what nobody waits for, by priority.
+    async_queues: BTreeMap<(IoClass, u8), QueueId>,
+    next_sequence: u64,
+
+    active: Option<QueueId>,
+    /// The task whose request was dispatched first in this slice: the one that is waited for.
+    active_task: Option<TaskId>,
+    serving_group: Option<GroupId>,
+    serving_class: IoClass,
+    serving_workload: Workload,
+    workload_ends: i64,
+    /// On the tree without idling, somebody has done I/O that more may follow.
+    no_idle_tree_requires_idle: bool,
+    idle_timer: Option<u64>,
+    /// Asks to be dispatched from although nothing has completed.
+    kicked: Option<Time>,
+
+    busy_queues: u32,
+    queued: u32,
+    in_driver: u32,
+    /// At the device, async and sync.
+    in_flight: [u32; 2],
+    last_position: Sector,
+    last_delayed_sync: u64,
+    /// The queue of each request that is here or at the device, by its number.
+    queue_of: Vec<QueueId>,
+    /// Likewise the group that a dispatched request counts for.
+    group_of: Vec<GroupId>,
+    depth: DeviceDepth,
+    logs: bool,
+    messages: Vec<(Time, String)>,
+    now: Time,
+}
+
+/// Whether the device takes several requests at once: 0 no, 1 yes, -1 not known yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeviceDepth {
+    known: Option<bool>,
+    samples: u32,
+    peak: u32,
+}
+
+const DEEP_DEVICE: u32 = 5;
+const DEPTH_SAMPLES: u32 = 50;
+
+/// Queues whose next requests lie this near are close.
+const CLOSE_SECTORS: u64 = 8 * 1024;
+
+impl Cfq {
+    /// `group_weights`: by group, the root first; 1000 is the root's own.
+    pub fn new(
+        version: Version,
+        tunables: Tunables,
+        surroundings: Surroundings,
+        group_weights: &[u32],
+    ) -> Cfq {
+        Cfq {
+            version,
+            ticks: InTicks::of(&tunables, version, surroundings.hz),
+            tunables,
+            tick: Tick::of_hz(surroundings.hz),
+            rotational: surroundings.rotational,
+            queues: Vec::new(),
+            groups: Groups::new(group_weights),
+            habits: BTreeMap::new(),
+            async_queues: BTreeMap::new(),
+            next_sequence: 0,
+            active: None,
+            active_task: None,
+            serving_group: None,
+            serving_class: IoClass::BestEffort,
+            serving_workload: Workload::SyncNoIdle,
+            workload_ends: 0,
+            no_idle_tree_requires_idle: false,
+            idle_timer: None,
+            kicked: None,
+            busy_queues: 0,
+            queued: 0,
+            in_driver: 0,
+            in_flight: [0; 2],
+            last_position: 0,
+            last_delayed_sync: 0,
+            queue_of: Vec::new(),
+            group_of: Vec::new(),
+            depth: DeviceDepth::default(),
+            logs: false,
+            messages: Vec::new(),
+            now: 0,
+        }
+    }
+
+    /// Keep what it does as the kernel's trace messages (`Scheduler::messages`).
+    pub fn with_messages(mut self) -> Cfq {
+        self.logs = true;
+        self
+    }
+
+    /// Ticks since the start.
+    fn jiffies(&self) -> u64 {
+        self.tick.count(self.now)
+    }
+
+    fn log(&mut self, queue: QueueId, text: impl FnOnce() -> String) {
+        if self.logs {
+            let sync = if self.queues[queue].sync { 'S' } else { 'A' };
+            let text = format!("cfq{queue}{sync} {}", text());
+            self.messages.push((self.now, text));
+        }
+    }
+
+    /// Seeking costs nothing and the device orders by itself: idling is pointless.
+    fn is_fast_device(&self) -> bool {
+        !self.rotational && self.depth.known == Some(true)
+    }
+
+    fn at(&mut self, now: Time) {
+        self.now = now;
+    }
+}
+
+impl Scheduler for Cfq {
+    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        let queue = self.habits.get(&bio.task)?.queues[usize::from(bio.sync)]?;
+        self.queues[queue].sorted.front_merge(requests, bio)
+    }
+
+    /// The request must be in the queue to which the bio would go; sync I/O never waits behind async.
+    fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
+        if bio.sync && !requests[request].sync {
+            return false;
+        }
+        let Some(habits) = self.habits.get(&bio.task) else {
+            return false;
+        };
+        let queue = habits.queues[usize::from(bio.sync)];
+        queue == Some(self.queue_of[request.number() as usize])
+    }
+
+    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        let queue = &self.queues[self.queue_of[id.number() as usize]];
+        queue.sorted.neighbour(requests, id, side)
+    }
+
+    fn grown(&mut self, now: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        self.at(now);
+        if side == Side::Front {
+            let queue = &mut self.queues[self.queue_of[id.number() as usize]];
+            queue.sorted.remove(was, id);
+            queue.sorted.insert(requests[id].start, id);
+        }
+    }
+
+    fn absorbed(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        absorbed: RequestId,
+    ) {
+        self.at(now);
+        self.absorb(requests, survivor, absorbed);
+    }
+
+    fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {
+        self.at(now);
+        self.enqueue(requests, request);
+    }
+
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        self.at(now);
+        self.kicked = None;
+        self.dispatch_one(requests)
+    }
+
+    fn completed(&mut self, now: Time, requests: &Requests, request: RequestId) {
+        self.at(now);
+        self.complete(requests, request);
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let timer = self.idle_timer.map(|tick| self.tick.at(tick));
+        [self.kicked, timer].into_iter().flatten().min()
+    }
+
+    fn wake(&mut self, now: Time, _: &Requests) {
+        self.at(now);
+        self.kicked = None;
+        if self
+            .idle_timer
+            .is_some_and(|tick| self.tick.at(tick) <= now)
+        {
+            self.idle_timer = None;
+            self.idled_long_enough();
+        }
+    }
+
+    fn exited(&mut self, _: Time, task: TaskId) {
+        if let Some(habits) = self.habits.get_mut(&task) {
+            habits.exited = true;
+        }
+    }
+
+    fn queued(&self) -> usize {
+        self.queued as usize
+    }
+
+    fn messages(&mut self) -> Vec<(Time, String)> {
+        std::mem::take(&mut self.messages)
+    }
+}
+
+#[cfg(test)]
+mod tests;

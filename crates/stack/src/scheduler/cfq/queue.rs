@@ -1,0 +1,203 @@
+//! A queue: the requests of one task, or those of all tasks that nobody waits for.
+
+use crate::block::{IoClass, Priority, Request, RequestId, Sector, TaskId};
+use crate::scheduler::line::{Fifo, Sorted};
+
+pub(super) type QueueId = usize;
+pub(super) type GroupId = usize;
+
+/// Kinds of queue that take turns within a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Workload {
+    Async,
+    /// Sync, without idling on each queue: the tree as a whole is idled upon.
+    SyncNoIdle,
+    Sync,
+}
+
+pub(super) const WORKLOADS: [Workload; 3] = [Workload::Async, Workload::SyncNoIdle, Workload::Sync];
+
+/// Where a queue stands in line: which group's tree, and its key in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) group: GroupId,
+    pub(super) class: IoClass,
+    pub(super) workload: Workload,
+    pub(super) key: i64,
+    /// Of equal keys the one that came first is first.
+    pub(super) sequence: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    pub(super) sync: bool,
+    pub(super) priority: Priority,
+    pub(super) group: GroupId,
+    /// The group that it came from, while it stands in the root group for want of isolation.
+    pub(super) home_group: GroupId,
+    /// Tasks whose I/O goes here.
+    pub(super) tasks: u32,
+    /// Whoever dispatches next from it, for think time.
+    pub(super) sorted: Sorted,
+    pub(super) fifo: Fifo,
+    pub(super) next: Option<RequestId>,
+    pub(super) metadata_queued: u32,
+    /// At the device.
+    pub(super) dispatched: u32,
+    pub(super) standing: Option<Standing>,
+
+    pub(super) slice_start: u64,
+    pub(super) slice_end: u64,
+    /// No request of this slice has completed: its time has not begun.
+    pub(super) slice_new: bool,
+    pub(super) slice_dispatch: u32,
+    pub(super) slice_allocated: u64,
+    /// Left over, or overdrawn, when the last slice ended.
+    pub(super) slice_residual: i64,
+    pub(super) dispatch_start: u64,
+    pub(super) sectors_dispatched: u64,
+
+    pub(super) idle_window: bool,
+    pub(super) waits_for_request: bool,
+    pub(super) must_dispatch: bool,
+    pub(super) wait_busy: bool,
+    pub(super) fifo_looked_at: bool,
+    /// It has had several requests waiting: seeks or not, idling on it may pay.
+    pub(super) deep: bool,
+
+    /// A bit for each of the last 32 requests: it was far from the one before.
+    seeks: u32,
+    pub(super) last_position: Sector,
+    /// It is to become part of this one.
+    pub(super) merges_into: Option<QueueId>,
+    pub(super) shared: bool,
+    pub(super) to_split: bool,
+}
+
+/// A jump of more sectors than this is a seek on a disk.
+const SEEK_SECTORS: u64 = 8 * 100;
+/// On flash, a request of fewer sectors counts as one.
+const SMALL_SECTORS: u32 = 2 * 32;
+
+impl Queue {
+    pub(super) fn new(sync: bool, priority: Priority, group: GroupId) -> Queue {
+        Queue {
+            sync,
+            priority,
+            group,
+            home_group: group,
+            tasks: 0,
+            sorted: Sorted::default(),
+            fifo: Fifo::default(),
+            next: None,
+            metadata_queued: 0,
+            dispatched: 0,
+            standing: None,
+            slice_start: 0,
+            slice_end: 0,
+            slice_new: false,
+            slice_dispatch: 0,
+            slice_allocated: 0,
+            slice_residual: 0,
+            dispatch_start: 0,
+            sectors_dispatched: 0,
+            idle_window: sync && priority.class != IoClass::Idle,
+            waits_for_request: false,
+            must_dispatch: false,
+            wait_busy: false,
+            fifo_looked_at: false,
+            deep: false,
+            seeks: 0,
+            last_position: 0,
+            merges_into: None,
+            shared: false,
+            to_split: false,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    pub(super) fn is_idle_class(&self) -> bool {
+        self.priority.class == IoClass::Idle
+    }
+
+    pub(super) fn workload(&self) -> Workload {
+        match (self.sync, self.idle_window) {
+            (false, _) => Workload::Async,
+            (true, false) => Workload::SyncNoIdle,
+            (true, true) => Workload::Sync,
+        }
+    }
+
+    /// Whether the time of its slice is over; one that has not begun is not.
+    pub(super) fn slice_used(&self, now: u64) -> bool {
+        !self.slice_new && now >= self.slice_end
+    }
+
+    /// More than 4 of its last 32 requests were seeks.
+    pub(super) fn is_seeky(&self) -> bool {
+        self.seeks.count_ones() > 32 / 8
+    }
+
+    pub(super) fn note_seek(&mut self, request: &Request, flash: bool) {
+        let distance = match self.last_position {
+            0 => 0,
+            last => last.abs_diff(request.start),
+        };
+        let seek = if flash {
+            request.sectors < SMALL_SECTORS
+        } else {
+            distance > SEEK_SECTORS
+        };
+        self.seeks = self.seeks << 1 | u32::from(seek);
+    }
+
+    /// A new slice; its time begins with the first completion.
+    pub(super) fn activate(&mut self, now: u64) {
+        self.slice_start = 0;
+        self.slice_end = 0;
+        self.slice_new = true;
+        self.slice_dispatch = 0;
+        self.slice_allocated = 0;
+        self.dispatch_start = now;
+        self.sectors_dispatched = 0;
+        self.waits_for_request = false;
+        self.must_dispatch = false;
+        self.fifo_looked_at = false;
+    }
+}
+
+/// What is known of a task's habits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Habits {
+    /// Its queues for async and sync I/O.
+    pub(super) queues: [Option<QueueId>; 2],
+    pub(super) last_end: u64,
+    samples: u64,
+    total: u64,
+    pub(super) think_mean: u64,
+    pub(super) exited: bool,
+}
+
+impl Habits {
+    /// Between its last completion and now, at most twice as long as anybody would idle for it. Decays by 7/8; 1.0 is
+    /// 256.
+    pub(super) fn note_think(&mut self, now: u64, slice_idle: u64) {
+        let think = now.saturating_sub(self.last_end).min(2 * slice_idle);
+        self.samples = (7 * self.samples + 256) / 8;
+        self.total = (7 * self.total + 256 * think) / 8;
+        self.think_mean = (self.total + 128) / self.samples;
+    }
+
+    /// Enough seen to judge by: three samples.
+    pub(super) fn is_known(&self) -> bool {
+        self.samples > 80
+    }
+}
+
+/// A task's number and whether its I/O is sync: whose queue a request goes to.
+pub(super) fn owner(request: &Request) -> (TaskId, bool) {
+    (request.task, request.sync)
+}

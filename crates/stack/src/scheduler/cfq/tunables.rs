@@ -1,0 +1,120 @@
+//! CFQ's tunables and versions. Source: note on CFQ of 2.6.35 and group_idle.
+
+use serde::Deserialize;
+
+use crate::time::{MILLISECOND, Time};
+
+/// Which CFQ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Version {
+    /// 2.6.35: group scheduling, no group_idle.
+    #[serde(rename = "2.6.35")]
+    Linux2_6_35,
+    /// 2.6.35 with the three patches of July 2010 ("group idle V2").
+    #[serde(rename = "2.6.35-group-idle-v2")]
+    GroupIdleV2,
+    /// 2.6.37, where group_idle was merged in another form.
+    #[serde(rename = "2.6.37")]
+    Linux2_6_37,
+}
+
+impl Version {
+    pub fn has_group_idle(self) -> bool {
+        self != Version::Linux2_6_35
+    }
+}
+
+/// Times in nanoseconds; they take effect in whole ticks of the kernel, as `jiffies` do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tunables {
+    /// Requests of one queue at the device at a time; half of it in ordinary circumstances.
+    pub quantum: u32,
+    #[serde(rename = "fifo_expire_sync")]
+    pub fifo_expire_sync_ns: Time,
+    #[serde(rename = "fifo_expire_async")]
+    pub fifo_expire_async_ns: Time,
+    #[serde(rename = "back_seek_max")]
+    pub back_seek_max_kib: u64,
+    /// How many times as far a step backwards counts.
+    pub back_seek_penalty: u64,
+    #[serde(rename = "slice_sync")]
+    pub slice_sync_ns: Time,
+    #[serde(rename = "slice_async")]
+    pub slice_async_ns: Time,
+    pub slice_async_rq: u32,
+    #[serde(rename = "slice_idle")]
+    pub slice_idle_ns: Time,
+    /// Only where the version has it.
+    #[serde(rename = "group_idle")]
+    pub group_idle_ns: Time,
+    pub low_latency: bool,
+    /// Keep queues that are not idled upon in their groups.
+    pub group_isolation: bool,
+}
+
+impl Default for Tunables {
+    fn default() -> Tunables {
+        Tunables {
+            quantum: 8,
+            fifo_expire_sync_ns: 125 * MILLISECOND,
+            fifo_expire_async_ns: 250 * MILLISECOND,
+            back_seek_max_kib: 16 * 1024,
+            back_seek_penalty: 2,
+            slice_sync_ns: 100 * MILLISECOND,
+            slice_async_ns: 40 * MILLISECOND,
+            slice_async_rq: 2,
+            slice_idle_ns: 8 * MILLISECOND,
+            group_idle_ns: 8 * MILLISECOND,
+            low_latency: true,
+            group_isolation: false,
+        }
+    }
+}
+
+/// What the scheduler has to know of its device and kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    pub hz: u32,
+    pub rotational: bool,
+}
+
+/// The same in ticks, as the kernel keeps them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InTicks {
+    pub(super) fifo_expire: [u64; 2],
+    pub(super) slice: [u64; 2],
+    pub(super) slice_idle: u64,
+    pub(super) group_idle: u64,
+    /// Of everybody's turn with low_latency.
+    pub(super) target_latency: u64,
+    /// A fifth of a second: how far behind the last a group joins, and an idle-class queue waits.
+    pub(super) join_delay: u64,
+    pub(super) second: u64,
+}
+
+impl InTicks {
+    pub(super) fn of(tunables: &Tunables, version: Version, hz: u32) -> InTicks {
+        // Less than a tick is a tick, as the kernel's conversion has it; nothing stays nothing.
+        let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
+        InTicks {
+            fifo_expire: [
+                ticks(tunables.fifo_expire_async_ns),
+                ticks(tunables.fifo_expire_sync_ns),
+            ],
+            slice: [
+                ticks(tunables.slice_async_ns),
+                ticks(tunables.slice_sync_ns),
+            ],
+            slice_idle: ticks(tunables.slice_idle_ns),
+            group_idle: if version.has_group_idle() {
+                ticks(tunables.group_idle_ns)
+            } else {
+                0
+            },
+            target_latency: u64::from(hz) * 3 / 10,
+            join_delay: u64::from(hz) / 5,
+            second: u64::from(hz),
+        }
+    }
+}

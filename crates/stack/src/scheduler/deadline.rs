@@ -1,0 +1,291 @@
+//! The deadline scheduler of 2.5.58 to 2.6.24 (B) and of 2.6.35 and later, also mq-deadline's before priorities (C).
+//!
+//! Source: note on deadline and batch expiry. Generation A and the timed batches of -mm have files of their own.
+
+use serde::Deserialize;
+
+use crate::block::{Bio, Direction, RequestId, Requests, Sector, Side};
+use crate::scheduler::Scheduler;
+use crate::scheduler::line::{Fifo, Sorted};
+use crate::time::{MILLISECOND, SECOND, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generation {
+    /// A batch ends at any gap between requests; continuing after one does not count towards it.
+    B,
+    /// A batch goes on in sector order, gaps or not, up to `fifo_batch` requests.
+    C,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tunables {
+    #[serde(rename = "read_expire")]
+    pub read_expire_ns: Time,
+    #[serde(rename = "write_expire")]
+    pub write_expire_ns: Time,
+    /// Batches of reads that writes let pass.
+    pub writes_starved: u32,
+    /// Requests in a batch.
+    pub fifo_batch: u32,
+    pub front_merges: bool,
+}
+
+impl Default for Tunables {
+    fn default() -> Tunables {
+        Tunables {
+            read_expire_ns: 500 * MILLISECOND,
+            write_expire_ns: 5 * SECOND,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: true,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Deadline {
+    generation: Generation,
+    tunables: Tunables,
+    of: [OfDirection; 2],
+    /// The sorted successor of what was dispatched last.
+    next: Option<RequestId>,
+    last_sector: Sector,
+    batching: u32,
+    starved: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct OfDirection {
+    sorted: Sorted,
+    fifo: Fifo,
+}
+
+impl Deadline {
+    pub fn new(generation: Generation, tunables: Tunables) -> Deadline {
+        Deadline {
+            generation,
+            tunables,
+            of: Default::default(),
+            next: None,
+            last_sector: 0,
+            batching: 0,
+            starved: 0,
+        }
+    }
+
+    /// The next of the batch, while it lasts.
+    fn next_of_batch(&mut self, requests: &Requests) -> Option<RequestId> {
+        let next = self.next?;
+        if self.generation == Generation::B && requests[next].start != self.last_sector {
+            self.batching += self.tunables.fifo_batch;
+        }
+        (self.batching < self.tunables.fifo_batch).then_some(next)
+    }
+
+    fn choose_direction(&mut self) -> Option<Direction> {
+        let waits = |direction| !self.of[index(direction)].sorted.is_empty();
+        let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
+        if reads && writes {
+            let starved = self.starved;
+            self.starved += 1;
+            if starved < self.tunables.writes_starved {
+                return Some(Direction::Read);
+            }
+        } else if reads {
+            return Some(Direction::Read);
+        } else if !writes {
+            return None;
+        }
+        self.starved = 0;
+        Some(Direction::Write)
+    }
+
+    /// Where a batch of that direction begins.
+    fn begin(&mut self, now: Time, requests: &Requests, direction: Direction) -> RequestId {
+        let of = &self.of[index(direction)];
+        let (deadline, first_in_line) = of.fifo.first().expect("something waits");
+        let next = self
+            .next
+            .filter(|&next| requests[next].direction == direction);
+        let expired = now > deadline;
+        match (self.generation, next) {
+            (_, Some(next)) if !expired => {
+                if self.generation == Generation::C {
+                    self.batching = 0;
+                }
+                next
+            }
+            (Generation::B, None) if !expired => {
+                self.batching = 0;
+                of.sorted.first().expect("something waits")
+            }
+            _ => {
+                self.batching = 0;
+                first_in_line
+            }
+        }
+    }
+
+    fn take(&mut self, requests: &Requests, id: RequestId) -> RequestId {
+        let request = &requests[id];
+        let of = &mut self.of[index(request.direction)];
+        self.next = of.sorted.after(request, id);
+        self.last_sector = request.end();
+        of.sorted.remove(request.start, id);
+        of.fifo.remove(id);
+        self.batching += 1;
+        id
+    }
+
+    fn expire_ns(&self, direction: Direction) -> Time {
+        match direction {
+            Direction::Read => self.tunables.read_expire_ns,
+            Direction::Write => self.tunables.write_expire_ns,
+        }
+    }
+}
+
+impl Scheduler for Deadline {
+    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        let of = &self.of[index(bio.direction)];
+        if !self.tunables.front_merges {
+            return None;
+        }
+        of.sorted.front_merge(requests, bio)
+    }
+
+    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        let of = &self.of[index(requests[id].direction)];
+        of.sorted.neighbour(requests, id, side)
+    }
+
+    fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        if side == Side::Front {
+            let sorted = &mut self.of[index(requests[id].direction)].sorted;
+            sorted.remove(was, id);
+            sorted.insert(requests[id].start, id);
+        }
+    }
+
+    fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
+        let gone = &requests[absorbed];
+        let of = &mut self.of[index(gone.direction)];
+        if self.next == Some(absorbed) {
+            self.next = of.sorted.after(gone, absorbed);
+        }
+        of.fifo.absorb(survivor, absorbed);
+        of.sorted.remove(gone.start, absorbed);
+    }
+
+    fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        let deadline = now + self.expire_ns(request.direction);
+        let of = &mut self.of[index(request.direction)];
+        of.sorted.insert(request.start, id);
+        of.fifo.push(id, deadline);
+    }
+
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        let id = match self.next_of_batch(requests) {
+            Some(next) => next,
+            None => {
+                let direction = self.choose_direction()?;
+                self.begin(now, requests, direction)
+            }
+        };
+        Some(self.take(requests, id))
+    }
+
+    fn queued(&self) -> usize {
+        self.of.iter().map(|of| of.sorted.len()).sum()
+    }
+}
+
+fn index(direction: Direction) -> usize {
+    direction as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::laws;
+    use crate::scheduler::laws::bench::Bench;
+    use proptest::prelude::*;
+
+    fn bench_of(generation: Generation) -> Bench<Deadline> {
+        Bench::new(Deadline::new(generation, Tunables::default()))
+    }
+
+    #[test]
+    fn b_starts_at_the_lowest_sector_and_c_at_the_oldest_request() {
+        for (generation, expected) in [
+            (Generation::B, [100, 200, 300]),
+            (Generation::C, [300, 100, 200]),
+        ] {
+            let mut bench = bench_of(generation);
+            bench.add(0, Direction::Read, &[300, 100, 200]);
+            assert_eq!(bench.dispatched(1, 3), expected, "{generation:?}");
+        }
+    }
+
+    #[test]
+    fn writes_wait_for_two_batches_of_reads() {
+        let mut bench = bench_of(Generation::B);
+        bench.add(0, Direction::Read, &[100, 200, 300, 400]);
+        bench.add(0, Direction::Write, &[1000, 2000]);
+        // Each gap ends a batch of generation B.
+        assert_eq!(bench.dispatched(1, 6), [100, 200, -1000, 300, 400, -2000]);
+    }
+
+    #[test]
+    fn c_goes_on_over_gaps_for_16_requests() {
+        let mut bench = bench_of(Generation::C);
+        let reads: Vec<Sector> = (0..20).map(|n| n * 100 + 100).collect();
+        bench.add(0, Direction::Read, &reads);
+        bench.add(0, Direction::Write, &[5000]);
+        let dispatched = bench.dispatched(1, 21);
+        // Two batches of reads may pass the write, and there are not more than that.
+        assert_eq!(dispatched.iter().position(|&start| start < 0), Some(20));
+        let mut bench = bench_of(Generation::C);
+        let reads: Vec<Sector> = (0..40).map(|n| n * 100 + 100).collect();
+        bench.add(0, Direction::Read, &reads);
+        bench.add(0, Direction::Write, &[5000]);
+        let dispatched = bench.dispatched(1, 41);
+        assert_eq!(dispatched.iter().position(|&start| start < 0), Some(32));
+    }
+
+    #[test]
+    fn once_expired_b_serves_scattered_writes_in_order_of_arrival() {
+        let mut bench = bench_of(Generation::B);
+        bench.add(0, Direction::Write, &[500, 100, 300, 200]);
+        assert_eq!(bench.dispatched(5 * SECOND, 1), [-100], "not expired yet");
+        assert_eq!(bench.dispatched(5 * SECOND + 1, 3), [-500, -300, -200]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8, c: bool) {
+            let generation = if c { Generation::C } else { Generation::B };
+            let scheduler = Box::new(Deadline::new(generation, Tunables::default()));
+            laws::completes_each_once(&laws::serve(scheduler, &load, depth, 1_000_000));
+        }
+
+        /// Behind an expired read there is at most a batch, and one of writes.
+        #[test]
+        fn a_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in laws::arrivals(4)) {
+            let tunables = Tunables { read_expire_ns: 20 * MILLISECOND, ..Tunables::default() };
+            let scheduler = Box::new(Deadline::new(Generation::C, tunables));
+            let served = laws::serve(scheduler, &load, 1, MILLISECOND);
+            for served in served {
+                let arrival = load[served.bio];
+                if arrival.direction == Direction::Read {
+                    // All that came before it, in the worst case, and the batches.
+                    let ahead = served.bio as u64 + 2 * 16 + 1;
+                    let waited = served.completed_at - served.submitted_at;
+                    prop_assert!(waited <= 20 * MILLISECOND + ahead * MILLISECOND, "{}", waited);
+                }
+            }
+        }
+    }
+}

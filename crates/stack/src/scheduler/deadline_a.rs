@@ -1,0 +1,225 @@
+//! The deadline scheduler of 2.5.39 to 2.5.57: batches by cost, writes without a deadline, no memory of where it was.
+//!
+//! Source: note on deadline and batch expiry, generation A.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use crate::block::{Bio, Direction, RequestId, Requests, Sector, Side};
+use crate::scheduler::Scheduler;
+use crate::scheduler::line::{Fifo, Sorted};
+use crate::time::{MILLISECOND, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tunables {
+    #[serde(rename = "read_expire")]
+    pub read_expire_ns: Time,
+    /// What a batch may cost.
+    pub fifo_batch: u32,
+    /// Of a request that does not follow the one before it; one that does costs 1 for each 256 sectors begun.
+    pub seek_cost: u32,
+    /// Batches of reads that writes let pass.
+    pub writes_starved: u32,
+}
+
+impl Default for Tunables {
+    fn default() -> Tunables {
+        Tunables {
+            read_expire_ns: 500 * MILLISECOND,
+            fifo_batch: 16,
+            seek_cost: 16,
+            writes_starved: 2,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct DeadlineA {
+    tunables: Tunables,
+    reads: Sorted,
+    reads_in_line: Fifo,
+    writes: Sorted,
+    /// The batch under way; nothing is merged into it any more.
+    dispatching: VecDeque<RequestId>,
+    last_sector: Sector,
+    starved: u32,
+}
+
+impl DeadlineA {
+    pub fn new(tunables: Tunables) -> DeadlineA {
+        DeadlineA {
+            tunables,
+            reads: Sorted::default(),
+            reads_in_line: Fifo::default(),
+            writes: Sorted::default(),
+            dispatching: VecDeque::new(),
+            last_sector: 0,
+            starved: 0,
+        }
+    }
+
+    /// Where the next batch begins.
+    fn choose(&mut self, now: Time) -> Option<RequestId> {
+        let lowest_write = self.writes.first();
+        let Some((deadline, oldest_read)) = self.reads_in_line.first() else {
+            self.starved = 0;
+            return lowest_write;
+        };
+        if lowest_write.is_some() {
+            let starved = self.starved;
+            self.starved += 1;
+            if starved >= self.tunables.writes_starved {
+                self.starved = 0;
+                return lowest_write;
+            }
+        }
+        if now > deadline {
+            Some(oldest_read)
+        } else {
+            self.reads.first()
+        }
+    }
+
+    /// Moves a batch from there on, in sector order.
+    fn begin_batch(&mut self, requests: &Requests, first: RequestId) {
+        let mut budget = i64::from(self.tunables.fifo_batch);
+        let mut end = self.last_sector;
+        let mut next = Some(first);
+        while let Some(id) = next {
+            let request = &requests[id];
+            let sorted = self.sorted(request.direction);
+            next = sorted.after(request, id);
+            sorted.remove(request.start, id);
+            if request.direction == Direction::Read {
+                self.reads_in_line.remove(id);
+            }
+            self.dispatching.push_back(id);
+            budget -= i64::from(if request.start == end {
+                request.sectors.div_ceil(256)
+            } else {
+                self.tunables.seek_cost
+            });
+            end = request.end();
+            if budget <= 0 {
+                return;
+            }
+        }
+    }
+
+    fn sorted(&mut self, direction: Direction) -> &mut Sorted {
+        match direction {
+            Direction::Read => &mut self.reads,
+            Direction::Write => &mut self.writes,
+        }
+    }
+
+    fn sorted_of(&self, direction: Direction) -> &Sorted {
+        match direction {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.writes,
+        }
+    }
+}
+
+impl Scheduler for DeadlineA {
+    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        self.sorted_of(bio.direction).front_merge(requests, bio)
+    }
+
+    fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
+        !self.dispatching.contains(&request)
+    }
+
+    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        self.sorted_of(requests[id].direction)
+            .neighbour(requests, id, side)
+    }
+
+    fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        if side == Side::Front {
+            let request = &requests[id];
+            let sorted = self.sorted(request.direction);
+            sorted.remove(was, id);
+            sorted.insert(request.start, id);
+        }
+    }
+
+    fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
+        let gone = &requests[absorbed];
+        if gone.direction == Direction::Read {
+            self.reads_in_line.absorb(survivor, absorbed);
+        }
+        self.sorted(gone.direction).remove(gone.start, absorbed);
+    }
+
+    fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        self.sorted(request.direction).insert(request.start, id);
+        if request.direction == Direction::Read {
+            let deadline = now + self.tunables.read_expire_ns;
+            self.reads_in_line.push(id, deadline);
+        }
+    }
+
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        if self.dispatching.is_empty() {
+            let first = self.choose(now)?;
+            self.begin_batch(requests, first);
+        }
+        let id = self.dispatching.pop_front()?;
+        self.last_sector = requests[id].end();
+        Some(id)
+    }
+
+    fn queued(&self) -> usize {
+        self.reads.len() + self.writes.len() + self.dispatching.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::laws;
+    use crate::scheduler::laws::bench::Bench;
+    use Direction::{Read, Write};
+    use proptest::prelude::*;
+
+    fn bench() -> Bench<DeadlineA> {
+        Bench::new(DeadlineA::new(Tunables::default()))
+    }
+
+    #[test]
+    fn one_seek_exhausts_a_batch_and_the_next_begins_at_the_lowest_sector_again() {
+        let mut bench = bench();
+        bench.add(0, Write, &[500, 700]);
+        assert_eq!(bench.dispatched(0, 1), [-500]);
+        bench.add(0, Write, &[100]);
+        assert_eq!(bench.dispatched(0, 2), [-100, -700]);
+    }
+
+    #[test]
+    fn a_contiguous_run_is_one_batch_that_writes_cannot_enter() {
+        let mut bench = bench();
+        bench.add(0, Read, &[0, 8, 16, 24]);
+        bench.add(0, Write, &[1000]);
+        assert_eq!(bench.dispatched(0, 5), [0, 8, 16, 24, -1000]);
+    }
+
+    #[test]
+    fn an_expired_read_comes_before_lower_ones() {
+        let mut bench = bench();
+        bench.add(0, Read, &[900]);
+        bench.add(600 * MILLISECOND, Read, &[100]);
+        assert_eq!(bench.dispatched(600 * MILLISECOND, 2), [900, 100]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8) {
+            let scheduler = Box::new(DeadlineA::new(Tunables::default()));
+            laws::completes_each_once(&laws::serve(scheduler, &load, depth, 1_000_000));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! I/O schedulers: which request goes to the device next.
+//!
+//! Each is a state machine: `add` gives it a request, `dispatch` takes one out, `completed` tells it that the device is
+//! done with one, `next_wakeup` says when it wants `wake` called although nothing else happens (a timer). The request
+//! queue (`crate::block`) finds back merges by itself and asks the scheduler for the rest.
+
+pub mod anticipatory;
+pub mod cfq;
+pub mod deadline;
+pub mod deadline_a;
+pub mod deadline_timed;
+pub mod line;
+pub mod linus;
+pub mod noop;
+
+#[cfg(test)]
+pub(crate) mod laws;
+
+use crate::block::{Bio, RequestId, Requests, Sector, Side, TaskId};
+use crate::time::Time;
+
+pub trait Scheduler {
+    /// Schedulers that look for merges by their own rules say here what the bio is to join, if anything; the queue
+    /// then looks no further.
+    fn own_merge(&mut self, _requests: &Requests, _bio: &Bio) -> OwnMerge {
+        OwnMerge::AskTheQueue
+    }
+
+    /// A queued request that begins where the bio ends.
+    fn front_merge(&self, _requests: &Requests, _bio: &Bio) -> Option<RequestId> {
+        None
+    }
+
+    /// Whether its rules let the bio join the request.
+    fn may_merge(&self, _requests: &Requests, _request: RequestId, _bio: &Bio) -> bool {
+        true
+    }
+
+    /// The queued request before or after this one in sector order, which merging may have made contiguous with it.
+    fn neighbour(
+        &self,
+        _requests: &Requests,
+        _request: RequestId,
+        _side: Side,
+    ) -> Option<RequestId> {
+        None
+    }
+
+    /// The queued request has grown at that side. `was`: where it started before; one that grew at the front has
+    /// another place in sector order.
+    fn grown(
+        &mut self,
+        _now: Time,
+        _requests: &Requests,
+        _request: RequestId,
+        _side: Side,
+        _was: Sector,
+    ) {
+    }
+
+    /// `absorbed` has become part of `survivor` and is about to be freed. The survivor takes the earlier place in line.
+    fn absorbed(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        absorbed: RequestId,
+    );
+
+    /// Takes a new request, or one that the device gave back.
+    fn add(&mut self, now: Time, requests: &Requests, request: RequestId);
+
+    /// The next request for the device; None: nothing is queued, or what is queued has to wait.
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId>;
+
+    /// The device has completed a request that `dispatch` gave out.
+    fn completed(&mut self, _now: Time, _requests: &Requests, _request: RequestId) {}
+
+    /// When `wake` is to be called, if nothing changes before.
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+
+    /// A time that `next_wakeup` told has come; `dispatch` is asked afterwards.
+    fn wake(&mut self, _now: Time, _requests: &Requests) {}
+
+    /// The task is gone and will not submit any more.
+    fn exited(&mut self, _now: Time, _task: TaskId) {}
+
+    /// Requests that it holds.
+    fn queued(&self) -> usize;
+
+    /// What it has to say since the last call, as the kernel's trace messages; only some say anything.
+    fn messages(&mut self) -> Vec<(Time, String)> {
+        Vec::new()
+    }
+}
+
+/// What a scheduler with its own rules for merging says of a bio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnMerge {
+    AskTheQueue,
+    Into(RequestId, Side),
+    Nothing,
+}

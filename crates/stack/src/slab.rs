@@ -1,0 +1,146 @@
+//! Storage for what comes and goes, named by small numbers that are used again.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// Values of one kind by `Id`; taking one out frees its number for the next.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    values: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+/// Names a value in a `Slab<T>`. Good until the value is taken out.
+pub struct Id<T> {
+    number: u32,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Slab<T> {
+    pub fn new() -> Slab<T> {
+        Slab {
+            values: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len() - self.free.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is in it, in the order of the numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
+        (0..)
+            .zip(&self.values)
+            .filter_map(|(number, value)| Some((Id::of(number), value.as_ref()?)))
+    }
+
+    #[inline]
+    pub fn put(&mut self, value: T) -> Id<T> {
+        match self.free.pop() {
+            Some(number) => {
+                self.values[number as usize] = Some(value);
+                Id::of(number)
+            }
+            None => {
+                self.values.push(Some(value));
+                Id::of((self.values.len() - 1) as u32)
+            }
+        }
+    }
+
+    /// Panics if it was taken out before: the caller has lost count of what it owns.
+    #[inline]
+    pub fn take(&mut self, id: Id<T>) -> T {
+        let value = self.values[id.number as usize]
+            .take()
+            .expect("taken out once only");
+        self.free.push(id.number);
+        value
+    }
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab::new()
+    }
+}
+
+impl<T> Index<Id<T>> for Slab<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, id: Id<T>) -> &T {
+        self.values[id.number as usize]
+            .as_ref()
+            .expect("in the slab")
+    }
+}
+
+impl<T> IndexMut<Id<T>> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, id: Id<T>) -> &mut T {
+        self.values[id.number as usize]
+            .as_mut()
+            .expect("in the slab")
+    }
+}
+
+impl<T> Id<T> {
+    /// Less than or equal to any other.
+    pub const FIRST: Id<T> = Id {
+        number: 0,
+        of: PhantomData,
+    };
+
+    fn of(number: u32) -> Id<T> {
+        Id {
+            number,
+            of: PhantomData,
+        }
+    }
+
+    /// Small and dense: good as an index beside the slab.
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.number
+    }
+}
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Id<T> {}
+
+impl<T> PartialEq for Id<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl<T> Eq for Id<T> {}
+
+impl<T> PartialOrd for Id<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Id<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.number.cmp(&other.number)
+    }
+}
+
+impl<T> std::fmt::Debug for Id<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "#{}", self.number)
+    }
+}

@@ -1,0 +1,131 @@
+//! What goes in comes out once, and Little's law: kept by every station of the model, always.
+
+use crate::time::Time;
+
+/// Counts what enters and leaves, and how much is inside over time.
+#[derive(Clone, Debug, Default)]
+pub struct Station {
+    entered: u64,
+    left: u64,
+    failed: u64,
+    changed_at: Time,
+    /// Integral of the number inside over time, in item-nanoseconds.
+    inside_ns: u128,
+    /// Sum of the times between entering and leaving, of those that have left.
+    stayed_ns: u128,
+}
+
+/// A broken law, as found at the end of a run: a defect of the model, never of its input.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{station}: {what}")]
+pub struct Broken {
+    pub station: String,
+    pub what: String,
+}
+
+impl Station {
+    #[inline]
+    pub fn enter(&mut self, now: Time) {
+        self.advance(now);
+        self.entered += 1;
+    }
+
+    /// One leaves that entered at `since`.
+    #[inline]
+    pub fn leave(&mut self, now: Time, since: Time) {
+        self.advance(now);
+        self.left += 1;
+        self.stayed_ns += u128::from(now - since);
+    }
+
+    /// One leaves with an error.
+    pub fn fail(&mut self, now: Time, since: Time) {
+        self.leave(now, since);
+        self.failed += 1;
+    }
+
+    pub fn inside(&self) -> u64 {
+        self.entered - self.left
+    }
+
+    pub fn entered(&self) -> u64 {
+        self.entered
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Mean number inside from time 0 to `now`.
+    pub fn inside_mean(&self, now: Time) -> f64 {
+        let integral =
+            self.inside_ns + u128::from(self.inside()) * u128::from(now - self.changed_at);
+        if now == 0 {
+            0.0
+        } else {
+            integral as f64 / now as f64
+        }
+    }
+
+    /// Little's law, exact for a finite run: the integral of the number inside is the sum of the stays, those of the
+    /// items still inside counted up to `now`. `still_since`: when each of these entered.
+    pub fn check(
+        &self,
+        name: &str,
+        now: Time,
+        still_since: impl Iterator<Item = Time>,
+    ) -> Result<(), Broken> {
+        let broken = |what| Broken {
+            station: name.to_owned(),
+            what,
+        };
+        let (mut count, mut stays) = (0, self.stayed_ns);
+        for since in still_since {
+            count += 1;
+            stays += u128::from(now - since);
+        }
+        if count != self.inside() {
+            return Err(broken(format!(
+                "{} entered and {} left, but {count} are inside",
+                self.entered, self.left
+            )));
+        }
+        let integral =
+            self.inside_ns + u128::from(self.inside()) * u128::from(now - self.changed_at);
+        if integral != stays {
+            return Err(broken(format!(
+                "Little's law: the number inside adds up to {integral} ns, the stays to {stays} ns"
+            )));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        self.inside_ns += u128::from(self.inside()) * u128::from(now - self.changed_at);
+        self.changed_at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn littles_law_holds_with_items_still_inside() {
+        let mut station = Station::default();
+        station.enter(10);
+        station.enter(20);
+        station.leave(50, 10);
+        assert_eq!(station.check("queue", 100, [20].into_iter()), Ok(()));
+        assert_eq!(station.inside_mean(100), (40.0 + 80.0) / 100.0);
+    }
+
+    #[test]
+    fn a_lost_item_and_a_wrong_time_are_found() {
+        let mut station = Station::default();
+        station.enter(10);
+        assert!(station.check("queue", 100, std::iter::empty()).is_err());
+        assert!(station.check("queue", 100, [11].into_iter()).is_err());
+    }
+}
