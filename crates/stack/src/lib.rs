@@ -2,7 +2,9 @@
 //! The modelled machine. Pure: time, seed and bytes are arguments; mechanisms are state machines without I/O.
 
 pub mod agenda;
+pub mod allocator;
 pub mod block;
+pub mod cache;
 pub mod device;
 pub mod scheduler;
 pub mod slab;

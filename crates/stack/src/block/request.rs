@@ -64,6 +64,8 @@ pub struct Bio {
     /// The CPU that submitted it.
     pub cpu: u16,
     pub submitted_at: Time,
+    /// Comes back with its completion: what it is for.
+    pub tag: u32,
     /// The bio after this one in its request.
     pub next: Option<BioId>,
 }

@@ -73,6 +73,7 @@ pub fn bio(now: Time, direction: Direction, start: Sector) -> Bio {
         priority: Priority::default(),
         cpu: 0,
         submitted_at: now,
+        tag: 0,
         next: None,
     }
 }

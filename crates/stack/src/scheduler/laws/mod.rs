@@ -110,7 +110,7 @@ pub fn serve(
             let (_, id) = at_device.remove(0);
             queue.completed(now, id, &mut bios);
             served.extend(bios.drain(..).map(|bio| Served {
-                bio: bio.cpu as usize,
+                bio: bio.tag as usize,
                 submitted_at: bio.submitted_at,
                 completed_at: now,
             }));
@@ -142,9 +142,9 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
         task: arrival.task,
         group: 0,
         priority: Priority::default(),
-        // Carries the number of the bio through the queue.
-        cpu: number as u16,
+        cpu: 0,
         submitted_at: now,
+        tag: number as u32,
         next: None,
     }
 }

@@ -1,0 +1,48 @@
+//! Block allocators: where a filesystem puts the blocks of a file.
+//!
+//! How files intermingle on disk is no property of an allocator alone: it follows from the order in which the modelled
+//! CPUs let writers call it.
+
+use crate::block::TaskId;
+use crate::cache::FileId;
+
+/// Blocks of this many bytes, the only size that is modelled.
+pub const BLOCK_BYTES: u64 = 4096;
+
+/// A contiguous piece of a file, in blocks: as `bmap` and FIEMAP tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub logical: u64,
+    pub physical: u64,
+    pub blocks: u64,
+}
+
+/// No block is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the filesystem is full")]
+pub struct Full;
+
+pub trait Allocator {
+    /// A new, empty file in a directory; files of one directory begin in the same group where there is room.
+    fn create(&mut self, file: FileId, directory: u32);
+
+    /// Where the file's `block` is, and how many blocks follow it contiguously; None: nowhere yet.
+    fn map(&self, file: FileId, block: u64) -> Option<(u64, u64)>;
+
+    /// Gives the file's blocks from `block` on a place, on behalf of a task. Blocks that have one keep it.
+    fn allocate(&mut self, task: TaskId, file: FileId, block: u64, blocks: u64)
+    -> Result<(), Full>;
+
+    /// Whether a block is given its place in write(2); otherwise when it is written back (delayed allocation).
+    fn allocates_at_write(&self) -> bool;
+
+    /// The last writer has closed the file: reservations are given back.
+    fn close(&mut self, file: FileId);
+
+    fn remove(&mut self, file: FileId);
+
+    /// The file's extents in the order of the file, contiguous ones as one.
+    fn extents(&self, file: FileId) -> Vec<Extent>;
+
+    fn free_blocks(&self) -> u64;
+}

@@ -1,0 +1,82 @@
+//! The page cache: what of files is in memory, what is read ahead, and what is written back when.
+//!
+//! It knows files and pages, not sectors: what it wants done leaves as `Io`, and whoever maps files to devices tells it
+//! when that is done.
+
+use crate::block::{Direction, TaskId};
+use crate::time::Time;
+
+pub const PAGE_BYTES: u64 = 4096;
+
+/// Index into the machine's files.
+pub type FileId = u32;
+
+/// Consecutive pages to read or write. Its `tag` comes back when it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    pub tag: u32,
+    pub file: FileId,
+    pub page: u64,
+    pub pages: u32,
+    pub direction: Direction,
+    /// Somebody waits for it.
+    pub sync: bool,
+    pub read_ahead: bool,
+    /// On whose account: the reader, or whoever writes back.
+    pub task: TaskId,
+}
+
+/// What a call came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// The task sleeps until it is named in `woken`, and makes the same call again.
+    Wait,
+}
+
+/// What the cache asks for and whom it wakes.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    pub io: Vec<Io>,
+    pub woken: Vec<TaskId>,
+}
+
+/// A page cache of some kernel. Offsets and lengths in bytes.
+pub trait Cache {
+    fn read(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        effects: &mut Effects,
+    ) -> Outcome;
+
+    /// May keep the writer until enough has been written back.
+    fn write(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        effects: &mut Effects,
+    ) -> Outcome;
+
+    /// Done when all that was written to the file before the call is on the device.
+    fn fsync(&mut self, now: Time, task: TaskId, file: FileId, effects: &mut Effects) -> Outcome;
+
+    fn completed(&mut self, now: Time, tag: u32, effects: &mut Effects);
+
+    /// The device's queue has become congested in that direction, or is so no more.
+    fn congested(&mut self, now: Time, direction: Direction, is: bool, effects: &mut Effects);
+
+    /// When a flusher, or a journal's commit, is due.
+    fn next_wakeup(&self) -> Option<Time>;
+
+    fn wake(&mut self, now: Time, effects: &mut Effects);
+
+    /// Pages in memory that the device does not have.
+    fn dirty_pages(&self) -> u64;
+}
