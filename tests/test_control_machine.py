@@ -30,6 +30,12 @@ def test_cpu_lists_and_masks_are_read_back(cpus: list[int]) -> None:
     assert cpu_list.of_mask(cpu_list.mask(cpus)) == wanted
 
 
+@given(st.text(alphabet="0123456789-, x", max_size=12))
+def test_any_text_is_a_cpu_list_or_none(text: str) -> None:
+    cpus = cpu_list.parse(text)
+    assert cpus is None or cpus == sorted(set(cpus))
+
+
 def test_cpu_lists_and_masks_are_the_kernel_s() -> None:
     assert cpu_list.text([0, 1, 2, 5]) == "0-2,5"
     assert cpu_list.mask([0, 32]) == "1,00000001"
