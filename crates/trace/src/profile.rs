@@ -58,7 +58,7 @@ pub struct FunctionReport {
     pub total: u64,
     pub own_share: f64,
     pub total_share: f64,
-    /// Of the interval where it has most of the samples.
+    /// Of the interval where it has most of the samples, among those with at least half of the mean number of samples.
     pub own_share_max: f64,
     pub total_share_max: f64,
     /// Of each interval; null where there is no sample.
@@ -173,7 +173,13 @@ impl Counts {
                 .collect()
         };
         let (own, total) = (self.own.iter().sum(), self.total.iter().sum());
-        let peak = |shares: &[Option<f64>]| shares.iter().flatten().copied().fold(0.0, f64::max);
+        // Of few samples, as in a short last interval, every share is large.
+        let many = |of: u64| 2 * of * samples.len() as u64 >= all;
+        let peak = |counts: &[u64]| {
+            let sampled = counts.iter().zip(samples).filter(|&(_, &of)| many(of));
+            let shares = sampled.filter_map(|(&count, &of)| share(count, of));
+            shares.fold(0.0, f64::max)
+        };
         let (own_shares, total_shares) = (shares(&self.own), shares(&self.total));
         FunctionReport {
             function: function.to_owned(),
@@ -181,8 +187,8 @@ impl Counts {
             total,
             own_share: share(own, all).unwrap_or(0.0),
             total_share: share(total, all).unwrap_or(0.0),
-            own_share_max: peak(&own_shares),
-            total_share_max: peak(&total_shares),
+            own_share_max: peak(&self.own),
+            total_share_max: peak(&self.total),
             own_shares,
             total_shares,
         }
@@ -264,6 +270,20 @@ mod tests {
         profile.add(0, 3);
         let report = profile.finish(10, frames);
         assert!(report.functions.iter().all(|row| row.total == 1));
+    }
+
+    #[test]
+    fn a_short_interval_is_no_burst() {
+        let mut profile = Profile::new(0, 100);
+        (0..200).for_each(|at_ns| profile.add(at_ns, 1));
+        profile.add(201, 2);
+        let report = profile.finish(202, frames);
+        assert!(
+            report
+                .functions
+                .iter()
+                .all(|row| row.function != "log_force")
+        );
     }
 
     #[test]

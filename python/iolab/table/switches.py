@@ -23,8 +23,8 @@ ROWS_SHOWN = 15
 CHAINS_SHOWN = 5
 FRAMES_SHOWN = 8
 PARTS = ("stall", "sleeping", "run_queue_delay")
-STATES = {"sleep": "S", "disk_sleep": "D", "preempted": "R"}
-"""As ps has them: asleep until a signal, until I/O or a lock, and still runnable."""
+STATES = {"sleep": "S", "disk_sleep": "D", "idle": "I", "preempted": "R"}
+"""As ps has them: asleep until a signal, until I/O or a lock, a kernel thread without work, and still runnable."""
 
 Json = dict[str, Any]
 

@@ -71,6 +71,7 @@ const GENERIC: &[&str] = &[
     "futex_wait_queue_me",
     "do_futex",
     "prepare_to_wait",
+    "poll_schedule_timeout",
     "irqentry_exit",
     "irqentry_exit_cond_resched",
     "raw_irqentry_exit_cond_resched",
@@ -108,8 +109,6 @@ const GENERIC_BEGINNINGS: &[&str] = &[
     "sysvec_",
     "reschedule_interrupt",
     "apic_timer_interrupt",
-    "exit_to_user_mode",
-    "prepare_exit_to_usermode",
 ];
 
 #[cfg(test)]
@@ -150,6 +149,10 @@ mod tests {
                     "ret_from_fork",
                 ],
                 "worker_thread",
+            ),
+            (
+                &["schedule", "exit_to_user_mode_loop", "do_syscall_64"],
+                "exit_to_user_mode_loop",
             ),
             (
                 &[
