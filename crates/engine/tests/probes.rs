@@ -179,10 +179,7 @@ fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
     if !can_trace("nothing_of_others_is_touched_and_nothing_of_ours_is_left") {
         return;
     }
-    let others = Path::new(TRACEFS)
-        .join("instances")
-        .join(instance("theirs"));
-    std::fs::create_dir(&others).unwrap();
+    let theirs = SomebodyElses::new("theirs");
     let settings = [
         "trace_clock",
         "tracing_on",
@@ -194,7 +191,7 @@ fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
         "events/sched/enable",
     ];
     let look = || {
-        let both = [Path::new(TRACEFS), &others];
+        let both = [Path::new(TRACEFS), &theirs.0];
         let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
         both.map(|root| settings.map(|file| read(&root.join(file))))
     };
