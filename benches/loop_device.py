@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOME = Path("/dev/shm/iolab-bench")
+BACKING = HOME / "backing"
 MIB = 1 << 20
 UNMOUNT_PATIENCE_S = 10.0
 
@@ -38,13 +39,27 @@ def empty(filesystem: str, *, size_mib: int) -> Iterator[Path]:
         clean()
 
 
+@contextlib.contextmanager
+def bare(*, size_mib: int) -> Iterator[Path]:
+    """Yields a device of random bytes, without a filesystem."""
+    clean()
+    HOME.mkdir()
+    try:
+        with BACKING.open("wb") as file:
+            for _ in range(size_mib):
+                file.write(os.urandom(MIB))
+        yield Path(system("losetup", "--find", "--show", str(BACKING)).strip())
+    finally:
+        clean()
+
+
 def _make(filesystem: str, size_mib: int) -> Path:
-    backing, mount_point = HOME / "backing", HOME / "mnt"
-    with backing.open("wb") as file:
+    mount_point = HOME / "mnt"
+    with BACKING.open("wb") as file:
         file.truncate(size_mib * MIB)
     mount_point.mkdir()
-    system(f"mkfs.{filesystem}", "-q", str(backing))
-    system("mount", "-o", "loop", str(backing), str(mount_point))
+    system(f"mkfs.{filesystem}", "-q", str(BACKING))
+    system("mount", "-o", "loop", str(BACKING), str(mount_point))
     return mount_point
 
 
@@ -52,6 +67,9 @@ def clean() -> None:
     """Unmounting lets go of the loop device, which `mount -o loop` made to detach itself."""
     if (HOME / "mnt").is_mount():
         unmount()
+    if BACKING.exists():
+        for line in system("losetup", "--associated", str(BACKING)).splitlines():
+            system("losetup", "--detach", line.split(":")[0])
     shutil.rmtree(HOME, ignore_errors=True)
 
 
@@ -60,12 +78,13 @@ def unmount() -> None:
     give_up = time.monotonic() + UNMOUNT_PATIENCE_S
     while True:
         try:
-            return system("umount", str(HOME / "mnt"))
+            system("umount", str(HOME / "mnt"))
+            return
         except subprocess.CalledProcessError:
             if time.monotonic() > give_up:
                 raise
             time.sleep(0.1)
 
 
-def system(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True)
+def system(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

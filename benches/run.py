@@ -34,6 +34,7 @@ BENCHES = [
     "startup",
     "memory",
     "import_speed",
+    "probe_overhead",
     "statistics_simulation",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
