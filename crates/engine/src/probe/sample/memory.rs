@@ -13,6 +13,7 @@ use super::kernel_file::KernelFile;
 use super::pairs::{pairs, pressure_us};
 use super::series::{Interval, Level, Reading, Series};
 use super::ticker::{Source, Ticker};
+use super::vm::{counters, levels};
 use crate::probe::{Reason, Running, Started};
 
 /// Reads the files every `interval`.
@@ -21,66 +22,6 @@ pub fn start(interval: Duration) -> Started {
     let ticker = Ticker::start("iolab-memory", source, interval)
         .map_err(|error| format!("/proc/meminfo: {error}"))?;
     Ok(Box::new(ticker))
-}
-
-/// Levels: the column, and what /proc/meminfo calls it.
-const LEVELS: [(&str, &str); 5] = [
-    ("dirty_bytes", "Dirty"),
-    ("writeback_bytes", "Writeback"),
-    ("cached_bytes", "Cached"),
-    ("available_bytes", "MemAvailable"),
-    ("free_bytes", "MemFree"),
-];
-
-/// Swap that is in use: the difference of two levels.
-const SWAP_USED: &str = "swap_used_bytes";
-
-/// Counters: the column, what /proc/vmstat calls them (those of one column are added up), and what one count is worth.
-const COUNTERS: [(&str, &[&str], Worth); 10] = [
-    ("swap_in_bytes_per_s", &["pswpin"], Worth::Page),
-    ("swap_out_bytes_per_s", &["pswpout"], Worth::Page),
-    ("page_in_bytes_per_s", &["pgpgin"], Worth::Kibibyte),
-    ("page_out_bytes_per_s", &["pgpgout"], Worth::Kibibyte),
-    ("faults_per_s", &["pgfault"], Worth::One),
-    ("faults_major_per_s", &["pgmajfault"], Worth::One),
-    (
-        "pages_scanned_per_s",
-        &[
-            "pgscan_kswapd",
-            "pgscan_direct",
-            "pgscan_khugepaged",
-            "pgscan_proactive",
-        ],
-        Worth::One,
-    ),
-    (
-        "pages_reclaimed_per_s",
-        &[
-            "pgsteal_kswapd",
-            "pgsteal_direct",
-            "pgsteal_khugepaged",
-            "pgsteal_proactive",
-        ],
-        Worth::One,
-    ),
-    (
-        "refaults_per_s",
-        // Before 5.9 one counter had both.
-        &[
-            "workingset_refault",
-            "workingset_refault_file",
-            "workingset_refault_anon",
-        ],
-        Worth::One,
-    ),
-    ("pages_written_back_per_s", &["nr_written"], Worth::One),
-];
-
-#[derive(Clone, Copy)]
-enum Worth {
-    One,
-    Page,
-    Kibibyte,
 }
 
 /// The column of /proc/self/io's read_bytes: what reads of this process, its ended children included, took from
@@ -181,44 +122,6 @@ impl Source for Memory {
     }
 }
 
-fn levels(meminfo: &str, into: &mut BTreeMap<&'static str, Level>) {
-    let kib: BTreeMap<&str, u64> = pairs(meminfo).collect();
-    let bytes = |name: &str| kib.get(name).map(|kib| *kib as f64 * 1024.0);
-    for (column, name) in LEVELS {
-        if let Some(bytes) = bytes(name) {
-            into.insert(column, Level::of(bytes));
-        }
-    }
-    if let (Some(total), Some(free)) = (bytes("SwapTotal"), bytes("SwapFree")) {
-        into.insert(SWAP_USED, Level::of(total - free));
-    }
-}
-
-fn counters(vmstat: &str, into: &mut BTreeMap<&'static str, f64>) {
-    let found: BTreeMap<&str, u64> = pairs(vmstat).collect();
-    for (column, names, worth) in COUNTERS {
-        let counts: Vec<u64> = names
-            .iter()
-            .filter_map(|name| found.get(name).copied())
-            .collect();
-        if !counts.is_empty() {
-            let sum: u64 = counts.iter().sum();
-            into.insert(column, sum as f64 * worth.bytes());
-        }
-    }
-}
-
-impl Worth {
-    fn bytes(self) -> f64 {
-        match self {
-            Worth::One => 1.0,
-            Worth::Kibibyte => 1024.0,
-            // SAFETY: sysconf has no preconditions.
-            Worth::Page => unsafe { libc::sysconf(libc::_SC_PAGESIZE) as f64 },
-        }
-    }
-}
-
 impl Running for Ticker<Memory> {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let observed = Ticker::stop(*self).ok_or("its thread broke down")?;
@@ -263,6 +166,7 @@ fn columns(series: &Series<MemoryReading>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::vm::Worth;
     use super::*;
 
     fn reading(meminfo: &str, vmstat: &str) -> MemoryReading {

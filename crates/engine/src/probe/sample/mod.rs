@@ -10,3 +10,4 @@ mod pairs;
 mod series;
 mod stat;
 mod ticker;
+mod vm;

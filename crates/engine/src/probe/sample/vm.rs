@@ -1,0 +1,106 @@
+//! What /proc/meminfo and /proc/vmstat call what the memory probe's columns show.
+
+use std::collections::BTreeMap;
+
+use super::pairs::pairs;
+use super::series::Level;
+
+/// Adds the levels that the text of /proc/meminfo has, in bytes.
+pub fn levels(meminfo: &str, into: &mut BTreeMap<&'static str, Level>) {
+    let kib: BTreeMap<&str, u64> = pairs(meminfo).collect();
+    let bytes = |name: &str| kib.get(name).map(|kib| *kib as f64 * 1024.0);
+    for (column, name) in LEVELS {
+        if let Some(bytes) = bytes(name) {
+            into.insert(column, Level::of(bytes));
+        }
+    }
+    if let (Some(total), Some(free)) = (bytes("SwapTotal"), bytes("SwapFree")) {
+        into.insert(SWAP_USED, Level::of(total - free));
+    }
+}
+
+/// Adds the counters that the text of /proc/vmstat has, since boot, in the column's unit less the `per_s`.
+pub fn counters(vmstat: &str, into: &mut BTreeMap<&'static str, f64>) {
+    let found: BTreeMap<&str, u64> = pairs(vmstat).collect();
+    for (column, names, worth) in COUNTERS {
+        let counts: Vec<u64> = names
+            .iter()
+            .filter_map(|name| found.get(name).copied())
+            .collect();
+        if !counts.is_empty() {
+            let sum: u64 = counts.iter().sum();
+            into.insert(column, sum as f64 * worth.bytes());
+        }
+    }
+}
+
+impl Worth {
+    pub fn bytes(self) -> f64 {
+        match self {
+            Worth::One => 1.0,
+            Worth::Kibibyte => 1024.0,
+            // SAFETY: sysconf has no preconditions.
+            Worth::Page => unsafe { libc::sysconf(libc::_SC_PAGESIZE) as f64 },
+        }
+    }
+}
+
+/// Levels: the column, and what /proc/meminfo calls it.
+const LEVELS: [(&str, &str); 5] = [
+    ("dirty_bytes", "Dirty"),
+    ("writeback_bytes", "Writeback"),
+    ("cached_bytes", "Cached"),
+    ("available_bytes", "MemAvailable"),
+    ("free_bytes", "MemFree"),
+];
+
+/// Swap that is in use: the difference of two levels.
+const SWAP_USED: &str = "swap_used_bytes";
+
+/// Counters: the column, what /proc/vmstat calls them (those of one column are added up), and what one count is worth.
+const COUNTERS: [(&str, &[&str], Worth); 10] = [
+    ("swap_in_bytes_per_s", &["pswpin"], Worth::Page),
+    ("swap_out_bytes_per_s", &["pswpout"], Worth::Page),
+    ("page_in_bytes_per_s", &["pgpgin"], Worth::Kibibyte),
+    ("page_out_bytes_per_s", &["pgpgout"], Worth::Kibibyte),
+    ("faults_per_s", &["pgfault"], Worth::One),
+    ("faults_major_per_s", &["pgmajfault"], Worth::One),
+    (
+        "pages_scanned_per_s",
+        &[
+            "pgscan_kswapd",
+            "pgscan_direct",
+            "pgscan_khugepaged",
+            "pgscan_proactive",
+        ],
+        Worth::One,
+    ),
+    (
+        "pages_reclaimed_per_s",
+        &[
+            "pgsteal_kswapd",
+            "pgsteal_direct",
+            "pgsteal_khugepaged",
+            "pgsteal_proactive",
+        ],
+        Worth::One,
+    ),
+    (
+        "refaults_per_s",
+        // Before 5.9 one counter had both.
+        &[
+            "workingset_refault",
+            "workingset_refault_file",
+            "workingset_refault_anon",
+        ],
+        Worth::One,
+    ),
+    ("pages_written_back_per_s", &["nr_written"], Worth::One),
+];
+
+#[derive(Clone, Copy)]
+pub enum Worth {
+    One,
+    Page,
+    Kibibyte,
+}
