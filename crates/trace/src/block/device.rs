@@ -264,7 +264,12 @@ impl DeviceState {
             });
         let Some((key, mut request)) = found.and_then(|key| self.requests.remove_entry(&key))
         else {
-            return self.measures.unmatched();
+            // A write with FUA, on a device without, is told as complete when its data is, and, with no sectors left, once
+            // more when the flush after it is.
+            return match (event.op, event.sectors) {
+                (Op::Write, 0) => self.measures.flushed(),
+                _ => self.measures.unmatched(),
+            };
         };
         if request.sectors > event.sectors {
             request.sectors -= event.sectors;

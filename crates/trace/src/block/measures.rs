@@ -10,6 +10,7 @@ use super::timing::Timing;
 pub(super) struct Measures {
     events: [u64; KINDS.len()],
     unmatched: u64,
+    flushed: u64,
     activities: Activities,
     /// Where the last issued request ended: of reads and writes together, and of each direction.
     heads: [Option<u64>; 4],
@@ -30,6 +31,7 @@ impl Measures {
         Measures {
             events: [0; KINDS.len()],
             unmatched: 0,
+            flushed: 0,
             activities: Activities::default(),
             heads: [None; 4],
             queued_by_cpu: Vec::new(),
@@ -44,6 +46,11 @@ impl Measures {
 
     pub(super) fn unmatched(&mut self) {
         self.unmatched += 1;
+    }
+
+    /// The flush after a write's data completed.
+    pub(super) fn flushed(&mut self) {
+        self.flushed += 1;
     }
 
     pub(super) fn queued(&mut self, event: &BlockEvent) {
@@ -168,6 +175,7 @@ impl Measures {
         let report = DeviceReport {
             events: kinds.map(|(&name, count)| (name, count)).collect(),
             events_unmatched: self.unmatched,
+            writes_flushed: self.flushed,
             queue_depth_mean,
             queue_depth_max,
             activities: self.activities,

@@ -29,6 +29,8 @@ pub struct DeviceReport {
     pub events: BTreeMap<&'static str, u64>,
     /// Events about bios or requests that are not known: their beginning was before the recording, or lost.
     pub events_unmatched: u64,
+    /// Writes with FUA on a device without: a flush followed them, which their times leave out.
+    pub writes_flushed: u64,
     pub conservation: Conservation,
     #[serde(flatten)]
     pub activities: Activities,

@@ -434,6 +434,21 @@ fn a_flush_has_a_bio_a_command_of_the_block_layer_and_no_place() {
 }
 
 #[test]
+fn a_write_that_is_flushed_after_completes_once() {
+    let device = only(&[
+        event(0, 0, Kind::Queue, 64, 8, Op::Write),
+        event(1, 0, Kind::GetRequest, 64, 8, Op::Write),
+        event(2, 0, Kind::Issue, 64, 8, Op::Write),
+        event(5, 0, Kind::Complete, 64, 8, Op::Write),
+        event(6, 0, Kind::Issue, 0, 0, Op::Flush),
+        event(8, 0, Kind::Complete, u64::MAX, 0, Op::Flush),
+        event(9, 0, Kind::Complete, 72, 0, Op::Write),
+    ]);
+    assert_eq!(device.conservation.completed, 2);
+    assert_eq!((device.writes_flushed, device.events_unmatched), (1, 0));
+}
+
+#[test]
 fn seeks_count_from_the_end_of_the_request_before() {
     let issue = |at_ns, sector, op| event(at_ns, 0, Kind::Issue, sector, 8, op);
     let device = only(&[
