@@ -165,7 +165,8 @@ def test_a_mix_runs_its_jobs_at_once() -> None:
     load = phases[-1].load
     assert [group["name"] for group in load["groups"]] == ["readers.0", "readers.1", "writer"]
     assert [job["files"] for group in load["groups"] for job in group["jobs"]] == [[0], [1], [2]]
-    assert load["files"][2] == {"path": "writer.0", "base_bytes": 0, "size_bytes": 2**20, "create": True}
+    writer = {"path": "writer.0", "base_bytes": 0, "size_bytes": 2**20, "create": True, "extend": True}
+    assert load["files"][2] == writer
 
 
 def test_jobs_of_a_mix_may_end_by_amount() -> None:
