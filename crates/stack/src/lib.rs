@@ -10,3 +10,4 @@ pub mod scheduler;
 pub mod slab;
 pub mod station;
 pub mod time;
+pub mod world;

@@ -32,6 +32,13 @@ impl<T> Slab<T> {
         self.len() == 0
     }
 
+    /// The name of what is in it under that number.
+    #[inline]
+    pub fn id(&self, number: u32) -> Id<T> {
+        debug_assert!(self.values[number as usize].is_some());
+        Id::of(number)
+    }
+
     /// What is in it, in the order of the numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
         (0..)

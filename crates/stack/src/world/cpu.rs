@@ -1,0 +1,102 @@
+//! Processors, simply: tasks that want one wait in line, and keep it until they sleep or their time slice is over.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use crate::block::TaskId;
+use crate::time::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuSpec {
+    pub count: u16,
+    pub time_slice_ns: Time,
+    /// Of a system call that submits I/O, or finds that there is nothing to do.
+    pub call_ns: Time,
+    /// Of what a completed I/O costs its task.
+    pub completion_ns: Time,
+    /// Of copying a page between a task and the page cache, and looking it up.
+    pub page_copy_ns: Time,
+    /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
+    pub jitter: f64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Cpus {
+    slice_ns: Time,
+    /// By CPU: whose it is, and until when.
+    running: Vec<Option<Running>>,
+    ready: VecDeque<TaskId>,
+    busy_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    task: TaskId,
+    slice_ends_at: Time,
+}
+
+impl Cpus {
+    pub(super) fn new(spec: &CpuSpec) -> Cpus {
+        Cpus {
+            slice_ns: spec.time_slice_ns,
+            running: vec![None; usize::from(spec.count)],
+            ready: VecDeque::new(),
+            busy_ns: 0,
+        }
+    }
+
+    /// The task wants a CPU: which one it gets at once, if any is free.
+    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
+        let Some(cpu) = self.running.iter().position(Option::is_none) else {
+            self.ready.push_back(task);
+            return None;
+        };
+        self.give(now, cpu as u16, task);
+        Some(cpu as u16)
+    }
+
+    /// The task goes to sleep or is done: who has its CPU next.
+    pub(super) fn leaves(&mut self, now: Time, cpu: u16) -> Option<TaskId> {
+        self.running[usize::from(cpu)] = None;
+        let next = self.ready.pop_front()?;
+        self.give(now, cpu, next);
+        Some(next)
+    }
+
+    /// The task could go on: who has the CPU, itself or, when its slice is over, the next in line.
+    pub(super) fn goes_on(&mut self, now: Time, cpu: u16) -> TaskId {
+        let running = self.running[usize::from(cpu)].expect("somebody runs there");
+        if now < running.slice_ends_at || self.ready.is_empty() {
+            return running.task;
+        }
+        self.ready.push_back(running.task);
+        let next = self.ready.pop_front().expect("it was not empty");
+        self.give(now, cpu, next);
+        next
+    }
+
+    /// Whose CPU it is.
+    pub(super) fn on(&self, cpu: u16) -> TaskId {
+        self.running[usize::from(cpu)]
+            .expect("somebody runs there")
+            .task
+    }
+
+    pub(super) fn used(&mut self, cost_ns: Time) {
+        self.busy_ns += cost_ns;
+    }
+
+    /// CPU time that tasks have used, in nanoseconds.
+    pub(super) fn busy_ns(&self) -> u64 {
+        self.busy_ns
+    }
+
+    fn give(&mut self, now: Time, cpu: u16, task: TaskId) {
+        self.running[usize::from(cpu)] = Some(Running {
+            task,
+            slice_ends_at: now + self.slice_ns,
+        });
+    }
+}

@@ -1,0 +1,91 @@
+//! A device behind its request queue.
+
+use crate::block::{Bio, RequestId, RequestQueue, Submitted, TaskId};
+use crate::device::{Command, Completion, Device};
+use crate::station::Broken;
+use crate::time::Time;
+
+pub(super) struct Drive {
+    queue: RequestQueue,
+    device: Box<dyn Device>,
+    /// Requests at the device, by tag.
+    sent: Vec<Option<RequestId>>,
+    free_tags: Vec<u32>,
+    completions: Vec<Completion>,
+    /// When the world has been asked to come back.
+    pub(super) called_at: Option<Time>,
+}
+
+impl Drive {
+    pub(super) fn new(queue: RequestQueue, device: Box<dyn Device>) -> Drive {
+        let depth = device.queue_depth();
+        Drive {
+            queue,
+            device,
+            sent: vec![None; depth as usize],
+            free_tags: (0..depth).rev().collect(),
+            completions: Vec::new(),
+            called_at: None,
+        }
+    }
+
+    pub(super) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+        self.queue.submit(now, bio)
+    }
+
+    /// Somebody waits.
+    pub(super) fn unplug(&mut self) {
+        self.queue.unplug();
+    }
+
+    /// Does what is due: collects completions, wakes the scheduler, sends what may go. Completed bios and who may try
+    /// again to get a request are appended.
+    pub(super) fn run(&mut self, now: Time, done: &mut Vec<Bio>, may_retry: &mut Vec<TaskId>) {
+        if self.device.next_event().is_some_and(|at| at <= now) {
+            self.device.advance(now, &mut self.completions);
+            for completion in self.completions.drain(..) {
+                let request = self.sent[completion.tag as usize]
+                    .take()
+                    .expect("a device completes what it was sent");
+                self.free_tags.push(completion.tag);
+                may_retry.extend(self.queue.completed(now, request, done));
+            }
+        }
+        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+            self.queue.wake(now);
+        }
+        while let Some(&tag) = self.free_tags.last()
+            && let Some(id) = self.queue.dispatch(now)
+        {
+            self.free_tags.pop();
+            let request = self.queue.request(id);
+            let command = Command {
+                tag,
+                direction: request.direction,
+                start: request.start,
+                sectors: request.sectors,
+                force_unit_access: false,
+            };
+            self.sent[tag as usize] = Some(id);
+            self.device.submit(now, command);
+        }
+    }
+
+    pub(super) fn next_event(&self) -> Option<Time> {
+        let device = self.device.next_event();
+        // With every tag taken, only the device can change anything.
+        let queue = self
+            .queue
+            .next_wakeup()
+            .filter(|_| !self.free_tags.is_empty());
+        [device, queue].into_iter().flatten().min()
+    }
+
+    pub(super) fn queue(&self) -> &RequestQueue {
+        &self.queue
+    }
+
+    pub(super) fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
+        self.queue.check(name, now)
+    }
+}

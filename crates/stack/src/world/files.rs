@@ -1,0 +1,80 @@
+//! Where files are: each on a drive, contiguous there or as an allocator laid it out.
+
+use crate::allocator::{Allocator, BLOCK_BYTES};
+use crate::block::{SECTOR_BYTES, Sector};
+
+/// A file of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct FileSpec {
+    /// Which of the machine's drives.
+    pub drive: usize,
+    pub size_bytes: u64,
+    pub place: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// From this sector on; a whole device is a file at sector 0.
+    Contiguous(Sector),
+    /// As the drive's filesystem has it.
+    Allocated,
+}
+
+/// A piece of a file that is contiguous on its drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) start: Sector,
+    pub(super) sectors: u32,
+}
+
+const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
+
+/// The pieces of `bytes` at `offset`, none longer than `sectors_max`; a hole has none.
+pub(super) fn pieces(
+    file: &FileSpec,
+    number: u32,
+    allocator: Option<&dyn Allocator>,
+    offset: u64,
+    bytes: u64,
+    sectors_max: u32,
+    found: &mut Vec<Piece>,
+) {
+    let first = offset / SECTOR_BYTES;
+    let end = (offset + bytes).div_ceil(SECTOR_BYTES);
+    match file.place {
+        Place::Contiguous(start) => cut(start + first, end - first, sectors_max, found),
+        Place::Allocated => {
+            let allocator = allocator.expect("a drive with files has a filesystem");
+            let mut at = first;
+            while at < end {
+                let (block, inside) = (at / SECTORS_PER_BLOCK, at % SECTORS_PER_BLOCK);
+                let here = match allocator.map(number, block) {
+                    Some((physical, run)) => {
+                        let sectors = (run * SECTORS_PER_BLOCK - inside).min(end - at);
+                        cut(
+                            physical * SECTORS_PER_BLOCK + inside,
+                            sectors,
+                            sectors_max,
+                            found,
+                        );
+                        sectors
+                    }
+                    None => (SECTORS_PER_BLOCK - inside).min(end - at),
+                };
+                at += here;
+            }
+        }
+    }
+}
+
+fn cut(mut start: Sector, mut sectors: u64, sectors_max: u32, found: &mut Vec<Piece>) {
+    while sectors > 0 {
+        let here = sectors.min(u64::from(sectors_max)) as u32;
+        found.push(Piece {
+            start,
+            sectors: here,
+        });
+        start += Sector::from(here);
+        sectors -= u64::from(here);
+    }
+}
