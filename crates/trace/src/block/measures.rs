@@ -11,6 +11,7 @@ pub(super) struct Measures {
     events: [u64; KINDS.len()],
     unmatched: u64,
     flushed: u64,
+    /// Of each direction; of `total` the seeks alone, which are between requests of both.
     activities: Activities,
     /// Where the last issued request ended: of reads and writes together, and of each direction.
     heads: [Option<u64>; 4],
@@ -54,16 +55,17 @@ impl Measures {
     }
 
     pub(super) fn queued(&mut self, event: &BlockEvent) {
-        self.both(event, |activity| activity.bios_queued += 1);
+        self.own(event).bios_queued += 1;
         count_on(&mut self.queued_by_cpu, event.cpu);
     }
 
     pub(super) fn merged(&mut self, event: &BlockEvent, merged: Merged) {
-        self.both(event, |activity| match merged {
+        let activity = self.own(event);
+        match merged {
             Merged::Back => activity.back_merges += 1,
             Merged::Front => activity.front_merges += 1,
             Merged::Request => activity.request_merges += 1,
-        });
+        }
         self.levels.merged(event.at_ns);
     }
 
@@ -97,29 +99,26 @@ impl Measures {
                 false => remote += 1,
             }
         }
-        self.both(event, |activity| {
-            activity.requests_issued += 1;
-            activity.queue_local += local;
-            activity.queue_remote += remote;
-            if event.sectors > 0 {
-                activity
-                    .request_bytes
-                    .record(event.sectors.saturating_mul(SECTOR_BYTES));
-            }
-        });
+        let activity = self.own(event);
+        activity.requests_issued += 1;
+        activity.queue_local += local;
+        activity.queue_remote += remote;
         if event.sectors > 0 {
+            activity
+                .request_bytes
+                .record(event.sectors.saturating_mul(SECTOR_BYTES));
             self.sought(event);
         }
     }
 
     pub(super) fn requeued(&mut self, event: &BlockEvent) {
         self.levels.change(event.at_ns, -1, 1);
-        self.both(event, |activity| activity.requeues += 1);
+        self.own(event).requeues += 1;
     }
 
     pub(super) fn completed_in_part(&mut self, event: &BlockEvent) {
         let bytes = event.sectors.saturating_mul(SECTOR_BYTES);
-        self.both(event, |activity| activity.bytes_completed += bytes);
+        self.own(event).bytes_completed += bytes;
         self.levels.transferred(event.at_ns, bytes);
     }
 
@@ -127,7 +126,7 @@ impl Measures {
         &mut self,
         event: &BlockEvent,
         first: Option<Origin>,
-        bios: impl Iterator<Item = Origin> + Clone,
+        bios: impl Iterator<Item = Origin>,
         timing: &Timing,
     ) {
         let now_ns = event.at_ns;
@@ -136,36 +135,34 @@ impl Measures {
         let in_queue_ns = first
             .zip(timing.left_queue_at_ns())
             .map(|(first, at_ns)| at_ns.saturating_sub(first.queued_at_ns));
-        self.both(event, |activity| {
-            if let Some(first) = first {
-                activity.completed_at(first.cpu == event.cpu);
-            }
-            if let Some(in_queue_ns) = in_queue_ns {
-                activity.time_in_queue_ns.record(in_queue_ns);
-            }
-            if let Some(in_scheduler_ns) = timing.in_scheduler_ns() {
-                activity.time_in_scheduler_ns.record(in_scheduler_ns);
-            }
-            if let Some(in_device_ns) = timing.in_device_ns(now_ns) {
-                activity.time_in_device_ns.record(in_device_ns);
-            }
-            for bio in bios.clone() {
-                activity
-                    .time_total_ns
-                    .record(now_ns.saturating_sub(bio.queued_at_ns));
-            }
-        });
+        let activity = self.own(event);
+        if let Some(first) = first {
+            activity.completed_at(first.cpu == event.cpu);
+        }
+        if let Some(in_queue_ns) = in_queue_ns {
+            activity.time_in_queue_ns.record(in_queue_ns);
+        }
+        if let Some(in_scheduler_ns) = timing.in_scheduler_ns() {
+            activity.time_in_scheduler_ns.record(in_scheduler_ns);
+        }
+        if let Some(in_device_ns) = timing.in_device_ns(now_ns) {
+            activity.time_in_device_ns.record(in_device_ns);
+        }
+        for bio in bios {
+            activity
+                .time_total_ns
+                .record(now_ns.saturating_sub(bio.queued_at_ns));
+        }
     }
 
     /// Of a device without requests.
     pub(super) fn bio_completed(&mut self, event: &BlockEvent, origin: Origin) {
         self.ended(event);
-        self.both(event, |activity| {
-            activity.completed_at(origin.cpu == event.cpu);
-            activity
-                .time_total_ns
-                .record(event.at_ns.saturating_sub(origin.queued_at_ns));
-        });
+        let activity = self.own(event);
+        activity.completed_at(origin.cpu == event.cpu);
+        activity
+            .time_total_ns
+            .record(event.at_ns.saturating_sub(origin.queued_at_ns));
     }
 
     /// `conservation` and the device's name are the caller's.
@@ -178,7 +175,7 @@ impl Measures {
             writes_flushed: self.flushed,
             queue_depth_mean,
             queue_depth_max,
-            activities: self.activities,
+            activities: self.activities(),
             queued_by_cpu: self.queued_by_cpu,
             completed_by_cpu: self.completed_by_cpu,
             ..DeviceReport::default()
@@ -188,11 +185,10 @@ impl Measures {
 
     fn ended(&mut self, event: &BlockEvent) {
         let bytes = event.sectors.saturating_mul(SECTOR_BYTES);
-        self.both(event, |activity| {
-            activity.requests_completed += 1;
-            activity.bytes_completed += bytes;
-            activity.errors += u64::from(event.error != 0);
-        });
+        let activity = self.own(event);
+        activity.requests_completed += 1;
+        activity.bytes_completed += bytes;
+        activity.errors += u64::from(event.error != 0);
         count_on(&mut self.completed_by_cpu, event.cpu);
         self.levels.completed(event.at_ns);
         self.levels.transferred(event.at_ns, bytes);
@@ -212,12 +208,21 @@ impl Measures {
         }
     }
 
-    fn both(&mut self, event: &BlockEvent, change: impl Fn(&mut Activity)) {
-        change(activity(&mut self.activities, EITHER));
-        change(activity(
-            &mut self.activities,
-            direction(event.op, event.sectors),
-        ));
+    /// Of the event's direction.
+    fn own(&mut self, event: &BlockEvent) -> &mut Activity {
+        activity(&mut self.activities, direction(event.op, event.sectors))
+    }
+
+    /// Added up at the end: at each event it would cost as much as the directions do.
+    fn activities(&mut self) -> Activities {
+        let mut found = std::mem::take(&mut self.activities);
+        let either = std::mem::take(&mut found.total);
+        for part in [&found.read, &found.write, &found.other] {
+            found.total.merge(part);
+        }
+        found.total.seek_sectors = either.seek_sectors;
+        found.total.requests_sequential = either.requests_sequential;
+        found
     }
 }
 

@@ -134,7 +134,7 @@ impl Activity {
         (count > 0).then(|| self.requests_sequential as f64 / count as f64)
     }
 
-    fn merge(&mut self, other: &Activity) {
+    pub(super) fn merge(&mut self, other: &Activity) {
         self.bios_queued += other.bios_queued;
         self.requests_issued += other.requests_issued;
         self.requests_completed += other.requests_completed;
