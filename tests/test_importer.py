@@ -112,6 +112,12 @@ EXPECTED = [
     ("mountstats-pair.txt", "mountstats-pair", "nfs /mnt", "read/rpc_rtt_ns_mean", 0.5e6),
     ("iostat-2.6.txt", "iostat-2.6", "iostat sda", "read.rate_bytes_per_s", 64 * 512.0),
     ("iostat-2.6.txt", "iostat-2.6", "iostat sda", "latency_ns_mean", 6e6),
+    ("iostat-s.txt", "iostat-s", "iostat sda", "rate_bytes_per_s", 2000 * 1024.0),
+    ("iostat-s.txt", "iostat-s", "iostat sda", "latency_ns_mean", (100 * 1e6 + 300 * 2e6) / 400),
+    ("iostat.json", "iostat", "iostat sda", "read.rate_bytes_per_s", 40200 * 1024.0),
+    ("iostat.json", "iostat", "iostat sda", "device_busy_percent", 21.2),
+    ("iostat.json", "iostat", "iostat cpu", "cpu_user_percent", 20.1),
+    ("context-switches.txt", "Vanilla", "context switches", "context_switches_per_s", 4278.53),
     ("iostat-2.6.txt", "iostat-2.6", "iostat cpu", "cpu_iowait_percent", 43.95),
     ("mpstat.txt", "mpstat", "mpstat", "cpu_user_percent", (1.52 + 18.63) / 2),
     ("fs_mark-v.txt", "fs_mark-v", "fs_mark[size=0,threads=2]", "create.latency_ns_mean", 862e3),
@@ -244,6 +250,8 @@ def test_text_where_a_number_belongs_has_its_place(tmp_path: Path) -> None:
         (b"Dear all, fs_mark got slower.", "unrecognised format; nearest: fs_mark.*--from FORMAT"),
         (b"FSUse%        Count         Size    Files/sec     App Overhead\n", "no figures found as fs_mark"),
         (b"0, 5, 0, 4096\n1, 5, 0, 4096\n", "--from fio-bw-log"),
+        (b"Device  tps  kB_read/s\nsda  3338.00  604.0k\n", r"txt:2: numbers with units.*--human"),
+        (b'{"sysstat": {"hosts": [', "no whole JSON of sysstat"),
     ],
 )
 def test_one_line_says_what_is_wrong(tmp_path: Path, content: bytes, message: str) -> None:
@@ -258,6 +266,13 @@ def test_a_format_can_be_forced(tmp_path: Path) -> None:
     assert value(open_run(path, "fio-lat-log-usec"), "file", "fio lat log", "read.latency_ns_max") == 7000
     with pytest.raises(InputError, match="did you mean tiobench"):
         open_run(path, "tiobnch")
+
+
+def test_a_line_that_is_none_of_a_log_has_its_place(tmp_path: Path) -> None:
+    for line in ("3, -5, 0, 4096", "3, 5", "oops"):
+        path = written(tmp_path, f"0, 5, 0, 4096\n1, 5, 0, 4096\n{line}\n4, 5, 0, 4096\n", "x_lat.1.log")
+        with pytest.raises(InputError, match=rf"x_lat\.1\.log:3: no line of an fio log: '{line}'"):
+            open_run(path, "fio-lat-log")
 
 
 def test_two_snapshots_in_two_files(tmp_path: Path) -> None:

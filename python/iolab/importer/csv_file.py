@@ -35,6 +35,8 @@ def _parse(source: Source, results: Results) -> None:
         results.problem(f"many rows and no column of rounds: they are averaged in {BATCHES} batches, as rounds")
     elif most > 1:
         results.problem(f"up to {most} rows share their setting and round; they are averaged, as one round")
+    if any("\ufffd" in entry for group in found for entry in group.key):
+        results.problem("names are not UTF-8: what could not be read in them stands as \ufffd")
     _add(found, layout, source, results)
 
 

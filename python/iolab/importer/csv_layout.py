@@ -66,6 +66,12 @@ def layout_of(source: Source) -> Layout:
     )
     numeric = [name for name in names if _is_numeric(values[name], layout.decimal)]
     text = [name for name in names if name not in numeric]
+    if numeric and all(map(is_number, numeric)):
+        raise InputError(
+            f"the header names columns by numbers, {', '.join(numeric[:3])}: is it a line of the table?",
+            where=f"{source.name}:1",
+            remedy="add a line that names the columns",
+        )
     if layout.setting is None:
         layout.setting = next((name for name in text if name not in (layout.workload, layout.round)), None)
     special = {layout.setting, layout.workload, layout.round}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from iolab.errors import InputError
 from iolab.importer.affinity import FORMAT as AFFINITY
+from iolab.importer.context_switches import FORMAT as CONTEXT_SWITCHES
 from iolab.importer.csv_file import FORMAT as CSV_FILE
 from iolab.importer.fio_json import FORMAT as FIO_JSON
 from iolab.importer.fio_log import FORMATS as FIO_LOGS
@@ -23,6 +24,7 @@ from iolab.importer.mountstats import is_single_snapshot
 from iolab.importer.mpstat import FORMAT as MPSTAT
 from iolab.importer.source import Source
 from iolab.importer.spread import FORMAT as SPREAD
+from iolab.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.importer.tiobench import FORMAT as TIOBENCH
 from iolab.nearest import unknown
@@ -41,9 +43,11 @@ FORMATS: dict[str, Format] = {
         MOUNTSTATS,
         MPSTAT,
         IOSTAT,
+        SYSSTAT_JSON,
         AFFINITY,
         SPREAD,
         KERNELS,
+        CONTEXT_SWITCHES,
         CSV_FILE,
     )
 }

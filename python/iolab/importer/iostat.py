@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from iolab.errors import InputError
 from iolab.importer.format import Format
 from iolab.importer.results import Results, Table
 from iolab.importer.source import Line, Source
@@ -19,6 +20,8 @@ from iolab.importer.text import numbers
 
 SECTOR, KIB, MIB, MS = 512.0, 1024.0, 1048576.0, 1e6
 WORKLOAD = "iostat"
+CPU = "cpu"
+"""In a device's place: the shares of CPU time."""
 _DEVICE = re.compile(r"\s*Device:?\s+(?P<columns>\S.*)")
 _CPU = re.compile(r"\s*avg-cpu:\s+(?P<columns>%.*)")
 
@@ -34,6 +37,7 @@ COLUMNS: dict[str, Meaning] = {
     "r_await": ("latency_ns_mean", "read", MS),
     "w_await": ("latency_ns_mean", "write", MS),
     "f_await": ("latency_ns_mean", "sync", MS),
+    "rqm/s": ("merges_per_s", "all", 1.0),
     "svctm": ("device_service_ns_mean", "all", MS),
     "rrqm/s": ("merges_per_s", "read", 1.0),
     "wrqm/s": ("merges_per_s", "write", 1.0),
@@ -49,6 +53,7 @@ COLUMNS: dict[str, Meaning] = {
     **{
         name: ("rate_bytes_per_s", op, scale)
         for op, names in (
+            ("all", (("kB/s", KIB), ("MB/s", MIB))),
             ("read", (("rsec/s", SECTOR), ("Blk_read/s", SECTOR), ("rkB/s", KIB), ("kB_read/s", KIB))),
             ("read", (("rMB/s", MIB), ("MB_read/s", MIB))),
             ("write", (("wsec/s", SECTOR), ("Blk_wrtn/s", SECTOR), ("wkB/s", KIB), ("kB_wrtn/s", KIB))),
@@ -60,17 +65,44 @@ COLUMNS: dict[str, Meaning] = {
 """Columns of all versions -> what they are."""
 
 
-_REQUESTS = {"read": ("r/s",), "write": ("w/s",), "sync": ("f/s",), "all": ("r/s", "w/s")}
+_REQUESTS = {"read": ("r/s",), "write": ("w/s",), "sync": ("f/s",), "all": ("tps", "r/s", "w/s")}
 _PER_REQUEST = ("latency_ns_mean", "request_bytes_mean")
 """Weighted by the requests of each report; without any, they are no figure."""
+_WITH_UNIT = re.compile(r"\d+(?:\.\d+)?[kMGTP]")
+
+
+class Reports:
+    """The means over the reports, by device. Of each, the first report counts only where it is the only one."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._first: dict[str, Means] = {}
+        self._later: dict[str, Means] = {}
+
+    def add(self, name: str, values: dict[str, float]) -> None:
+        """One report of the device `name`, or of `CPU`: column -> number."""
+        means = (self._later if name in self._seen else self._first).setdefault(name, {})
+        self._seen.add(name)
+        meaning = _cpu_meaning if name == CPU else COLUMNS.get
+        requests = {op: sum(values.get(column, 0.0) for column in _REQUESTS[op]) for op in _REQUESTS}
+        for column, value in values.items():
+            if known := meaning(column):
+                metric, op, scale = known
+                weight = requests[op] if metric in _PER_REQUEST else 1.0
+                sample(means, metric, value * scale, op=op, weight=weight)
+
+    def finish(self, source: Source, results: Results) -> None:
+        for name, means in (self._later or self._first).items():
+            row = results.table(1).row(source.stem_without_round, f"{WORKLOAD} {name}")
+            add_means(row, means, interval_s=None)
+        if self._later:
+            results.problem("the first report, averages since the boot, is left out")
 
 
 class _Reader(TableReader):
     def __init__(self, source: Source, results: Results) -> None:
         super().__init__(source, results)
-        self.reports_of: dict[str, int] = {}
-        self.first: dict[str, Means] = {}
-        self.later: dict[str, Means] = {}
+        self.reports = Reports()
         self.is_cpu = False
 
     def header(self, line: Line) -> bool:
@@ -84,30 +116,19 @@ class _Reader(TableReader):
         return True
 
     def row(self, line: Line, table: Table) -> bool:
-        name, words = ("cpu", line.words) if self.is_cpu else (line.words[0], line.words[1:])
+        name, words = (CPU, line.words) if self.is_cpu else (line.words[0], line.words[1:])
+        if len(words) == len(self.columns) and any(map(_WITH_UNIT.fullmatch, words)):
+            raise InputError(
+                "numbers with units of their own",
+                where=f"{self.source.name}:{line.number}",
+                remedy="run iostat without --human",
+            )
         cells = numbers(self.source, line, words, self.columns)
         if cells is None:
             return False
-        report = self.reports_of.get(name, 0)
-        self.reports_of[name] = report + 1
-        means = (self.later if report else self.first).setdefault(name, {})
-        meaning = _cpu_meaning if self.is_cpu else COLUMNS.get
-        values = dict(zip(self.columns, cells, strict=True))
-        requests = {op: sum(values.get(column) or 0.0 for column in _REQUESTS[op]) for op in _REQUESTS}
-        for column, value in values.items():
-            if value is not None and (known := meaning(column)):
-                metric, op, scale = known
-                weight = requests[op] if metric in _PER_REQUEST else 1.0
-                sample(means, metric, value * scale, op=op, weight=weight)
+        by_column = zip(self.columns, cells, strict=True)
+        self.reports.add(name, {column: value for column, value in by_column if value is not None})
         return True
-
-    def finish(self) -> None:
-        several = bool(self.later)
-        for name, means in (self.later or self.first).items():
-            row = self.results.table(1).row(self.source.stem_without_round, f"{WORKLOAD} {name}")
-            add_means(row, means, interval_s=None)
-        if several:
-            self.results.problem("the first report, averages since the boot, is left out")
 
 
 def _cpu_meaning(column: str) -> Meaning | None:
@@ -118,7 +139,7 @@ def _cpu_meaning(column: str) -> Meaning | None:
 def _parse(source: Source, results: Results) -> None:
     reader = _Reader(source, results)
     reader.read()
-    reader.finish()
+    reader.reports.finish(source, results)
 
 
 FORMAT = Format(

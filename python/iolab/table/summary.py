@@ -127,7 +127,8 @@ def _compared_by_kind(run: RunData) -> list[str]:
     """What the kinds of the run's workloads are compared by."""
     from iolab.workload import KINDS
 
-    return list(dict.fromkeys(key for one in run.experiment.workloads.values() for key in KINDS[one.kind].compared))
+    kinds = [KINDS[one.kind] for one in run.experiment.workloads.values() if one.kind in KINDS]
+    return list(dict.fromkeys(key for kind in kinds for key in kind.compared))
 
 
 def values_by_setting(run: RunData, keys: Sequence[str]) -> dict[tuple[str, str], dict[str, Numbers]]:

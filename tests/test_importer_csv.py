@@ -1,0 +1,138 @@
+"""Any CSV: right, or one line that says what is wrong and where; the fast way and the slow way agree."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from iolab.errors import InputError
+from iolab.importer import csv_rows, import_files, open_run, pieces
+from iolab.importer.csv_layout import Layout, layout_of
+from iolab.importer.source import Source
+from iolab.store import RunData
+
+
+def written(tmp_path: Path, content: str | bytes, name: str = "x.csv") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def iops(run: RunData) -> dict[tuple[str, int], float]:
+    rows = run.metrics.filter(key="iops")
+    return {(setting, number): value for setting, number, value in rows["setting", "round", "value"].iter_rows()}
+
+
+ROUNDS = {("a", 0): 1.5, ("a", 1): 1.75, ("b", 0): 2.5, ("b", 1): 2.75}
+TEXT = "setting,round,iops\na,1,1.5\na,2,1.75\nb,1,2.5\nb,2,2.75\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TEXT,
+        TEXT.rstrip("\n"),
+        TEXT.replace("\n", "\r\n"),
+        "\ufeff" + TEXT,
+        "\n\n" + TEXT.replace("\n", "\n\n"),
+        TEXT.replace(",", "\t"),
+        TEXT.replace(",", ";").replace(".", ","),
+        TEXT.replace("a", '"a"').replace("b", '"b"'),
+        TEXT.replace(",", " , "),
+        TEXT.replace("iops", 'iops,"a note"').replace("5\n", '5,"with, separator\nand ""line end"""\n'),
+        TEXT + "b,2",
+    ],
+    ids=["plain", "no end", "crlf", "bom", "blank", "tabs", "decimal commas", "quotes", "spaces", "quoted", "cut"],
+)
+def test_a_table_in_any_dress(tmp_path: Path, content: str) -> None:
+    assert iops(open_run(written(tmp_path, content))) == ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1,1,10\n2,2,11\n", r"x\.csv:1: numbers where the header belongs"),
+        ("a,1,10\na,2,11\nb,1,12\n", r"x\.csv:1: the header names columns by numbers, 1, 10"),
+        ("setting,iops,iops\na,1,10\nb,2,11\n", r"x\.csv:1: two columns are called 'iops'"),
+        ("setting,,iops\na,1,10\nb,2,11\n", r"x\.csv:1: column 2 has no name"),
+        (TEXT + "b,3\nb,4,1\n", r"x\.csv:6: 2 fields, and the header names 3"),
+        (TEXT + "b,3,1,5\n", r"x\.csv:6: 4 fields, and the header names 3"),
+        (TEXT + '"b\nc",3,fast\n', r"x\.csv:7, column iops: 'fast' is not a number"),
+        ("setting,note\na,x\nb,y\n", "no column with numbers"),
+        ("> setting,iops\n> a,1\n> b,2\n", "quoted as in a mail"),
+        ("setting\tiops\na\t1\n".encode("utf-16"), "UTF-16.*iconv"),
+    ],
+)
+def test_one_line_names_the_place(tmp_path: Path, content: str | bytes, message: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(InputError, match=message):
+        open_run(path)
+    with pytest.raises(InputError, match=message):
+        import_files([path], tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_is_guessed_or_left_out_is_said(tmp_path: Path) -> None:
+    for content, said in (
+        (TEXT + "b,2", "cut off, 2 of 3 fields"),
+        (TEXT.replace(",", ";").replace(".", ","), "commas in numbers"),
+        (TEXT.encode().replace(b"b,", b"\xe9,"), "not UTF-8"),
+    ):
+        assert any(said in problem for problem in open_run(written(tmp_path, content)).problems)
+
+
+def test_numbers_that_are_none_are_absent_not_infinite(tmp_path: Path) -> None:
+    run = open_run(written(tmp_path, "setting,iops,ns\na,inf,1\nb,1e400,2\n"))
+    assert run.metrics.filter(key="iops")["value"].null_count() == 2
+
+
+texts = st.text('ab ,;"\n.1', max_size=4)
+entries = st.one_of(st.integers(-999, 999).map(str), st.sampled_from(["", "n/a", "1e2", " 7", "2.5"]))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(texts, st.integers(0, 3), entries), min_size=2, max_size=60),
+    piece_bytes=st.integers(1, 200),
+    cut=st.integers(0, 3),
+)
+def test_pieces_and_rows_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[tuple[str, int, str]], piece_bytes: int, cut: int
+) -> None:
+    """However the file is cut into pieces; where the fast way can't read a file, it says so."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([("setting", "round", "iops"), ("s", 0, 1), *rows])
+    path = written(tmp_path, text.getvalue()[: len(text.getvalue()) - cut])
+    layout = Layout(",", ["setting", "round", "iops"], begin=19, rows_about=len(rows))
+    layout.setting, layout.round, layout.metrics = "setting", "round", ["iops"]
+    monkeypatch.setattr(pieces, "PIECE_BYTES", piece_bytes)
+    end = path.stat().st_size
+    try:
+        fast = csv_rows._read_in_pieces(path, layout, end)
+    except ValueError:
+        return
+    slow = list(csv_rows._read_by_row(path, layout, end))
+    assert [(group.key, group.rows, group.counts) for group in fast] == [
+        (group.key, group.rows, group.counts) for group in slow
+    ]
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert math.isclose(ours.sums[0], theirs.sums[0], rel_tol=1e-12, abs_tol=1e-9)
+
+
+def test_many_pieces_come_to_the_same_whatever_their_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f"{number % 7},{number % 3},{number}\n" for number in range(5000))
+    path = written(tmp_path, f"setting,round,iops\n{lines}")
+    whole = iops(open_run(path))
+    for piece_bytes in (1, 10, 4096):
+        monkeypatch.setattr(pieces, "PIECE_BYTES", piece_bytes)
+        assert iops(open_run(path)) == whole
+
+
+def test_the_layout_knows_where_rows_begin(tmp_path: Path) -> None:
+    layout = layout_of(Source(written(tmp_path, "\ufeff\r\nsetting,iops\r\na,1\r\nb,2\r\n")))
+    assert (layout.begin, layout.columns, layout.metrics) == (19, ["setting", "iops"], ["iops"])
