@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use trace::profile::{Profile, ProfileReport};
 
+use super::cpus::Presence;
 use super::functions::Functions;
 use super::perf::{Kind, Losses, Rate, Samplers};
 use super::pump::{Drain, Pump};
@@ -25,6 +26,7 @@ pub fn start(spec: &ProfileSpec) -> Started {
     let sampled = Sampled {
         profile: Profile::new(monotonic_ns(), spec.interval_ns),
         samplers: Samplers::start(Kind::CpuClock, Rate::PerSecond(spec.frequency_hz))?,
+        presence: Presence::now(),
     };
     let pump = Pump::start("iolab-profile", sampled)
         .map_err(|error| format!("can't start a thread: {error}"))?;
@@ -45,6 +47,7 @@ impl Running for ProfileProbe {
         let Sampled {
             mut profile,
             samplers,
+            presence,
         } = sampled;
         let (stacks, losses) = samplers.into_parts();
         let Losses { samples_lost, .. } = losses;
@@ -52,7 +55,7 @@ impl Running for ProfileProbe {
         let functions = Functions::of(stacks);
         let observation = Observation {
             report: profile.finish(ended_ns, |stack| functions.names(stack)),
-            notes: [losses.notes(), functions.notes()].concat(),
+            notes: [presence.notes(), losses.notes(), functions.notes()].concat(),
         };
         serde_json::to_value(observation).map_err(|error| error.to_string())
     }
@@ -61,6 +64,7 @@ impl Running for ProfileProbe {
 struct Sampled {
     profile: Profile,
     samplers: Samplers,
+    presence: Presence,
 }
 
 impl Drain for Sampled {
@@ -69,6 +73,7 @@ impl Drain for Sampled {
     }
 
     fn drain(&mut self) {
+        self.presence.look();
         let profile = &mut self.profile;
         self.samplers
             .drain(|_, sample| profile.add(sample.at_ns, sample.stack));
