@@ -15,7 +15,7 @@ use workload::timeline::Interval;
 use crate::agenda::Agenda;
 use crate::allocator::{Allocator, BLOCK_BYTES};
 use crate::block::{Bio, Counts, Direction, Priority, RequestQueue, Submitted, TaskId};
-use crate::cache::{Cache, Effects, Io, Outcome, PAGE_BYTES};
+use crate::cache::{Cache, Effects, FileId, Io, Outcome, PAGE_BYTES};
 use crate::device::Device;
 use crate::slab::Slab;
 use crate::station::Broken;
@@ -68,6 +68,8 @@ pub struct World {
     /// Bios that found no request, by task.
     waiting_bios: BTreeMap<TaskId, VecDeque<(usize, Bio)>>,
     tasks_left: usize,
+    /// Jobs count their time from here.
+    phase_start: Time,
     // Kept between events, so that none is allocated for each.
     done: Vec<Bio>,
     may_retry: Vec<TaskId>,
@@ -99,10 +101,11 @@ pub struct JobResult {
 
 #[derive(Clone, Debug)]
 pub struct Results {
-    pub ended_at: Time,
+    pub elapsed_ns: Time,
     pub jobs: Vec<JobResult>,
+    /// Of all phases so far.
     pub cpu_busy_ns: u64,
-    /// By drive.
+    /// By drive, of all phases so far.
     pub requests: Vec<Counts>,
 }
 
@@ -141,20 +144,29 @@ impl World {
             cache_io: BTreeMap::new(),
             waiting_bios: BTreeMap::new(),
             tasks_left: 0,
+            phase_start: 0,
             done: Vec::new(),
             may_retry: Vec::new(),
             found: Vec::new(),
         }
     }
 
-    /// A task for each group; they start together when the world runs.
-    pub fn add_groups(
+    /// One more file; its number.
+    pub fn add_file(&mut self, file: FileSpec) -> FileId {
+        self.files.push(file);
+        (self.files.len() - 1) as FileId
+    }
+
+    /// A phase: a task for each group, all of which start together when the world runs. What phases before it left in
+    /// the cache, on the drives and in the queues is still there.
+    pub fn begin_phase(
         &mut self,
         groups: &[GroupSpec],
         warm_up_ns: Time,
         interval_ns: Time,
         seed: u64,
     ) -> Result<(), Impossible> {
+        self.phase_start = self.agenda.now();
         let sizes: Vec<u64> = self.files.iter().map(|file| file.size_bytes).collect();
         for group in groups {
             if group.path == Path::Buffered && self.cache.is_none() {
@@ -187,7 +199,7 @@ impl World {
                 sleeps: 0,
             });
             self.tasks_left += 1;
-            self.agenda.put(0, Event::Wake(number));
+            self.agenda.put(self.phase_start, Event::Wake(number));
         }
         Ok(())
     }
@@ -233,18 +245,17 @@ impl World {
         Ok(())
     }
 
-    pub fn into_results(self) -> Results {
-        let ended_at = self.agenda.now();
+    /// What the phase came to; its tasks are gone.
+    pub fn end_phase(&mut self) -> Results {
         Results {
-            ended_at,
+            elapsed_ns: self.agenda.now() - self.phase_start,
             cpu_busy_ns: self.cpus.busy_ns(),
             requests: self
                 .drives
                 .iter()
                 .map(|drive| drive.queue().counts())
                 .collect(),
-            jobs: self
-                .tasks
+            jobs: std::mem::take(&mut self.tasks)
                 .into_iter()
                 .enumerate()
                 .flat_map(|(group, task)| {
@@ -303,7 +314,7 @@ impl World {
         task.state = State::Running(cpu);
         // An operation that had to wait for the cache is tried again.
         if task.action.is_none() {
-            task.action = next_action(now, task);
+            task.action = next_action(now - self.phase_start, task);
         }
         match task.action {
             Some(action) => {
@@ -333,7 +344,7 @@ impl World {
                 .filter_map(|job| job.job.next_wakeup())
                 .min();
             if let Some(at) = at {
-                self.agenda.put(at, Event::Wake(number));
+                self.agenda.put(self.phase_start + at, Event::Wake(number));
             }
         }
         self.leave_cpu(now, cpu);
@@ -352,7 +363,7 @@ impl World {
         let asleep = match action {
             Action::Reap(id) => {
                 let operation = self.operations.take(id);
-                task.jobs[operation.job].succeeded(now, &operation.op);
+                task.jobs[operation.job].succeeded(now - self.phase_start, &operation.op);
                 false
             }
             Action::Start(job, op) => self.start(now, number, job, op),
@@ -414,7 +425,8 @@ impl World {
         });
         match outcome {
             Outcome::Done => {
-                self.tasks[number as usize].jobs[job].succeeded(now, &op);
+                let since = now - self.phase_start;
+                self.tasks[number as usize].jobs[job].succeeded(since, &op);
                 false
             }
             Outcome::Wait => {
