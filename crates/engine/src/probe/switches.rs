@@ -36,7 +36,7 @@ struct Observation {
 /// Of each CPU: a quarter second of the switches of a CPU that does nothing else.
 const BUFFER_BYTES: u64 = 16 << 20;
 
-/// A stack takes 2 to 3 us: at this rate a CPU spends a quarter of a percent on them, however often it switches.
+/// A stack takes 1 to 2 us: at this rate a CPU spends a fifth of a percent on them, however often it switches.
 const STACKS_PER_SECOND: u64 = 1000;
 
 pub fn start(spec: &SwitchesSpec, instance: &str, places: &Places) -> Started {
