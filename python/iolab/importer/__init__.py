@@ -20,7 +20,9 @@ def open_run(path: Path, format_name: str | None = None) -> RunData:
     `format_name`: a name in `iolab.importer.formats.FORMATS`; None: told by the content. InputError names what is
     wrong, and where.
     """
-    if path.is_dir() or (not path.exists() and format_name is None):
+    if not path.exists():
+        raise InputError("does not exist", where=str(path), remedy="name a run's directory, or a file of another tool")
+    if path.is_dir():
         from iolab.store import read
 
         if format_name is not None:
