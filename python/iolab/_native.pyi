@@ -1,4 +1,4 @@
-"""The Rust extension: the load engine, probes, the sorter, units, the steady-state search. JSON where a call says so."""
+"""The Rust extension: load engine, probes, sorter, units, the steady-state search. JSON where a call says so."""
 
 from collections.abc import Sequence
 from typing import final
