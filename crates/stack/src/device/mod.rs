@@ -1,9 +1,19 @@
 //! Devices: what takes commands and completes them.
 
 pub mod disk;
+mod line_cache;
+pub mod lun;
+pub mod null;
+mod server;
+mod soonest;
+mod spec;
+#[cfg(test)]
+mod trial;
 
 use crate::block::{Direction, Sector};
+use crate::station::Broken;
 use crate::time::Time;
+pub use spec::{DeviceSpec, Impossible};
 
 /// What is sent to a device. `tag` comes back with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +32,7 @@ pub struct Completion {
     pub failed: bool,
 }
 
-pub trait Device {
+pub trait Device: Send {
     fn sectors(&self) -> Sector;
 
     /// Commands that it takes at once.
@@ -36,4 +46,26 @@ pub trait Device {
 
     /// Does what is due up to `now`, and appends what has completed, in order of completion.
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>);
+
+    /// Seeks cost time: what the kernel's `rotational` flag says.
+    fn rotational(&self) -> bool {
+        true
+    }
+
+    /// Acknowledged data that are not on the medium yet.
+    fn dirty_sectors(&self) -> u64 {
+        0
+    }
+
+    /// Conservation and Little's law at the stations inside, at the end of a run.
+    fn check(&self, _now: Time) -> Result<(), Broken> {
+        Ok(())
+    }
+}
+
+impl Command {
+    #[inline]
+    fn end(&self) -> Sector {
+        self.start + Sector::from(self.sectors)
+    }
 }

@@ -58,6 +58,15 @@ pub struct Arm {
     pub surface: u32,
 }
 
+impl Place {
+    pub fn arm(&self) -> Arm {
+        Arm {
+            cylinder: self.cylinder,
+            surface: self.surface,
+        }
+    }
+}
+
 impl Mechanics {
     /// The specification has passed `DiskSpec::check`.
     pub fn new(spec: &DiskSpec) -> Mechanics {
@@ -142,15 +151,18 @@ impl Mechanics {
         settled + self.rotation_ns(now + settled, to)
     }
 
+    /// The longest that `positioning_ns` can be.
+    pub fn positioning_ns_max(&self) -> Time {
+        let seek_ns = self.seek_ns.last().map_or(0, |&time| Time::from(time));
+        seek_ns.max(self.head_switch_ns) + self.write_settle_ns + self.revolution_ns
+    }
+
     /// From the start of the first sector to the end of the last, switches between tracks in it; and where that leaves
     /// the arm.
     pub fn transfer(&self, from: &Place, sectors: u32) -> (Time, Arm) {
         let mut number = usize::from(from.zone);
         let mut zone = &self.zones[number];
-        let mut arm = Arm {
-            cylinder: from.cylinder,
-            surface: from.surface,
-        };
+        let mut arm = from.arm();
         let mut left = sectors;
         let mut here = left.min(zone.sectors_per_track - from.sector);
         let mut turned = f64::from(here) * zone.angle_per_sector;
@@ -221,8 +233,7 @@ impl ZonePlace {
     }
 }
 
-/// Seek times for every distance. Below the first point the curve falls with it towards nothing at distance 0 only in
-/// name: a shorter seek than the first point's takes as long as that.
+/// Seek times for every distance. A shorter seek than the first point's takes as long as that: what is left is settling.
 fn seek_table(spec: &DiskSpec, cylinders: u32) -> Vec<u32> {
     (0..cylinders.max(1))
         .map(|distance| {

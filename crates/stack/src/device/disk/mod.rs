@@ -2,8 +2,8 @@
 //! command queue.
 //!
 //! Two servers work at once: the mechanism, one command or one piece of cached data at a time, and the interface, which
-//! moves data between the cache and the host. Source: note on disk models (DiskSim's parameter files); the order in
-//! which the mechanism serves reads, writes and cached data is inferred.
+//! moves data between the cache and the host. Parameters as in DiskSim's files; the order in which the mechanism serves
+//! reads, writes and cached data is inferred. docs/model/disk.md tells the rules.
 
 mod mechanics;
 mod read_cache;
@@ -12,19 +12,21 @@ mod write_cache;
 
 use std::collections::VecDeque;
 
-use crate::block::{Direction, SECTOR_BYTES, Sector};
-use crate::device::{Command, Completion, Device};
-use crate::time::{SECOND, Time};
+use crate::block::{Direction, Sector};
+use crate::device::server::Link;
+use crate::device::{Command, Completion, Device, Impossible};
+use crate::time::Time;
 use mechanics::{Arm, Mechanics, Place};
-use read_cache::{Hit, ReadCache};
-pub use spec::{Cache, DiskSpec, Impossible, Order, Queue, Seek, Zone};
+use read_cache::ReadCache;
+pub use spec::{Cache, DiskSpec, Order, Queue, Seek, Zone};
 use write_cache::{Extent, WriteCache};
 
 #[derive(Clone, Debug)]
 pub struct Disk {
     spec: DiskSpec,
     mechanics: Mechanics,
-    ns_per_interface_sector: f64,
+    aging: Aging,
+    interface: Link,
     arm: Arm,
     /// Waiting for the mechanism.
     waiting: Vec<Waiting>,
@@ -35,7 +37,6 @@ pub struct Disk {
     for_room: VecDeque<Command>,
     /// What completes when, in order of time.
     completing: VecDeque<(Time, u32)>,
-    interface_free_at: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,29 +44,44 @@ struct Waiting {
     command: Command,
     place: Place,
     arrived_at: Time,
+    /// When the command has been taken apart: while others are served, that costs no time.
+    ready_at: Time,
 }
 
 /// What the mechanism is doing.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     ends_at: Time,
-    arm: Arm,
     of: WorkOf,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum WorkOf {
-    Command(Command),
-    Destage(Extent),
+    Command(Command, Arm),
+    Destage(Extent, Arm),
+    /// Reading ahead as far as commands wait for.
+    ReadAhead,
+}
+
+/// What a command's waiting is worth against the way to it: over the age limit, the longest way that there is. Nothing
+/// waits for more than that limit behind commands that came after it and are nearer (aged shortest positioning, as
+/// Jacobson and Wilkes, "Disk scheduling algorithms based on rotational position", 1991; the weight is inferred).
+#[derive(Clone, Copy, Debug)]
+struct Aging {
+    /// In 2^-20 of the time waited.
+    weight: u64,
 }
 
 impl Disk {
     pub fn new(spec: &DiskSpec) -> Result<Disk, Impossible> {
         spec.check()?;
+        let mechanics = Mechanics::new(spec);
         Ok(Disk {
-            mechanics: Mechanics::new(spec),
-            ns_per_interface_sector: SECTOR_BYTES as f64 * SECOND as f64
-                / spec.interface_bytes_per_s as f64,
+            aging: Aging {
+                weight: (mechanics.positioning_ns_max() << 20) / spec.queue.age_limit_ns.max(1),
+            },
+            mechanics,
+            interface: Link::new(spec.interface_bytes_per_s),
             arm: Arm::default(),
             waiting: Vec::with_capacity(spec.queue.depth as usize),
             work: None,
@@ -73,26 +89,44 @@ impl Disk {
             write_cache: WriteCache::new(&spec.cache),
             for_room: VecDeque::new(),
             completing: VecDeque::new(),
-            interface_free_at: 0,
             spec: spec.clone(),
         })
-    }
-
-    /// What is in the write cache only, in sectors.
-    pub fn dirty_sectors(&self) -> u64 {
-        self.write_cache.sectors()
     }
 
     fn submit_read(&mut self, now: Time, command: Command) {
         if self.write_cache.holds(command.start, command.sectors) {
             return self.over_interface(now + self.spec.hit_read_ns, &command);
         }
-        match self.read_cache.look_up(now, command.start, command.sectors) {
-            Hit::At(ready_at) => {
-                self.over_interface(ready_at.max(now + self.spec.hit_read_ns), &command);
-            }
-            Hit::Miss => self.wait_for_mechanism(now, command),
+        if !self.answer_from_read_ahead(now, now + self.spec.hit_read_ns, &command) {
+            self.wait_for_mechanism(now, command);
         }
+    }
+
+    /// Answers from what was read, no earlier than `ready_at`, or from what is being read ahead; but as long as others
+    /// wait for the arm, the latter only in turn.
+    fn answer_from_read_ahead(&mut self, now: Time, ready_at: Time, command: &Command) -> bool {
+        let (start, sectors) = (command.start, command.sectors);
+        if self.read_cache.holds(&self.mechanics, now, start, sectors) {
+            self.over_interface(ready_at, command);
+            return true;
+        }
+        self.waiting.is_empty() && self.follow_read_ahead(now, ready_at, command)
+    }
+
+    /// The disk is reading ahead, and goes on until it has what the command wants.
+    fn follow_read_ahead(&mut self, now: Time, ready_at: Time, command: &Command) -> bool {
+        let Some(read_at) =
+            self.read_cache
+                .follow(&self.mechanics, now, command.start, command.sectors)
+        else {
+            return false;
+        };
+        self.over_interface(ready_at.max(read_at), command);
+        self.work = Some(Work {
+            ends_at: self.work.map_or(read_at, |work| work.ends_at.max(read_at)),
+            of: WorkOf::ReadAhead,
+        });
+        true
     }
 
     fn submit_write(&mut self, now: Time, command: Command) {
@@ -110,24 +144,27 @@ impl Disk {
 
     fn take_into_cache(&mut self, now: Time, command: Command) {
         self.write_cache
-            .put(&self.mechanics, command.start, command.sectors);
+            .put(&self.mechanics, now, command.start, command.sectors);
         self.over_interface(now + self.spec.hit_write_ns, &command);
     }
 
     fn wait_for_mechanism(&mut self, now: Time, command: Command) {
+        let overhead_ns = match command.direction {
+            Direction::Read => self.spec.command_read_ns,
+            Direction::Write => self.spec.command_write_ns,
+        };
         self.waiting.push(Waiting {
             command,
             place: self.mechanics.place(command.start),
             arrived_at: now,
+            ready_at: now + overhead_ns,
         });
     }
 
-    /// The command's data moves between cache and host from `ready_at` on, or as soon as the interface is free.
+    /// The command's data move between cache and host from `ready_at` on, or as soon as the interface is free.
     fn over_interface(&mut self, ready_at: Time, command: &Command) {
-        let begins_at = ready_at.max(self.interface_free_at);
-        self.interface_free_at =
-            begins_at + (f64::from(command.sectors) * self.ns_per_interface_sector) as Time;
-        self.complete_at(self.interface_free_at, command.tag);
+        let at = self.interface.carry(ready_at, u64::from(command.sectors));
+        self.complete_at(at, command.tag);
     }
 
     fn complete_at(&mut self, at: Time, tag: u32) {
@@ -137,94 +174,142 @@ impl Disk {
 
     /// Gives the idle mechanism its next piece of work.
     fn start_work(&mut self, now: Time) {
-        // Commands first: somebody waits for them, unless writes wait for room.
-        let command = if self.for_room.is_empty() || self.write_cache.is_empty() {
-            self.next_command(now)
-        } else {
-            None
-        };
-        let (place, sectors, direction, overhead_ns, of) = if let Some(at) = command {
-            let Waiting { command, place, .. } = self.waiting.swap_remove(at);
-            let overhead_ns = match command.direction {
-                Direction::Read => self.spec.command_read_ns,
-                Direction::Write => self.spec.command_write_ns,
+        while self.work.is_none() {
+            let command = self.next_command(now);
+            // Commands first, because somebody waits for them; but somebody waits for room in the cache too.
+            let extent = if command.is_none() || !self.for_room.is_empty() {
+                self.write_cache
+                    .nearest(&self.mechanics, now, self.arm, self.aging)
+            } else {
+                None
             };
-            (
-                place,
-                command.sectors,
-                command.direction,
-                overhead_ns,
-                WorkOf::Command(command),
-            )
-        } else if let Some(extent) = self.write_cache.nearest(&self.mechanics, now, self.arm) {
-            // The disk knows what it holds: no command to take apart.
-            (
-                extent.place,
-                extent.sectors,
-                Direction::Write,
-                0,
-                WorkOf::Destage(extent),
-            )
-        } else {
-            return;
-        };
+            match (command, extent) {
+                (Some((at, cost)), Some((_, other))) if cost <= other => {
+                    self.start_command(now, at)
+                }
+                (_, Some((order, _))) => self.start_destage(now, order),
+                (Some((at, _)), None) => self.start_command(now, at),
+                (None, None) => return,
+            }
+        }
+    }
+
+    fn start_command(&mut self, now: Time, at: usize) {
+        let Waiting {
+            command,
+            place,
+            ready_at,
+            ..
+        } = self.waiting.swap_remove(at);
+        let ready_at = ready_at.max(now);
+        if command.direction == Direction::Read {
+            if self
+                .read_cache
+                .holds(&self.mechanics, now, command.start, command.sectors)
+            {
+                return self.over_interface(ready_at, &command);
+            }
+            if self.follow_read_ahead(now, ready_at, &command) {
+                return;
+            }
+        }
+        let (ends_at, arm) =
+            self.move_data(ready_at, now, &place, command.sectors, command.direction);
+        self.work = Some(Work {
+            ends_at,
+            of: WorkOf::Command(command, arm),
+        });
+    }
+
+    fn start_destage(&mut self, now: Time, order: u64) {
+        let extent = self.write_cache.take(order);
+        // The disk knows what it holds: no command to take apart.
+        let (ends_at, arm) =
+            self.move_data(now, now, &extent.place, extent.sectors, Direction::Write);
+        self.work = Some(Work {
+            ends_at,
+            of: WorkOf::Destage(extent, arm),
+        });
+    }
+
+    /// Leaves off reading ahead, goes to the place and moves data between it and the buffer: when that ends, and where
+    /// the arm is then.
+    fn move_data(
+        &mut self,
+        ready_at: Time,
+        now: Time,
+        place: &Place,
+        sectors: u32,
+        direction: Direction,
+    ) -> (Time, Arm) {
         self.arm = self
             .read_cache
             .stop_reading_ahead(&self.mechanics, now, self.arm);
-        let ready_at = now + overhead_ns;
         let write = direction == Direction::Write;
         let positioned_at = ready_at
             + self
                 .mechanics
-                .positioning_ns(ready_at, self.arm, &place, write);
-        let (transfer_ns, arm) = self.mechanics.transfer(&place, sectors);
-        self.work = Some(Work {
-            ends_at: positioned_at + transfer_ns,
-            arm,
-            of,
-        });
+                .positioning_ns(ready_at, self.arm, place, write);
+        let (transfer_ns, arm) = self.mechanics.transfer(place, sectors);
+        (positioned_at + transfer_ns, arm)
     }
 
-    /// Which of the waiting commands: the oldest, or the one that the arm and the platter reach first.
-    fn next_command(&self, now: Time) -> Option<usize> {
-        let (oldest, first) = self
-            .waiting
+    /// Which of the waiting commands, and at what cost: the oldest, or the one that the arm and the platter reach
+    /// first, less what it has waited.
+    fn next_command(&self, now: Time) -> Option<(usize, i64)> {
+        let ahead = self.read_cache.ahead(now);
+        let cost = |waiting: &Waiting| match self.spec.queue.order {
+            Order::FirstCome => waiting.arrived_at as i64,
+            Order::ShortestPositioning => {
+                let command = &waiting.command;
+                let read = command.direction == Direction::Read;
+                let way_ns = match &ahead {
+                    Some(ahead) if read && ahead.leads_to(command.start) => {
+                        ahead.ns_to(command.start)
+                    }
+                    _ => {
+                        let ready_at = waiting.ready_at.max(now);
+                        let place = &waiting.place;
+                        ready_at - now
+                            + self
+                                .mechanics
+                                .positioning_ns(ready_at, self.arm, place, !read)
+                    }
+                };
+                self.aging.cost(way_ns, now - waiting.arrived_at)
+            }
+        };
+        self.waiting
             .iter()
+            .map(cost)
             .enumerate()
-            .min_by_key(|(_, waiting)| waiting.arrived_at)?;
-        let by_age = self.spec.queue.order == Order::FirstCome
-            || now - first.arrived_at >= self.spec.queue.age_limit_ns;
-        if by_age || self.waiting.len() == 1 {
-            return Some(oldest);
-        }
-        let (nearest, _) = self
-            .waiting
-            .iter()
-            .map(|Waiting { command, place, .. }| {
-                let write = command.direction == Direction::Write;
-                self.mechanics.positioning_ns(now, self.arm, place, write)
-            })
-            .enumerate()
-            .min_by_key(|&(_, time)| time)?;
-        Some(nearest)
+            .min_by_key(|&(_, cost)| cost)
     }
 
     fn end_work(&mut self, now: Time, work: Work) {
-        self.arm = work.arm;
         match work.of {
-            WorkOf::Command(command) if command.direction == Direction::Read => {
+            WorkOf::Command(command, arm) if command.direction == Direction::Read => {
+                self.arm = arm;
                 self.read_cache
                     .fill(&self.mechanics, now, command.start, command.sectors);
-                // Data crosses the interface while they come off the medium; the last sector's part is left.
-                let rest = self.ns_per_interface_sector as Time;
-                self.interface_free_at = self.interface_free_at.max(now + rest);
-                self.complete_at(self.interface_free_at, command.tag);
+                // Data cross the interface while they come off the medium; the last sector's part is left.
+                let sectors = u64::from(command.sectors);
+                let (all_ns, rest_ns) =
+                    (self.interface.carry_ns(sectors), self.interface.carry_ns(1));
+                let at = (self.interface.free_at() + all_ns).max(now + rest_ns);
+                self.interface.keep_until(at);
+                self.complete_at(at, command.tag);
             }
-            WorkOf::Command(command) => self.complete_at(now, command.tag),
-            WorkOf::Destage(extent) => {
+            WorkOf::Command(command, arm) => {
+                self.arm = arm;
+                self.complete_at(now, command.tag);
+            }
+            WorkOf::Destage(extent, arm) => {
+                self.arm = arm;
                 self.write_cache.written(extent);
                 self.admit(now);
             }
+            WorkOf::ReadAhead => {}
         }
     }
 
@@ -237,6 +322,15 @@ impl Disk {
             self.for_room.pop_front();
             self.take_into_cache(now, command);
         }
+    }
+}
+
+impl Aging {
+    /// Way and waiting in nanoseconds; the least is served first.
+    #[inline]
+    fn cost(self, way_ns: Time, waited_ns: Time) -> i64 {
+        let worth_ns = (waited_ns >> 10).saturating_mul(self.weight) >> 10;
+        way_ns as i64 - worth_ns as i64
     }
 }
 
@@ -254,9 +348,7 @@ impl Device for Disk {
             Direction::Read => self.submit_read(now, command),
             Direction::Write => self.submit_write(now, command),
         }
-        if self.work.is_none() {
-            self.start_work(now);
-        }
+        self.start_work(now);
     }
 
     fn next_event(&self) -> Option<Time> {
@@ -274,15 +366,14 @@ impl Device for Disk {
             self.end_work(work.ends_at, work);
             self.start_work(work.ends_at);
         }
-        while let Some((_, tag)) = self
-            .completing
-            .front()
-            .filter(|(at, _)| *at <= now)
-            .copied()
-        {
+        while let Some(&(_, tag)) = self.completing.front().filter(|&&(at, _)| at <= now) {
             self.completing.pop_front();
             completed.push(Completion { tag, failed: false });
         }
+    }
+
+    fn dirty_sectors(&self) -> u64 {
+        self.write_cache.sectors()
     }
 }
 

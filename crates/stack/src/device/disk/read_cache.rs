@@ -35,11 +35,13 @@ struct Ahead {
     ns_per_sector: f64,
 }
 
-/// When data are in the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hit {
-    At(Time),
-    Miss,
+/// Where reading ahead has got to, for whoever chooses the next command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leading {
+    from: Sector,
+    reached: Sector,
+    to: Sector,
+    ns_per_sector: f64,
 }
 
 impl ReadCache {
@@ -54,29 +56,77 @@ impl ReadCache {
         }
     }
 
-    /// Whether the sectors are here, or will be when the disk has read ahead that far.
-    pub(super) fn look_up(&mut self, now: Time, start: Sector, sectors: u32) -> Hit {
+    /// Whether the sectors have been read. If they were read ahead, the disk goes on reading.
+    pub(super) fn holds(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Time,
+        start: Sector,
+        sectors: u32,
+    ) -> bool {
         let end = start + u64::from(sectors);
-        let Some(found) = self
-            .segments
-            .iter()
-            .position(|segment| segment.start <= start && end <= self.end_of(segment))
-        else {
-            return Hit::Miss;
+        let growing = self
+            .ahead
+            .as_ref()
+            .map(|ahead| (ahead.segment, ahead.reached(now)));
+        let Some(found) = (0..self.segments.len()).find(|&number| {
+            let segment = &self.segments[number];
+            let reached = match growing {
+                Some((growing, reached)) if growing == number => reached.max(segment.end),
+                _ => segment.end,
+            };
+            segment.start <= start && end <= reached
+        }) else {
+            return false;
         };
-        self.clock += 1;
-        self.segments[found].used = self.clock;
-        match self.ahead.filter(|ahead| ahead.segment == found) {
-            Some(mut ahead) => {
-                let ready_at = ahead.reaches(end);
-                // It goes on reading as far beyond what was asked for last.
-                ahead.to = ahead.to.max(end + self.read_ahead_sectors);
-                self.ahead = Some(ahead);
-                self.keep_within_segment(found, start);
-                Hit::At(ready_at.max(now))
-            }
-            None => Hit::At(now),
+        self.read_on(mechanics, now, found, start, end);
+        true
+    }
+
+    /// When the sectors will have been read, if going on with reading ahead leads to them: the wait is then for the
+    /// medium, not for the arm.
+    pub(super) fn follow(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Time,
+        start: Sector,
+        sectors: u32,
+    ) -> Option<Time> {
+        let end = start + u64::from(sectors);
+        let ahead = self.ahead.as_ref()?;
+        let found = ahead.segment;
+        if start < self.segments[found].start || ahead.to < start {
+            return None;
         }
+        self.read_on(mechanics, now, found, start, end);
+        self.ahead.as_ref().map(|ahead| ahead.reaches(end))
+    }
+
+    fn read_on(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Time,
+        segment: usize,
+        start: Sector,
+        end: Sector,
+    ) {
+        self.clock += 1;
+        self.segments[segment].used = self.clock;
+        if let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.segment == segment) {
+            ahead.extend(mechanics, now, end, self.read_ahead_sectors);
+            self.keep_within_segment(segment, start);
+        }
+    }
+
+    /// What the disk is reading ahead at `now`, if it is.
+    pub(super) fn ahead(&self, now: Time) -> Option<Leading> {
+        let ahead = self.ahead.as_ref()?;
+        Some(Leading {
+            from: self.segments[ahead.segment].start,
+            reached: ahead.reached(now),
+            to: ahead.to,
+            ns_per_sector: ahead.ns_per_sector,
+        })
     }
 
     /// The disk has read these sectors, and goes on reading until something else is wanted of it.
@@ -119,11 +169,7 @@ impl ReadCache {
         let segment = &mut self.segments[ahead.segment];
         segment.end = segment.end.max(reached);
         self.keep_within_segment(ahead.segment, reached);
-        let place = mechanics.place(reached.max(1) - 1);
-        Arm {
-            cylinder: place.cylinder,
-            surface: place.surface,
-        }
+        mechanics.place(reached.max(1) - 1).arm()
     }
 
     /// These sectors are being written: what is held of them is old.
@@ -188,7 +234,41 @@ impl Ahead {
 
     /// Up to where the disk has read at `now`.
     fn reached(&self, now: Time) -> Sector {
-        let read = ((now - self.since) as f64 / self.ns_per_sector) as u64;
+        let read = (now.saturating_sub(self.since) as f64 / self.ns_per_sector) as u64;
         (self.from + read).min(self.to)
+    }
+
+    /// Goes on to at least `end`, and as far again beyond it as ever. Had it come to its end and stopped, the platter has to come round.
+    fn extend(&mut self, mechanics: &Mechanics, now: Time, end: Sector, read_ahead_sectors: u64) {
+        let to = (end + read_ahead_sectors).min(mechanics.sectors()).max(end);
+        if to <= self.to {
+            return;
+        }
+        let stopped_at = self.reaches(self.to);
+        if now > stopped_at {
+            let next = mechanics.place(self.to);
+            self.since =
+                now + mechanics.positioning_ns(now, self.arm_at_end(mechanics), &next, false);
+            self.from = self.to;
+            self.ns_per_sector = mechanics.streaming_ns_per_sector(&next);
+        }
+        self.to = to;
+    }
+
+    fn arm_at_end(&self, mechanics: &Mechanics) -> Arm {
+        mechanics.place(self.to.max(1) - 1).arm()
+    }
+}
+
+impl Leading {
+    /// Whether reading on gets there.
+    #[inline]
+    pub(super) fn leads_to(&self, start: Sector) -> bool {
+        self.from <= start && start <= self.to
+    }
+
+    #[inline]
+    pub(super) fn ns_to(&self, start: Sector) -> Time {
+        (start.saturating_sub(self.reached) as f64 * self.ns_per_sector) as Time
     }
 }

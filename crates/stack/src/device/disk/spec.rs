@@ -2,6 +2,9 @@
 
 use serde::Deserialize;
 
+use crate::device::Impossible;
+use crate::device::spec::{QUEUE_DEPTH_MAX, RATE_BYTES_PER_S, within};
+
 /// Everything about a disk; a machine file's `[[devices]]` of kind `disk`. Times in nanoseconds, sectors of 512 bytes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,7 +51,7 @@ pub struct Cache {
     /// 0: no cache for reads.
     pub segments: u32,
     pub segment_sectors: u32,
-    /// How far it reads on after a sequential read, while nothing else wants the arm; at most a segment.
+    /// How far it reads on after a read, while nothing else wants the arm; at most a segment.
     pub read_ahead_sectors: u32,
     /// Acknowledge writes from the cache.
     pub write_back: bool,
@@ -62,7 +65,8 @@ pub struct Queue {
     /// Commands that it takes at once.
     pub depth: u32,
     pub order: Order,
-    /// A command that has waited this long comes before shorter ways; only with `shortest_positioning`.
+    /// A command that has waited so much longer than another comes before it, however near that one is; only with
+    /// `shortest_positioning`.
     pub age_limit_ns: u64,
 }
 
@@ -73,76 +77,18 @@ pub enum Order {
     ShortestPositioning,
 }
 
-/// What makes a disk impossible: the key, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Impossible {
-    pub key: String,
-    pub what: String,
-}
-
 impl DiskSpec {
     pub fn check(&self) -> Result<(), Impossible> {
-        let wrong = |key: &str, what: &str| {
-            Err(Impossible {
-                key: key.to_owned(),
-                what: what.to_owned(),
-            })
-        };
-        if !(60..=100_000).contains(&self.revolutions_per_minute) {
-            return wrong("revolutions_per_minute", "expected 60 to 100000");
-        }
-        if !(1..=64).contains(&self.surfaces) {
-            return wrong("surfaces", "expected 1 to 64");
-        }
-        if self.zones.is_empty() || self.zones.len() > 256 {
-            return wrong("zones", "expected 1 to 256 zones");
-        }
-        for (number, zone) in self.zones.iter().enumerate() {
-            if !(1..=10_000_000).contains(&zone.cylinders) {
-                return wrong(
-                    &format!("zones[{number}].cylinders"),
-                    "expected 1 to 10000000",
-                );
-            }
-            if !(1..=100_000).contains(&zone.sectors_per_track) {
-                return wrong(
-                    &format!("zones[{number}].sectors_per_track"),
-                    "expected 1 to 100000",
-                );
-            }
-        }
-        let cylinders: u64 = self
-            .zones
-            .iter()
-            .map(|zone| u64::from(zone.cylinders))
-            .sum();
-        if cylinders > 10_000_000 {
-            return wrong("zones", "expected at most 10000000 cylinders together");
-        }
-        if self.seeks.is_empty() && cylinders > 1 {
-            return wrong(
-                "seeks",
-                "no point; a disk of more than one cylinder needs its seek curve",
-            );
-        }
-        for (number, pair) in self.seeks.windows(2).enumerate() {
-            if pair[0].cylinders >= pair[1].cylinders || pair[0].time_ns > pair[1].time_ns {
-                let key = format!("seeks[{}]", number + 1);
-                return wrong(
-                    &key,
-                    "expected a longer distance, and no shorter time, than in the point before",
-                );
-            }
-        }
-        if self.seeks.first().is_some_and(|first| first.cylinders == 0) {
-            return wrong(
-                "seeks[0].cylinders",
-                "expected at least 1: no distance is no seek",
-            );
-        }
+        within(
+            "revolutions_per_minute",
+            u64::from(self.revolutions_per_minute),
+            60,
+            100_000,
+        )?;
+        within("surfaces", u64::from(self.surfaces), 1, 64)?;
+        self.check_zones()?;
+        self.check_seeks()?;
         for (key, time_ns) in [
-            ("seeks", self.seeks.last().map_or(0, |last| last.time_ns)),
             ("head_switch_ns", self.head_switch_ns),
             ("write_settle_ns", self.write_settle_ns),
             ("command_read_ns", self.command_read_ns),
@@ -150,33 +96,120 @@ impl DiskSpec {
             ("hit_read_ns", self.hit_read_ns),
             ("hit_write_ns", self.hit_write_ns),
         ] {
-            if time_ns >= 10_000_000_000 {
-                return wrong(key, "expected less than 10 s");
+            within(key, time_ns, 0, MOVE_NS_MAX)?;
+        }
+        let (least, most) = RATE_BYTES_PER_S;
+        within(
+            "interface_bytes_per_s",
+            self.interface_bytes_per_s,
+            least,
+            most,
+        )?;
+        self.cache.check().map_err(|error| error.within("cache"))?;
+        self.queue.check().map_err(|error| error.within("queue"))
+    }
+
+    fn check_zones(&self) -> Result<(), Impossible> {
+        within("zones", self.zones.len() as u64, 1, 256)?;
+        for (number, zone) in self.zones.iter().enumerate() {
+            let key = |name: &str| format!("zones[{number}].{name}");
+            within(
+                &key("cylinders"),
+                u64::from(zone.cylinders),
+                1,
+                CYLINDERS_MAX,
+            )?;
+            within(
+                &key("sectors_per_track"),
+                u64::from(zone.sectors_per_track),
+                1,
+                100_000,
+            )?;
+        }
+        if self.cylinders() > CYLINDERS_MAX {
+            let what = format!("expected at most {CYLINDERS_MAX} cylinders together");
+            return Err(Impossible::because("zones", what));
+        }
+        Ok(())
+    }
+
+    fn check_seeks(&self) -> Result<(), Impossible> {
+        let Some(last) = self.seeks.last() else {
+            return if self.cylinders() > 1 {
+                let what = "no point; a disk of more than one cylinder needs its seek curve";
+                Err(Impossible::because("seeks", what))
+            } else {
+                Ok(())
+            };
+        };
+        within(
+            "seeks[0].cylinders",
+            u64::from(self.seeks[0].cylinders),
+            1,
+            CYLINDERS_MAX,
+        )?;
+        within("seeks", last.time_ns, 0, MOVE_NS_MAX)?;
+        for (number, pair) in self.seeks.windows(2).enumerate() {
+            if pair[0].cylinders >= pair[1].cylinders || pair[0].time_ns > pair[1].time_ns {
+                return Err(Impossible::because(
+                    &format!("seeks[{}]", number + 1),
+                    "expected a longer distance, and no shorter time, than in the point before",
+                ));
             }
         }
-        if !(1_000_000..=1_000_000_000_000).contains(&self.interface_bytes_per_s) {
-            return wrong("interface_bytes_per_s", "expected 1 MB/s to 1 TB/s");
+        Ok(())
+    }
+
+    fn cylinders(&self) -> u64 {
+        self.zones
+            .iter()
+            .map(|zone| u64::from(zone.cylinders))
+            .sum()
+    }
+}
+
+const CYLINDERS_MAX: u64 = 10_000_000;
+
+/// No arm, head or firmware takes a second.
+const MOVE_NS_MAX: u64 = 1_000_000_000;
+
+impl Cache {
+    fn check(&self) -> Result<(), Impossible> {
+        within("segments", u64::from(self.segments), 0, 65_536)?;
+        if self.segments > 0 {
+            within(
+                "segment_sectors",
+                u64::from(self.segment_sectors),
+                1,
+                1 << 24,
+            )?;
         }
-        if self.cache.segments > 65_536 {
-            return wrong("cache.segments", "expected at most 65536");
+        let segment = u64::from(self.segment_sectors);
+        within(
+            "read_ahead_sectors",
+            u64::from(self.read_ahead_sectors),
+            0,
+            segment,
+        )?;
+        if self.write_back && self.dirty_sectors_max == 0 {
+            let what = "expected at least 1 with write_back";
+            return Err(Impossible::because("dirty_sectors_max", what));
         }
-        if self.cache.segments > 0 && !(1..=1 << 24).contains(&self.cache.segment_sectors) {
-            return wrong("cache.segment_sectors", "expected 1 to 16777216");
-        }
-        if self.cache.read_ahead_sectors > self.cache.segment_sectors {
-            return wrong(
-                "cache.read_ahead_sectors",
-                "expected at most segment_sectors",
-            );
-        }
-        if self.cache.write_back && self.cache.dirty_sectors_max == 0 {
-            return wrong(
-                "cache.dirty_sectors_max",
-                "expected at least 1 with write_back",
-            );
-        }
-        if !(1..=65_536).contains(&self.queue.depth) {
-            return wrong("queue.depth", "expected 1 to 65536");
+        Ok(())
+    }
+}
+
+impl Queue {
+    fn check(&self) -> Result<(), Impossible> {
+        within("depth", u64::from(self.depth), 1, QUEUE_DEPTH_MAX)?;
+        if self.order == Order::ShortestPositioning {
+            // With no age a far command starves; with a tiny one, the order is of arrival.
+            within(
+                "age_limit_ns",
+                self.age_limit_ns,
+                1_000_000,
+                1_000_000_000_000,
+            )?;
         }
         Ok(())
     }

@@ -1,14 +1,20 @@
 //! The write cache: what was acknowledged and is not on the medium yet.
 
+use std::collections::BTreeMap;
+
 use crate::block::Sector;
+use crate::device::disk::Aging;
 use crate::device::disk::mechanics::{Arm, Mechanics, Place};
 use crate::device::disk::spec::Cache;
 use crate::time::Time;
 
 #[derive(Clone, Debug)]
 pub(super) struct WriteCache {
-    /// In order of arrival; none overlap.
-    extents: Vec<Extent>,
+    /// By first sector; none overlap.
+    extents: BTreeMap<Sector, Extent>,
+    /// First sectors in order of arrival.
+    order: BTreeMap<u64, Sector>,
+    next_order: u64,
     sectors: u64,
     /// Being written to the medium: still held, no longer merged into.
     leaving: u64,
@@ -21,9 +27,11 @@ pub(super) struct Extent {
     pub(super) start: Sector,
     pub(super) sectors: u32,
     pub(super) place: Place,
+    since: Time,
+    order: u64,
 }
 
-/// How many of the oldest extents the disk looks at to find the nearest (note on disk models).
+/// How many of the oldest extents the disk looks at to find the nearest (estimate).
 const LOOKED_AT: usize = 32;
 
 /// An extent grows no further than this, so that writing it does not block the arm for long (inferred).
@@ -32,7 +40,9 @@ const EXTENT_SECTORS_MAX: u32 = 1024;
 impl WriteCache {
     pub(super) fn new(spec: &Cache) -> WriteCache {
         WriteCache {
-            extents: Vec::new(),
+            extents: BTreeMap::new(),
+            order: BTreeMap::new(),
+            next_order: 0,
             sectors: 0,
             leaving: 0,
             sectors_max: u64::from(spec.dirty_sectors_max),
@@ -43,53 +53,69 @@ impl WriteCache {
         self.sectors + self.leaving
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.extents.is_empty()
-    }
-
     /// A write larger than the cache gets in when the cache is empty.
     pub(super) fn has_room(&self, sectors: u32) -> bool {
         self.sectors() == 0 || self.sectors() + u64::from(sectors) <= self.sectors_max
     }
 
     /// Whether all of the sectors wait here, in one extent.
+    #[inline]
     pub(super) fn holds(&self, start: Sector, sectors: u32) -> bool {
-        let end = start + u64::from(sectors);
-        self.extents
-            .iter()
-            .any(|extent| extent.start <= start && end <= extent.end())
+        !self.extents.is_empty()
+            && self
+                .extents
+                .range(..=start)
+                .next_back()
+                .is_some_and(|(_, extent)| start + u64::from(sectors) <= extent.end())
     }
 
-    pub(super) fn put(&mut self, mechanics: &Mechanics, start: Sector, sectors: u32) {
+    pub(super) fn put(&mut self, mechanics: &Mechanics, now: Time, start: Sector, sectors: u32) {
         self.forget(mechanics, start, sectors);
         self.sectors += u64::from(sectors);
-        let grown = self
-            .extents
-            .iter_mut()
-            .find(|extent| extent.end() == start && extent.sectors + sectors <= EXTENT_SECTORS_MAX);
-        match grown {
-            Some(extent) => extent.sectors += sectors,
-            None => self.extents.push(Extent {
-                start,
-                sectors,
-                place: mechanics.place(start),
-            }),
+        let before = self.extents.range_mut(..start).next_back();
+        if let Some((_, extent)) = before
+            && extent.end() == start
+            && extent.sectors + sectors <= EXTENT_SECTORS_MAX
+        {
+            extent.sectors += sectors;
+            return;
         }
+        let order = self.next_order;
+        self.next_order += 1;
+        self.insert(Extent {
+            start,
+            sectors,
+            place: mechanics.place(start),
+            since: now,
+            order,
+        });
     }
 
-    /// Takes the extent out that the mechanism reaches first, of those that have waited longest.
-    pub(super) fn nearest(&mut self, mechanics: &Mechanics, now: Time, arm: Arm) -> Option<Extent> {
-        let (nearest, _) = self
-            .extents
+    /// Which extent the mechanism should write next, of those that have waited longest, and at what cost.
+    pub(super) fn nearest(
+        &self,
+        mechanics: &Mechanics,
+        now: Time,
+        arm: Arm,
+        aging: Aging,
+    ) -> Option<(u64, i64)> {
+        self.order
             .iter()
             .take(LOOKED_AT)
-            .map(|extent| mechanics.positioning_ns(now, arm, &extent.place, true))
-            .enumerate()
-            .min_by_key(|&(_, time)| time)?;
-        let extent = self.extents.remove(nearest);
-        self.sectors -= u64::from(extent.sectors);
+            .map(|(&order, start)| {
+                let extent = &self.extents[start];
+                let way_ns = mechanics.positioning_ns(now, arm, &extent.place, true);
+                (order, aging.cost(way_ns, now.saturating_sub(extent.since)))
+            })
+            .min_by_key(|&(_, cost)| cost)
+    }
+
+    /// Takes an extent out, to be written.
+    pub(super) fn take(&mut self, order: u64) -> Extent {
+        let start = self.order[&order];
+        let extent = self.remove(start);
         self.leaving += u64::from(extent.sectors);
-        Some(extent)
+        extent
     }
 
     pub(super) fn written(&mut self, extent: Extent) {
@@ -99,45 +125,53 @@ impl WriteCache {
     /// These sectors are written anew: what waits of them need not be.
     pub(super) fn forget(&mut self, mechanics: &Mechanics, start: Sector, sectors: u32) {
         let end = start + u64::from(sectors);
-        if self
+        while let Some((&first, _)) = self
             .extents
-            .iter()
-            .all(|extent| !extent.overlaps(start, end))
+            .range(..end)
+            .next_back()
+            .filter(|(_, extent)| extent.end() > start)
         {
-            return;
-        }
-        let before = std::mem::take(&mut self.extents);
-        for extent in before {
-            if !extent.overlaps(start, end) {
-                self.extents.push(extent);
-                continue;
+            let extent = self.remove(first);
+            let back = extent.end().saturating_sub(end) as u32;
+            if back > 0 {
+                // The rest has waited as long, but has an order of its own.
+                let order = self.next_order;
+                self.next_order += 1;
+                self.sectors += u64::from(back);
+                self.insert(Extent {
+                    start: end,
+                    sectors: back,
+                    place: mechanics.place(end),
+                    since: extent.since,
+                    order,
+                });
             }
             let front = start.saturating_sub(extent.start) as u32;
-            let back = extent.end().saturating_sub(end) as u32;
-            self.sectors -= u64::from(extent.sectors - front - back);
             if front > 0 {
-                self.extents.push(Extent {
+                self.sectors += u64::from(front);
+                self.insert(Extent {
                     sectors: front,
                     ..extent
                 });
             }
-            if back > 0 {
-                self.extents.push(Extent {
-                    start: end,
-                    sectors: back,
-                    place: mechanics.place(end),
-                });
-            }
         }
+    }
+
+    fn insert(&mut self, extent: Extent) {
+        self.order.insert(extent.order, extent.start);
+        self.extents.insert(extent.start, extent);
+    }
+
+    fn remove(&mut self, start: Sector) -> Extent {
+        let extent = self.extents.remove(&start).expect("an extent begins there");
+        self.order.remove(&extent.order);
+        self.sectors -= u64::from(extent.sectors);
+        extent
     }
 }
 
 impl Extent {
     fn end(&self) -> Sector {
         self.start + u64::from(self.sectors)
-    }
-
-    fn overlaps(&self, start: Sector, end: Sector) -> bool {
-        self.start < end && start < self.end()
     }
 }

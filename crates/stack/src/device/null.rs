@@ -1,0 +1,118 @@
+//! A device that does nothing, after a fixed time.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use crate::block::{SECTOR_BYTES, Sector};
+use crate::device::spec::{
+    CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, whole_sectors, within,
+};
+use crate::device::{Command, Completion, Device, Impossible};
+use crate::time::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NullSpec {
+    pub capacity_bytes: u64,
+    pub latency_ns: u64,
+    pub queue_depth: u32,
+}
+
+/// Completes each command `latency_ns` after it came, however many there are.
+#[derive(Clone, Debug)]
+pub struct Null {
+    spec: NullSpec,
+    completing: VecDeque<(Time, u32)>,
+}
+
+impl NullSpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        whole_sectors("capacity_bytes", self.capacity_bytes)?;
+        within(
+            "capacity_bytes",
+            self.capacity_bytes,
+            512,
+            CAPACITY_BYTES_MAX,
+        )?;
+        within("latency_ns", self.latency_ns, 0, WORK_NS_MAX)?;
+        within(
+            "queue_depth",
+            u64::from(self.queue_depth),
+            1,
+            QUEUE_DEPTH_MAX,
+        )
+    }
+}
+
+impl Null {
+    pub fn new(spec: &NullSpec) -> Result<Null, Impossible> {
+        spec.check()?;
+        Ok(Null {
+            spec: *spec,
+            completing: VecDeque::new(),
+        })
+    }
+}
+
+impl Device for Null {
+    fn sectors(&self) -> Sector {
+        self.spec.capacity_bytes / SECTOR_BYTES
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.spec.queue_depth
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        self.completing
+            .push_back((now + self.spec.latency_ns, command.tag));
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.completing.front().map(|&(at, _)| at)
+    }
+
+    fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
+        while let Some(&(_, tag)) = self.completing.front().filter(|&&(at, _)| at <= now) {
+            self.completing.pop_front();
+            completed.push(Completion { tag, failed: false });
+        }
+    }
+
+    fn rotational(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Direction;
+    use crate::device::trial::{self, command};
+
+    #[test]
+    fn it_takes_as_long_at_any_depth() {
+        let spec = NullSpec {
+            capacity_bytes: 1 << 30,
+            latency_ns: 1000,
+            queue_depth: 1024,
+        };
+        let commands = vec![command(Direction::Read, 0, 8); 1024];
+        for depth in [1, 1024] {
+            let run = trial::run(&mut Null::new(&spec).unwrap(), &commands, depth);
+            assert!(run.latencies().all(|latency| latency == 1000));
+            assert_eq!(run.took, 1000 * 1024 / depth as u64);
+        }
+    }
+
+    #[test]
+    fn a_device_of_no_size_is_impossible() {
+        let spec = NullSpec {
+            capacity_bytes: 0,
+            latency_ns: 0,
+            queue_depth: 1,
+        };
+        assert_eq!(Null::new(&spec).unwrap_err().key, "capacity_bytes");
+    }
+}

@@ -1,0 +1,94 @@
+//! What every device's specification shares: the error, and the choice of kind.
+
+use serde::Deserialize;
+
+use crate::device::Device;
+use crate::device::disk::{Disk, DiskSpec};
+use crate::device::lun::{Lun, LunSpec};
+use crate::device::null::{Null, NullSpec};
+
+/// A device of a machine file: its `kind` and that kind's keys.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DeviceSpec {
+    Null(NullSpec),
+    Disk(DiskSpec),
+    Lun(LunSpec),
+}
+
+/// What makes a device impossible: the key, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {what}")]
+pub struct Impossible {
+    pub key: String,
+    pub what: String,
+}
+
+impl DeviceSpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        match self {
+            DeviceSpec::Null(spec) => spec.check(),
+            DeviceSpec::Disk(spec) => spec.check(),
+            DeviceSpec::Lun(spec) => spec.check(),
+        }
+    }
+
+    pub fn build(&self) -> Result<Box<dyn Device>, Impossible> {
+        Ok(match self {
+            DeviceSpec::Null(spec) => Box::new(Null::new(spec)?),
+            DeviceSpec::Disk(spec) => Box::new(Disk::new(spec)?),
+            DeviceSpec::Lun(spec) => Box::new(Lun::new(spec)?),
+        })
+    }
+}
+
+impl Impossible {
+    pub(super) fn because(key: &str, what: impl Into<String>) -> Impossible {
+        Impossible {
+            key: key.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    /// The same of a part: its key behind the part's.
+    pub(super) fn within(self, part: &str) -> Impossible {
+        Impossible {
+            key: format!("{part}.{}", self.key),
+            what: self.what,
+        }
+    }
+}
+
+/// The value of a key lies in its range, ends included.
+pub(super) fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(Impossible::because(
+            key,
+            format!("expected {least} to {most}, found {value}"),
+        ))
+    }
+}
+
+/// A positive whole number of sectors.
+pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), Impossible> {
+    if bytes == 0 || !bytes.is_multiple_of(crate::block::SECTOR_BYTES) {
+        return Err(Impossible::because(
+            key,
+            format!("expected a positive multiple of 512 bytes, found {bytes}"),
+        ));
+    }
+    Ok(())
+}
+
+/// Longer times in one piece of work than this are mistakes, and keep sums of them far from overflow.
+pub(super) const WORK_NS_MAX: u64 = 10_000_000_000;
+
+/// Rates that something could have: 1 MB/s to 1 TB/s.
+pub(super) const RATE_BYTES_PER_S: (u64, u64) = (1_000_000, 1_000_000_000_000);
+
+/// No device is larger: 2^50 bytes.
+pub(super) const CAPACITY_BYTES_MAX: u64 = 1 << 50;
+
+pub(super) const QUEUE_DEPTH_MAX: u64 = 65_536;
