@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from iolab.report import steps
-from iolab.report.plot import FRAME_HEIGHT_PX, VERDICT_COLOURS, Figure, Plot, band, series
+from iolab.report import probes, steps
+from iolab.report.parts import add_lines_over_time, by, by_setting, caption, plot_id
+from iolab.report.plot import FRAME_HEIGHT_PX, VERDICT_COLOURS, Figure, Plot, series
 from iolab.table.label import label
-from iolab.table.quantity import Scale, scale_for
+from iolab.table.quantity import scale_for
 from iolab.table.summary import Summary
 from iolab.table.words import change_with_interval
 
@@ -61,6 +62,7 @@ def figures(run: RunData, summary: Summary) -> list[Figure]:
             [plot for workload in workloads for plot in _latency(run, summary.settings, workload)],
         ),
         *(of_kind(run, summary.settings) for of_kind in FIGURES_OF_KINDS),
+        probes.figure(run, summary.settings),
     ]
     return [figure for figure in found if figure.plots]
 
@@ -157,12 +159,12 @@ def _rounds(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]:
         & pl.col("op").is_in(["read", "write"])
         & pl.col("value").is_not_null()
     )
-    for number, (phase, of_phase) in enumerate(_by(rates, "phase")):
-        ops = _by(of_phase, "op")
+    for number, (phase, of_phase) in enumerate(by(rates, "phase")):
+        ops = by(of_phase, "op")
         scales = [scale_for("bytes/s", of_op["value"].to_list()) for _, of_op in ops]
         plot = Plot(
-            _plot_id("rounds", run, workload, number),
-            _caption(workload, phase),
+            plot_id("rounds", run, workload, number),
+            caption(workload, phase),
             f"Throughput of each setting in each round of {workload}; the table above has the typical values.",
             "round",
             [f"{op}, {scale.suffix}" for (op, _), scale in zip(ops, scales, strict=True)],
@@ -170,7 +172,7 @@ def _rounds(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]:
             y_axis={"rangemode": "tozero"},
         )
         for panel, ((_, of_op), scale) in enumerate(zip(ops, scales, strict=True)):
-            for setting, rows in _by_setting(of_op, settings):
+            for setting, rows in by_setting(of_op, settings):
                 rows = rows.sort("round")
                 y = (rows["value"] / scale.divisor).to_list()
                 x = (rows["round"] + 1).to_list()
@@ -183,7 +185,7 @@ def _time(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]:
     import polars as pl
 
     rates = _interval_rates(run.intervals(workload=workload).filter(pl.col("job") == "all"))
-    for number, (phase, of_phase) in enumerate(_by(rates, "phase")):
+    for number, (phase, of_phase) in enumerate(by(rates, "phase")):
         width_s = max(of_phase["length_s"].to_list())
         binned = (
             of_phase.with_columns(((pl.col("start_ns") / 1e9 / width_s + 1e-9).floor() * width_s).alias("start_s"))
@@ -193,18 +195,18 @@ def _time(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]:
             .agg(pl.col("value").median(), pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
             .sort("op", "start_s")
         )
-        ops = _by(binned, "op")
+        ops = by(binned, "op")
         scales = [scale_for("bytes/s", of_op["value"].to_list()) for _, of_op in ops]
         plot = Plot(
-            _plot_id("time", run, workload, number),
-            _caption(workload, phase),
+            plot_id("time", run, workload, number),
+            caption(workload, phase),
             f"Throughput of each setting over the time of a trial of {workload}, in intervals of {width_s:.3g} s.",
             "seconds since the start",
             [f"{op}, {scale.suffix}" for (op, _), scale in zip(ops, scales, strict=True)],
             y_axis={"rangemode": "tozero"},
         )
         for panel, ((_, of_op), scale) in enumerate(zip(ops, scales, strict=True)):
-            _add_time_lines(plot, panel, of_op, scale, settings)
+            add_lines_over_time(plot, panel, of_op, scale.divisor, settings)
         yield plot
 
 
@@ -220,22 +222,13 @@ def _interval_rates(intervals: polars.DataFrame) -> polars.DataFrame:
     return rates.join(lengths, on=["trial", "phase", "start_ns"], maintain_order="left").filter(whole)
 
 
-def _add_time_lines(plot: Plot, panel: int, of_op: polars.DataFrame, scale: Scale, settings: list[str]) -> None:
-    for setting, rows in _by_setting(of_op, settings):
-        place, x = settings.index(setting), rows["start_s"].to_list()
-        low, middle, high = ((rows[name] / scale.divisor).to_list() for name in ("low", "value", "high"))
-        for edge in band(setting, place, x, low, high):
-            plot.add(edge, panel)
-        plot.add(series(setting, place, x, middle, showlegend=panel == 0), panel)
-
-
 def _latency(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]:
     counts = run.latency_counts(workload)
-    for number, (phase, of_phase) in enumerate(_by(counts, "phase")):
-        ops = sorted(_by(of_phase, "op"))
+    for number, (phase, of_phase) in enumerate(by(counts, "phase")):
+        ops = sorted(by(of_phase, "op"))
         plot = Plot(
-            _plot_id("latency", run, workload, number),
-            _caption(workload, phase),
+            plot_id("latency", run, workload, number),
+            caption(workload, phase),
             f"Latency percentiles of each setting on {workload}; the table above has the main ones.",
             "share of operations",
             [f"{op} latency" for op, _ in ops],
@@ -246,7 +239,7 @@ def _latency(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]
             y_axis={"type": "log", **_time_ticks(of_phase["latency_ns"].to_list())},
         )
         for panel, (_, of_op) in enumerate(ops):
-            for setting, rows in _by_setting(of_op, settings):
+            for setting, rows in by_setting(of_op, settings):
                 plot.add(_percentiles(setting, settings.index(setting), rows, showlegend=panel == 0), panel)
         yield plot
 
@@ -276,20 +269,3 @@ def _time_ticks(latencies_ns: list[float]) -> dict[str, Any]:
 def _duration(latency_ns: float) -> str:
     scale = scale_for("ns", [latency_ns])
     return f"{latency_ns / scale.divisor:.3g} {scale.suffix}"
-
-
-def _by(frame: polars.DataFrame, column: str) -> list[tuple[str, polars.DataFrame]]:
-    parts = frame.partition_by(column, as_dict=True, maintain_order=True)
-    return [(str(key), part) for (key,), part in parts.items()]
-
-
-def _by_setting(frame: polars.DataFrame, settings: list[str]) -> list[tuple[str, polars.DataFrame]]:
-    return sorted(_by(frame, "setting"), key=lambda part: settings.index(part[0]))
-
-
-def _plot_id(figure: str, run: RunData, workload: str, number: int) -> str:
-    return f"{figure}-{run.workloads.index(workload)}-{number}"
-
-
-def _caption(workload: str, phase: str) -> str:
-    return workload if phase == "main" else f"{workload}, {phase.replace('_', ' ')}"

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import iolab
+from iolab.report import probes
 from iolab.report.figures import figures
 from iolab.report.machine import all_facts, main_facts
 from iolab.report.plot import Figure
@@ -70,6 +71,7 @@ def _page(run: RunData, summary: Summary) -> dict[str, Any]:
             {"workload": workload, "rows": [_row(row, summary) for row in rows]}
             for workload, rows in grid(summary).items()
         ],
+        "probe_tables": probes.tables(run),
         "remarks": _remarks(run),
         "machine": main_facts(run.machine),
         "machine_in_full": list(all_facts(run.machine)),

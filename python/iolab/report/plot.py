@@ -55,7 +55,7 @@ class Plot:
             **self.layout_extra,
         }
         count = len(self.panels)
-        gap = 0.12 if count > 1 else 0.0
+        gap = 0.24 / count if count > 1 else 0.0
         share = (1 - gap * (count - 1)) / count
         for panel, title in enumerate(self.panels):
             top = 1 - panel * (share + gap)
