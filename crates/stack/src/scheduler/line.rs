@@ -110,6 +110,11 @@ impl Fifo {
         self.line.values().next().copied()
     }
 
+    /// By when a request that is in line is to be served.
+    pub fn deadline(&self, id: RequestId) -> Time {
+        self.line[&self.place(id)].0
+    }
+
     /// `absorbed` has become part of `survivor`, which takes the earlier deadline and, with it, the place.
     pub fn absorb(&mut self, survivor: RequestId, absorbed: RequestId) {
         let (own, other) = (self.place(survivor), self.place(absorbed));

@@ -9,8 +9,11 @@ pub mod cfq;
 pub mod deadline;
 pub mod deadline_a;
 pub mod deadline_timed;
+pub mod kyber;
 pub mod line;
 pub mod linus;
+pub mod mq_deadline;
+pub mod none;
 pub mod noop;
 
 #[cfg(test)]
@@ -66,6 +69,16 @@ pub trait Scheduler {
         survivor: RequestId,
         absorbed: RequestId,
     );
+
+    /// How many of a queue's `tags` there may be in use for such a bio to get another.
+    fn tags_allowed(&self, _bio: &Bio, tags: u32) -> u32 {
+        tags
+    }
+
+    /// Whether the task gets a request although there is none left: it is the one that is waited for.
+    fn may_exceed_pool(&mut self, _task: TaskId, _sync: bool) -> bool {
+        false
+    }
 
     /// Takes a new request, or one that the device gave back.
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId);

@@ -18,8 +18,8 @@ pub(super) enum Waiting {
 /// A distance within which a request is as good as the target's, by how long it has been waited already.
 const CLOSE_SECTORS: u64 = 8192;
 const FIRST_CLOSE_SECTORS: u64 = 64;
-/// Beyond this many ticks of waiting everything is close.
-const CLOSE_TICKS: u64 = 20;
+/// The first version's distance grows no further than this many doublings.
+const FIRST_DOUBLINGS_MAX: u64 = 20;
 
 impl Anticipatory {
     /// Whether to hold back what is best now (`candidate`) for what the target may send next.
@@ -76,10 +76,10 @@ impl Anticipatory {
             return true;
         }
         let habits = self.habits.entry(target).or_default();
-        if habits.queued > 0 || (self.target_finished && habits.dispatched > 0) {
+        if habits.queued > 0 {
             return true;
         }
-        let exited = habits.exited;
+        let (exited, unknown) = (habits.exited, habits.think.get().is_none());
         if self.version == Version::First && exited {
             return true;
         }
@@ -87,26 +87,28 @@ impl Anticipatory {
             && requests[id].sync
             && self.is_close(target, requests[id].start)
         {
-            let start = requests[id].start;
-            let version = self.version;
-            let habits = self.habits.entry(target).or_default();
-            // Somebody else goes on where the target stopped: they work together.
-            habits.note_seek(version, start);
             if exited {
+                if unknown {
+                    observe(&mut self.strangers.exit, true);
+                }
                 observe(&mut self.strangers.no_cooperation, false);
             }
+            // Somebody else goes on where the target stopped: they work together, and this counts as the target's.
+            self.learn(target, &requests[id]);
             return true;
         }
-        if exited && self.strangers.no_cooperation > 128 {
-            return true;
+        if exited {
+            if unknown {
+                observe(&mut self.strangers.exit, true);
+            }
+            if self.strangers.no_cooperation > 128 {
+                return true;
+            }
         }
         match self.habits[&target].think.get() {
             Some(think) => think > self.antic_expire,
             None => {
-                self.strangers
-                    .think
-                    .get()
-                    .is_some_and(|think| think > self.antic_expire)
+                self.strangers.think.get() > self.antic_expire
                     || self.strangers.exit * self.strangers.no_cooperation > 128 * 256
             }
         }
@@ -118,22 +120,17 @@ impl Anticipatory {
         } else {
             self.jiffies().saturating_sub(self.waiting_since)
         };
+        let wait_max = (self.second / 50).min(self.antic_expire);
         let window = match self.version {
-            Version::First => FIRST_CLOSE_SECTORS << delay.min(CLOSE_TICKS),
-            Version::Linux2_6_32 if delay <= 1 => CLOSE_SECTORS,
-            Version::Linux2_6_32 if delay <= CLOSE_TICKS && delay <= self.antic_expire => {
-                CLOSE_SECTORS << delay
-            }
+            Version::First => FIRST_CLOSE_SECTORS << delay.min(FIRST_DOUBLINGS_MAX),
+            Version::Linux2_6_32 if delay <= wait_max => CLOSE_SECTORS << delay,
             Version::Linux2_6_32 => return true,
         };
-        let last = self.last_sector;
-        if last.saturating_sub(window / 2) <= next && next <= last + window {
+        let last = self.of(self.class).last_sector;
+        if last <= next + window / 2 && next <= last + window {
             return true;
         }
-        let usual = self.habits[&target]
-            .seek
-            .get()
-            .or(self.strangers.seek.get());
-        usual.is_some_and(|usual| last.abs_diff(next) < usual)
+        let usual = self.habits[&target].seek.get();
+        last.abs_diff(next) < usual.unwrap_or(self.strangers.seek.get())
     }
 }

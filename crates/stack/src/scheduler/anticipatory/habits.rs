@@ -1,6 +1,6 @@
 //! What the scheduler knows of tasks: how long they think between requests, how far apart these are, whether they exit.
 
-use crate::block::Sector;
+use crate::block::{Request, Sector};
 use crate::scheduler::anticipatory::tunables::Version;
 
 /// A mean that forgets: 1.0 is 256, and each new sample counts an eighth (in the first version a quarter).
@@ -25,19 +25,14 @@ impl Mean {
     pub(super) fn get(&self) -> Option<u64> {
         (self.samples > 0).then_some(self.mean)
     }
-
-    fn samples(&self) -> u64 {
-        self.samples
-    }
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Habits {
     pub(super) queued: u32,
-    pub(super) dispatched: u32,
-    /// Where its last request ended.
-    pub(super) last_sector: Option<Sector>,
-    /// When its last request completed, in ticks.
+    /// Where its last sync request ended.
+    last_sector: Option<Sector>,
+    /// When its last sync request completed, in ticks.
     pub(super) last_end: Option<u64>,
     pub(super) think: Mean,
     pub(super) seek: Mean,
@@ -45,22 +40,44 @@ pub(super) struct Habits {
 }
 
 impl Habits {
-    /// A request at that sector, now. Distances are clipped so that one long way does not hide many short ones.
-    pub(super) fn note_seek(&mut self, version: Version, start: Sector) {
-        let Some(last) = self.last_sector else {
+    /// A sync request of the task, or one that does as well as its own: how long it thought, in ticks up to `cap`, and
+    /// how far it went.
+    pub(super) fn learn(
+        &mut self,
+        version: Version,
+        request: &Request,
+        now: u64,
+        cap: u64,
+        strangers: &mut Strangers,
+    ) {
+        let last_sector = self.last_sector.replace(request.end());
+        if last_sector.is_none() && self.last_end.is_none() {
             return;
+        }
+        let think = match self.last_end {
+            Some(last) if self.queued == 0 => now.saturating_sub(last).min(cap),
+            _ => 0,
         };
+        if self.think.get().is_none() {
+            strangers.think.add(think);
+            observe(&mut strangers.exit, false);
+        }
+        self.think.add(version, think);
+        let distance = last_sector.unwrap_or(0).abs_diff(request.start);
+        if self.seek.get().is_none() {
+            strangers.seek.add(distance);
+        }
+        self.seek.add(version, distance.min(self.seek_max(version)));
+    }
+
+    /// Distances are clipped so that one long way does not hide many short ones.
+    fn seek_max(&self, version: Version) -> u64 {
         let few = match version {
-            Version::First => 400,
-            Version::Linux2_6_32 => 60,
+            Version::First => self.seek.samples < 400,
+            Version::Linux2_6_32 => self.seek.samples <= 60,
         };
-        let beyond = if self.seek.samples() <= few {
-            2 * 1024 * 1024
-        } else {
-            2 * 1024 * 64
-        };
-        let limit = self.seek.get().unwrap_or(0) * 4 + beyond;
-        self.seek.add(version, last.abs_diff(start).min(limit));
+        let beyond = if few { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
+        self.seek.get().unwrap_or(0) * 4 + beyond
     }
 }
 
@@ -71,8 +88,22 @@ pub(super) struct Strangers {
     pub(super) exit: u64,
     /// That, when one has, nobody continues where it stopped.
     pub(super) no_cooperation: u64,
-    pub(super) think: Mean,
-    pub(super) seek: Mean,
+    pub(super) think: FirstMean,
+    pub(super) seek: FirstMean,
+}
+
+/// A mean of first samples, which grows from nothing: an eighth of each counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FirstMean(u64);
+
+impl FirstMean {
+    fn add(&mut self, value: u64) {
+        self.0 = (7 * self.0 + 256 * value) / 8;
+    }
+
+    pub(super) fn get(self) -> u64 {
+        self.0 / 256
+    }
 }
 
 /// One more observation of something that did, or did not, happen.

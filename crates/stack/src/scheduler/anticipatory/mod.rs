@@ -14,7 +14,7 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::line::{Fifo, Sorted};
 use crate::time::{Tick, Time};
 use anticipate::Waiting;
-use habits::{Habits, Strangers, observe};
+use habits::{Habits, Strangers};
 pub use tunables::{Tunables, Version};
 
 #[derive(Clone, Debug)]
@@ -48,7 +48,6 @@ pub struct Anticipatory {
 
     habits: BTreeMap<TaskId, Habits>,
     strangers: Strangers,
-    last_sector: Sector,
     in_flight: u32,
     kicked: Option<Time>,
     now: Time,
@@ -66,6 +65,8 @@ struct OfClass {
     sorted: Sorted,
     fifo: Fifo,
     next: Option<RequestId>,
+    /// Where what was dispatched last ended.
+    last_sector: Sector,
     checked_at: u64,
 }
 
@@ -101,7 +102,6 @@ impl Anticipatory {
             timer: None,
             habits: BTreeMap::new(),
             strangers: Strangers::default(),
-            last_sector: 0,
             in_flight: 0,
             kicked: None,
             now: 0,
@@ -138,15 +138,18 @@ impl Anticipatory {
             if self.class == Class::Sync && self.antic_expire > 0 {
                 if self.fifo_expired(Class::Sync) {
                     candidate = self.first_in_line(Class::Sync);
-                } else if self.can_anticipate(requests, candidate) {
+                    return candidate.map(|id| self.send(requests, id));
+                }
+                if self.can_anticipate(requests, candidate) {
                     self.wait();
                     return None;
                 }
             }
-            if let Some(id) = candidate {
+            if let Some(next) = candidate {
                 if sync && !writes {
                     self.batch_end = self.jiffies() + self.batch_expire[Class::Sync as usize];
                 }
+                let id = self.expired_or(next);
                 return Some(self.send(requests, id));
             }
         }
@@ -170,10 +173,7 @@ impl Anticipatory {
         self.class = class;
         let now = self.jiffies();
         self.of[class as usize].checked_at = now;
-        let mut id = self.first_in_line(class)?;
-        if self.fifo_expired(class) {
-            id = self.first_in_line(class)?;
-        }
+        let id = self.first_in_line(class)?;
         if self.changed_batch {
             if self.in_flight > 0 {
                 return None;
@@ -192,12 +192,11 @@ impl Anticipatory {
         let request = &requests[id];
         self.waiting = Waiting::Off;
         self.timer = None;
+        let class = class_of(request);
+        self.of[class as usize].last_sector = request.end();
+        self.of[class as usize].next = self.next_after(requests, id);
         self.take_out(requests, id);
-        self.last_sector = request.end();
         self.target_finished = false;
-        let habits = self.habits.entry(request.task).or_default();
-        habits.queued -= 1;
-        habits.dispatched += 1;
         if request.sync {
             self.target = Some(request.task);
         } else {
@@ -208,36 +207,37 @@ impl Anticipatory {
         id
     }
 
-    /// Out of order and line; its neighbour is the next candidate.
     fn take_out(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        let class = class_of(request) as usize;
-        let sorted = &self.of[class].sorted;
-        let after = sorted.after(request, id);
-        let before = sorted.neighbour(requests, id, Side::Front);
-        // The way is measured from where this one ends.
-        let next = self.better(requests, request.end(), after, before);
-        let of = &mut self.of[class];
-        if let Some(next) = next {
-            of.next = Some(next);
-        } else {
-            of.next = of.sorted.first().filter(|&first| first != id);
-        }
+        let of = &mut self.of[class_of(request) as usize];
         of.sorted.remove(request.start, id);
         of.fifo.remove(id);
+        self.habits.entry(request.task).or_default().queued -= 1;
     }
 
-    /// The nearer of two from a sector on: backwards counts twice, and far back is after all that lies ahead.
+    /// What is best in its class once a request has gone: one of its neighbours, or the first of all.
+    fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        let request = &requests[id];
+        let class = class_of(request);
+        let sorted = &self.of(class).sorted;
+        let first = || sorted.first().filter(|&first| first != id);
+        let after = sorted.after(request, id).or_else(first);
+        let before = sorted.neighbour(requests, id, Side::Front);
+        self.better(requests, class, after, before)
+    }
+
+    /// The nearer of two of a class: backwards counts twice, and far back is after all that lies ahead.
     fn better(
         &self,
         requests: &Requests,
-        from: Sector,
+        class: Class,
         one: Option<RequestId>,
         other: Option<RequestId>,
     ) -> Option<RequestId> {
         let (Some(a), Some(b)) = (one, other) else {
             return one.or(other);
         };
+        let from = self.of(class).last_sector;
         let cost = |start: Sector| {
             if start >= from {
                 Some(start - from)
@@ -259,6 +259,13 @@ impl Anticipatory {
 
     fn first_in_line(&self, class: Class) -> Option<RequestId> {
         self.of(class).fifo.first().map(|(_, id)| id)
+    }
+
+    /// The oldest request of the batch's class if it has waited too long, else this one.
+    fn expired_or(&mut self, id: RequestId) -> RequestId {
+        let expired = self.fifo_expired(self.class);
+        let oldest = self.first_in_line(self.class).filter(|_| expired);
+        oldest.unwrap_or(id)
     }
 
     /// Whether the class's oldest request has waited too long; looked at once in the time that requests have.
@@ -297,12 +304,8 @@ impl Anticipatory {
             self.batch_end = now + self.batch_expire[Class::Sync as usize];
             self.new_batch = false;
         }
-        let habits = self.habits.entry(request.task).or_default();
-        habits.dispatched -= 1;
-        if request.sync {
-            habits.last_end = Some(now);
-        }
-        if self.target == Some(request.task) && request.sync {
+        self.note_end(request);
+        if self.target == Some(request.task) {
             self.waiting_since = now;
             self.target_finished = true;
             if self.waiting == Waiting::ForCompletion {
@@ -334,51 +337,36 @@ impl Anticipatory {
         self.write_count_max = self.write_count_max.max(1);
     }
 
+    fn note_end(&mut self, request: &Request) {
+        if request.sync {
+            let now = self.jiffies();
+            self.habits.entry(request.task).or_default().last_end = Some(now);
+        }
+    }
+
     fn enqueue(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let class = class_of(request);
         if request.sync {
-            self.learn(request);
+            self.learn(request.task, request);
         }
-        let habits = self.habits.entry(request.task).or_default();
-        habits.queued += 1;
-        habits.last_sector = Some(request.end());
+        self.habits.entry(request.task).or_default().queued += 1;
         let deadline = self.jiffies() + self.expire[class as usize];
         let of = &mut self.of[class as usize];
         of.sorted.insert(request.start, id);
         of.fifo.push(id, deadline);
         let next = of.next;
-        let next = self.better(requests, self.last_sector, Some(id), next);
-        self.of[class as usize].next = next;
+        self.of[class as usize].next = self.better(requests, class, Some(id), next);
         if self.is_anticipating() && self.can_break(requests, Some(id)) {
             self.stop_waiting();
         }
     }
 
-    /// How long the task thought, and how far it went.
-    fn learn(&mut self, request: &Request) {
-        let now = self.jiffies();
-        let cap = self.second / 50 - 1;
-        let version = self.version;
-        let habits = self.habits.entry(request.task).or_default();
-        if habits.last_sector.is_none() {
-            return;
-        }
-        let think = match habits.last_end {
-            Some(last) if habits.queued + habits.dispatched == 0 => now.saturating_sub(last),
-            _ => 0,
-        };
-        let first = habits.think.get().is_none();
-        habits.think.add(version, think.min(cap));
-        habits.note_seek(version, request.start);
-        let seek = habits.seek.get();
-        if first {
-            self.strangers.think.add(version, think.min(cap));
-            if let Some(seek) = seek {
-                self.strangers.seek.add(version, seek);
-            }
-            observe(&mut self.strangers.exit, false);
-        }
+    /// The request counts as the task's, which thinks no longer than a fiftieth of a second.
+    fn learn(&mut self, task: TaskId, request: &Request) {
+        let (now, cap) = (self.jiffies(), (self.second / 50).saturating_sub(1));
+        let habits = self.habits.entry(task).or_default();
+        habits.learn(self.version, request, now, cap, &mut self.strangers);
     }
 
     fn kick(&mut self) {
@@ -392,8 +380,9 @@ impl Scheduler for Anticipatory {
         self.of(class).sorted.front_merge(requests, bio)
     }
 
-    fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
-        requests[request].sync == bio.sync
+    /// The task that is waited for.
+    fn may_exceed_pool(&mut self, task: TaskId, _: bool) -> bool {
+        self.is_anticipating() && self.target == Some(task)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
@@ -419,13 +408,16 @@ impl Scheduler for Anticipatory {
     ) {
         self.now = now;
         let gone = &requests[absorbed];
-        let of = &mut self.of[class_of(gone) as usize];
-        if of.next == Some(absorbed) {
-            of.next = Some(survivor);
+        let class = class_of(gone) as usize;
+        if self.of[class].next == Some(absorbed) {
+            self.of[class].next = self.next_after(requests, absorbed);
         }
+        // To the kernel a request that has become part of another has ended.
+        self.note_end(gone);
+        self.habits.entry(gone.task).or_default().queued -= 1;
+        let of = &mut self.of[class];
         of.fifo.absorb(survivor, absorbed);
         of.sorted.remove(gone.start, absorbed);
-        self.habits.entry(gone.task).or_default().queued -= 1;
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {

@@ -6,7 +6,11 @@ use crate::time::MILLISECOND;
 use proptest::prelude::*;
 
 fn bench(version: Version) -> Bench<Anticipatory> {
-    Bench::new(Anticipatory::new(version, Tunables::of(version), 1000))
+    Bench::new(Anticipatory::new(
+        version,
+        Tunables::of(version, 1000),
+        1000,
+    ))
 }
 
 fn read_of(task: TaskId, now: Time, start: Sector) -> Bio {
@@ -81,7 +85,7 @@ fn writes_are_not_waited_for() {
 fn with_antic_expire_0_nothing_is_waited_for() {
     let tunables = Tunables {
         antic_expire_ns: 0,
-        ..Tunables::of(Version::Linux2_6_32)
+        ..Tunables::of(Version::Linux2_6_32, 1000)
     };
     let mut bench = Bench::new(Anticipatory::new(Version::Linux2_6_32, tunables, 1000));
     bench.add_bio(0, &read_of(1, 0, 0));
@@ -123,11 +127,102 @@ fn a_change_of_batch_waits_until_the_device_is_empty() {
     assert_eq!(bench.dispatched(2 * MILLISECOND, 1), [50_000]);
 }
 
+#[test]
+fn the_default_wait_is_a_150th_of_a_second_in_whole_ticks() {
+    let wait_ns = |hz| Tunables::of(Version::Linux2_6_32, hz).antic_expire_ns;
+    assert_eq!(
+        [1000, 250, 100].map(wait_ns),
+        [6, 4, 10].map(|ms| ms * MILLISECOND)
+    );
+}
+
+#[test]
+fn the_distance_of_close_requests_doubles_with_each_tick_of_waiting() {
+    for (waited_ms, start, close) in [
+        (0, 80 + 8192, true),
+        (0, 80 + 8193, false),
+        (1, 80 + 16_384, true),
+        (1, 80 + 16_385, false),
+    ] {
+        let (mut bench, now) = known_reader(Version::Linux2_6_32);
+        bench.add_bio(now, &read_of(2, now, 100_000_000));
+        assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
+        let then = now + waited_ms * MILLISECOND;
+        bench.add_bio(then, &read_of(3, then, start));
+        assert_eq!(
+            !bench.scheduler.is_anticipating(),
+            close,
+            "{start} after {waited_ms} ms"
+        );
+    }
+}
+
+#[test]
+fn an_expired_write_is_served_before_the_next_in_order() {
+    let mut bench = bench(Version::Linux2_6_32);
+    bench.add(0, Write, &[5000]);
+    bench.add(MILLISECOND, Write, &[1000, 2000]);
+    bench.add(MILLISECOND, Write, &[6000]);
+    let first = bench.dispatched(MILLISECOND, 1);
+    assert_eq!(first, [-5000]);
+    assert_eq!(
+        bench.dispatched(600 * MILLISECOND, 1),
+        [-1000],
+        "the oldest, not -6000"
+    );
+}
+
+#[test]
+fn what_is_behind_is_gone_to_when_nothing_is_ahead_or_the_first_of_all_is_nearer() {
+    let mut bench = bench(Version::Linux2_6_32);
+    // From 9,000,008: 8,900,000 is near behind; 100 is so far behind that it counts as ahead of all.
+    bench.add(0, Write, &[9_000_000, 100, 8_900_000]);
+    assert_eq!(bench.dispatched(0, 3), [-9_000_000, -8_900_000, -100]);
+}
+
+#[test]
+fn the_target_with_more_at_the_device_is_waited_for() {
+    let (mut bench, now) = known_reader(Version::Linux2_6_32);
+    bench.add_bio(now, &read_of(1, now, 80));
+    bench.add_bio(now, &read_of(1, now, 96));
+    let first = bench.scheduler.dispatch(now, &bench.requests).unwrap();
+    assert!(bench.scheduler.dispatch(now, &bench.requests).is_some());
+    bench.add_bio(now, &read_of(2, now, 100_000_000));
+    bench
+        .scheduler
+        .completed(now + MILLISECOND, &bench.requests, first);
+    assert_eq!(
+        bench.scheduler.dispatch(now + MILLISECOND, &bench.requests),
+        None
+    );
+}
+
+#[test]
+fn a_target_that_has_exited_is_not_waited_for_at_once_in_the_first_version() {
+    for (version, waits) in [(Version::First, false), (Version::Linux2_6_32, true)] {
+        let (mut bench, now) = known_reader(version);
+        bench.scheduler.exited(now, 1);
+        bench.add_bio(now, &read_of(2, now, 100_000_000));
+        let waited = bench.scheduler.dispatch(now, &bench.requests).is_none();
+        assert_eq!(waited, waits, "{version:?}");
+    }
+}
+
+#[test]
+fn the_task_that_is_waited_for_gets_a_request_although_none_is_left() {
+    let (mut bench, now) = known_reader(Version::Linux2_6_32);
+    assert!(!bench.scheduler.may_exceed_pool(1, true));
+    bench.add_bio(now, &read_of(2, now, 100_000_000));
+    assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
+    assert!(bench.scheduler.may_exceed_pool(1, true));
+    assert!(!bench.scheduler.may_exceed_pool(2, true));
+}
+
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8, first: bool) {
         let version = if first { Version::First } else { Version::Linux2_6_32 };
-        let scheduler = Anticipatory::new(version, Tunables::of(version), 1000);
+        let scheduler = Anticipatory::new(version, Tunables::of(version, 1000), 1000);
         laws::completes_each_once(&laws::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 }

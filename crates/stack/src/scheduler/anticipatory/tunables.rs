@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::time::{MILLISECOND, Time};
+use crate::time::{MILLISECOND, Tick, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Version {
@@ -31,9 +31,9 @@ pub struct Tunables {
 }
 
 impl Tunables {
-    pub fn of(version: Version) -> Tunables {
-        // HZ/150 at least a tick: 6 ticks of a millisecond.
-        let antic_expire_ns = 6 * MILLISECOND;
+    /// The defaults. `antic_expire` is a 150th of a second in whole ticks, at least one.
+    pub fn of(version: Version, hz: u32) -> Tunables {
+        let antic_expire_ns = Time::from((hz / 150).max(1)) * Tick::of_hz(hz).length;
         match version {
             Version::First => Tunables {
                 read_expire_ns: 50 * MILLISECOND,

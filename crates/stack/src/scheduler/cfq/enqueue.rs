@@ -1,7 +1,7 @@
 //! Requests come in: into which queue, what is learned of their task, and whether they interrupt who is being served.
 
-use crate::block::{IoClass, RequestId, Requests};
-use crate::scheduler::cfq::queue::{Habits, Queue, QueueId, Standing, Workload, owner};
+use crate::block::{IoClass, Request, RequestId, Requests, Side, TaskId};
+use crate::scheduler::cfq::queue::{Habits, Queue, QueueId, Standing, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
 
 /// Larger than a page: worth sending at once.
@@ -17,6 +17,7 @@ impl Cfq {
             self.group_of.resize(number + 1, 0);
         }
         self.queue_of[number] = queue_id;
+        self.group_of[number] = self.queues[queue_id].group;
         let deadline = self.jiffies() + self.ticks.fifo_expire[usize::from(request.sync)];
         let queue = &mut self.queues[queue_id];
         queue.fifo.push(id, deadline);
@@ -27,7 +28,8 @@ impl Cfq {
             self.begin_standing(queue_id);
         }
         let next = self.queues[queue_id].next;
-        self.queues[queue_id].next = self.better(requests, next, Some(id));
+        self.queues[queue_id].next = self.better(requests, self.last_position, next, Some(id));
+        self.settle_place(requests, queue_id);
         self.learn(requests, id, queue_id);
         self.notice(requests, id, queue_id);
     }
@@ -38,21 +40,32 @@ impl Cfq {
             self.queue_of[absorbed.number() as usize],
         );
         debug_assert_eq!(own, other, "only a queue's own requests are neighbours");
+        if self.queues[own].next == Some(absorbed) {
+            self.queues[own].next = Some(survivor);
+        }
         self.queues[own].fifo.absorb(survivor, absorbed);
         self.leave_order(requests, absorbed, own);
+        self.settle_place(requests, own);
     }
 
-    /// Takes a request out of its queue's order; what comes after it may be the queue's next.
+    /// What is best in the queue once a request has gone, seen from where that starts.
+    pub(super) fn next_after(
+        &self,
+        requests: &Requests,
+        id: RequestId,
+        queue_id: QueueId,
+    ) -> Option<RequestId> {
+        let request = &requests[id];
+        let sorted = &self.queues[queue_id].sorted;
+        let before = sorted.neighbour(requests, id, Side::Front);
+        let after = sorted
+            .after(request, id)
+            .or_else(|| sorted.first().filter(|&first| first != id));
+        self.better(requests, request.start, after, before)
+    }
+
     pub(super) fn leave_order(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let request = &requests[id];
-        if self.queues[queue_id].next == Some(id) {
-            let sorted = &self.queues[queue_id].sorted;
-            let before = sorted.before(request.start);
-            let after = sorted
-                .after(request, id)
-                .or_else(|| sorted.first().filter(|&first| first != id));
-            self.queues[queue_id].next = self.better(requests, after, before);
-        }
         let queue = &mut self.queues[queue_id];
         queue.sorted.remove(request.start, id);
         queue.metadata_queued -= u32::from(request.metadata);
@@ -62,83 +75,120 @@ impl Cfq {
     /// The queue for a request's task; tasks that read close to each other share one for a while.
     fn queue_for(&mut self, requests: &Requests, id: RequestId) -> QueueId {
         let request = &requests[id];
-        let (task, sync) = owner(request);
-        let group = usize::from(request.group);
-        self.groups.ensure(group);
-        let known = self.habits.entry(task).or_default().queues[usize::from(sync)];
-        if let Some(queue) = known {
-            let moved = self.followed(task, queue, sync);
-            if moved == queue || self.queues[moved].sync {
-                return moved;
-            }
+        let (task, sync) = (request.task, request.sync);
+        self.groups.ensure(usize::from(request.group));
+        let now = self.jiffies();
+        let habits = self.habits.entry(task).or_insert_with(|| Habits::new(now));
+        if let Some(known) = habits.queues[usize::from(sync)]
+            && let Some(queue) = self.still_its_own(known)
+        {
+            return self.followed(task, queue, sync);
         }
-        let priority = request.priority;
-        let queue = if sync {
-            self.new_queue(Queue::new(true, priority, group))
-        } else {
-            // Async I/O is the root group's, whoever caused it.
-            let key = (priority.class, priority.level);
-            match self.async_queues.get(&key) {
-                Some(&queue) => queue,
-                None => {
-                    let queue = self.new_queue(Queue::new(false, priority, 0));
-                    self.async_queues.insert(key, queue);
-                    queue
-                }
-            }
-        };
+        let queue = self.queue_to_get(request);
+        self.queues[queue].tasks += 1;
         self.assign(task, sync, queue);
         queue
     }
 
-    /// Where the task's I/O goes now: into the queue that its own was merged into, or out of a shared one again.
-    fn followed(&mut self, task: u32, queue: QueueId, sync: bool) -> QueueId {
-        if !sync {
+    fn queue_to_get(&mut self, request: &Request) -> QueueId {
+        let priority = request.priority;
+        if request.sync {
+            let group = usize::from(request.group);
+            return self.new_queue(Queue::new(request.task, true, priority, group));
+        }
+        // Async I/O is the root group's, whoever caused it.
+        let key = (priority.class, priority.level);
+        if let Some(&queue) = self.async_queues.get(&key) {
             return queue;
         }
-        if self.queues[queue].shared && self.queues[queue].to_split {
-            if self.queues[queue].tasks == 1 {
-                self.queues[queue].shared = false;
-                self.queues[queue].to_split = false;
-                return queue;
-            }
-            let own = Queue::new(
-                true,
-                self.queues[queue].priority,
-                self.queues[queue].home_group,
-            );
-            self.queues[queue].tasks -= 1;
-            let own = self.new_queue(own);
-            self.assign(task, true, own);
-            return own;
+        let queue = self.new_queue(Queue::new(request.task, false, priority, 0));
+        self.async_queues.insert(key, queue);
+        queue
+    }
+
+    /// None: the task is to leave a shared queue that has become seeky. The last one in it keeps it.
+    fn still_its_own(&mut self, id: QueueId) -> Option<QueueId> {
+        let queue = &mut self.queues[id];
+        if !(queue.shared && queue.to_split) {
+            return Some(id);
         }
-        let Some(other) = self.queues[queue].merges_into else {
-            return queue;
+        if queue.tasks == 1 {
+            queue.shared = false;
+            queue.to_split = false;
+            return Some(id);
+        }
+        self.task_leaves(id);
+        None
+    }
+
+    /// Where the task's I/O goes now: into the queue that its own is merged into.
+    fn followed(&mut self, task: TaskId, id: QueueId, sync: bool) -> QueueId {
+        let Some(other) = self.queues[id].merges_into else {
+            return id;
         };
-        self.queues[queue].tasks -= 1;
-        if self.queues[queue].tasks == 0 {
-            self.queues[queue].merges_into = None;
-        }
+        self.queues[id].tasks -= 1;
         self.queues[other].shared = true;
-        self.assign(task, true, other);
+        self.assign(task, sync, other);
+        self.release_if_over(id);
         other
     }
 
-    fn assign(&mut self, task: u32, sync: bool, queue: QueueId) {
-        self.queues[queue].tasks += 1;
-        self.habits.entry(task).or_default().queues[usize::from(sync)] = Some(queue);
+    fn assign(&mut self, task: TaskId, sync: bool, queue: QueueId) {
+        let habits = self.habits.get_mut(&task).expect("the task is known");
+        habits.queues[usize::from(sync)] = Some(queue);
     }
 
     fn new_queue(&mut self, queue: Queue) -> QueueId {
-        self.queues.push(queue);
-        self.queues.len() - 1
+        match self.free_queues.pop() {
+            Some(id) => {
+                self.queues[id] = queue;
+                id
+            }
+            None => {
+                self.queues.push(queue);
+                self.queues.len() - 1
+            }
+        }
+    }
+
+    pub(super) fn task_exited(&mut self, task: TaskId) {
+        let Some(habits) = self.habits.get_mut(&task) else {
+            return;
+        };
+        habits.exited = true;
+        for id in std::mem::take(&mut habits.queues).into_iter().flatten() {
+            if self.active == Some(id) {
+                self.expire_active(false);
+                self.kick();
+            }
+            self.task_leaves(id);
+        }
+    }
+
+    /// One task less, also where the queue was to be merged into.
+    fn task_leaves(&mut self, id: QueueId) {
+        let mut leaves = Some(id);
+        while let Some(id) = leaves {
+            self.queues[id].tasks -= 1;
+            leaves = self.queues[id].merges_into;
+            self.release_if_over(id);
+        }
+    }
+
+    /// Async queues stay: they are everybody's.
+    pub(super) fn release_if_over(&mut self, id: QueueId) {
+        let queue = &mut self.queues[id];
+        if queue.sync && queue.is_over() && self.active != Some(id) && !queue.is_free {
+            queue.is_free = true;
+            self.free_queues.push(id);
+        }
     }
 
     fn learn(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let request = &requests[id];
         let now = self.jiffies();
         let fast = !self.rotational;
-        let habits = self.habits.entry(request.task).or_default();
+        let habits = self.habits.get_mut(&request.task).expect("it has a queue");
         habits.note_think(now, self.ticks.slice_idle);
         self.queues[queue_id].note_seek(request, fast);
         self.update_idle_window(requests, queue_id, request.task);
@@ -215,10 +265,12 @@ impl Cfq {
         if active.slice_used(self.jiffies()) {
             return true;
         }
-        let tree = self.groups.get(new.group);
+        let in_its_tree = new.standing.map_or(0, |at| {
+            self.groups.get(at.group).tree(at.class, at.workload).len()
+        });
         if self.serving_workload == Workload::SyncNoIdle
             && new.workload() == Workload::SyncNoIdle
-            && tree.tree(new.priority.class, Workload::SyncNoIdle).len() == 2
+            && in_its_tree == 2
             && active.is_empty()
         {
             return true;
@@ -243,17 +295,15 @@ impl Cfq {
 
     /// Puts the queue in line, or in its new place there.
     pub(super) fn stand(&mut self, id: QueueId, at_front: bool) {
-        let mut joins = self.queues[id].standing.is_none();
-        joins |= self.settle_group(id);
+        let has_moved = self.settle_group(id);
+        let is_new = self.queues[id].standing.is_none();
         let queue = &self.queues[id];
         let (class, workload, group) = (queue.priority.class, queue.workload(), queue.group);
         let tree = self.groups.get(group).tree(class, workload);
         let now = self.jiffies() as i64;
         let key = if class == IoClass::Idle {
-            match tree.last() {
-                Some(&(last, ..)) => last + self.ticks.join_delay as i64,
-                None => now + self.ticks.join_delay as i64,
-            }
+            let last = tree.last().filter(|&&(.., last)| last != id);
+            last.map_or(now, |&(key, ..)| key) + self.ticks.join_delay as i64
         } else if at_front {
             tree.first().map_or(now, |&(first, ..)| first) - self.ticks.second as i64
         } else {
@@ -281,12 +331,12 @@ impl Cfq {
         self.next_sequence += 1;
         self.groups.get_mut(group).stand(id, standing);
         self.queues[id].standing = Some(standing);
-        if joins && !at_front {
+        if has_moved || (is_new && !at_front) {
             self.groups.queue_joins(group, self.ticks.join_delay);
         }
     }
 
-    /// Without isolation, a queue that is not idled upon stands in the root group. True: it has left another for it.
+    /// Without isolation, a queue that is not idled upon stands in the root group. True: it was in another before.
     fn settle_group(&mut self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         let group = if queue.workload() == Workload::SyncNoIdle && !self.tunables.group_isolation {
@@ -297,13 +347,12 @@ impl Cfq {
         if group == queue.group {
             return false;
         }
-        let left = self.queues[id].standing.take();
-        if let Some(old) = left {
+        if let Some(old) = self.queues[id].standing.take() {
             self.groups.get_mut(old.group).leave(id, old);
             self.groups.queue_leaves(old.group);
         }
         self.queues[id].group = group;
-        left.is_some()
+        true
     }
 
     /// Queues of lower priority stand as much further behind as their slices are shorter, for each queue in the group.

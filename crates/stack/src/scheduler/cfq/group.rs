@@ -76,6 +76,13 @@ impl Group {
             .sum()
     }
 
+    /// Queues that somebody waits for, those of the idle class aside.
+    pub(super) fn busy_sync(&self) -> u64 {
+        u64::from(self.queues)
+            .saturating_sub(self.busy_async())
+            .saturating_sub(self.idle_tree.len() as u64)
+    }
+
     pub(super) fn busy_async(&self) -> u64 {
         let of = |class| self.tree(class, Workload::Async).len() as u64;
         of(IoClass::RealTime) + of(IoClass::BestEffort)

@@ -11,7 +11,7 @@ mod select;
 mod service;
 mod tunables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
@@ -35,6 +35,10 @@ pub struct Cfq {
     habits: BTreeMap<TaskId, Habits>,
     /// Queues shared by all tasks for what nobody waits for, by priority.
     async_queues: BTreeMap<(IoClass, u8), QueueId>,
+    /// Of queues that are over: to be used again.
+    free_queues: Vec<QueueId>,
+    /// By level: queues of any group and class but idle, by where their next requests start.
+    places: [BTreeSet<(Sector, QueueId)>; 8],
     next_sequence: u64,
 
     active: Option<QueueId>,
@@ -59,7 +63,7 @@ pub struct Cfq {
     last_delayed_sync: u64,
     /// The queue of each request that is here or at the device, by its number.
     queue_of: Vec<QueueId>,
-    /// Likewise the group that a dispatched request counts for.
+    /// Likewise the group that its dispatching counts for: its queue's when it came.
     group_of: Vec<GroupId>,
     depth: DeviceDepth,
     logs: bool,
@@ -99,6 +103,8 @@ impl Cfq {
             groups: Groups::new(group_weights),
             habits: BTreeMap::new(),
             async_queues: BTreeMap::new(),
+            free_queues: Vec::new(),
+            places: Default::default(),
             next_sequence: 0,
             active: None,
             active_task: None,
@@ -137,15 +143,21 @@ impl Cfq {
 
     fn log(&mut self, queue: QueueId, text: impl FnOnce() -> String) {
         if self.logs {
+            let (number, group) = (self.queues[queue].task, self.queues[queue].group);
             let sync = if self.queues[queue].sync { 'S' } else { 'A' };
-            let text = format!("cfq{queue}{sync} {}", text());
+            let path = if group == 0 {
+                "/".to_owned()
+            } else {
+                format!("/{group}")
+            };
+            let text = format!("cfq{number}{sync} {path} {}", text());
             self.messages.push((self.now, text));
         }
     }
 
-    /// Seeking costs nothing and the device orders by itself: idling is pointless.
+    /// Seeking costs nothing and the device, as far as is known, orders by itself: idling is pointless.
     fn is_fast_device(&self) -> bool {
-        !self.rotational && self.depth.known == Some(true)
+        !self.rotational && self.depth.known != Some(false)
     }
 
     fn at(&mut self, now: Time) {
@@ -182,6 +194,10 @@ impl Scheduler for Cfq {
             let queue = &mut self.queues[self.queue_of[id.number() as usize]];
             queue.sorted.remove(was, id);
             queue.sorted.insert(requests[id].start, id);
+            let queue_id = self.queue_of[id.number() as usize];
+            let next = self.queues[queue_id].next;
+            self.queues[queue_id].next = self.better(requests, self.last_position, next, Some(id));
+            self.settle_place(requests, queue_id);
         }
     }
 
@@ -229,10 +245,19 @@ impl Scheduler for Cfq {
         }
     }
 
-    fn exited(&mut self, _: Time, task: TaskId) {
-        if let Some(habits) = self.habits.get_mut(&task) {
-            habits.exited = true;
-        }
+    fn exited(&mut self, now: Time, task: TaskId) {
+        self.at(now);
+        self.task_exited(task);
+    }
+
+    /// The task that is idled for, once a slice.
+    fn may_exceed_pool(&mut self, task: TaskId, sync: bool) -> bool {
+        let queue = self.habits.get(&task);
+        let Some(queue) = queue.and_then(|habits| habits.queues[usize::from(sync)]) else {
+            return false;
+        };
+        let queue = &mut self.queues[queue];
+        queue.waits_for_request && !std::mem::replace(&mut queue.has_exceeded_pool, true)
     }
 
     fn queued(&self) -> usize {

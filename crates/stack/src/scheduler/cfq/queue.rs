@@ -30,23 +30,27 @@ pub(super) struct Standing {
 
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
+    /// The one that it was made for.
+    pub(super) task: TaskId,
     pub(super) sync: bool,
     pub(super) priority: Priority,
     pub(super) group: GroupId,
     /// The group that it came from, while it stands in the root group for want of isolation.
     pub(super) home_group: GroupId,
-    /// Tasks whose I/O goes here.
+    /// Tasks whose I/O goes here, or is about to (`merges_into`).
     pub(super) tasks: u32,
-    /// Whoever dispatches next from it, for think time.
     pub(super) sorted: Sorted,
     pub(super) fifo: Fifo,
     pub(super) next: Option<RequestId>,
+    /// Where it stands among the queues of its level: at the start of its next request.
+    pub(super) place: Option<Sector>,
     pub(super) metadata_queued: u32,
     /// At the device.
     pub(super) dispatched: u32,
     pub(super) standing: Option<Standing>,
 
-    pub(super) slice_start: u64,
+    /// When the first request of this slice completed.
+    pub(super) slice_start: Option<u64>,
     pub(super) slice_end: u64,
     /// No request of this slice has completed: its time has not begun.
     pub(super) slice_new: bool,
@@ -60,6 +64,8 @@ pub(super) struct Queue {
     pub(super) idle_window: bool,
     pub(super) waits_for_request: bool,
     pub(super) must_dispatch: bool,
+    /// In this slice it was given a request although there was none left.
+    pub(super) has_exceeded_pool: bool,
     pub(super) wait_busy: bool,
     pub(super) fifo_looked_at: bool,
     /// It has had several requests waiting: seeks or not, idling on it may pay.
@@ -72,6 +78,8 @@ pub(super) struct Queue {
     pub(super) merges_into: Option<QueueId>,
     pub(super) shared: bool,
     pub(super) to_split: bool,
+    /// It is over, and may become another queue.
+    pub(super) is_free: bool,
 }
 
 /// A jump of more sectors than this is a seek on a disk.
@@ -80,8 +88,9 @@ const SEEK_SECTORS: u64 = 8 * 100;
 const SMALL_SECTORS: u32 = 2 * 32;
 
 impl Queue {
-    pub(super) fn new(sync: bool, priority: Priority, group: GroupId) -> Queue {
+    pub(super) fn new(task: TaskId, sync: bool, priority: Priority, group: GroupId) -> Queue {
         Queue {
+            task,
             sync,
             priority,
             group,
@@ -90,10 +99,11 @@ impl Queue {
             sorted: Sorted::default(),
             fifo: Fifo::default(),
             next: None,
+            place: None,
             metadata_queued: 0,
             dispatched: 0,
             standing: None,
-            slice_start: 0,
+            slice_start: None,
             slice_end: 0,
             slice_new: false,
             slice_dispatch: 0,
@@ -104,6 +114,7 @@ impl Queue {
             idle_window: sync && priority.class != IoClass::Idle,
             waits_for_request: false,
             must_dispatch: false,
+            has_exceeded_pool: false,
             wait_busy: false,
             fifo_looked_at: false,
             deep: false,
@@ -112,7 +123,13 @@ impl Queue {
             merges_into: None,
             shared: false,
             to_split: false,
+            is_free: false,
         }
+    }
+
+    /// Nobody's I/O goes here any more, and none is left.
+    pub(super) fn is_over(&self) -> bool {
+        self.tasks == 0 && self.is_empty() && self.dispatched == 0 && self.standing.is_none()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -156,7 +173,7 @@ impl Queue {
 
     /// A new slice; its time begins with the first completion.
     pub(super) fn activate(&mut self, now: u64) {
-        self.slice_start = 0;
+        self.slice_start = None;
         self.slice_end = 0;
         self.slice_new = true;
         self.slice_dispatch = 0;
@@ -165,12 +182,13 @@ impl Queue {
         self.sectors_dispatched = 0;
         self.waits_for_request = false;
         self.must_dispatch = false;
+        self.has_exceeded_pool = false;
         self.fifo_looked_at = false;
     }
 }
 
 /// What is known of a task's habits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Habits {
     /// Its queues for async and sync I/O.
     pub(super) queues: [Option<QueueId>; 2],
@@ -182,6 +200,18 @@ pub(super) struct Habits {
 }
 
 impl Habits {
+    /// Of a task that comes now: it has not thought yet.
+    pub(super) fn new(now: u64) -> Habits {
+        Habits {
+            queues: [None; 2],
+            last_end: now,
+            samples: 0,
+            total: 0,
+            think_mean: 0,
+            exited: false,
+        }
+    }
+
     /// Between its last completion and now, at most twice as long as anybody would idle for it. Decays by 7/8; 1.0 is
     /// 256.
     pub(super) fn note_think(&mut self, now: u64, slice_idle: u64) {
@@ -195,9 +225,4 @@ impl Habits {
     pub(super) fn is_known(&self) -> bool {
         self.samples > 80
     }
-}
-
-/// A task's number and whether its I/O is sync: whose queue a request goes to.
-pub(super) fn owner(request: &Request) -> (TaskId, bool) {
-    (request.task, request.sync)
 }

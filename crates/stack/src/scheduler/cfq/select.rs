@@ -1,6 +1,6 @@
 //! Which queue is served: groups by their share, then classes, then kinds of workload, then queues.
 
-use crate::block::{IoClass, RequestId, Requests};
+use crate::block::{IoClass, RequestId, Requests, Sector};
 use crate::scheduler::cfq::group::Saved;
 use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
@@ -10,7 +10,7 @@ const TURN_TICKS_MIN: u64 = 2;
 
 impl Cfq {
     /// The queue to dispatch from now; None: nothing is there, or what is there has to wait.
-    pub(super) fn select(&mut self, requests: &Requests) -> Option<QueueId> {
+    pub(super) fn select(&mut self) -> Option<QueueId> {
         let Some(active) = self.active else {
             return self.choose(None);
         };
@@ -35,7 +35,7 @@ impl Cfq {
         if !queue.is_empty() {
             return Some(active);
         }
-        if let Some(close) = self.close_cooperator(requests, active) {
+        if let Some(close) = self.close_cooperator(active) {
             self.set_up_merge(active, close);
             return self.turn_to_next(Some(close));
         }
@@ -183,6 +183,7 @@ impl Cfq {
         }
         self.active = None;
         self.active_task = None;
+        self.release_if_over(id);
     }
 
     fn leave_line(&mut self, id: QueueId) {
@@ -198,20 +199,25 @@ impl Cfq {
         let queue = &self.queues[id];
         let group_id = queue.group;
         let group = self.groups.get(group_id);
-        let sync_queues = u64::from(group.queues).saturating_sub(group.busy_async());
         let by_requests = self.version == Version::Linux2_6_37
             && self.ticks.slice_idle == 0
             && self.depth.known != Some(false);
         let charge = if by_requests {
             u64::from(queue.slice_dispatch)
-        } else if !queue.sync && sync_queues == 0 {
+        } else if !queue.sync && group.busy_sync() == 0 {
             queue.slice_allocated
         } else {
             used
         };
         let (dispatched, sectors) = (queue.slice_dispatch, queue.sectors_dispatched);
-        self.log(id, || {
-            format!("sl_used={used} disp={dispatched} charge={charge} sect={sectors}")
+        let version = self.version;
+        self.log(id, || match version {
+            Version::Linux2_6_35 => format!("sl_used={used}"),
+            Version::GroupIdleV2 => format!("sl_used={used}, disp={dispatched} sect={sectors}"),
+            Version::Linux2_6_37 => format!(
+                "sl_used={used} disp={dispatched} charge={charge} iops={} sect={sectors}",
+                u32::from(by_requests)
+            ),
         });
         self.groups.charge(group_id, charge);
         let left = self.workload_ends - self.jiffies() as i64;
@@ -227,9 +233,10 @@ impl Cfq {
     fn slice_usage(&self, id: QueueId) -> u64 {
         let queue = &self.queues[id];
         let now = self.jiffies();
-        let unknown = queue.slice_start == 0 || queue.slice_start == now;
-        if !unknown {
-            return (now - queue.slice_start).min(queue.slice_allocated);
+        if let Some(start) = queue.slice_start
+            && start != now
+        {
+            return (now - start).min(queue.slice_allocated);
         }
         if self.version == Version::GroupIdleV2 && self.depth.known != Some(false) {
             return u64::from(queue.slice_dispatch);
@@ -238,33 +245,55 @@ impl Cfq {
     }
 
     /// A queue of the same group whose next request is close to where the device is: the two may be readers of one
-    /// stream.
-    pub(super) fn close_cooperator(&self, requests: &Requests, id: QueueId) -> Option<QueueId> {
+    /// stream. Only the one that is nearest of all is looked at: where it won't do, no other is tried.
+    pub(super) fn close_cooperator(&self, id: QueueId) -> Option<QueueId> {
         let queue = &self.queues[id];
-        let group = self.groups.get(queue.group);
-        if queue.is_idle_class() || !queue.sync || queue.is_seeky() || group.queues == 1 {
+        if queue.is_idle_class() || !queue.sync || queue.is_seeky() {
             return None;
         }
-        let start_of_next = |other: QueueId| {
-            let next = self.queues[other].next?;
-            Some(requests[next].start)
-        };
-        let is_close = |other: &QueueId| {
-            start_of_next(*other)
-                .is_some_and(|start| self.last_position.abs_diff(start) <= CLOSE_SECTORS)
-        };
-        [Workload::SyncNoIdle, Workload::Sync]
+        if self.groups.get(queue.group).queues == 1 {
+            return None;
+        }
+        let close = self.nearest(queue.priority.level)?;
+        let that = &self.queues[close];
+        let suits = that.group == queue.group
+            && that.sync
+            && !that.is_seeky()
+            && that.priority.class == queue.priority.class;
+        (close != id && suits).then_some(close)
+    }
+
+    /// Of the queues of that level, the one whose next request is nearest to where the device is, if that is close.
+    fn nearest(&self, level: u8) -> Option<QueueId> {
+        let here = self.last_position;
+        let places = &self.places[usize::from(level)];
+        let ahead = places.range((here, 0)..).next();
+        let behind = places.range(..(here, 0)).next_back();
+        [ahead, behind]
             .into_iter()
-            .flat_map(|workload| group.tree(queue.priority.class, workload))
-            .map(|&(.., other)| other)
-            .filter(|&other| {
-                let that = &self.queues[other];
-                other != id && !that.is_seeky() && that.priority.level == queue.priority.level
-            })
-            .filter(is_close)
-            .min_by_key(|&other| {
-                start_of_next(other).map(|start| self.last_position.abs_diff(start))
-            })
+            .flatten()
+            .map(|&(start, queue)| (here.abs_diff(start), queue))
+            .filter(|&(distance, _)| distance <= CLOSE_SECTORS)
+            .min_by_key(|&(distance, _)| distance)
+            .map(|(_, queue)| queue)
+    }
+
+    /// The queue's next request has changed, or moved.
+    pub(super) fn settle_place(&mut self, requests: &Requests, id: QueueId) {
+        let queue = &mut self.queues[id];
+        let start = queue.next.map(|next| requests[next].start);
+        let place = start.filter(|_| queue.priority.class != IoClass::Idle);
+        if place == queue.place {
+            return;
+        }
+        let places = &mut self.places[usize::from(queue.priority.level)];
+        if let Some(old) = queue.place {
+            places.remove(&(old, id));
+        }
+        if let Some(new) = place {
+            places.insert((new, id));
+        }
+        queue.place = place;
     }
 
     /// The queue of fewer tasks is to become part of the other.
@@ -279,21 +308,26 @@ impl Cfq {
             }
             last = further;
         }
-        if self.queues[id].tasks == 0 {
+        let (own, other) = (self.queues[id].tasks, self.queues[last].tasks);
+        if own == 0 || other == 0 {
             return;
         }
-        if self.queues[last].tasks >= self.queues[id].tasks {
+        // Tasks that are to come count already.
+        if other >= own {
             self.queues[id].merges_into = Some(last);
+            self.queues[last].tasks += own;
         } else {
             self.queues[last].merges_into = Some(id);
+            self.queues[id].tasks += other;
         }
     }
 
-    /// The better of two requests to go to from where the device is: sync before async, metadata before data, then the
+    /// The better of two requests to go to from a position: sync before async, metadata before data, then the
     /// nearer; a step back counts more, and one too far back counts as going round.
     pub(super) fn better(
         &self,
         requests: &Requests,
+        from: Sector,
         one: Option<RequestId>,
         other: Option<RequestId>,
     ) -> Option<RequestId> {
@@ -312,10 +346,10 @@ impl Cfq {
         }
         let back_max = self.tunables.back_seek_max_kib * 2;
         let cost = |start: u64| {
-            if start >= self.last_position {
-                Some(start - self.last_position)
-            } else if start + back_max >= self.last_position {
-                Some((self.last_position - start) * self.tunables.back_seek_penalty)
+            if start >= from {
+                Some(start - from)
+            } else if start + back_max >= from {
+                Some((from - start) * self.tunables.back_seek_penalty)
             } else {
                 None
             }

@@ -9,7 +9,7 @@ const LEVELS: u32 = 8;
 
 impl Cfq {
     pub(super) fn dispatch_one(&mut self, requests: &Requests) -> Option<RequestId> {
-        let queue_id = self.select(requests)?;
+        let queue_id = self.select()?;
         if !self.may_dispatch(queue_id) {
             return None;
         }
@@ -48,15 +48,15 @@ impl Cfq {
 
     fn send(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let request = &requests[id];
-        // The next is chosen from where this one begins.
+        self.queues[queue_id].next = self.next_after(requests, id, queue_id);
         self.leave_order(requests, id, queue_id);
         self.queues[queue_id].fifo.remove(id);
+        self.settle_place(requests, queue_id);
         self.last_position = request.end();
         let queue = &mut self.queues[queue_id];
         queue.dispatched += 1;
         queue.sectors_dispatched += u64::from(request.sectors);
-        let group = queue.group;
-        self.group_of[id.number() as usize] = group;
+        let group = self.group_of[id.number() as usize];
         self.groups.get_mut(group).dispatched += 1;
         self.in_driver += 1;
         self.in_flight[usize::from(request.sync)] += 1;
@@ -129,6 +129,7 @@ impl Cfq {
         if self.active == Some(queue_id) {
             self.active_completed(requests, id, queue_id);
         }
+        self.release_if_over(queue_id);
         if self.in_driver == 0 {
             self.kick();
         }
@@ -151,9 +152,7 @@ impl Cfq {
         let queue = &self.queues[queue_id];
         if queue.slice_used(now) || queue.is_idle_class() {
             self.expire_active(true);
-        } else if requests[id].sync
-            && queue.is_empty()
-            && self.close_cooperator(requests, queue_id).is_none()
+        } else if requests[id].sync && queue.is_empty() && self.close_cooperator(queue_id).is_none()
         {
             self.no_idle_tree_requires_idle |= !requests[id].no_idle;
             let alone = self.groups.get(self.queues[queue_id].group).queues == 1;
@@ -172,7 +171,7 @@ impl Cfq {
         let now = self.jiffies();
         let slice = self.slice_of(id);
         let queue = &mut self.queues[id];
-        queue.slice_start = now;
+        queue.slice_start = Some(now);
         queue.slice_end = now + slice;
         queue.slice_allocated = slice;
         queue.slice_new = false;
@@ -187,11 +186,11 @@ impl Cfq {
         if !self.tunables.low_latency {
             return slice;
         }
-        let queues = if class == IoClass::Idle {
-            1
-        } else {
-            self.groups.get_mut(group).update_busy_mean(class)
+        let class = match class {
+            IoClass::Idle => IoClass::BestEffort,
+            class => class,
         };
+        let queues = self.groups.get_mut(group).update_busy_mean(class);
         let sync_slice = self.ticks.slice[1];
         let expected = sync_slice * queues;
         let group_slice = self.group_slice(group);
@@ -207,12 +206,11 @@ impl Cfq {
         (base + base / 5 * (4 - i64::from(level))) as u64
     }
 
-    /// The group's only queue has nothing to do and its slice is all but over: give it time to come back before the
-    /// group loses its turn.
+    /// The slice of the group's only queue is all but over: give it time to come back before the group loses its turn.
     fn should_wait_busy(&self, id: QueueId) -> bool {
         let now = self.jiffies();
         let queue = &self.queues[id];
-        if !queue.is_empty() || self.groups.get(queue.group).queues > 1 {
+        if self.groups.get(queue.group).queues > 1 {
             return false;
         }
         if queue.slice_used(now) {

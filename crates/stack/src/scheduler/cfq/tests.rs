@@ -217,6 +217,168 @@ fn slices_under_the_seeds_weights_are_those_of_the_note() {
 }
 
 #[test]
+fn a_task_that_comes_late_has_not_thought_all_the_time_before() {
+    let mut bench = Bench::new(plain());
+    let late = 5_000 * MILLISECOND;
+    for n in 0..3 {
+        bench.add_bio(late, &read_of(1, 0, late, n * 1000));
+    }
+    let think = bench.scheduler.habits[&1].think_mean;
+    assert!(think <= 1, "{think}: rounding alone");
+    assert!(bench.scheduler.queues[0].idle_window);
+}
+
+#[test]
+fn a_device_without_seeks_is_taken_to_order_by_itself_until_it_is_known_not_to() {
+    let surroundings = Surroundings {
+        hz: 1000,
+        rotational: false,
+    };
+    let scheduler = Cfq::new(
+        Version::Linux2_6_35,
+        Tunables::default(),
+        surroundings,
+        &[1000],
+    );
+    let mut bench = Bench::new(scheduler);
+    bench.add_bio(0, &read_of(1, 0, 0, 0));
+    bench.add_bio(0, &read_of(2, 0, 0, 10_000_000));
+    let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    bench
+        .scheduler
+        .completed(MILLISECOND, &bench.requests, first);
+    assert_eq!(bench.dispatched(MILLISECOND, 1), [10_000_000], "no idling");
+}
+
+#[test]
+fn after_an_expired_request_the_next_is_sought_from_where_that_began() {
+    let mut bench = Bench::new(plain());
+    bench.add_bio(0, &read_of(1, 0, 0, 50_000));
+    bench.add_bio(0, &read_of(1, 0, 0, 51_000));
+    let now = 200 * MILLISECOND;
+    bench.add_bio(now, &read_of(1, 0, now, 1_000));
+    // The nearest to the start of the device is first in order, but the oldest has expired.
+    assert_eq!(bench.dispatched(now, 3), [50_000, 51_000, 1_000]);
+}
+
+#[test]
+fn the_neighbour_of_a_request_that_is_dispatched_is_measured_from_its_start() {
+    let mut bench = Bench::new(plain());
+    // 300 behind costs 600; ahead 500 from the start, though only 244 from the end.
+    for start in [10_000, 9_700, 10_601] {
+        bench.add_bio(0, &read_of(1, 0, 0, start));
+    }
+    bench.scheduler.last_position = 10_000;
+    let queue = 0;
+    bench.scheduler.queues[queue].next = None;
+    let (first, _) = bench.requests.iter().next().unwrap();
+    let next = bench
+        .scheduler
+        .next_after(&bench.requests, first, queue)
+        .unwrap();
+    assert_eq!(bench.requests[next].start, 9_700);
+}
+
+#[test]
+fn two_readers_of_one_stream_come_to_share_a_queue_and_part_when_it_turns_seeky() {
+    let mut bench = Bench::new(plain());
+    // Each reads every other 128 KiB of the same file.
+    let mut now = 0;
+    for n in 0..20u64 {
+        for task in 1..3 {
+            bench.add_bio(now, &read_of(task, 0, now, (2 * n + u64::from(task)) * 256));
+        }
+        while let Some(id) = bench.scheduler.dispatch(now, &bench.requests) {
+            now += MILLISECOND;
+            bench.scheduler.completed(now, &bench.requests, id);
+        }
+    }
+    let queue_of = |bench: &Bench<Cfq>, task| bench.scheduler.habits[&task].queues[1].unwrap();
+    let shared = queue_of(&bench, 1);
+    assert_eq!(shared, queue_of(&bench, 2));
+    assert_eq!(bench.scheduler.queues[shared].tasks, 2);
+    bench.scheduler.queues[shared].to_split = true;
+    bench.add_bio(now, &read_of(1, 0, now, 90_000_000));
+    assert_ne!(queue_of(&bench, 1), shared);
+    assert_eq!(bench.scheduler.queues[shared].tasks, 1);
+}
+
+#[test]
+fn only_the_nearest_queue_is_asked_to_cooperate_whatever_its_group() {
+    let mut bench = Bench::new(cfq(
+        Version::Linux2_6_35,
+        Tunables {
+            group_isolation: true,
+            ..Tunables::default()
+        },
+        &[1000, 500, 500],
+    ));
+    bench.add_bio(0, &read_of(1, 1, 0, 0));
+    bench.add_bio(0, &read_of(2, 1, 0, 1000));
+    let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    assert_eq!(bench.requests[first].start, 0);
+    assert!(bench.scheduler.close_cooperator(0).is_some());
+    bench.add_bio(0, &read_of(3, 2, 0, 300));
+    assert_eq!(
+        bench.scheduler.close_cooperator(0),
+        None,
+        "300 is of another group"
+    );
+}
+
+#[test]
+fn a_task_that_exits_while_it_is_idled_for_ends_the_wait() {
+    let mut bench = Bench::new(plain());
+    bench.add_bio(0, &read_of(1, 0, 0, 0));
+    bench.add_bio(0, &read_of(2, 0, 0, 10_000_000));
+    let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    bench
+        .scheduler
+        .completed(MILLISECOND, &bench.requests, first);
+    assert_eq!(bench.scheduler.dispatch(MILLISECOND, &bench.requests), None);
+    bench.scheduler.exited(2 * MILLISECOND, 1);
+    assert_eq!(bench.dispatched(2 * MILLISECOND, 1), [10_000_000]);
+    assert_eq!(
+        bench.scheduler.free_queues.len(),
+        1,
+        "its queue may be used again"
+    );
+}
+
+#[test]
+fn the_task_that_is_idled_for_gets_one_request_although_none_is_left() {
+    let mut bench = Bench::new(plain());
+    bench.add_bio(0, &read_of(1, 0, 0, 0));
+    let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    assert!(!bench.scheduler.may_exceed_pool(1, true));
+    bench
+        .scheduler
+        .completed(MILLISECOND, &bench.requests, first);
+    let twice = [(); 2].map(|()| bench.scheduler.may_exceed_pool(1, true));
+    assert_eq!(twice, [true, false]);
+}
+
+#[test]
+fn without_isolation_a_seeky_queue_moves_to_the_root_group_but_its_request_counts_for_its_own() {
+    let mut bench = Bench::new(cfq(Version::GroupIdleV2, Tunables::default(), &[1000, 500]));
+    let far = |n: u64| (n * 7) % 10 * 1_000_000;
+    for n in 0..10 {
+        bench.add_bio(0, &read_of(1, 1, 0, far(n)));
+        let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+        bench.scheduler.completed(0, &bench.requests, id);
+    }
+    assert_eq!(
+        bench.scheduler.queues[0].group, 1,
+        "until it is put in line anew"
+    );
+    bench.scheduler.expire_active(false);
+    bench.add_bio(0, &read_of(1, 1, 0, far(13)));
+    assert_eq!(bench.scheduler.queues[0].group, 0);
+    bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    assert_eq!(bench.scheduler.groups.get(1).dispatched, 1);
+}
+
+#[test]
 fn tunables_of_another_version_do_nothing_there() {
     let with = cfq(Version::Linux2_6_35, Tunables::default(), &[1000]);
     assert_eq!(with.ticks.group_idle, 0);
@@ -224,7 +386,7 @@ fn tunables_of_another_version_do_nothing_there() {
 
 #[test]
 fn messages_say_what_a_slice_used() {
-    let scheduler = plain().with_messages();
+    let scheduler = cfq(Version::GroupIdleV2, Tunables::default(), &[1000]).with_messages();
     let mut bench = Bench::new(scheduler);
     bench.add_bio(0, &read_of(1, 0, 0, 0));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
@@ -241,7 +403,13 @@ fn messages_say_what_a_slice_used() {
     assert!(
         messages
             .iter()
-            .any(|text| text.contains("arm_idle: 8 group_idle: 0")),
+            .any(|text| text == "cfq1S / arm_idle: 8 group_idle: 0"),
+        "{messages:?}"
+    );
+    assert!(
+        messages
+            .iter()
+            .any(|text| text == "cfq1S / sl_used=19, disp=1 sect=256"),
         "{messages:?}"
     );
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::block::plug::PlugRules;
 use crate::block::pool::PoolRules;
 use crate::block::{
-    Bio, Direction, Merges, Priority, QueueRules, RequestId, RequestQueue, Submitted,
+    Bio, Direction, IoClass, Merges, Priority, QueueRules, RequestId, RequestQueue, Submitted,
 };
 use crate::scheduler::Scheduler;
 use crate::time::{MILLISECOND, Time};
@@ -140,12 +140,27 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
         sectors: arrival.blocks * 8,
         segments: arrival.blocks as u16,
         task: arrival.task,
-        group: 0,
-        priority: Priority::default(),
-        cpu: 0,
+        group: (arrival.task % 3) as u16,
+        priority: priority_of(arrival.task),
+        cpu: (arrival.task % 2) as u16,
         submitted_at: now,
         tag: number as u32,
         next: None,
+    }
+}
+
+/// Tasks 0 and 1 are ordinary ones, 2 is of the real-time class, 3 of the idle class.
+pub fn priority_of(task: u32) -> Priority {
+    match task {
+        2 => Priority {
+            class: IoClass::RealTime,
+            level: 4,
+        },
+        3 => Priority {
+            class: IoClass::Idle,
+            level: 7,
+        },
+        _ => Priority::default(),
     }
 }
 

@@ -1,0 +1,217 @@
+//! Kyber: no sorting; each kind of request has so many tokens, and gets fewer while another kind is too slow.
+//!
+//! Source: note on BFQ, mq-deadline and kyber (`block/kyber-iosched.c` of 5.10). The domains of discards and of other
+//! requests are left out: the model has no such requests.
+
+mod latency;
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use crate::block::{Bio, Direction, Request, RequestId, Requests};
+use crate::scheduler::none::{line_of, merge_near_end};
+use crate::scheduler::{OwnMerge, Scheduler};
+use crate::time::{MILLISECOND, Time};
+use latency::Latencies;
+
+/// Targets in nanoseconds, under the kernel's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tunables {
+    pub read_lat_nsec: Time,
+    pub write_lat_nsec: Time,
+}
+
+impl Default for Tunables {
+    fn default() -> Tunables {
+        Tunables {
+            read_lat_nsec: 2 * MILLISECOND,
+            write_lat_nsec: 10 * MILLISECOND,
+        }
+    }
+}
+
+const DOMAINS: usize = 2;
+/// Tokens of reads and of writes, at most.
+const DEPTH_MAX: [u32; DOMAINS] = [256, 128];
+/// Requests that a domain has in one turn.
+const BATCH: [u32; DOMAINS] = [16, 8];
+const ASYNC_PERCENT: u32 = 75;
+/// From a completion to the next look at the latencies.
+const LOOK_AFTER_NS: Time = 100 * MILLISECOND;
+
+#[derive(Clone, Debug)]
+pub struct Kyber {
+    targets_ns: [Time; DOMAINS],
+    depth: [u32; DOMAINS],
+    in_use: [u32; DOMAINS],
+    /// By domain and CPU: not yet seen by their hardware queue.
+    lines: [Vec<VecDeque<RequestId>>; DOMAINS],
+    queues: Vec<HardwareQueue>,
+    turn: usize,
+    queued: usize,
+    latencies: [Latencies; DOMAINS],
+    looks_at: Option<Time>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct HardwareQueue {
+    lists: [VecDeque<RequestId>; DOMAINS],
+    domain: usize,
+    batching: u32,
+}
+
+impl Kyber {
+    /// CPU n submits to hardware queue n modulo `hardware_queues`.
+    pub fn new(tunables: Tunables, hardware_queues: u16) -> Kyber {
+        Kyber {
+            targets_ns: [tunables.read_lat_nsec, tunables.write_lat_nsec],
+            depth: DEPTH_MAX,
+            in_use: [0; DOMAINS],
+            lines: Default::default(),
+            queues: vec![HardwareQueue::default(); usize::from(hardware_queues.max(1))],
+            turn: 0,
+            queued: 0,
+            latencies: Default::default(),
+            looks_at: None,
+        }
+    }
+
+    /// Tokens of reads and of writes.
+    pub fn depths(&self) -> [u32; DOMAINS] {
+        self.depth
+    }
+
+    fn dispatch_to(&mut self, queue: usize) -> Option<RequestId> {
+        let HardwareQueue {
+            domain, batching, ..
+        } = self.queues[queue];
+        if batching < BATCH[domain]
+            && let Some(id) = self.take(queue, domain)
+        {
+            return Some(id);
+        }
+        self.queues[queue].batching = 0;
+        // The current domain comes last.
+        (1..=DOMAINS).find_map(|after| {
+            let domain = (domain + after) % DOMAINS;
+            self.queues[queue].domain = domain;
+            self.take(queue, domain)
+        })
+    }
+
+    fn take(&mut self, queue: usize, domain: usize) -> Option<RequestId> {
+        if self.queues[queue].lists[domain].is_empty() {
+            self.flush_lines(queue, domain);
+        }
+        if self.in_use[domain] >= self.depth[domain] {
+            return None;
+        }
+        let id = self.queues[queue].lists[domain].pop_front()?;
+        self.queues[queue].batching += 1;
+        self.in_use[domain] += 1;
+        self.queued -= 1;
+        Some(id)
+    }
+
+    /// What the queue's CPUs have in line becomes visible to it, and is merged into no more.
+    fn flush_lines(&mut self, queue: usize, domain: usize) {
+        let count = self.queues.len();
+        let list = &mut self.queues[queue].lists[domain];
+        for line in self.lines[domain].iter_mut().skip(queue).step_by(count) {
+            list.append(line);
+        }
+    }
+
+    /// Congestion in any domain makes all that are better off give tokens up; those that suffer get more.
+    fn adjust(&mut self, now: Time) {
+        let mut congested = false;
+        for latencies in &mut self.latencies {
+            congested |= latencies.device_is_slow(now);
+        }
+        for (domain, latencies) in self.latencies.iter_mut().enumerate() {
+            let factor = latencies.quarters_of_target(now, congested);
+            if let Some(quarters) = factor {
+                let depth = self.depth[domain] * quarters / 4;
+                self.depth[domain] = depth.clamp(1, DEPTH_MAX[domain]);
+            }
+        }
+    }
+}
+
+fn domain_of(direction: Direction) -> usize {
+    direction as usize
+}
+
+fn latencies_of(request: &Request, now: Time) -> (Time, Time) {
+    let issued_at = request.issued_at.unwrap_or(request.queued_at);
+    (now - request.queued_at, now - issued_at)
+}
+
+impl Scheduler for Kyber {
+    fn own_merge(&mut self, requests: &Requests, bio: &Bio) -> OwnMerge {
+        match self.lines[domain_of(bio.direction)].get(usize::from(bio.cpu)) {
+            Some(line) => merge_near_end(line, requests, bio),
+            None => OwnMerge::Nothing,
+        }
+    }
+
+    fn absorbed(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {
+        unreachable!("requests in line are not fused");
+    }
+
+    fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
+        if bio.sync {
+            tags
+        } else {
+            (tags * ASYNC_PERCENT / 100).max(1)
+        }
+    }
+
+    fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        line_of(&mut self.lines[domain_of(request.direction)], request).push_back(id);
+        self.queued += 1;
+    }
+
+    fn dispatch(&mut self, _: Time, _: &Requests) -> Option<RequestId> {
+        if self.queued == 0 {
+            return None;
+        }
+        let count = self.queues.len();
+        let (queue, id) = (0..count).find_map(|after| {
+            let queue = (self.turn + after) % count;
+            Some((queue, self.dispatch_to(queue)?))
+        })?;
+        self.turn = queue + 1;
+        Some(id)
+    }
+
+    fn completed(&mut self, now: Time, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        let domain = domain_of(request.direction);
+        self.in_use[domain] -= 1;
+        let (total, device) = latencies_of(request, now);
+        self.latencies[domain].record(total, device, self.targets_ns[domain]);
+        self.looks_at.get_or_insert(now + LOOK_AFTER_NS);
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        self.looks_at
+    }
+
+    fn wake(&mut self, now: Time, _: &Requests) {
+        if self.looks_at.is_some_and(|at| at <= now) {
+            self.looks_at = None;
+            self.adjust(now);
+        }
+    }
+
+    fn queued(&self) -> usize {
+        self.queued
+    }
+}
+
+#[cfg(test)]
+mod tests;

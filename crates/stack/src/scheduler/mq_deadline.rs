@@ -1,0 +1,380 @@
+//! mq-deadline with priority classes, from 5.14 on. Before that it is generation C of `deadline`.
+//!
+//! Source: note on BFQ, mq-deadline and kyber (`block/mq-deadline.c`, 5.10 with the code of 5.14).
+
+use serde::Deserialize;
+
+use crate::block::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, Side};
+use crate::scheduler::Scheduler;
+use crate::scheduler::line::{Fifo, Sorted};
+use crate::time::{MILLISECOND, SECOND, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tunables {
+    #[serde(rename = "read_expire")]
+    pub read_expire_ns: Time,
+    #[serde(rename = "write_expire")]
+    pub write_expire_ns: Time,
+    /// Batches of reads that writes let pass.
+    pub writes_starved: u32,
+    /// Requests in a batch.
+    pub fifo_batch: u32,
+    pub front_merges: bool,
+    /// Requests that are not sync reads get none while so many are in use; None: three quarters of what there are.
+    pub async_depth: Option<u32>,
+    /// A request that is older than this is served although a higher class has something to do.
+    #[serde(rename = "prio_aging_expire")]
+    pub prio_aging_expire_ns: Time,
+}
+
+impl Default for Tunables {
+    fn default() -> Tunables {
+        Tunables {
+            read_expire_ns: 500 * MILLISECOND,
+            write_expire_ns: 5 * SECOND,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: true,
+            async_depth: None,
+            prio_aging_expire_ns: 10 * SECOND,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct MqDeadline {
+    tunables: Tunables,
+    of: [OfClass; 3],
+    // These three are common to all classes, as in the kernel.
+    last_direction: Direction,
+    batching: u32,
+    starved: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct OfClass {
+    of: [OfDirection; 2],
+    /// Queued or at the device.
+    outstanding: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct OfDirection {
+    sorted: Sorted,
+    fifo: Fifo,
+    /// The sorted successor of what was dispatched last in this direction.
+    next: Option<RequestId>,
+}
+
+const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
+
+impl MqDeadline {
+    pub fn new(tunables: Tunables) -> MqDeadline {
+        MqDeadline {
+            tunables,
+            of: Default::default(),
+            last_direction: Direction::Read,
+            batching: 0,
+            starved: 0,
+        }
+    }
+
+    /// What has waited so long that its class does not matter any more.
+    fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        let classes_busy = self.of.iter().filter(|of| of.outstanding > 0).count();
+        let started_by = now.checked_sub(self.tunables.prio_aging_expire_ns)?;
+        if classes_busy < 2 {
+            return None;
+        }
+        [IoClass::BestEffort, IoClass::Idle]
+            .into_iter()
+            .find_map(|class| self.dispatch_class(now, requests, class, started_by))
+    }
+
+    /// The next of a class, if it arrived by then.
+    fn dispatch_class(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        class: IoClass,
+        arrived_by: Time,
+    ) -> Option<RequestId> {
+        let of = &self.of[class as usize];
+        let next = of.of[self.last_direction as usize].next;
+        let id = match next.filter(|_| self.batching < self.tunables.fifo_batch) {
+            Some(next) => next,
+            None => {
+                let direction = self.choose_direction(class)?;
+                let id = first_of_batch(&self.of[class as usize].of[direction as usize], now);
+                self.last_direction = direction;
+                self.batching = 0;
+                id
+            }
+        };
+        if self.arrived_at(&requests[id], id) > arrived_by {
+            return None;
+        }
+        self.batching += 1;
+        let request = &requests[id];
+        let of = self.direction_mut(request);
+        of.next = of.sorted.after(request, id);
+        of.sorted.remove(request.start, id);
+        of.fifo.remove(id);
+        Some(id)
+    }
+
+    fn choose_direction(&mut self, class: IoClass) -> Option<Direction> {
+        let of = &self.of[class as usize].of;
+        let waits = |direction: Direction| !of[direction as usize].sorted.is_empty();
+        let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
+        if reads && writes {
+            let starved = self.starved;
+            self.starved += 1;
+            if starved < self.tunables.writes_starved {
+                return Some(Direction::Read);
+            }
+        } else if reads {
+            return Some(Direction::Read);
+        } else if !writes {
+            return None;
+        }
+        self.starved = 0;
+        Some(Direction::Write)
+    }
+
+    fn arrived_at(&self, request: &Request, id: RequestId) -> Time {
+        let deadline = self.direction(request).fifo.deadline(id);
+        deadline - self.expire_ns(request.direction)
+    }
+
+    fn expire_ns(&self, direction: Direction) -> Time {
+        match direction {
+            Direction::Read => self.tunables.read_expire_ns,
+            Direction::Write => self.tunables.write_expire_ns,
+        }
+    }
+
+    fn direction(&self, request: &Request) -> &OfDirection {
+        &self.of[request.priority.class as usize].of[request.direction as usize]
+    }
+
+    fn direction_mut(&mut self, request: &Request) -> &mut OfDirection {
+        &mut self.of[request.priority.class as usize].of[request.direction as usize]
+    }
+}
+
+/// Where a batch begins: at the oldest request if it has expired or nothing follows the last one, else there.
+fn first_of_batch(of: &OfDirection, now: Time) -> RequestId {
+    let (deadline, oldest) = of.fifo.first().expect("something waits");
+    of.next.filter(|_| now < deadline).unwrap_or(oldest)
+}
+
+impl Scheduler for MqDeadline {
+    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        if !self.tunables.front_merges {
+            return None;
+        }
+        self.of[bio.priority.class as usize].of[bio.direction as usize]
+            .sorted
+            .front_merge(requests, bio)
+    }
+
+    fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
+        requests[request].priority == bio.priority
+    }
+
+    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        let of = self.direction(&requests[id]);
+        of.sorted.neighbour(requests, id, side)
+    }
+
+    fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        if side == Side::Front {
+            let sorted = &mut self.direction_mut(&requests[id]).sorted;
+            sorted.remove(was, id);
+            sorted.insert(requests[id].start, id);
+        }
+    }
+
+    fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
+        let gone = &requests[absorbed];
+        self.of[gone.priority.class as usize].outstanding -= 1;
+        let of = self.direction_mut(gone);
+        if of.next == Some(absorbed) {
+            of.next = of.sorted.after(gone, absorbed);
+        }
+        of.fifo.absorb(survivor, absorbed);
+        of.sorted.remove(gone.start, absorbed);
+    }
+
+    /// All but sync reads leave a part of the tags to these.
+    fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
+        if bio.sync && bio.direction == Direction::Read {
+            return tags;
+        }
+        self.tunables.async_depth.unwrap_or(3 * tags / 4).max(1)
+    }
+
+    fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        let deadline = now + self.expire_ns(request.direction);
+        self.of[request.priority.class as usize].outstanding += 1;
+        let of = self.direction_mut(request);
+        of.sorted.insert(request.start, id);
+        of.fifo.push(id, deadline);
+    }
+
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        if let Some(aged) = self.dispatch_aged(now, requests) {
+            return Some(aged);
+        }
+        let class = CLASSES
+            .into_iter()
+            .find(|&class| self.of[class as usize].outstanding > 0)?;
+        self.dispatch_class(now, requests, class, now)
+    }
+
+    fn completed(&mut self, _: Time, requests: &Requests, request: RequestId) {
+        self.of[requests[request].priority.class as usize].outstanding -= 1;
+    }
+
+    fn queued(&self) -> usize {
+        let all = self.of.iter().flat_map(|of| &of.of);
+        all.map(|of| of.sorted.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Priority;
+    use crate::scheduler::laws;
+    use crate::scheduler::laws::bench::{Bench, bio};
+    use Direction::{Read, Write};
+    use proptest::prelude::*;
+
+    fn bench() -> Bench<MqDeadline> {
+        Bench::new(MqDeadline::new(Tunables::default()))
+    }
+
+    fn of_class(class: IoClass, now: Time, start: Sector) -> Bio {
+        Bio {
+            priority: Priority { class, level: 4 },
+            ..bio(now, Read, start)
+        }
+    }
+
+    #[test]
+    fn a_lower_class_waits_while_a_higher_one_has_anything_queued_or_at_the_device() {
+        let mut bench = bench();
+        bench.add_bio(0, &of_class(IoClass::Idle, 0, 100));
+        bench.add_bio(0, &of_class(IoClass::RealTime, 0, 900));
+        let real_time = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+        assert_eq!(bench.requests[real_time].start, 900);
+        assert_eq!(bench.dispatched(1, 1), [], "900 is at the device");
+        bench.scheduler.completed(2, &bench.requests, real_time);
+        assert_eq!(bench.dispatched(2, 1), [100]);
+    }
+
+    #[test]
+    fn a_request_older_than_10_s_passes_the_higher_classes() {
+        let mut bench = bench();
+        bench.add_bio(0, &of_class(IoClass::Idle, 0, 100));
+        bench.add_bio(0, &of_class(IoClass::RealTime, 0, 900));
+        bench.add_bio(0, &of_class(IoClass::RealTime, 0, 1900));
+        assert_eq!(bench.dispatched(10 * SECOND - 1, 1), [900]);
+        assert_eq!(bench.dispatched(10 * SECOND, 1), [100]);
+    }
+
+    #[test]
+    fn a_request_has_expired_when_its_deadline_comes_not_after() {
+        for (now, expected) in [(500 * MILLISECOND - 1, 200), (500 * MILLISECOND, 50)] {
+            let tunables = Tunables {
+                fifo_batch: 1,
+                ..Tunables::default()
+            };
+            let mut bench = Bench::new(MqDeadline::new(tunables));
+            bench.add(0, Read, &[100, 50, 200]);
+            assert_eq!(bench.dispatched(0, 1), [100]);
+            assert_eq!(bench.dispatched(now, 1), [expected]);
+        }
+    }
+
+    #[test]
+    fn each_direction_goes_on_where_it_stopped() {
+        let tunables = Tunables {
+            fifo_batch: 1,
+            writes_starved: 0,
+            ..Tunables::default()
+        };
+        let mut bench = Bench::new(MqDeadline::new(tunables));
+        bench.add(0, Write, &[1000, 500, 2000]);
+        assert_eq!(bench.dispatched(0, 1), [-1000]);
+        bench.add(0, Read, &[5000]);
+        bench.scheduler.tunables.writes_starved = 2;
+        assert_eq!(bench.dispatched(0, 1), [5000]);
+        assert_eq!(bench.dispatched(0, 1), [-2000], "not the oldest, -500");
+    }
+
+    #[test]
+    fn writes_and_async_requests_leave_a_quarter_of_the_tags_to_sync_reads() {
+        let scheduler = MqDeadline::new(Tunables::default());
+        assert_eq!(scheduler.tags_allowed(&bio(0, Read, 0), 256), 256);
+        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 192);
+        let sync = Bio {
+            sync: true,
+            ..bio(0, Write, 0)
+        };
+        assert_eq!(scheduler.tags_allowed(&sync, 256), 192);
+    }
+
+    #[test]
+    fn requests_of_two_priorities_do_not_merge() {
+        let mut bench = bench();
+        bench.add_bio(0, &of_class(IoClass::BestEffort, 0, 100));
+        let (id, _) = bench.requests.iter().next().unwrap();
+        let next = of_class(IoClass::Idle, 0, 108);
+        assert!(!bench.scheduler.may_merge(&bench.requests, id, &next));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8) {
+            let scheduler = Box::new(MqDeadline::new(Tunables::default()));
+            laws::completes_each_once(&laws::serve(scheduler, &load, depth, MILLISECOND));
+        }
+
+        /// Of the class that is served first: its deadline, and what was ahead of it.
+        #[test]
+        fn a_real_time_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in laws::arrivals(4)) {
+            let tunables = Tunables { read_expire_ns: 20 * MILLISECOND, ..Tunables::default() };
+            let served = laws::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
+            for served in served {
+                let arrival = load[served.bio];
+                if arrival.direction == Read && laws::priority_of(arrival.task).class == IoClass::RealTime {
+                    let ahead = served.bio as u64 + 2 * 16 + 1;
+                    let waited = served.completed_at - served.submitted_at;
+                    prop_assert!(waited <= (20 + ahead) * MILLISECOND, "{}", waited);
+                }
+            }
+        }
+
+        /// However busy the higher classes are.
+        #[test]
+        fn a_request_of_the_idle_class_waits_no_longer_than_aging_and_what_is_ahead_of_it(load in laws::arrivals(4)) {
+            let tunables = Tunables {
+                prio_aging_expire_ns: 30 * MILLISECOND,
+                read_expire_ns: 20 * MILLISECOND,
+                write_expire_ns: 20 * MILLISECOND,
+                ..Tunables::default()
+            };
+            let served = laws::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
+            for served in served {
+                let ahead = served.bio as u64 + 3 * 16 + 1;
+                let waited = served.completed_at - served.submitted_at;
+                prop_assert!(waited <= (30 + 20 + ahead) * MILLISECOND, "{}", waited);
+            }
+        }
+    }
+}
