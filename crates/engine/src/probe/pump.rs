@@ -58,6 +58,7 @@ impl<D> Drop for Pump<D> {
 }
 
 fn run<D: Drain>(mut drain: D, stop: &OwnedFd) -> D {
+    come_first();
     let mut watched = vec![watch(stop.as_raw_fd())];
     watched.extend(drain.descriptors().into_iter().map(watch));
     loop {
@@ -78,6 +79,14 @@ fn run<D: Drain>(mut drain: D, stop: &OwnedFd) -> D {
         let failed = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
         watched.retain(|one| one.revents & failed == 0);
     }
+}
+
+/// What fills the buffers also keeps the CPUs busy, and goes on while this thread waits for its turn. Without the privilege
+/// it waits like all others.
+fn come_first() {
+    const HIGHEST: libc::c_int = -20;
+    // SAFETY: takes no pointer. On Linux, 0 is the calling thread alone.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, HIGHEST) };
 }
 
 fn watch(fd: RawFd) -> libc::pollfd {
