@@ -3,8 +3,20 @@
 //! How files intermingle on disk is no property of an allocator alone: it follows from the order in which the modelled
 //! CPUs let writers call it.
 
+pub mod contiguous;
+pub mod ext4;
+mod file_map;
+mod groups;
+pub mod indirect;
+#[cfg(test)]
+mod laws;
+mod space;
+mod spec;
+
 use crate::block::TaskId;
 use crate::cache::FileId;
+pub use space::GROUP_BLOCKS;
+pub use spec::{FilesystemSpec, Geometry, Impossible, Kind};
 
 /// Blocks of this many bytes, the only size that is modelled.
 pub const BLOCK_BYTES: u64 = 4096;

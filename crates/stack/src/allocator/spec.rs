@@ -1,0 +1,172 @@
+//! A filesystem as a machine file describes it.
+
+use serde::Deserialize;
+
+use crate::allocator::contiguous::Contiguous;
+use crate::allocator::ext4::Ext4;
+use crate::allocator::groups::Inodes;
+use crate::allocator::indirect::{Indirect, SetAside};
+use crate::allocator::space::{GROUP_BLOCKS, Space};
+use crate::allocator::{Allocator, BLOCK_BYTES};
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilesystemSpec {
+    pub kind: Kind,
+    /// Groups are of 32768 blocks of 4 KiB.
+    pub blocks: u64,
+    /// At the start of each group: bitmaps, inodes, copies of the superblock.
+    #[serde(default = "metadata_blocks")]
+    pub group_metadata_blocks: u32,
+    #[serde(default = "inodes_per_group")]
+    pub group_inodes: u32,
+    /// A task's files begin at one of 16 places in their group: ext2 and ext3 of 2.5.53 and later.
+    #[serde(default)]
+    pub start_colours: bool,
+    /// ext2's superblock field: 0 is 8.
+    #[serde(default)]
+    pub preallocated_blocks: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Ext2,
+    /// Without preallocation: 2.4 to 2.6.9.
+    Ext3,
+    /// With reservation windows: 2.6.10 on.
+    Ext3Windows,
+    Ext4,
+    /// A filesystem that keeps files in long pieces.
+    Contiguous,
+}
+
+/// The size of a filesystem and what its groups hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    pub blocks: u64,
+    pub group_metadata_blocks: u32,
+    pub group_inodes: u32,
+}
+
+/// 16384 inodes of 128 bytes, two bitmaps, superblock and descriptors (an estimate: what mke2fs made of a large disk in 2003).
+fn metadata_blocks() -> u32 {
+    516
+}
+
+fn inodes_per_group() -> u32 {
+    16384
+}
+
+/// What makes a filesystem impossible: the key, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {what}")]
+pub struct Impossible {
+    pub key: &'static str,
+    pub what: &'static str,
+}
+
+impl Geometry {
+    #[cfg(test)]
+    pub const TEST: Geometry = Geometry {
+        blocks: 2 * GROUP_BLOCKS,
+        group_metadata_blocks: 0,
+        group_inodes: 16384,
+    };
+
+    pub(super) fn space(&self) -> Space {
+        Space::new(self.blocks, u64::from(self.group_metadata_blocks))
+    }
+
+    pub(super) fn inodes(&self) -> Inodes {
+        Inodes::new(self.blocks.div_ceil(GROUP_BLOCKS), self.group_inodes)
+    }
+}
+
+impl FilesystemSpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        let wrong = |key, what| Err(Impossible { key, what });
+        // 64 TiB: a group's entry is small, but they are made at once.
+        if !(1..=(64 << 40) / BLOCK_BYTES).contains(&self.blocks) {
+            return wrong("blocks", "expected 1 to 64 TiB, in blocks of 4 KiB");
+        }
+        if u64::from(self.group_metadata_blocks) >= self.blocks.min(GROUP_BLOCKS) {
+            return wrong("group_metadata_blocks", "leaves no block for files");
+        }
+        if self.group_inodes == 0 {
+            return wrong("group_inodes", "expected at least 1");
+        }
+        let indirect = matches!(self.kind, Kind::Ext2 | Kind::Ext3 | Kind::Ext3Windows);
+        if self.start_colours && !indirect {
+            return wrong("start_colours", "only ext2 and ext3 have them here");
+        }
+        if self.preallocated_blocks > 0 && self.kind != Kind::Ext2 {
+            return wrong("preallocated_blocks", "only ext2 preallocates so");
+        }
+        if self.preallocated_blocks > 1024 {
+            return wrong("preallocated_blocks", "expected 0 to 1024");
+        }
+        Ok(())
+    }
+
+    fn geometry(&self) -> Geometry {
+        Geometry {
+            blocks: self.blocks,
+            group_metadata_blocks: self.group_metadata_blocks,
+            group_inodes: self.group_inodes,
+        }
+    }
+
+    pub fn build(&self) -> Result<Box<dyn Allocator>, Impossible> {
+        self.check()?;
+        let geometry = &self.geometry();
+        let indirect = |set_aside| -> Box<dyn Allocator> {
+            Box::new(Indirect::new(geometry, set_aside, self.start_colours))
+        };
+        Ok(match self.kind {
+            Kind::Ext2 => {
+                let blocks = match self.preallocated_blocks {
+                    0 => 8,
+                    set => set,
+                };
+                indirect(SetAside::Preallocation { blocks })
+            }
+            Kind::Ext3 => indirect(SetAside::Nothing),
+            Kind::Ext3Windows => indirect(SetAside::Windows),
+            Kind::Ext4 => Box::new(Ext4::new(geometry)),
+            Kind::Contiguous => Box::new(Contiguous::new(geometry)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(kind: Kind) -> FilesystemSpec {
+        FilesystemSpec {
+            kind,
+            start_colours: false,
+            preallocated_blocks: 0,
+            blocks: 2 * GROUP_BLOCKS,
+            group_metadata_blocks: 0,
+            group_inodes: 16384,
+        }
+    }
+
+    #[test]
+    fn what_is_impossible_is_said_with_its_key() {
+        let mut zero = spec(Kind::Ext3);
+        zero.blocks = 0;
+        assert_eq!(zero.check().unwrap_err().key, "blocks");
+        let mut full = spec(Kind::Ext3);
+        full.group_metadata_blocks = 32768;
+        assert_eq!(full.check().unwrap_err().key, "group_metadata_blocks");
+        let mut colours = spec(Kind::Ext4);
+        colours.start_colours = true;
+        assert_eq!(colours.check().unwrap_err().key, "start_colours");
+        let mut preallocated = spec(Kind::Ext3);
+        preallocated.preallocated_blocks = 8;
+        assert_eq!(preallocated.check().unwrap_err().key, "preallocated_blocks");
+    }
+}
