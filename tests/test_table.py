@@ -153,10 +153,9 @@ def test_csv_has_a_line_per_trial_and_units_in_names(run: RunData) -> None:
     assert render(run, "csv", ["iops"]).splitlines()[0] == "trial,round,workload,setting,status,iops"
 
 
-def test_markdown_is_a_table(run: RunData) -> None:
-    heading, *lines = (line for line in render(run, "markdown").splitlines() if line.startswith("|"))
-    assert len({line.replace("\\|", "").count("|") for line in (heading, *lines)}) == 1
-    assert re.match(r"\| metric \| unit \| plain \| fast \| alike \|", heading)
+def test_markdown_has_a_column_per_setting_while_lines_stay_short(run: RunData) -> None:
+    short = [line for line in render(run, "markdown", ["ops"]).splitlines() if line.startswith("|")]
+    assert re.split(r" *\| *", short[0])[1:-1] == ["setting", "value", "change", "verdict"]
 
 
 def test_an_absent_value_is_shown_with_its_reason(run: RunData) -> None:

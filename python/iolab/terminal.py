@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_WIDTH_WITHOUT_TERMINAL = 160
-"""Columns for a pipe or a file: wide enough that few tables wrap."""
+_WIDTH_WITHOUT_TERMINAL = 120
+"""Columns for a pipe or a file: what a mail, a log or a page shows without breaking lines."""
 
 
 def text_of(*parts: RenderableType) -> str:

@@ -80,7 +80,7 @@ def summarise(
     if baseline not in run.settings:
         raise InputError(f"{baseline}: {unknown('setting', baseline, run.settings)}", where="--baseline")
     margin = experiment.compare.same_within if same_within is None else same_within
-    values = values_by_setting(run, chosen_keys(run, metrics or experiment.compare.metrics or ()))
+    values = values_by_setting(run, chosen_keys(run, metrics) if metrics else _compared_keys(run))
     started = run.state.started
     judged = compare_pairs(
         _pairs(_possible(run, values), baseline),
@@ -110,17 +110,29 @@ def summarise(
 
 def chosen_keys(run: RunData, wanted: Sequence[str]) -> list[str]:
     """The run's keys that `wanted` means (none: the default metrics). InputError names one that the run lacks."""
-    from iolab.metric import parse_key
-
-    chosen: list[str] = []
-    for text in wanted or _compared_by_kind(run):
-        with_phase = "/" in text if text in run.keys else parse_key(text).phase is not None
-        matching = [key for key in run.keys if (key if with_phase else key.rpartition("/")[2]) == text]
-        if wanted and not matching:
+    if not wanted:
+        return _known_keys(run, _compared_by_kind(run))
+    for text in wanted:
+        if not _keys_meant(run, text):
             some = ", ".join(run.keys[:METRICS_NAMED_MAX])
             raise InputError("the run has no such metric", where=text, remedy=f"it has {some}, ...")
-        chosen += matching
-    return list(dict.fromkeys(chosen))
+    return _known_keys(run, wanted)
+
+
+def _compared_keys(run: RunData) -> list[str]:
+    """What the experiment compares. A metric that no trial has, because all failed for instance, is no mistake here."""
+    return _known_keys(run, run.experiment.compare.metrics or _compared_by_kind(run))
+
+
+def _known_keys(run: RunData, wanted: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(key for text in wanted for key in _keys_meant(run, text)))
+
+
+def _keys_meant(run: RunData, text: str) -> list[str]:
+    from iolab.metric import parse_key
+
+    with_phase = "/" in text if text in run.keys else parse_key(text).phase is not None
+    return [key for key in run.keys if (key if with_phase else key.rpartition("/")[2]) == text]
 
 
 def _compared_by_kind(run: RunData) -> list[str]:
