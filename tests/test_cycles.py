@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from iolab.cycles import (
@@ -16,6 +17,7 @@ from iolab.cycles import (
 from iolab.errors import InputError
 from iolab.store import RunData
 from iolab.table import render
+from iolab.table.means import places
 from support.command_line import CommandLine
 from support.stored import stored_run
 
@@ -82,6 +84,13 @@ def test_a_run_without_the_probe_has_the_threads_share(run: RunData) -> None:
     assert "cycles/IO" in text
     assert text.splitlines()[0].startswith("CPUs: ")
     assert {"plain", "fast", "alike"} <= {line.split()[0] for line in text.splitlines() if line}
+
+
+def test_what_is_per_something_is_a_mean_over_the_rounds(run: RunData) -> None:
+    place = next(place for place in places(run) if place.get("iops"))
+    of_rounds = run.values("iops", place.workload)[place.setting].to_list()
+    assert len(set(of_rounds)) > 1
+    assert place.inverse("iops") == pytest.approx(fmean(1 / value for value in of_rounds))
 
 
 def test_metrics_cannot_be_chosen(run: RunData) -> None:

@@ -97,8 +97,8 @@ def _cost(run: RunData, place: Place, cpus: Processors) -> Cells:
         _number(relative_percent, "{:.2f}"),
         _number(_measured(place, "machine_cycles_per_byte", per(relative, rate)), "{:.2f}"),
         _number(_measured(place, "machine_cycles_per_io", per(relative, iops)), "{:,.0f}"),
-        _number(per(cpus.all_cycles_per_s, rate), "{:.2f}"),
-        _number(per(cpus.all_cycles_per_s, iops), "{:,.0f}"),
+        _number(_all_cycles(cpus, place.inverse("rate_bytes_per_s"), rate), "{:.2f}"),
+        _number(_all_cycles(cpus, place.inverse("iops"), iops), "{:,.0f}"),
     )
 
 
@@ -106,6 +106,13 @@ def _measured(place: Place, metric: str, computed: float | None) -> float | None
     """The probe's own figure, which is of the measured part alone, before one from the means."""
     value = place.get(metric)
     return computed if value is None else value
+
+
+def _all_cycles(cpus: Processors, inverse: float | None, rate: float | None) -> float | None:
+    """What the CPUs had, per byte or per I/O: a mean over the rounds, as the columns beside it are."""
+    if inverse is None or cpus.all_cycles_per_s is None:
+        return per(cpus.all_cycles_per_s, rate)
+    return cpus.all_cycles_per_s * inverse
 
 
 def _rates(run: RunData, place: Place) -> tuple[float | None, float | None]:

@@ -81,8 +81,9 @@ def _listing(found: Json) -> Iterator[str]:
 def _file(file: Json) -> Iterator[str]:
     """A line per extent, in the filesystem's blocks; a range has both its ends."""
     count, size = file["extents"], file["block_bytes"]
-    mean = f", {file['mapped_bytes'] / count:.0f} bytes each" if count else ""
-    yield f"{file['path']}: {file['size_bytes']} bytes in {count} extents{mean} (blocks of {size} bytes)"
+    mean = f", {file['mapped_bytes'] / count:.0f} bytes each" if count > 1 else ""
+    extents = "1 extent" if count == 1 else f"{count} extents"
+    yield f"{file['path']}: {file['size_bytes']} bytes in {extents}{mean} (blocks of {size} bytes)"
     shown = file["listed"][:EXTENTS_SHOWN]
     for logical, physical, length, flags in shown:
         blocks = -(-length // size)
