@@ -244,10 +244,11 @@ def test_a_loop_device_that_was_never_written_down_is_found(tmp_path: Path, left
 def test_a_busy_mount_is_unmounted_lazily_and_says_who_uses_it(
     tmp_path: Path, leftovers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from iolab.machine import action, scratch
+    from iolab.machine import scratch
+    from iolab.machine.action import mount
     from iolab.trial import ScratchTarget
 
-    monkeypatch.setattr(action, "UNMOUNT_PATIENCE_S", 0.2)
+    monkeypatch.setattr(mount, "UNMOUNT_PATIENCE_S", 0.2)
     target = ScratchTarget(
         size_bytes=64 << 20,
         filesystem="ext4",
