@@ -1,6 +1,6 @@
 //! Who is in whose way: operations in flight, for jobs that must not race with themselves.
 
-use crate::job::{Op, OpKind};
+use crate::op::{Op, OpKind};
 
 /// The reads and writes in flight. Lists are as long as the queue is deep, so a scan is fast enough.
 #[derive(Clone, Debug, Default)]

@@ -10,37 +10,12 @@ use crate::check::check;
 use crate::exclusion::Exclusion;
 use crate::files::Turn;
 use crate::mix::{Direction, Size};
+pub use crate::op::{Op, OpKind};
 use crate::pacing::Pacing;
 use crate::pattern::{Block, Walk};
 use crate::rng::stream;
 use crate::spec::{JobSpec, Time, Until};
 use crate::syncs::Syncs;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpKind {
-    Read,
-    Write,
-    Fsync,
-    Fdatasync,
-}
-
-impl OpKind {
-    pub fn is_sync(self) -> bool {
-        matches!(self, OpKind::Fsync | OpKind::Fdatasync)
-    }
-}
-
-/// One operation. A sync has offset 0 and 0 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op {
-    pub kind: OpKind,
-    /// Index into the phase's files.
-    pub file: u32,
-    pub offset: u64,
-    pub bytes: u32,
-    /// Latency counts from here: the intended start with open arrival, otherwise the `now` of `next`.
-    pub due: Time,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {

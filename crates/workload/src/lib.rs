@@ -16,6 +16,7 @@ pub mod verify;
 mod exclusion;
 mod files;
 mod mix;
+mod op;
 mod pacing;
 mod permutation;
 mod syncs;

@@ -1,6 +1,6 @@
 //! Which files are to be synced, and when: after every n writes, and at the end.
 
-use crate::job::OpKind;
+use crate::op::OpKind;
 use crate::spec::{JobSpec, SyncKind};
 
 #[derive(Clone, Debug)]
