@@ -8,9 +8,13 @@ use proptest::prelude::*;
 
 #[path = "../../../fuzz/properties/perf_ring.rs"]
 mod perf_ring;
+#[path = "../../../fuzz/properties/proc_text.rs"]
+mod proc_text;
 
-fn seeds() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/perf_ring");
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fuzz/seeds")
+        .join(target);
     let entries = std::fs::read_dir(&folder).expect("the seeds are in the repository");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a seed").path()).collect();
     paths.sort();
@@ -19,10 +23,10 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// A seed with a few bytes replaced, and perhaps its end cut off.
-fn changed_seed() -> impl Strategy<Value = Vec<u8>> {
+fn changed_seed(target: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     let end = prop::option::of(any::<prop::sample::Index>());
-    (prop::sample::select(seeds()), changes, end).prop_map(|(mut bytes, changes, end)| {
+    (prop::sample::select(seeds(target)), changes, end).prop_map(|(mut bytes, changes, end)| {
         for (index, byte) in changes {
             let at = index.index(bytes.len());
             bytes[at] = byte;
@@ -43,19 +47,34 @@ fn seeds_reach_beyond_the_parser() {
                 Records::new(seed, period).any(|record| matches!(record, Ok(Record::Sample(_))))
             })
     };
-    assert_eq!(seeds().iter().filter(|seed| has_sample(seed)).count(), 2);
+    assert_eq!(
+        seeds("perf_ring")
+            .iter()
+            .filter(|seed| has_sample(seed))
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn texts_of_the_kernel_keep_the_properties() {
+    seeds("proc_text")
+        .iter()
+        .for_each(|seed| proc_text::check(seed));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn changed_seeds_keep_the_properties(bytes in changed_seed()) {
-        perf_ring::check(&bytes);
+    fn changed_seeds_keep_the_properties(ring in changed_seed("perf_ring"), text in changed_seed("proc_text")) {
+        perf_ring::check(&ring);
+        proc_text::check(&text);
     }
 
     #[test]
     fn any_bytes_keep_the_properties(bytes: Vec<u8>) {
         perf_ring::check(&bytes);
+        proc_text::check(&bytes);
     }
 }

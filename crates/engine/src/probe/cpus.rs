@@ -52,11 +52,14 @@ impl Presence {
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
+/// Beyond the largest that a kernel can be built for (NR_CPUS, arch/x86/Kconfig).
+pub const CPUS_MAX: u32 = 8192;
+
 /// `0-3,8` as the kernel writes it.
-fn parse_list(text: &str) -> Vec<u32> {
+pub fn parse_list(text: &str) -> Vec<u32> {
     let ranges = text.trim().split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse().ok()?..=last.parse().ok()?)
+        Some(first.parse().ok()?..=last.parse::<u32>().ok()?.min(CPUS_MAX))
     });
     ranges.flatten().collect()
 }

@@ -12,10 +12,10 @@ pub mod perf;
 mod profile;
 mod pump;
 mod reader;
-mod sample;
+pub mod sample;
 pub mod spec;
 mod switches;
-mod symbols;
+pub mod symbols;
 mod tracefs;
 
 use std::collections::BTreeMap;

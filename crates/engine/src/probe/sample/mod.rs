@@ -2,12 +2,12 @@
 
 pub mod cpu;
 pub mod memory;
+pub mod pairs;
+pub mod stat;
+pub mod vm;
 
 mod columns;
 mod frequency;
 mod kernel_file;
-mod pairs;
 mod series;
-mod stat;
 mod ticker;
-mod vm;

@@ -70,8 +70,9 @@ pub fn between(before: &Ticks, after: &Ticks) -> Ticks {
 
 /// Of what passed, when the CPU worked: neither idle nor taken away by the hypervisor.
 pub fn busy(passed: &Ticks) -> u64 {
-    let total: u64 = passed.iter().sum();
-    total - passed[IDLE] - passed[IOWAIT] - passed[STEAL]
+    let working = |&(state, _): &(usize, &u64)| ![IDLE, IOWAIT, STEAL].contains(&state);
+    let states = passed.iter().enumerate().filter(working);
+    states.fold(0, |sum, (_, &ticks)| sum.saturating_add(ticks))
 }
 
 fn number(word: Option<&str>) -> u64 {

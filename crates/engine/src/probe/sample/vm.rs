@@ -28,7 +28,9 @@ pub fn counters(vmstat: &str, into: &mut BTreeMap<&'static str, f64>) {
             .filter_map(|name| found.get(name).copied())
             .collect();
         if !counts.is_empty() {
-            let sum: u64 = counts.iter().sum();
+            let sum = counts
+                .iter()
+                .fold(0, |sum: u64, &count| sum.saturating_add(count));
             into.insert(column, sum as f64 * worth.bytes());
         }
     }
