@@ -7,8 +7,8 @@ use workload::timeline::{Interval, Total, totals};
 
 use crate::BUILD_PROFILE;
 use crate::group::GroupMeasured;
-use crate::handle::Outcome;
 use crate::measure::Measured;
+use crate::outcome::Outcome;
 use crate::phase::{GroupSpec, Phase};
 use crate::record::{
     GroupRecord, IntervalRecord, JobRecord, LatencyRecord, OpRecord, PhaseRecord, Transient,

@@ -12,6 +12,7 @@ use crate::clock::{Origin, monotonic_ns, unix_ns};
 use crate::error::{RunError, StartError};
 use crate::group::GroupMeasured;
 use crate::memory::Memory;
+use crate::outcome::{Outcome, Start};
 use crate::phase::Phase;
 use crate::progress::Shared;
 use crate::record::{PhaseRecord, Snapshot};
@@ -32,31 +33,6 @@ pub trait Work: Send + Debug + 'static {
     type Measured: Send + Debug + 'static;
     type Record: Clone + Send + Debug;
     fn record(&self, outcome: Outcome<Self::Measured>) -> Self::Record;
-}
-
-#[derive(Debug)]
-pub struct Outcome<M> {
-    pub start: Start,
-    pub stopped: bool,
-    /// By thread; None for one that never came back.
-    pub results: Vec<Option<M>>,
-    pub start_notes: Vec<String>,
-}
-
-/// When the phase began, on each clock.
-#[derive(Clone, Copy, Debug)]
-pub struct Start {
-    pub origin: Origin,
-    pub monotonic_ns: u64,
-    pub unix_ns: u64,
-}
-
-impl Start {
-    /// By how much the wall clock has moved against the monotonic clock since.
-    pub fn wall_clock_shift_ns(&self) -> i64 {
-        let wall_ns = unix_ns() as i64 - self.unix_ns as i64;
-        wall_ns - (monotonic_ns() - self.monotonic_ns) as i64
-    }
 }
 
 #[derive(Debug)]

@@ -25,6 +25,7 @@ mod failures;
 mod files;
 mod group;
 mod measure;
+mod outcome;
 mod progress;
 mod setup;
 mod sleep;

@@ -14,7 +14,8 @@ use serde::Deserialize;
 use workload::metadata::{MetadataJob, MetadataSpec};
 
 use crate::error::StartError;
-use crate::handle::{Handle, Outcome, Work, begin};
+use crate::handle::{Handle, Work, begin};
+use crate::outcome::Outcome;
 pub use record::{MetadataRecord, ThreadRecord};
 use thread::{Prepared, ThreadMeasured};
 

@@ -11,7 +11,7 @@ use super::thread::{OP_NAMES, OpMeasured, ThreadMeasured};
 use super::{MetadataPhase, ThreadSpec};
 use crate::BUILD_PROFILE;
 use crate::assemble::latency_record;
-use crate::handle::Outcome;
+use crate::outcome::Outcome;
 use crate::record::{
     ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,
 };
