@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 
 use engine::extents::{Bounds, examine};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::json;
+use crate::{json, specification};
 
 /// Each file's extents and how the files interleave, as JSON.
 #[pyfunction]
 pub fn extents(py: Python<'_>, paths: Vec<PathBuf>, bounds_json: &str) -> PyResult<String> {
-    let bounds: Bounds = serde_json::from_str(bounds_json)
-        .map_err(|error| PyValueError::new_err(format!("bounds of extents: {error}")))?;
+    let bounds: Bounds = specification("bounds of extents", bounds_json)?;
     json(&py.detach(|| examine(&paths, bounds)))
 }

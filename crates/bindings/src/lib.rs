@@ -16,6 +16,7 @@ use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sums::{IoLog, LogDirection, RowGroups};
 use workload::{steady, units};
 
@@ -49,8 +50,7 @@ struct Load(engine::Handle);
 impl Load {
     #[staticmethod]
     fn start(py: Python<'_>, phase_json: &str, memory: &Memory) -> PyResult<Load> {
-        let phase = serde_json::from_str(phase_json)
-            .map_err(|error| PyValueError::new_err(format!("phase specification: {error}")))?;
+        let phase = specification("phase specification", phase_json)?;
         let memory = Arc::clone(&memory.0);
         py.detach(|| engine::start(phase, memory))
             .map(Load)
@@ -67,11 +67,7 @@ impl Load {
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
         let timeout = timeout(timeout_s)?;
-        match py.detach(|| self.0.wait(timeout)) {
-            None => Ok(None),
-            Some(Ok(record)) => json(&record).map(Some),
-            Some(Err(error)) => Err(run_error(&error)),
-        }
+        finished(py.detach(|| self.0.wait(timeout)))
     }
 }
 
@@ -83,8 +79,7 @@ struct Sort(engine::Sort);
 impl Sort {
     #[staticmethod]
     fn start(spec_json: &str) -> PyResult<Sort> {
-        let spec = serde_json::from_str(spec_json)
-            .map_err(|error| PyValueError::new_err(format!("sort specification: {error}")))?;
+        let spec = specification("sort specification", spec_json)?;
         engine::Sort::start(spec).map(Sort).map_err(start_error)
     }
 
@@ -156,6 +151,10 @@ fn timeout(seconds: f64) -> PyResult<Duration> {
         .map_err(|error| PyValueError::new_err(format!("timeout_s = {seconds}: {error}")))
 }
 
+fn specification<T: DeserializeOwned>(what: &str, json: &str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
+}
+
 fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(value_error)
 }
@@ -171,6 +170,15 @@ fn start_error(error: StartError) -> PyErr {
         StartError::Os {
             errno, ref path, ..
         } => PyOSError::new_err((errno, error.message(), path.clone())),
+    }
+}
+
+/// The record as JSON, if the work is over.
+fn finished<R: Serialize>(outcome: Option<Result<R, RunError>>) -> PyResult<Option<String>> {
+    match outcome {
+        None => Ok(None),
+        Some(Ok(record)) => json(&record).map(Some),
+        Some(Err(error)) => Err(run_error(&error)),
     }
 }
 

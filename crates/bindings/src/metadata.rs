@@ -1,10 +1,9 @@
 //! Metadata loads.
 
 use engine::metadata::{MetadataPhase, start};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::{json, run_error, start_error, timeout};
+use crate::{finished, json, specification, start_error, timeout};
 
 /// A metadata load under way.
 #[pyclass(frozen)]
@@ -14,8 +13,7 @@ pub struct MetadataLoad(engine::Handle<MetadataPhase>);
 impl MetadataLoad {
     #[staticmethod]
     fn start(py: Python<'_>, phase_json: &str) -> PyResult<MetadataLoad> {
-        let phase = serde_json::from_str(phase_json)
-            .map_err(|error| PyValueError::new_err(format!("phase specification: {error}")))?;
+        let phase = specification("phase specification", phase_json)?;
         py.detach(|| start(phase))
             .map(MetadataLoad)
             .map_err(start_error)
@@ -31,10 +29,6 @@ impl MetadataLoad {
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
         let timeout = timeout(timeout_s)?;
-        match py.detach(|| self.0.wait(timeout)) {
-            None => Ok(None),
-            Some(Ok(record)) => json(&record).map(Some),
-            Some(Err(error)) => Err(run_error(&error)),
-        }
+        finished(py.detach(|| self.0.wait(timeout)))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::{json, start_error};
+use crate::{json, specification, start_error};
 
 /// Probes under way.
 #[pyclass(frozen)]
@@ -15,8 +15,7 @@ pub struct Probes(Mutex<Option<engine::probe::Probes>>);
 impl Probes {
     #[staticmethod]
     fn start(py: Python<'_>, spec_json: &str) -> PyResult<Probes> {
-        let spec = serde_json::from_str(spec_json)
-            .map_err(|error| PyValueError::new_err(format!("probe specification: {error}")))?;
+        let spec = specification("probe specification", spec_json)?;
         py.detach(|| engine::probe::Probes::start(&spec))
             .map(|probes| Probes(Mutex::new(Some(probes))))
             .map_err(start_error)

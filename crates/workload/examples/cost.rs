@@ -3,13 +3,14 @@
 //! `cargo run --release -p iolab-workload --example cost`
 #![allow(clippy::disallowed_types, reason = "a benchmark needs a clock")]
 
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+
 use std::hint::black_box;
 use std::time::Instant;
 
 use workload::job::{Job, Next, Op};
-use workload::spec::{
-    Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind, Until,
-};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind};
 use workload::timeline::Timeline;
 
 const OPS: u64 = 200_000;
@@ -117,33 +118,11 @@ fn cases() -> Vec<(&'static str, JobSpec)> {
 }
 
 fn uniform_reads() -> JobSpec {
-    JobSpec {
-        name: "cost".into(),
-        files: vec![0],
-        file_order: FileOrder::RoundRobin,
-        pattern: Pattern::Uniform,
-        read_share: 1.0,
-        blocks: vec![BlockSize {
-            bytes: 4096,
-            weight: 1.0,
-        }],
-        align_bytes: 4096,
-        offset_bytes: 0,
-        length_bytes: FILE_BYTES,
-        queue_depth: QUEUE_DEPTH,
-        arrival: Arrival::Closed {
-            think_ns: 0,
-            think_every: 1,
-        },
-        until: Until {
-            ops: Some(OPS),
-            bytes: None,
-            duration_ns: None,
-        },
-        sync: None,
-        sync_at_end: false,
-        seed: 1,
-    }
+    let mut spec = fixture::uniform_reads();
+    spec.length_bytes = FILE_BYTES;
+    spec.queue_depth = QUEUE_DEPTH;
+    spec.until.ops = Some(OPS);
+    spec
 }
 
 /// The fastest of a few runs: the one that was disturbed least.

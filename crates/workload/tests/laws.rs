@@ -1,7 +1,9 @@
 //! Jobs against the laws of queueing, and their statistics against what was asked for.
 
+mod fixture;
 mod simulator;
 
+use fixture::uniform_reads;
 use simulator::{Served, run};
 use workload::job::{Job, OpKind};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Until};
@@ -27,7 +29,7 @@ fn elapsed_ns(served: &[Served]) -> f64 {
 #[test]
 fn a_closed_job_obeys_littles_law() {
     for (queue_depth, servers) in [(1, 1), (4, 1), (32, 4), (3, 8)] {
-        let mut spec = spec();
+        let mut spec = uniform_reads();
         spec.queue_depth = queue_depth;
         spec.until.ops = Some(20_000);
         let served = serve(&spec, servers);
@@ -49,7 +51,7 @@ fn a_closed_job_obeys_littles_law() {
 /// Mean wait of an M/D/1 queue (Pollaczek and Khinchine): rho / (2 (1 - rho)) service times.
 #[test]
 fn a_poisson_job_waits_as_long_as_theory_says() {
-    let mut spec = spec();
+    let mut spec = uniform_reads();
     spec.queue_depth = 4096;
     spec.arrival = Arrival::Open {
         rate_per_s: 0.7e5,
@@ -72,7 +74,7 @@ fn a_poisson_job_waits_as_long_as_theory_says() {
 #[test]
 fn the_open_rate_is_right_with_mixed_sizes() {
     for spacing in [Spacing::Constant, Spacing::Poisson] {
-        let mut spec = spec();
+        let mut spec = uniform_reads();
         spec.blocks = [(4096, 9.0), (65_536, 1.0)]
             .map(|(bytes, weight)| BlockSize { bytes, weight })
             .into();
@@ -107,7 +109,7 @@ fn the_open_rate_is_right_with_mixed_sizes() {
 
 #[test]
 fn poisson_gaps_vary_as_much_as_their_mean() {
-    let mut spec = spec();
+    let mut spec = uniform_reads();
     spec.arrival = Arrival::Open {
         rate_per_s: 1e5,
         spacing: Spacing::Poisson,
@@ -126,7 +128,7 @@ fn poisson_gaps_vary_as_much_as_their_mean() {
 
 #[test]
 fn the_mix_follows_the_read_share() {
-    let mut spec = spec();
+    let mut spec = uniform_reads();
     spec.read_share = 0.7;
     spec.until.ops = Some(100_000);
     let served = serve(&spec, 1);
@@ -144,7 +146,7 @@ fn a_permutation_visits_each_block_of_each_file_once_a_pass() {
         FileOrder::RoundRobin,
         FileOrder::Random,
     ] {
-        let mut spec = spec();
+        let mut spec = uniform_reads();
         spec.pattern = Pattern::Permutation;
         spec.file_order = file_order;
         spec.files = vec![0, 1, 2];
@@ -177,7 +179,7 @@ fn a_permutation_visits_each_block_of_each_file_once_a_pass() {
 #[test]
 fn zipf_places_fit_the_largest_size_whatever_the_order_of_sizes() {
     for sizes in [[4096, 512], [512, 4096]] {
-        let mut spec = spec();
+        let mut spec = uniform_reads();
         spec.pattern = Pattern::Zipf { theta: 0.0 };
         spec.blocks = sizes.map(|bytes| BlockSize { bytes, weight: 1.0 }).into();
         spec.length_bytes = 8 * 4096 + 512;
@@ -196,7 +198,7 @@ fn offsets_in_blocks(spec: &JobSpec) -> Vec<(u32, u64)> {
 
 #[test]
 fn positional_patterns_visit_blocks_in_their_order() {
-    let mut spec = spec();
+    let mut spec = uniform_reads();
     spec.offset_bytes = 4096;
     spec.length_bytes = 5 * 4096 + 512;
     spec.until.ops = Some(7);
@@ -217,7 +219,7 @@ fn positional_patterns_visit_blocks_in_their_order() {
 
 #[test]
 fn files_take_turns() {
-    let mut spec = spec();
+    let mut spec = uniform_reads();
     spec.pattern = Pattern::Sequential;
     spec.files = vec![2, 5];
     spec.length_bytes = 2 * 4096;
@@ -239,35 +241,4 @@ fn files_take_turns() {
         .map(|(file, _)| file)
         .collect();
     assert_eq!(files, [2, 2, 5, 5, 2]);
-}
-
-/// 4 KiB random reads of one file, one at a time.
-fn spec() -> JobSpec {
-    JobSpec {
-        name: "job".into(),
-        files: vec![0],
-        file_order: FileOrder::RoundRobin,
-        pattern: Pattern::Uniform,
-        read_share: 1.0,
-        blocks: vec![BlockSize {
-            bytes: 4096,
-            weight: 1.0,
-        }],
-        align_bytes: 4096,
-        offset_bytes: 0,
-        length_bytes: 1 << 20,
-        queue_depth: 1,
-        arrival: Arrival::Closed {
-            think_ns: 0,
-            think_every: 1,
-        },
-        until: Until {
-            ops: Some(1000),
-            bytes: None,
-            duration_ns: None,
-        },
-        sync: None,
-        sync_at_end: false,
-        seed: 1,
-    }
 }
