@@ -80,6 +80,37 @@ impl Sorted {
     }
 }
 
+/// How far back schedulers that serve the nearest go, and what that costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Backwards {
+    pub sectors_max: u64,
+    /// How many times as far a step backwards counts.
+    pub penalty: u64,
+}
+
+impl Backwards {
+    /// Whether, from a position, the first of two sectors is to be gone to before the second: the nearer, the higher of
+    /// equally near ones. Too far back is after all that lies ahead, and then the lower comes first.
+    pub fn first_comes_first(self, from: Sector, first: Sector, second: Sector) -> bool {
+        let cost = |start: Sector| {
+            if start >= from {
+                Some(start - from)
+            } else if from - start <= self.sectors_max {
+                Some((from - start) * self.penalty)
+            } else {
+                None
+            }
+        };
+        match (cost(first), cost(second)) {
+            (Some(x), Some(y)) if x != y => x < y,
+            (Some(_), Some(_)) => first >= second,
+            (x, None) if x.is_some() => true,
+            (None, Some(_)) => false,
+            _ => first <= second,
+        }
+    }
+}
+
 /// Requests in line, each with its deadline.
 #[derive(Clone, Debug, Default)]
 pub struct Fifo {

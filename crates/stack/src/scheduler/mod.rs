@@ -5,6 +5,7 @@
 //! queue (`crate::block`) finds back merges by itself and asks the scheduler for the rest.
 
 pub mod anticipatory;
+pub mod bfq;
 pub mod cfq;
 pub mod deadline;
 pub mod deadline_a;

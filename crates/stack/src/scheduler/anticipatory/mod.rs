@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::block::{Bio, Request, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::{Fifo, Sorted};
+use crate::scheduler::line::{Backwards, Fifo, Sorted};
 use crate::time::{Tick, Time};
 use anticipate::Waiting;
 use habits::{Habits, Strangers};
@@ -70,8 +70,10 @@ struct OfClass {
     checked_at: u64,
 }
 
-/// Backwards by more than this many sectors is not worth it.
-const BACK_SECTORS_MAX: u64 = 1024 * 1024;
+const BACKWARDS: Backwards = Backwards {
+    sectors_max: 1024 * 1024,
+    penalty: 2,
+};
 
 impl Anticipatory {
     pub fn new(version: Version, tunables: Tunables, hz: u32) -> Anticipatory {
@@ -237,23 +239,15 @@ impl Anticipatory {
         let (Some(a), Some(b)) = (one, other) else {
             return one.or(other);
         };
-        let from = self.of(class).last_sector;
-        let cost = |start: Sector| {
-            if start >= from {
-                Some(start - from)
-            } else if from - start <= BACK_SECTORS_MAX {
-                Some(2 * (from - start))
-            } else {
-                None
-            }
-        };
-        let (s, t) = (requests[a].start, requests[b].start);
-        match (cost(s), cost(t)) {
-            (Some(x), Some(y)) if x != y => Some(if x < y { a } else { b }),
-            (Some(_), Some(_)) => Some(if s >= t { a } else { b }),
-            (Some(_), None) => one,
-            (None, Some(_)) => other,
-            (None, None) => Some(if s <= t { a } else { b }),
+        let (from, first, second) = (
+            self.of(class).last_sector,
+            requests[a].start,
+            requests[b].start,
+        );
+        if BACKWARDS.first_comes_first(from, first, second) {
+            one
+        } else {
+            other
         }
     }
 

@@ -4,6 +4,7 @@ use crate::block::{IoClass, RequestId, Requests, Sector};
 use crate::scheduler::cfq::group::Saved;
 use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
+use crate::scheduler::line::Backwards;
 
 /// A workload's turn lasts at least this many ticks.
 const TURN_TICKS_MIN: u64 = 2;
@@ -344,23 +345,14 @@ impl Cfq {
         if first.metadata != second.metadata {
             return if first.metadata { one } else { other };
         }
-        let back_max = self.tunables.back_seek_max_kib * 2;
-        let cost = |start: u64| {
-            if start >= from {
-                Some(start - from)
-            } else if start + back_max >= from {
-                Some((from - start) * self.tunables.back_seek_penalty)
-            } else {
-                None
-            }
+        let backwards = Backwards {
+            sectors_max: self.tunables.back_seek_max_kib * 2,
+            penalty: self.tunables.back_seek_penalty,
         };
-        match (cost(first.start), cost(second.start)) {
-            (Some(x), Some(y)) if x != y => Some(if x < y { a } else { b }),
-            (Some(_), Some(_)) => Some(if first.start >= second.start { a } else { b }),
-            (Some(_), None) => one,
-            (None, Some(_)) => other,
-            // Both have been passed long ago: from the beginning again.
-            (None, None) => Some(if first.start <= second.start { a } else { b }),
+        if backwards.first_comes_first(from, first.start, second.start) {
+            one
+        } else {
+            other
         }
     }
 }

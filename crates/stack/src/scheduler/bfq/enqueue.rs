@@ -1,0 +1,125 @@
+//! Requests come in: into which queue, and what is learned of their task.
+
+use crate::block::{Priority, Request, RequestId, Requests, TaskId};
+use crate::scheduler::bfq::queue::{Queue, QueueId, weight_of};
+use crate::scheduler::bfq::select::Reason;
+use crate::scheduler::bfq::{Bfq, DEFAULT_GROUP_WEIGHT};
+
+impl Bfq {
+    pub(super) fn enqueue(&mut self, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        let queue_id = self.queue_for(request);
+        let number = id.number() as usize;
+        if self.queue_of.len() <= number {
+            self.queue_of.resize(number + 1, 0);
+        }
+        self.queue_of[number] = queue_id;
+        self.learn(request, queue_id);
+        let expire_ns = if request.sync {
+            self.tunables.fifo_expire_sync_ns
+        } else {
+            self.tunables.fifo_expire_async_ns
+        };
+        let queue = &mut self.queues[queue_id];
+        queue.fifo.push(id, self.now + expire_ns);
+        queue.sorted.insert(request.start, id);
+        self.queued += 1;
+        let next = self.queues[queue_id].next;
+        self.queues[queue_id].next = self.better(requests, self.last_position, next, Some(id));
+        if !self.queues[queue_id].busy {
+            self.becomes_busy(requests, queue_id);
+        } else if self.active == Some(queue_id) && self.queues[queue_id].waits_for_request {
+            self.queues[queue_id].waits_for_request = false;
+            self.idle_timer = None;
+            if self.has_timed_out() {
+                self.expire(requests, Reason::BudgetTimeout);
+            }
+            self.kick();
+        }
+    }
+
+    pub(super) fn absorb(&mut self, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
+        let queue_id = self.queue_of[survivor.number() as usize];
+        debug_assert_eq!(queue_id, self.queue_of[absorbed.number() as usize]);
+        let queue = &mut self.queues[queue_id];
+        if queue.next == Some(absorbed) {
+            queue.next = Some(survivor);
+        }
+        queue.fifo.absorb(survivor, absorbed);
+        queue.sorted.remove(requests[absorbed].start, absorbed);
+        self.queued -= 1;
+    }
+
+    pub(super) fn known_queue(
+        &self,
+        task: TaskId,
+        group: u16,
+        sync: bool,
+        priority: Priority,
+    ) -> Option<QueueId> {
+        if sync {
+            return self.sync_queues.get(&task).copied();
+        }
+        let key = (usize::from(group), priority.class, priority.level);
+        self.async_queues.get(&key).copied()
+    }
+
+    fn queue_for(&mut self, request: &Request) -> QueueId {
+        let (sync, priority) = (request.sync, request.priority);
+        if let Some(known) = self.known_queue(request.task, request.group, sync, priority) {
+            return known;
+        }
+        let group = usize::from(request.group);
+        // The first budget weighs throughput against latency.
+        let budget = 2 * self.max_budget() / 3;
+        self.hierarchy.ensure_group(group, DEFAULT_GROUP_WEIGHT);
+        let weight = weight_of(priority);
+        let entity = self.hierarchy.add_queue(group, priority.class, weight);
+        let id = self.queues.len();
+        let queue = Queue::new(entity, sync, priority, group, budget, self.now);
+        self.queues.push(queue);
+        self.queue_of_entity.insert(entity, id);
+        if sync {
+            self.sync_queues.insert(request.task, id);
+        } else {
+            let key = (group, priority.class, priority.level);
+            self.async_queues.insert(key, id);
+        }
+        id
+    }
+
+    fn learn(&mut self, request: &Request, queue_id: QueueId) {
+        let (now, slice_idle) = (self.now, self.tunables.slice_idle_ns);
+        let rotational = self.rotational;
+        let queue = &mut self.queues[queue_id];
+        if queue.dispatched == 0 && !queue.busy {
+            queue.note_think(now, slice_idle);
+        }
+        queue.judge_think(slice_idle);
+        queue.note_seek(request, rotational);
+    }
+
+    /// It may go on with what it had left of its budget, if it went only to wait and is back soon.
+    fn becomes_busy(&mut self, requests: &Requests, queue_id: QueueId) {
+        let soon = self.now <= self.queues[queue_id].last_end + 3 * self.tunables.slice_idle_ns;
+        let needs = self.charge_of_next(requests, queue_id);
+        let queue = &mut self.queues[queue_id];
+        queue.note_arrival(soon);
+        let entity = *self.hierarchy.entity(queue.entity);
+        let left = entity.budget.saturating_sub(entity.service);
+        let in_time = queue.went_to_wait && soon && left > 0;
+        let budget = if in_time {
+            left.min(queue.max_budget)
+        } else {
+            queue.max_budget.max(needs)
+        };
+        queue.went_to_wait = false;
+        queue.busy = true;
+        let (id, class) = (queue.entity, queue.priority.class);
+        self.busy[class as usize] += 1;
+        self.hierarchy.forget_service(id);
+        self.hierarchy.set_budget(id, budget);
+        self.hierarchy.activate(id, in_time);
+        self.count(queue_id);
+    }
+}

@@ -1,0 +1,215 @@
+//! BFQ: a queue for each task, each served for a budget of sectors, shared by weight with B-WF2Q+, idling where the
+//! shares or the throughput need it.
+//!
+//! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: raising the weights of interactive
+//! and soft real-time tasks (`low_latency`), injecting requests of others into the idle times of a queue, merging the
+//! queues of cooperating tasks, and preemption. In order: requests come in (`enqueue`), a queue is chosen and goes again
+//! (`select`), requests go out and come back (`service`).
+
+mod enqueue;
+mod hierarchy;
+mod queue;
+mod rate;
+mod select;
+mod service;
+mod tree;
+mod tunables;
+
+use std::collections::BTreeMap;
+
+use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
+use crate::scheduler::Scheduler;
+use crate::time::Time;
+use hierarchy::{GroupId, Hierarchy};
+use queue::{Queue, QueueId};
+use rate::PeakRate;
+pub use tunables::Tunables;
+
+#[derive(Clone, Debug)]
+pub struct Bfq {
+    tunables: Tunables,
+    rotational: bool,
+    queues: Vec<Queue>,
+    /// By entity.
+    queue_of_entity: BTreeMap<usize, QueueId>,
+    hierarchy: Hierarchy,
+    sync_queues: BTreeMap<TaskId, QueueId>,
+    async_queues: BTreeMap<(GroupId, IoClass, u8), QueueId>,
+    /// The queue of each request that is here or at the device, by its number.
+    queue_of: Vec<QueueId>,
+
+    active: Option<QueueId>,
+    active_since: Time,
+    times_out_at: Time,
+    idling_since: Time,
+    idle_timer: Option<Time>,
+    /// Asks to be dispatched from although nothing has completed.
+    kicked: Option<Time>,
+
+    queued: u32,
+    in_driver: u32,
+    last_position: Sector,
+    /// Busy queues by class.
+    busy: [u32; 3],
+    /// Counted queues by weight, and by group.
+    weights: BTreeMap<u64, u32>,
+    counted_in_groups: BTreeMap<GroupId, u32>,
+    depth: DeviceDepth,
+    /// Nears 256 as budgets are given.
+    budgets_given: u64,
+    peak_rate: PeakRate,
+    now: Time,
+}
+
+/// Whether the device takes several requests at once; unknown counts as yes.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeviceDepth {
+    known: Option<bool>,
+    samples: u32,
+    peak: u32,
+}
+
+const DEPTH_SAMPLES: u32 = 32;
+const DEEP_DEVICE: u32 = 3;
+
+const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
+/// `budgets_given` from which the peak rate is believed: the eleventh budget.
+const BUDGETS_ENOUGH: u64 = 194;
+const DEFAULT_GROUP_WEIGHT: u64 = 100;
+
+impl Bfq {
+    /// `group_weights`: by group; the first, the root's, has no meaning here. Groups beyond have 100.
+    pub fn new(tunables: Tunables, rotational: bool, group_weights: &[u32]) -> Bfq {
+        Bfq {
+            tunables,
+            rotational,
+            queues: Vec::new(),
+            queue_of_entity: BTreeMap::new(),
+            hierarchy: Hierarchy::new(group_weights),
+            sync_queues: BTreeMap::new(),
+            async_queues: BTreeMap::new(),
+            queue_of: Vec::new(),
+            active: None,
+            active_since: 0,
+            times_out_at: 0,
+            idling_since: 0,
+            idle_timer: None,
+            kicked: None,
+            queued: 0,
+            in_driver: 0,
+            last_position: 0,
+            busy: [0; 3],
+            weights: BTreeMap::new(),
+            counted_in_groups: BTreeMap::new(),
+            depth: DeviceDepth::default(),
+            budgets_given: 0,
+            peak_rate: PeakRate::new(rotational),
+            now: 0,
+        }
+    }
+
+    fn busy_queues(&self) -> u32 {
+        self.busy.iter().sum()
+    }
+
+    /// The largest budget of all.
+    fn max_budget(&self) -> u64 {
+        if self.tunables.max_budget > 0 {
+            self.tunables.max_budget
+        } else if self.budgets_given < BUDGETS_ENOUGH {
+            DEFAULT_MAX_BUDGET
+        } else {
+            self.peak_rate.sectors_in(self.tunables.timeout_ns).max(1)
+        }
+    }
+
+    fn kick(&mut self) {
+        self.kicked = Some(self.now);
+    }
+}
+
+impl Scheduler for Bfq {
+    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority)?;
+        self.queues[queue].sorted.front_merge(requests, bio)
+    }
+
+    /// Only in the queue to which the bio would go.
+    fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
+        let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority);
+        bio.sync == requests[request].sync
+            && queue == Some(self.queue_of[request.number() as usize])
+    }
+
+    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        let queue = &self.queues[self.queue_of[id.number() as usize]];
+        queue.sorted.neighbour(requests, id, side)
+    }
+
+    fn grown(&mut self, now: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        self.now = now;
+        if side == Side::Front {
+            let queue_id = self.queue_of[id.number() as usize];
+            let queue = &mut self.queues[queue_id];
+            queue.sorted.remove(was, id);
+            queue.sorted.insert(requests[id].start, id);
+            let next = queue.next;
+            self.queues[queue_id].next = self.better(requests, self.last_position, next, Some(id));
+        }
+    }
+
+    fn absorbed(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        absorbed: RequestId,
+    ) {
+        self.now = now;
+        self.absorb(requests, survivor, absorbed);
+    }
+
+    fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {
+        self.now = now;
+        self.enqueue(requests, request);
+    }
+
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        self.now = now;
+        self.kicked = None;
+        let queue = self.select(requests)?;
+        Some(self.serve(requests, queue))
+    }
+
+    fn completed(&mut self, now: Time, requests: &Requests, request: RequestId) {
+        self.now = now;
+        self.complete(requests, request);
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        [self.kicked, self.idle_timer].into_iter().flatten().min()
+    }
+
+    fn wake(&mut self, now: Time, requests: &Requests) {
+        self.now = now;
+        self.kicked = None;
+        if self.idle_timer.is_some_and(|at| at <= now) {
+            self.idle_timer = None;
+            self.idled_long_enough(requests);
+        }
+    }
+
+    fn exited(&mut self, _: Time, task: TaskId) {
+        if let Some(&queue) = self.sync_queues.get(&task) {
+            self.queues[queue].exited = true;
+            self.queues[queue].judge_think(self.tunables.slice_idle_ns);
+        }
+    }
+
+    fn queued(&self) -> usize {
+        self.queued as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! A queue: the requests of one task, or those of a group that nobody waits for.
+
+use crate::block::{IoClass, Priority, Request, RequestId, Sector};
+use crate::scheduler::bfq::hierarchy::GroupId;
+use crate::scheduler::bfq::tree::EntityId;
+use crate::scheduler::line::{Fifo, Sorted};
+use crate::time::Time;
+
+pub(super) type QueueId = usize;
+
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    pub(super) entity: EntityId,
+    pub(super) sync: bool,
+    pub(super) priority: Priority,
+    pub(super) group: GroupId,
+    pub(super) weight: u64,
+    pub(super) sorted: Sorted,
+    pub(super) fifo: Fifo,
+    pub(super) next: Option<RequestId>,
+    /// At the device.
+    pub(super) dispatched: u32,
+    /// Has something to do, or is in service.
+    pub(super) busy: bool,
+    /// Among those by whose weights it is judged whether all are alike.
+    pub(super) counted: bool,
+
+    /// The budget that it deserves by how it used the last ones, in sectors.
+    pub(super) max_budget: u64,
+    pub(super) fifo_looked_at: bool,
+    pub(super) waits_for_request: bool,
+    /// It went because it had nothing to do, not because it had had enough.
+    pub(super) went_to_wait: bool,
+
+    /// It sends its next requests soon and spends its time on I/O.
+    pub(super) io_bound: bool,
+    /// Requests in a row that came soon.
+    pub(super) soon: u32,
+    pub(super) short_think: bool,
+    pub(super) exited: bool,
+    pub(super) last_end: Time,
+    samples: u64,
+    total: u64,
+    mean: u64,
+    /// A bit for each of the last 32 requests: it was far from the one before.
+    seeks: u32,
+    last_position: Sector,
+}
+
+const SEEK_SECTORS: u64 = 8 * 100;
+/// Where seeking is free, only smaller requests count as seeks.
+const SMALL_SECTORS: u32 = 2 * 32;
+/// Of the last 32.
+const SEEKS_MAX: u32 = 19;
+/// Requests that have to come soon until a queue counts as bound by I/O again.
+const SOON_ENOUGH: u32 = 120;
+
+impl Queue {
+    pub(super) fn new(
+        entity: EntityId,
+        sync: bool,
+        priority: Priority,
+        group: GroupId,
+        max_budget: u64,
+        now: Time,
+    ) -> Queue {
+        Queue {
+            entity,
+            sync,
+            priority,
+            group,
+            weight: weight_of(priority),
+            sorted: Sorted::default(),
+            fifo: Fifo::default(),
+            next: None,
+            dispatched: 0,
+            busy: false,
+            counted: false,
+            max_budget,
+            fifo_looked_at: false,
+            waits_for_request: false,
+            went_to_wait: false,
+            io_bound: true,
+            soon: 0,
+            short_think: sync && priority.class != IoClass::Idle,
+            exited: false,
+            last_end: now,
+            samples: 0,
+            total: 0,
+            mean: 0,
+            // The first request is almost certainly far from anything.
+            seeks: 1,
+            last_position: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    pub(super) fn is_idle_class(&self) -> bool {
+        self.priority.class == IoClass::Idle
+    }
+
+    pub(super) fn is_seeky(&self) -> bool {
+        self.seeks.count_ones() > SEEKS_MAX
+    }
+
+    pub(super) fn note_seek(&mut self, request: &Request, rotational: bool) {
+        let far = self.last_position.abs_diff(request.start) > SEEK_SECTORS;
+        let seek = far && (rotational || request.sectors < SMALL_SECTORS);
+        self.seeks = self.seeks << 1 | u32::from(seek);
+        self.last_position = request.end();
+    }
+
+    /// From its last completion to a request that finds it with nothing to do: at most twice as long as anybody would
+    /// idle for it. Decays by 7/8; 1.0 is 256.
+    pub(super) fn note_think(&mut self, now: Time, slice_idle: Time) {
+        let think = (now - self.last_end).min(2 * slice_idle);
+        self.samples = (7 * self.samples + 256) / 8;
+        self.total = (7 * self.total + 256 * think) / 8;
+        self.mean = (self.total + 128) / self.samples;
+    }
+
+    pub(super) fn judge_think(&mut self, slice_idle: Time) {
+        if self.sync && !self.is_idle_class() {
+            let long = self.samples > 80 && self.mean > slice_idle;
+            self.short_think = !(self.exited || slice_idle == 0 || long);
+        }
+    }
+
+    /// A request came, soon after the last completion or not.
+    pub(super) fn note_arrival(&mut self, soon: bool) {
+        if self.io_bound {
+            return;
+        }
+        self.soon = if soon { self.soon + 1 } else { 0 };
+        self.io_bound = self.soon >= SOON_ENOUGH;
+    }
+}
+
+/// 40 at the default level.
+pub(super) fn weight_of(priority: Priority) -> u64 {
+    (8 - u64::from(priority.level.min(7))) * 10
+}

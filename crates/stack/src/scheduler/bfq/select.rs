@@ -1,0 +1,249 @@
+//! Which queue is served, for how long it is waited, and what it deserves next time.
+
+use crate::block::{RequestId, Requests, Sector};
+use crate::scheduler::bfq::queue::QueueId;
+use crate::scheduler::bfq::{BUDGETS_ENOUGH, Bfq, DEFAULT_MAX_BUDGET};
+use crate::scheduler::line::Backwards;
+use crate::time::{MILLISECOND, Time};
+
+/// Why a queue's turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// It was idled for in vain.
+    TooIdle,
+    /// It took too long.
+    BudgetTimeout,
+    BudgetExhausted,
+    NoMoreRequests,
+}
+
+/// Requests that nobody waits for count so many times, unless weights or groups have to be kept.
+const ASYNC_FACTOR: u64 = 3;
+/// Only turns longer than this tell whether a queue is slow.
+const LONG_TURN_NS: Time = 20 * MILLISECOND;
+const MEASURABLE_TURN_NS: Time = MILLISECOND;
+
+impl Bfq {
+    /// The queue to dispatch from now; None: nothing is there, or what is there has to wait.
+    pub(super) fn select(&mut self, requests: &Requests) -> Option<QueueId> {
+        loop {
+            let Some(active) = self.active else {
+                return self.set_active();
+            };
+            if self.may_time_out(active) && !self.must_idle(active) {
+                self.expire(requests, Reason::BudgetTimeout);
+                continue;
+            }
+            let queue = &mut self.queues[active];
+            if queue.next.is_some() {
+                if self.charge_of_next(requests, active) > self.budget_left(active) {
+                    self.expire(requests, Reason::BudgetExhausted);
+                    continue;
+                }
+                return Some(active);
+            }
+            let in_flight = queue.dispatched > 0;
+            if self.idle_timer.is_some() || (in_flight && self.better_to_idle(active)) {
+                return None;
+            }
+            self.expire(requests, Reason::NoMoreRequests);
+        }
+    }
+
+    fn set_active(&mut self) -> Option<QueueId> {
+        let entity = self.hierarchy.serve_next(self.now)?;
+        let id = self.queue_of_entity[&entity];
+        self.queues[id].fifo_looked_at = false;
+        self.budgets_given = (self.budgets_given * 7 + 256) / 8;
+        self.active = Some(id);
+        self.active_since = self.now;
+        self.times_out_at = self.now + self.tunables.timeout_ns;
+        Some(id)
+    }
+
+    pub(super) fn has_timed_out(&self) -> bool {
+        self.now >= self.times_out_at
+    }
+
+    /// A queue that is waited for, and has had most of its budget, keeps its turn.
+    pub(super) fn may_time_out(&self, id: QueueId) -> bool {
+        let queue = &self.queues[id];
+        let much_left = self.budget_left(id) >= self.hierarchy.entity(queue.entity).budget / 3;
+        self.has_timed_out() && (!queue.waits_for_request || much_left)
+    }
+
+    pub(super) fn budget_left(&self, id: QueueId) -> u64 {
+        let entity = self.hierarchy.entity(self.queues[id].entity);
+        entity.budget.saturating_sub(entity.service)
+    }
+
+    /// What the queue's next request takes of its budget.
+    pub(super) fn charge_of_next(&self, requests: &Requests, id: QueueId) -> u64 {
+        let next = self.queues[id].next;
+        next.map_or(0, |next| self.charge(requests, next))
+    }
+
+    pub(super) fn charge(&self, requests: &Requests, id: RequestId) -> u64 {
+        let request = &requests[id];
+        let sectors = u64::from(request.sectors);
+        if request.sync || self.is_asymmetric() {
+            sectors
+        } else {
+            ASYNC_FACTOR * sectors
+        }
+    }
+
+    /// Queues differ in weight or class, or some are in groups: only idling keeps their shares.
+    pub(super) fn is_asymmetric(&self) -> bool {
+        let classes = self.busy.iter().filter(|&&count| count > 0).count();
+        self.weights.len() > 1
+            || classes > 1
+            || self.counted_in_groups.keys().any(|&group| group > 0)
+    }
+
+    pub(super) fn must_idle(&self, id: QueueId) -> bool {
+        self.queues[id].is_empty() && self.better_to_idle(id)
+    }
+
+    pub(super) fn better_to_idle(&self, id: QueueId) -> bool {
+        let queue = &self.queues[id];
+        if self.tunables.strict_guarantees {
+            return true;
+        }
+        if self.tunables.slice_idle_ns == 0 || !queue.sync || queue.is_idle_class() {
+            return false;
+        }
+        let queues_commands = self.depth.known != Some(false);
+        let sequential = !queue.is_seeky() && queue.io_bound && queue.short_think;
+        let boosts_throughput = match (self.rotational, queues_commands) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => sequential,
+        };
+        let keeps_shares = !queue.exited && self.is_asymmetric();
+        boosts_throughput || keeps_shares
+    }
+
+    /// Ends the active queue's turn.
+    pub(super) fn expire(&mut self, requests: &Requests, reason: Reason) {
+        let id = self.active.take().expect("a queue is in service");
+        self.idle_timer = None;
+        self.queues[id].waits_for_request = false;
+        self.charge_time(id, reason);
+        let entity_id = self.queues[id].entity;
+        let entity = *self.hierarchy.entity(entity_id);
+        if reason == Reason::TooIdle && entity.service <= entity.budget / 5 {
+            self.queues[id].io_bound = false;
+        }
+        self.queues[id].max_budget = self.deserved_budget(id, reason, entity.service);
+        let budget = self.queues[id].max_budget;
+        let needs = self.charge_of_next(requests, id);
+        self.hierarchy.set_budget(entity_id, budget.max(needs));
+        let has_more = !self.queues[id].is_empty();
+        self.hierarchy.expire(entity_id, has_more);
+        if !has_more {
+            let queue = &mut self.queues[id];
+            queue.busy = false;
+            queue.went_to_wait = matches!(reason, Reason::TooIdle | Reason::NoMoreRequests);
+            self.busy[queue.priority.class as usize] -= 1;
+            self.count(id);
+        }
+    }
+
+    /// Slow queues pay for the time that they took, as if they had been served for all of it.
+    fn charge_time(&mut self, id: QueueId, reason: Reason) {
+        let until = if reason == Reason::TooIdle {
+            self.idling_since
+        } else {
+            self.now
+        };
+        let took = until.saturating_sub(self.active_since);
+        let queue = &self.queues[id];
+        let entity = *self.hierarchy.entity(queue.entity);
+        let slow = if queue.sync && took > LONG_TURN_NS {
+            entity.service < self.max_budget() / 2
+        } else {
+            queue.is_seeky()
+        };
+        let late = reason == Reason::BudgetTimeout && self.budget_left(id) >= entity.budget / 3;
+        if took < MEASURABLE_TURN_NS || !(slow || late) {
+            return;
+        }
+        let timeout = self.tunables.timeout_ns;
+        let due = self.max_budget() * took.min(timeout) / timeout.max(1);
+        let more = due.saturating_sub(entity.service);
+        self.hierarchy.served(queue.entity, more);
+    }
+
+    /// By how the queue used its last budget; the point is that queues which go on get large ones.
+    pub(super) fn deserved_budget(&self, id: QueueId, reason: Reason, service: u64) -> u64 {
+        let (max, queue) = (self.max_budget(), &self.queues[id]);
+        let min = max / 32;
+        if !queue.sync {
+            return max;
+        }
+        let budget = queue.max_budget;
+        let deserved = match reason {
+            Reason::TooIdle if queue.dispatched > 0 => (budget * 2).min(max),
+            Reason::TooIdle if budget > 5 * min => budget - 4 * min,
+            Reason::TooIdle => min,
+            Reason::BudgetTimeout => (budget * 2).min(max),
+            Reason::BudgetExhausted => (budget * 4).min(max),
+            Reason::NoMoreRequests => service.max(min),
+        };
+        let is_known = self.budgets_given >= BUDGETS_ENOUGH || self.tunables.max_budget > 0;
+        deserved.min(if is_known { max } else { DEFAULT_MAX_BUDGET })
+    }
+
+    /// The better of two requests to go to from a position: sync before async, metadata before data, then the nearer.
+    pub(super) fn better(
+        &self,
+        requests: &Requests,
+        from: Sector,
+        one: Option<RequestId>,
+        other: Option<RequestId>,
+    ) -> Option<RequestId> {
+        let (Some(a), Some(b)) = (one, other) else {
+            return one.or(other);
+        };
+        let (first, second) = (&requests[a], &requests[b]);
+        let backwards = Backwards {
+            sectors_max: self.tunables.back_seek_max_kib * 2,
+            penalty: self.tunables.back_seek_penalty,
+        };
+        let first_is_better = if first.sync != second.sync {
+            first.sync
+        } else if first.metadata != second.metadata {
+            first.metadata
+        } else {
+            backwards.first_comes_first(from, first.start, second.start)
+        };
+        if first_is_better { one } else { other }
+    }
+
+    /// Whether the queue is among those by which symmetry is judged: it has requests, here or at the device.
+    pub(super) fn count(&mut self, id: QueueId) {
+        let queue = &mut self.queues[id];
+        let counts = queue.busy || queue.dispatched > 0;
+        if counts == queue.counted {
+            return;
+        }
+        queue.counted = counts;
+        let (weight, group) = (queue.weight, queue.group);
+        change(&mut self.weights, weight, counts);
+        change(&mut self.counted_in_groups, group, counts);
+    }
+}
+
+/// One more or one less; what there is none of is not there.
+fn change<K: Ord>(counts: &mut std::collections::BTreeMap<K, u32>, key: K, more: bool) {
+    let count = counts.entry(key).or_insert(0);
+    if more {
+        *count += 1;
+    } else {
+        *count -= 1;
+        if *count == 0 {
+            counts.retain(|_, count| *count > 0);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Requests go out and come back, and waiting for more of a queue.
+
+use crate::block::{RequestId, Requests, Side};
+use crate::scheduler::bfq::queue::QueueId;
+use crate::scheduler::bfq::select::Reason;
+use crate::scheduler::bfq::{Bfq, DEEP_DEVICE, DEPTH_SAMPLES};
+use crate::time::{MILLISECOND, Time};
+
+/// For a queue that seeks anyway, where nothing but throughput is at stake.
+const SEEKY_IDLE_NS: Time = 2 * MILLISECOND;
+
+impl Bfq {
+    /// Sends the queue's next request.
+    pub(super) fn serve(&mut self, requests: &Requests, queue_id: QueueId) -> RequestId {
+        if self.queues[queue_id].waits_for_request {
+            self.queues[queue_id].waits_for_request = false;
+            self.idle_timer = None;
+        }
+        let id = self.next_of(queue_id);
+        let request = &requests[id];
+        let charge = self.charge(requests, id);
+        self.hierarchy.served(self.queues[queue_id].entity, charge);
+        self.peak_rate
+            .dispatched(self.now, request.start, request.sectors, self.in_driver);
+        self.queues[queue_id].next = self.next_after(requests, id, queue_id);
+        let queue = &mut self.queues[queue_id];
+        queue.sorted.remove(request.start, id);
+        queue.fifo.remove(id);
+        queue.dispatched += 1;
+        self.queued -= 1;
+        self.in_driver += 1;
+        self.last_position = request.end();
+        self.count(queue_id);
+        if self.queues[queue_id].is_idle_class() && self.busy_queues() > 1 {
+            self.expire(requests, Reason::BudgetExhausted);
+        }
+        id
+    }
+
+    /// The one that has waited too long, looked at once a turn; else the next in order.
+    fn next_of(&mut self, queue_id: QueueId) -> RequestId {
+        let now = self.now;
+        let queue = &mut self.queues[queue_id];
+        if !std::mem::replace(&mut queue.fifo_looked_at, true)
+            && let Some((deadline, first)) = queue.fifo.first()
+            && now >= deadline
+        {
+            return first;
+        }
+        queue.next.expect("a queue that is chosen has requests")
+    }
+
+    fn next_after(
+        &self,
+        requests: &Requests,
+        id: RequestId,
+        queue_id: QueueId,
+    ) -> Option<RequestId> {
+        let request = &requests[id];
+        let sorted = &self.queues[queue_id].sorted;
+        let before = sorted.neighbour(requests, id, Side::Front);
+        let after = sorted
+            .after(request, id)
+            .or_else(|| sorted.first().filter(|&first| first != id));
+        self.better(requests, request.start, after, before)
+    }
+
+    pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
+        let queue_id = self.queue_of[id.number() as usize];
+        self.learn_depth();
+        self.in_driver -= 1;
+        self.peak_rate.completed(self.now);
+        let queue = &mut self.queues[queue_id];
+        queue.dispatched -= 1;
+        queue.last_end = self.now;
+        let drained = queue.dispatched == 0;
+        self.count(queue_id);
+        if self.active == Some(queue_id) {
+            if self.must_idle(queue_id) {
+                if drained {
+                    self.wait_for_more(queue_id);
+                }
+                return;
+            }
+            if self.may_time_out(queue_id) {
+                self.expire(requests, Reason::BudgetTimeout);
+            } else if self.queues[queue_id].is_empty() {
+                self.expire(requests, Reason::NoMoreRequests);
+            }
+        }
+        if self.in_driver == 0 {
+            self.kick();
+        }
+    }
+
+    /// Nobody else is served until the queue's task sends its next request, or the time is over.
+    fn wait_for_more(&mut self, id: QueueId) {
+        let full = self.tunables.slice_idle_ns;
+        let queue = &mut self.queues[id];
+        queue.waits_for_request = true;
+        let seeky = queue.is_seeky();
+        let idle_ns = if seeky && !self.is_asymmetric() {
+            full.min(SEEKY_IDLE_NS)
+        } else {
+            full
+        };
+        self.idling_since = self.now;
+        self.idle_timer = Some(self.now + idle_ns);
+    }
+
+    /// The idle timer has run out.
+    pub(super) fn idled_long_enough(&mut self, requests: &Requests) {
+        if let Some(id) = self.active {
+            self.queues[id].waits_for_request = false;
+            if self.has_timed_out() {
+                self.expire(requests, Reason::BudgetTimeout);
+            } else if self.queues[id].is_empty() {
+                self.expire(requests, Reason::TooIdle);
+            }
+        }
+        self.kick();
+    }
+
+    /// Whether the device takes several requests at once, judged by what it has been given when there was plenty.
+    fn learn_depth(&mut self) {
+        self.depth.peak = self.depth.peak.max(self.in_driver);
+        if self.depth.known == Some(true) || self.in_driver + self.queued <= DEEP_DEVICE {
+            return;
+        }
+        if let Some(id) = self.active {
+            let queue = &self.queues[id];
+            let own = queue.dispatched as usize + queue.sorted.len();
+            if queue.short_think && own < DEEP_DEVICE as usize && self.in_driver < DEEP_DEVICE {
+                return;
+            }
+        }
+        self.depth.samples += 1;
+        if self.depth.samples > DEPTH_SAMPLES {
+            self.depth.known = Some(self.depth.peak > DEEP_DEVICE);
+            self.depth.peak = 0;
+            self.depth.samples = 0;
+        }
+    }
+}

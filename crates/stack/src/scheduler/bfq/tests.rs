@@ -1,0 +1,359 @@
+use super::*;
+use crate::block::Direction::{Read, Write};
+use crate::block::Priority;
+use crate::scheduler::laws;
+use crate::scheduler::laws::bench::{Bench, bio};
+use crate::time::{MILLISECOND, SECOND};
+use proptest::prelude::*;
+
+fn bench_of(tunables: Tunables) -> Bench<Bfq> {
+    Bench::new(Bfq::new(tunables, true, &[1000]))
+}
+
+fn bench() -> Bench<Bfq> {
+    bench_of(Tunables::default())
+}
+
+fn read_of(task: TaskId, now: Time, start: Sector) -> Bio {
+    Bio {
+        task,
+        sectors: 256,
+        ..bio(now, Read, start)
+    }
+}
+
+/// A reader that always has `depth` requests waiting, in a region of its own.
+#[derive(Clone, Copy)]
+struct Reader {
+    group: u16,
+    level: u8,
+    depth: u32,
+    sectors: u32,
+}
+
+/// Serves the readers one request at a time at 100,000 sectors a second, plus `seek_ns` for what does not continue.
+/// Sectors that each read.
+fn served(scheduler: Bfq, readers: &[Reader], for_ns: Time, seek_ns: Time) -> Vec<u64> {
+    let mut bench = Bench::new(scheduler);
+    let mut read = vec![0; readers.len()];
+    let mut positions: Vec<Sector> = (0..readers.len() as u64).map(|n| n * 100_000_000).collect();
+    let mut submit = |bench: &mut Bench<Bfq>, number: usize, now| {
+        let reader = readers[number];
+        let start = positions[number];
+        positions[number] += u64::from(reader.sectors);
+        bench.add_bio(
+            now,
+            &Bio {
+                group: reader.group,
+                sectors: reader.sectors,
+                priority: Priority {
+                    level: reader.level,
+                    ..Priority::default()
+                },
+                ..read_of(number as u32, now, start)
+            },
+        );
+    };
+    for number in 0..readers.len() {
+        for _ in 0..readers[number].depth {
+            submit(&mut bench, number, 0);
+        }
+    }
+    let (mut now, mut head) = (0, 0);
+    while now < for_ns {
+        let Some(id) = bench.scheduler.dispatch(now, &bench.requests) else {
+            now = bench.scheduler.next_wakeup().expect("a timer").max(now);
+            bench.scheduler.wake(now, &bench.requests);
+            continue;
+        };
+        let request = &bench.requests[id];
+        now += u64::from(request.sectors) * 10_000;
+        if request.start != head {
+            now += seek_ns;
+        }
+        head = request.end();
+        bench.scheduler.completed(now, &bench.requests, id);
+        let number = bench.requests.take(id).task as usize;
+        read[number] += u64::from(readers[number].sectors);
+        submit(&mut bench, number, now);
+    }
+    read
+}
+
+fn assert_shares(read: &[u64], weights: &[u64], within: f64) {
+    let (total, whole) = (read.iter().sum::<u64>(), weights.iter().sum::<u64>());
+    for (sectors, weight) in read.iter().zip(weights) {
+        let share = *sectors as f64 / total as f64;
+        let due = *weight as f64 / whole as f64;
+        assert!((share / due - 1.0).abs() < within, "{read:?}");
+    }
+}
+
+const READER: Reader = Reader {
+    group: 0,
+    level: 4,
+    depth: 4,
+    sectors: 256,
+};
+
+#[test]
+fn backlogged_queues_share_by_priority_ten_for_each_level() {
+    let readers = [0, 2, 4, 7].map(|level| Reader { level, ..READER });
+    let scheduler = Bfq::new(Tunables::default(), true, &[1000]);
+    let read = served(scheduler, &readers, 30 * SECOND, 0);
+    assert_shares(&read, &[80, 60, 40, 10], 0.03);
+}
+
+#[test]
+fn groups_share_by_weight_however_many_queues_they_have() {
+    let readers = [1, 2, 2, 2, 3].map(|group| Reader { group, ..READER });
+    let scheduler = Bfq::new(Tunables::default(), true, &[1000, 100, 300, 600]);
+    let read = served(scheduler, &readers, 30 * SECOND, 0);
+    assert_shares(&read, &[100, 100, 100, 100, 600], 0.03);
+}
+
+#[test]
+fn one_request_at_a_time_is_idled_for_so_that_shares_hold() {
+    let readers = [(1, 4), (2, 4)].map(|(group, level)| Reader {
+        group,
+        level,
+        depth: 1,
+        ..READER
+    });
+    let scheduler = Bfq::new(Tunables::default(), true, &[1000, 100, 400]);
+    let read = served(scheduler, &readers, 60 * SECOND, 5 * MILLISECOND);
+    assert_shares(&read, &[100, 400], 0.05);
+}
+
+#[test]
+fn a_slow_queue_gets_its_share_of_time_and_not_of_sectors() {
+    // One reads 4 KiB with a seek each time, the other streams.
+    // What the device streams in 125 ms: the estimate starts lower, and favours the slow one until it has risen.
+    let mut bench = bench_of(Tunables {
+        max_budget: 32_000,
+        ..Tunables::default()
+    });
+    let (mut now, mut spent) = (0, [0u64; 2]);
+    let mut next = [0u64, 0];
+    let add = |bench: &mut Bench<Bfq>, next: &mut [u64; 2], task: usize, now| {
+        next[task] += 1;
+        let (start, sectors) = match task {
+            0 => (next[0] * 7_919_111 % 50_000_000, 8),
+            _ => (100_000_000 + next[1] * 256, 256),
+        };
+        let bio = Bio {
+            sectors,
+            ..read_of(task as u32, now, start)
+        };
+        bench.add_bio(now, &bio);
+    };
+    for task in [0, 1, 0, 1, 0, 1, 0, 1] {
+        add(&mut bench, &mut next, task, 0);
+    }
+    while now < 60 * SECOND {
+        let Some(id) = bench.scheduler.dispatch(now, &bench.requests) else {
+            now = bench.scheduler.next_wakeup().expect("a timer").max(now);
+            bench.scheduler.wake(now, &bench.requests);
+            continue;
+        };
+        let task = bench.requests[id].task as usize;
+        let took = [8 * MILLISECOND, MILLISECOND][task];
+        now += took;
+        spent[task] += took;
+        bench.scheduler.completed(now, &bench.requests, id);
+        bench.requests.take(id);
+        add(&mut bench, &mut next, task, now);
+    }
+    let share = spent[0] as f64 / (spent[0] + spent[1]) as f64;
+    assert!((0.35..0.65).contains(&share), "{spent:?}");
+}
+
+#[test]
+fn a_queue_is_served_until_its_budget_is_spent() {
+    let mut bench = bench_of(Tunables {
+        max_budget: 1500,
+        ..Tunables::default()
+    });
+    for n in 0..8 {
+        bench.add_bio(0, &read_of(1, 0, n * 256));
+        bench.add_bio(0, &read_of(2, 0, 10_000_000 + n * 256));
+    }
+    let tasks: Vec<u32> = (0..6)
+        .map(|_| {
+            let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+            bench.requests[id].task
+        })
+        .collect();
+    // The first budget is two thirds of 1500 sectors: three requests.
+    assert_eq!(tasks, [1, 1, 1, 2, 2, 2]);
+}
+
+#[test]
+fn budgets_grow_for_queues_that_spend_them_and_shrink_for_idle_ones() {
+    let mut bench = bench();
+    bench.add_bio(0, &read_of(1, 0, 0));
+    bench.scheduler.queues[0].max_budget = 1024;
+    let max = DEFAULT_MAX_BUDGET;
+    let min = max / 32;
+    for (reason, budget, in_flight, expected) in [
+        (select::Reason::BudgetExhausted, 1024, 0, 4096),
+        (select::Reason::BudgetTimeout, 1024, 0, 2048),
+        (select::Reason::TooIdle, 1024, 1, 2048),
+        (select::Reason::TooIdle, 8192, 0, 8192 - 4 * min),
+        (select::Reason::TooIdle, 5 * min, 0, min),
+        (select::Reason::NoMoreRequests, 1024, 0, 600),
+        (select::Reason::BudgetExhausted, 8192, 0, max),
+    ] {
+        bench.scheduler.queues[0].max_budget = budget;
+        bench.scheduler.queues[0].dispatched = in_flight;
+        let deserved = bench.scheduler.deserved_budget(0, reason, 600);
+        assert_eq!(deserved, expected, "{reason:?} with {budget}");
+    }
+    bench.scheduler.queues[0].dispatched = 0;
+}
+
+#[test]
+fn async_requests_count_three_times_while_all_queues_are_alike() {
+    let mut bench = bench();
+    bench.add(0, Write, &[0]);
+    let (id, _) = bench.requests.iter().next().unwrap();
+    assert_eq!(bench.scheduler.charge(&bench.requests, id), 24);
+    bench.add_bio(
+        0,
+        &Bio {
+            group: 1,
+            ..read_of(1, 0, 1000)
+        },
+    );
+    assert_eq!(bench.scheduler.charge(&bench.requests, id), 8);
+}
+
+#[test]
+fn while_it_idles_for_a_sequential_reader_nobody_else_is_served() {
+    let mut bench = bench();
+    bench.scheduler.depth.known = Some(false);
+    bench.add_bio(0, &read_of(1, 0, 0));
+    bench.add_bio(0, &read_of(2, 0, 10_000_000));
+    let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    bench
+        .scheduler
+        .completed(MILLISECOND, &bench.requests, first);
+    assert_eq!(bench.scheduler.dispatch(MILLISECOND, &bench.requests), None);
+    assert_eq!(bench.scheduler.next_wakeup(), Some(9 * MILLISECOND));
+    bench.add_bio(2 * MILLISECOND, &read_of(1, 2 * MILLISECOND, 256));
+    assert_eq!(bench.dispatched(2 * MILLISECOND, 1), [256]);
+}
+
+#[test]
+fn a_seeky_queue_among_equals_is_idled_for_2_ms_only() {
+    let mut bench = bench();
+    bench.scheduler.depth.known = Some(false);
+    let mut now = 0;
+    for n in 0..30 {
+        bench.add_bio(now, &read_of(1, now, n * 9_999_999 % 77_000_000));
+        let id = bench.scheduler.dispatch(now, &bench.requests).unwrap();
+        now += MILLISECOND;
+        bench.scheduler.completed(now, &bench.requests, id);
+    }
+    assert_eq!(bench.scheduler.idle_timer, Some(now + 2 * MILLISECOND));
+}
+
+#[test]
+fn without_seeks_and_with_a_command_queue_it_idles_only_for_weights() {
+    for (group, idles) in [(0, false), (1, true)] {
+        let mut bench = Bench::new(Bfq::new(Tunables::default(), false, &[1000]));
+        let bio = Bio {
+            group,
+            ..read_of(1, 0, 0)
+        };
+        bench.add_bio(0, &bio);
+        bench.add_bio(0, &read_of(2, 0, 1000));
+        while let Some(id) = bench.scheduler.dispatch(0, &bench.requests) {
+            if bench.requests[id].task == 1 {
+                bench.scheduler.completed(0, &bench.requests, id);
+                break;
+            }
+            bench.scheduler.completed(0, &bench.requests, id);
+            bench.scheduler.idle_timer = None;
+        }
+        assert_eq!(bench.scheduler.idle_timer.is_some(), idles, "group {group}");
+    }
+}
+
+#[test]
+fn the_idle_class_gets_a_turn_after_200_ms() {
+    let mut bench = bench_of(Tunables {
+        slice_idle_ns: 0,
+        max_budget: 256,
+        ..Tunables::default()
+    });
+    bench.add_bio(
+        0,
+        &Bio {
+            priority: laws::priority_of(3),
+            ..read_of(3, 0, 5_000_000)
+        },
+    );
+    for n in 0..4 {
+        bench.add_bio(0, &read_of(1, 0, n * 256));
+    }
+    assert_eq!(bench.dispatched(199 * MILLISECOND, 2), [0, 256]);
+    assert_eq!(bench.dispatched(200 * MILLISECOND, 1), [5_000_000]);
+}
+
+#[test]
+fn the_oldest_request_is_looked_at_once_a_turn() {
+    let mut bench = bench();
+    for start in [900_000, 1000, 2000] {
+        bench.add_bio(0, &read_of(1, 0, start));
+    }
+    assert_eq!(
+        bench.dispatched(125 * MILLISECOND, 3),
+        [900_000, 1000, 2000]
+    );
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_or_done_twice(
+        load in laws::arrivals(4),
+        depth in 1u32..16,
+        slice_idle_ms in prop::sample::select(vec![0u64, 8]),
+        rotational: bool,
+        strict_guarantees: bool,
+    ) {
+        let tunables = Tunables {
+            slice_idle_ns: slice_idle_ms * MILLISECOND,
+            strict_guarantees,
+            ..Tunables::default()
+        };
+        let scheduler = Bfq::new(tunables, rotational, &[1000, 100, 300]);
+        laws::completes_each_once(&laws::serve(Box::new(scheduler), &load, depth, MILLISECOND));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn shares_of_backlogged_groups_and_queues_follow_weights(
+        weights in prop::collection::vec(50u32..1000, 2..5),
+        levels in prop::collection::vec(0u8..8, 2..4),
+    ) {
+        let readers: Vec<Reader> = (1..=weights.len() as u16)
+            .flat_map(|group| levels.iter().map(move |&level| Reader { group, level, ..READER }))
+            .collect();
+        let in_group: u64 = levels.iter().map(|&level| 8 - u64::from(level)).sum();
+        let due: Vec<u64> = weights
+            .iter()
+            .flat_map(|&weight| {
+                let share = move |&level: &u8| u64::from(weight) * (8 - u64::from(level)) * 10_000 / in_group;
+                levels.iter().map(share)
+            })
+            .collect();
+        let all: Vec<u32> = [1000].into_iter().chain(weights).collect();
+        let tunables = Tunables { max_budget: 2048, ..Tunables::default() };
+        let read = served(Bfq::new(tunables, true, &all), &readers, 100 * SECOND, 0);
+        assert_shares(&read, &due, 0.08);
+    }
+}

@@ -1,0 +1,302 @@
+//! B-WF2Q+: entities share a resource by weight, each getting a budget at a time.
+//!
+//! An entity's stay runs from virtual time S, when it should begin, to F = S + budget / weight, when it should be done.
+//! Of those that should have begun (S <= V) the one with the smallest F is served. V moves with the service given to all,
+//! over the sum of weights. Source: note on BFQ (`block/bfq-wf2q.c` of 5.10).
+
+use std::collections::BTreeSet;
+
+pub(super) type EntityId = usize;
+
+/// Virtual time: sectors over weight, with 22 bits of fraction. 64 bits last for 10^18 sectors at weight 1.
+pub(super) type Virtual = u64;
+
+const FRACTION_BITS: u32 = 22;
+
+pub(super) fn delta(sectors: u64, weight: u64) -> Virtual {
+    (sectors << FRACTION_BITS) / weight
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entity {
+    pub(super) weight: u64,
+    pub(super) start: Virtual,
+    pub(super) finish: Virtual,
+    /// In sectors: of this stay, and what of it has been had.
+    pub(super) budget: u64,
+    pub(super) service: u64,
+    pub(super) place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Its weight does not count.
+    Forgotten,
+    /// Has nothing to do, but has had more than its share so far: counts until V reaches its F.
+    Idle,
+    /// Should have begun.
+    Eligible,
+    /// Should not begin yet.
+    Waiting,
+    InService,
+}
+
+impl Entity {
+    pub(super) fn new(weight: u64) -> Entity {
+        Entity {
+            weight,
+            start: 0,
+            finish: 0,
+            budget: 0,
+            service: 0,
+            place: Place::Forgotten,
+        }
+    }
+
+    pub(super) fn finish_after(&self, sectors: u64) -> Virtual {
+        self.start + delta(sectors, self.weight)
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        matches!(self.place, Place::Eligible | Place::Waiting)
+    }
+}
+
+/// The entities of one class under one parent. Every step costs O(log n): those that wait are kept by S, and move over to
+/// those that are kept by F when V reaches them, each once a stay.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    now: Virtual,
+    weights: u64,
+    /// By finish.
+    eligible: BTreeSet<(Virtual, EntityId)>,
+    /// By start and finish.
+    waiting: BTreeSet<(Virtual, Virtual, EntityId)>,
+    /// By finish.
+    idle: BTreeSet<(Virtual, EntityId)>,
+}
+
+impl Tree {
+    pub(super) fn has_active(&self) -> bool {
+        !self.eligible.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// The entity has something to do again. `in_time`: it was gone only to wait for what it was served before.
+    pub(super) fn activate(&mut self, entities: &mut [Entity], id: EntityId, in_time: bool) {
+        let entity = &mut entities[id];
+        let shifted = in_time && self.now > entity.finish;
+        let start = if shifted { entity.finish } else { self.now };
+        if entity.place == Place::Idle {
+            self.idle.remove(&(entity.finish, id));
+            entity.start = start.max(entity.finish);
+        } else {
+            entity.start = start;
+            self.weights += entity.weight;
+        }
+        entity.finish = entity.finish_after(entity.budget);
+        if shifted && self.now > entity.finish {
+            // Behind everybody else's time it would be served for as long as it was gone.
+            let ahead = self.now - entity.finish;
+            entity.start += ahead;
+            entity.finish += ahead;
+        }
+        self.insert(entity, id);
+    }
+
+    /// It has been served and has more to do: a new stay of its budget, which begins where the service that it had ends.
+    pub(super) fn requeue(&mut self, entities: &mut [Entity], id: EntityId) {
+        let entity = &mut entities[id];
+        entity.start = entity.finish_after(entity.service);
+        entity.service = 0;
+        entity.finish = entity.finish_after(entity.budget);
+        self.insert(entity, id);
+    }
+
+    /// The budget of an active entity has changed.
+    pub(super) fn rebudget(&mut self, entities: &mut [Entity], id: EntityId) {
+        self.remove(&entities[id], id);
+        let entity = &mut entities[id];
+        entity.finish = entity.finish_after(entity.budget);
+        self.insert(entity, id);
+    }
+
+    /// The one in service has nothing more to do. What it has had is kept in mind while it is ahead of the others.
+    pub(super) fn deactivate(&mut self, entities: &mut [Entity], id: EntityId) {
+        let entity = &mut entities[id];
+        entity.finish = entity.finish_after(entity.service);
+        if entity.finish > self.now {
+            entity.place = Place::Idle;
+            self.idle.insert((entity.finish, id));
+        } else {
+            entity.place = Place::Forgotten;
+            self.weights -= entity.weight;
+        }
+    }
+
+    /// The one that would be served next.
+    pub(super) fn peek(&self) -> Option<EntityId> {
+        let eligible = self.eligible.first().map(|&(_, id)| id);
+        eligible.or_else(|| self.waiting.first().map(|&(.., id)| id))
+    }
+
+    /// Takes out the one to be served next.
+    pub(super) fn serve_next(&mut self, entities: &mut [Entity]) -> Option<EntityId> {
+        if self.eligible.is_empty() {
+            let &(start, ..) = self.waiting.first()?;
+            self.advance_to(entities, start.max(self.now));
+        }
+        let (_, id) = self.eligible.pop_first()?;
+        entities[id].place = Place::InService;
+        entities[id].service = 0;
+        Some(id)
+    }
+
+    /// So much service was given to one of its entities.
+    pub(super) fn served(&mut self, entities: &mut [Entity], sectors: u64) {
+        self.advance_to(entities, self.now + delta(sectors, self.weights));
+    }
+
+    fn advance_to(&mut self, entities: &mut [Entity], now: Virtual) {
+        self.now = now;
+        while let Some(&(start, finish, id)) = self.waiting.first()
+            && start <= now
+        {
+            self.waiting.pop_first();
+            self.eligible.insert((finish, id));
+            entities[id].place = Place::Eligible;
+        }
+        while let Some(&(finish, id)) = self.idle.first()
+            && finish <= now
+        {
+            self.idle.pop_first();
+            entities[id].place = Place::Forgotten;
+            self.weights -= entities[id].weight;
+        }
+    }
+
+    fn insert(&mut self, entity: &mut Entity, id: EntityId) {
+        if entity.start <= self.now {
+            entity.place = Place::Eligible;
+            self.eligible.insert((entity.finish, id));
+        } else {
+            entity.place = Place::Waiting;
+            self.waiting.insert((entity.start, entity.finish, id));
+        }
+    }
+
+    fn remove(&mut self, entity: &Entity, id: EntityId) {
+        let was_there = match entity.place {
+            Place::Eligible => self.eligible.remove(&(entity.finish, id)),
+            Place::Waiting => self.waiting.remove(&(entity.start, entity.finish, id)),
+            Place::Forgotten | Place::Idle | Place::InService => false,
+        };
+        debug_assert!(was_there, "entity {id} at {:?}", entity.place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tree_of(weights: &[u64], budget: u64) -> (Tree, Vec<Entity>) {
+        let mut tree = Tree::default();
+        let mut entities: Vec<Entity> = weights.iter().map(|&weight| Entity::new(weight)).collect();
+        for id in 0..weights.len() {
+            entities[id].budget = budget;
+            tree.activate(&mut entities, id, false);
+        }
+        (tree, entities)
+    }
+
+    fn serve(tree: &mut Tree, entities: &mut [Entity], sectors: u64) -> EntityId {
+        let id = tree.serve_next(entities).expect("something is active");
+        entities[id].service += sectors;
+        tree.served(entities, sectors);
+        id
+    }
+
+    #[test]
+    fn the_smallest_finish_of_those_that_should_have_begun_is_served() {
+        let (mut tree, mut entities) = tree_of(&[1, 3, 2], 60);
+        let order: Vec<EntityId> = (0..6)
+            .map(|_| {
+                let id = serve(&mut tree, &mut entities, 60);
+                tree.requeue(&mut entities, id);
+                id
+            })
+            .collect();
+        assert_eq!(order, [1, 2, 1, 0, 1, 2], "3 : 2 : 1, and nobody far ahead");
+    }
+
+    #[test]
+    fn an_entity_is_charged_what_it_was_served_not_its_budget() {
+        let (mut tree, mut entities) = tree_of(&[1, 1], 1000);
+        let id = serve(&mut tree, &mut entities, 10);
+        tree.requeue(&mut entities, id);
+        assert_eq!(entities[id].start, delta(10, 1));
+        assert_eq!(entities[id].finish, delta(1010, 1));
+    }
+
+    #[test]
+    fn the_weight_of_one_that_idles_counts_until_the_others_have_caught_up() {
+        let (mut tree, mut entities) = tree_of(&[1, 1], 100);
+        let gone = serve(&mut tree, &mut entities, 100);
+        tree.deactivate(&mut entities, gone);
+        assert_eq!((entities[gone].place, tree.weights), (Place::Idle, 2));
+        let other = serve(&mut tree, &mut entities, 100);
+        tree.requeue(&mut entities, other);
+        assert_eq!((entities[gone].place, tree.weights), (Place::Forgotten, 1));
+    }
+
+    #[test]
+    fn one_that_comes_back_while_it_is_ahead_begins_where_it_ended() {
+        let (mut tree, mut entities) = tree_of(&[1, 1], 100);
+        let gone = serve(&mut tree, &mut entities, 100);
+        tree.deactivate(&mut entities, gone);
+        tree.activate(&mut entities, gone, false);
+        assert_eq!(entities[gone].start, delta(100, 1));
+    }
+
+    #[test]
+    fn one_that_comes_back_in_time_begins_where_it_ended_but_does_not_finish_in_the_past() {
+        for (in_time, expected) in [(false, 500), (true, 400)] {
+            let (mut tree, mut entities) = tree_of(&[1], 100);
+            let gone = serve(&mut tree, &mut entities, 100);
+            tree.deactivate(&mut entities, gone);
+            assert_eq!(entities[gone].place, Place::Forgotten);
+            tree.now = delta(500, 1);
+            tree.activate(&mut entities, gone, in_time);
+            assert_eq!(entities[gone].start, delta(expected, 1), "{in_time}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Whatever the budgets, and however little of them is used.
+        #[test]
+        fn service_follows_weights(
+            weights in prop::collection::vec(1u64..1000, 2..12),
+            budgets in prop::collection::vec(1u64..2000, 50),
+        ) {
+            let (mut tree, mut entities) = tree_of(&weights, 1000);
+            let mut served = vec![0u64; weights.len()];
+            let total: u64 = weights.iter().sum();
+            let mut given = 0;
+            for (round, &budget) in budgets.iter().cycle().take(3_000).enumerate() {
+                let sectors = budget.min(1 + round as u64 % 1500);
+                let id = serve(&mut tree, &mut entities, sectors);
+                served[id] += sectors;
+                given += sectors;
+                entities[id].budget = budget;
+                tree.requeue(&mut entities, id);
+            }
+            for (served, weight) in served.iter().zip(&weights) {
+                let due = given as f64 * *weight as f64 / total as f64;
+                // Worst-case fair: never off by more than a few budgets.
+                prop_assert!((*served as f64 - due).abs() <= 3.0 * 2000.0, "{served} of {due}");
+            }
+        }
+    }
+}
