@@ -1,6 +1,8 @@
 //! Devices: what takes commands and completes them.
 
+pub mod array;
 pub mod disk;
+pub mod flash;
 mod line_cache;
 pub mod lun;
 pub mod null;

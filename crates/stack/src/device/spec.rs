@@ -3,7 +3,9 @@
 use serde::Deserialize;
 
 use crate::device::Device;
+use crate::device::array::{Array, ArraySpec};
 use crate::device::disk::{Disk, DiskSpec};
+use crate::device::flash::{Flash, FlashSpec};
 use crate::device::lun::{Lun, LunSpec};
 use crate::device::null::{Null, NullSpec};
 
@@ -14,6 +16,8 @@ pub enum DeviceSpec {
     Null(NullSpec),
     Disk(DiskSpec),
     Lun(LunSpec),
+    Array(ArraySpec),
+    Flash(FlashSpec),
 }
 
 /// What makes a device impossible: the key, and why.
@@ -30,6 +34,8 @@ impl DeviceSpec {
             DeviceSpec::Null(spec) => spec.check(),
             DeviceSpec::Disk(spec) => spec.check(),
             DeviceSpec::Lun(spec) => spec.check(),
+            DeviceSpec::Array(spec) => spec.check(),
+            DeviceSpec::Flash(spec) => spec.check(),
         }
     }
 
@@ -38,6 +44,8 @@ impl DeviceSpec {
             DeviceSpec::Null(spec) => Box::new(Null::new(spec)?),
             DeviceSpec::Disk(spec) => Box::new(Disk::new(spec)?),
             DeviceSpec::Lun(spec) => Box::new(Lun::new(spec)?),
+            DeviceSpec::Array(spec) => Box::new(Array::new(spec)?),
+            DeviceSpec::Flash(spec) => Box::new(Flash::new(spec)?),
         })
     }
 }

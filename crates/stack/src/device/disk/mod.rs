@@ -134,6 +134,8 @@ impl Disk {
         if !self.spec.cache.write_back || command.force_unit_access {
             self.write_cache
                 .forget(&self.mechanics, command.start, command.sectors);
+            // That may have made room.
+            self.admit(now);
             self.wait_for_mechanism(now, command);
         } else if self.for_room.is_empty() && self.write_cache.has_room(command.sectors) {
             self.take_into_cache(now, command);

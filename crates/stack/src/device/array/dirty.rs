@@ -1,0 +1,170 @@
+//! What was acknowledged and waits for the disks, by stripe.
+
+use std::collections::BTreeMap;
+
+use crate::device::array::layout::Range;
+use crate::time::Time;
+
+#[derive(Clone, Debug)]
+pub(super) struct DirtyStripes {
+    stripe_sectors: u64,
+    stripes: BTreeMap<u64, Stripe>,
+    /// Stripes in order of when they became dirty; and those that are full.
+    order: BTreeMap<u64, u64>,
+    full: BTreeMap<u64, u64>,
+    next_order: u64,
+    sectors: u64,
+    /// Stripes that are being destaged, with their sectors: what is written to them meanwhile waits here.
+    leaving: BTreeMap<u64, u64>,
+    leaving_sectors: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Stripe {
+    order: u64,
+    since: Time,
+    sectors: u64,
+    /// In order, none touching another.
+    ranges: Vec<Range>,
+}
+
+impl DirtyStripes {
+    pub(super) fn new(stripe_sectors: u64) -> DirtyStripes {
+        DirtyStripes {
+            stripe_sectors,
+            stripes: BTreeMap::new(),
+            order: BTreeMap::new(),
+            full: BTreeMap::new(),
+            next_order: 0,
+            sectors: 0,
+            leaving: BTreeMap::new(),
+            leaving_sectors: 0,
+        }
+    }
+
+    /// Those that are being destaged included.
+    pub(super) fn sectors(&self) -> u64 {
+        self.sectors + self.leaving_sectors
+    }
+
+    pub(super) fn put(&mut self, now: Time, stripe: u64, range: Range) {
+        let order = self.next_order;
+        let held = self.stripes.entry(stripe).or_insert_with(|| Stripe {
+            order,
+            since: now,
+            sectors: 0,
+            ranges: Vec::new(),
+        });
+        if held.order == order {
+            self.next_order += 1;
+            self.order.insert(order, stripe);
+        }
+        let added = held.add(range);
+        self.sectors += added;
+        if held.sectors == self.stripe_sectors {
+            self.full.insert(held.order, stripe);
+        }
+    }
+
+    pub(super) fn holds(&self, stripe: u64, wanted: &Range) -> bool {
+        self.stripes.get(&stripe).is_some_and(|stripe| {
+            stripe
+                .ranges
+                .iter()
+                .any(|range| range.start <= wanted.start && wanted.end <= range.end)
+        })
+    }
+
+    /// Since when the oldest stripe that could be destaged has been dirty.
+    pub(super) fn oldest(&self) -> Option<Time> {
+        let stripe = self
+            .order
+            .values()
+            .find(|stripe| !self.leaving.contains_key(stripe))?;
+        Some(self.stripes[stripe].since)
+    }
+
+    /// Takes a full stripe out, which costs least, or the oldest one.
+    pub(super) fn take(&mut self, full_only: bool) -> Option<(u64, Vec<Range>)> {
+        let free = |stripe: &&u64| !self.leaving.contains_key(*stripe);
+        let full = self.full.values().find(free);
+        let oldest = || self.order.values().find(free);
+        let stripe = *full.or_else(|| if full_only { None } else { oldest() })?;
+        let held = self.stripes.remove(&stripe).expect("it is dirty");
+        self.order.remove(&held.order);
+        self.full.remove(&held.order);
+        self.sectors -= held.sectors;
+        self.leaving.insert(stripe, held.sectors);
+        self.leaving_sectors += held.sectors;
+        Some((stripe, held.ranges))
+    }
+
+    pub(super) fn destaged(&mut self, stripe: u64) {
+        self.leaving_sectors -= self.leaving.remove(&stripe).expect("it was being destaged");
+    }
+}
+
+impl Stripe {
+    /// Says how many sectors were not dirty before.
+    fn add(&mut self, range: Range) -> u64 {
+        let first = self.ranges.partition_point(|other| other.end < range.start);
+        let last = self
+            .ranges
+            .partition_point(|other| other.start <= range.end);
+        let mut joined = range;
+        let mut before = 0;
+        for other in &self.ranges[first..last] {
+            joined = joined.start.min(other.start)..joined.end.max(other.end);
+            before += other.end - other.start;
+        }
+        let added = joined.end - joined.start - before;
+        self.ranges.splice(first..last, [joined]);
+        self.sectors += added;
+        added
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_full_stripe_goes_first_and_then_the_oldest() {
+        let mut dirty = DirtyStripes::new(10);
+        dirty.put(1, 5, 0..3);
+        dirty.put(2, 6, 0..5);
+        dirty.put(3, 6, 5..10);
+        assert_eq!(dirty.take(true).unwrap().0, 6);
+        assert_eq!(dirty.take(true), None);
+        assert_eq!(dirty.take(false).unwrap(), (5, vec![0..3]));
+        assert_eq!(dirty.sectors(), 13);
+    }
+
+    #[test]
+    fn a_stripe_that_is_being_destaged_is_not_destaged_again_meanwhile() {
+        let mut dirty = DirtyStripes::new(10);
+        dirty.put(1, 5, 0..3);
+        dirty.take(false);
+        dirty.put(2, 5, 0..3);
+        assert_eq!(dirty.take(false), None);
+        dirty.destaged(5);
+        assert!(dirty.take(false).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_hold_just_what_was_put(writes in prop::collection::vec((0u64..60, 1u64..20), 0..30)) {
+            let mut dirty = DirtyStripes::new(80);
+            let mut held = [false; 80];
+            for (start, sectors) in writes {
+                dirty.put(0, 0, start..start + sectors);
+                held[start as usize..(start + sectors) as usize].fill(true);
+            }
+            prop_assert_eq!(dirty.sectors(), held.iter().filter(|held| **held).count() as u64);
+            for at in 0..80 {
+                prop_assert_eq!(dirty.holds(0, &(at..at + 1)), held[at as usize]);
+            }
+        }
+    }
+}

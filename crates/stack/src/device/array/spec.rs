@@ -1,0 +1,201 @@
+//! A disk array as its parts' data sheets, or a measurement, give it.
+
+use serde::Deserialize;
+
+use crate::block::SECTOR_BYTES;
+use crate::device::Device;
+use crate::device::Impossible;
+use crate::device::array::layout::Layout;
+use crate::device::disk::{Disk, DiskSpec};
+use crate::device::spec::{QUEUE_DEPTH_MAX, RATE_BYTES_PER_S, WORK_NS_MAX, whole_sectors, within};
+
+/// Everything about an array; a machine file's device of kind `array`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArraySpec {
+    pub queue_depth: u32,
+    pub layout: LayoutSpec,
+    pub controller: ControllerSpec,
+    pub cache: ArrayCache,
+    /// Each of the disks.
+    pub disk: DiskSpec,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayoutSpec {
+    pub level: Level,
+    pub disks: u32,
+    /// The disks are divided into so many groups of equal size; extents go round them.
+    pub groups: u32,
+    /// Chunks of a stripe, parity or copies included: n for RAID 5 of (n-1)+1, 2 for a RAID 1 pair. With more disks in a
+    /// group, stripes go round them.
+    pub stripe_disks: u32,
+    pub chunk_bytes: u64,
+    /// So many stripes, one behind the other, are on the same disks.
+    pub extent_stripes: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    Raid0,
+    Raid1,
+    Raid5,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerSpec {
+    pub controllers: u32,
+    /// What a command costs one of them.
+    pub command_ns: u64,
+    /// What a command waits besides, host adapter and link included, without keeping anything busy.
+    pub latency_ns: u64,
+    /// Of the front-end port, each way.
+    pub port_bytes_per_s: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArrayCache {
+    /// Data are kept, and fetched, in pieces of this size.
+    pub line_bytes: u64,
+    /// 0: no cache for reads, and no prefetching.
+    pub read_bytes: u64,
+    /// Sequential streams that are recognised at once.
+    pub streams: u32,
+    /// Commands in sequence that make a stream.
+    pub stream_after_commands: u32,
+    /// How far ahead of a stream's last command its data are fetched.
+    pub prefetch_bytes: u64,
+    /// What may wait for the disks; 0: writes go through.
+    pub write_bytes: u64,
+    /// Of `write_bytes`: where destaging begins, and where it ends.
+    pub high_percent: u32,
+    pub low_percent: u32,
+    /// A stripe below the marks is destaged when it has been dirty so long.
+    pub dirty_ns_max: u64,
+    /// Stripes that are destaged at once.
+    pub destages_max: u32,
+    /// Writes are acknowledged when the other controller has them too.
+    pub mirror: Option<MirrorSpec>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MirrorSpec {
+    pub latency_ns: u64,
+    pub bytes_per_s: u64,
+}
+
+impl ArraySpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        within(
+            "queue_depth",
+            u64::from(self.queue_depth),
+            1,
+            QUEUE_DEPTH_MAX,
+        )?;
+        self.layout
+            .check()
+            .map_err(|error| error.within("layout"))?;
+        self.controller
+            .check()
+            .map_err(|error| error.within("controller"))?;
+        self.cache.check().map_err(|error| error.within("cache"))?;
+        let line_bytes = self.cache.line_bytes;
+        if !self.layout.chunk_bytes.is_multiple_of(line_bytes) {
+            return Err(Impossible::because(
+                "cache.line_bytes",
+                format!(
+                    "expected a divisor of layout.chunk_bytes, {}, found {line_bytes}",
+                    self.layout.chunk_bytes
+                ),
+            ));
+        }
+        let disk = Disk::new(&self.disk).map_err(|error| error.within("disk"))?;
+        if Layout::new(&self.layout, disk.sectors()).sectors() == 0 {
+            let what = "the disks are too small for one extent of stripes";
+            return Err(Impossible::because("layout.extent_stripes", what));
+        }
+        Ok(())
+    }
+}
+
+impl LayoutSpec {
+    fn check(&self) -> Result<(), Impossible> {
+        within("disks", u64::from(self.disks), 1, 4096)?;
+        within("groups", u64::from(self.groups), 1, u64::from(self.disks))?;
+        if !self.disks.is_multiple_of(self.groups) {
+            let what = format!(
+                "expected a divisor of disks, {}, found {}",
+                self.disks, self.groups
+            );
+            return Err(Impossible::because("groups", what));
+        }
+        let (least, most) = match self.level {
+            Level::Raid0 => (1, self.disks / self.groups),
+            Level::Raid1 => (2, 2),
+            Level::Raid5 => (3, self.disks / self.groups),
+        };
+        within(
+            "stripe_disks",
+            u64::from(self.stripe_disks),
+            least,
+            u64::from(most),
+        )?;
+        if self.stripe_disks > self.disks / self.groups {
+            let what = "a stripe needs as many disks in each group";
+            return Err(Impossible::because("stripe_disks", what));
+        }
+        whole_sectors("chunk_bytes", self.chunk_bytes)?;
+        within("chunk_bytes", self.chunk_bytes, SECTOR_BYTES, 1 << 30)?;
+        within("extent_stripes", u64::from(self.extent_stripes), 1, 1 << 20)
+    }
+}
+
+impl ControllerSpec {
+    fn check(&self) -> Result<(), Impossible> {
+        within("controllers", u64::from(self.controllers), 1, 1024)?;
+        within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
+        within("latency_ns", self.latency_ns, 0, WORK_NS_MAX)?;
+        let (least, most) = RATE_BYTES_PER_S;
+        within("port_bytes_per_s", self.port_bytes_per_s, least, most)
+    }
+}
+
+impl ArrayCache {
+    fn check(&self) -> Result<(), Impossible> {
+        whole_sectors("line_bytes", self.line_bytes)?;
+        within("read_bytes", self.read_bytes, 0, 1 << 44)?;
+        within("write_bytes", self.write_bytes, 0, 1 << 44)?;
+        within("streams", u64::from(self.streams), 0, 4096)?;
+        within(
+            "stream_after_commands",
+            u64::from(self.stream_after_commands),
+            1,
+            1024,
+        )?;
+        if u128::from(self.prefetch_bytes) * u128::from(self.streams) > u128::from(self.read_bytes)
+        {
+            let what = "read_bytes can't hold so much for each of the streams: it would be lost before it is read";
+            return Err(Impossible::because("prefetch_bytes", what));
+        }
+        within("high_percent", u64::from(self.high_percent), 1, 100)?;
+        within(
+            "low_percent",
+            u64::from(self.low_percent),
+            0,
+            u64::from(self.high_percent),
+        )?;
+        within("dirty_ns_max", self.dirty_ns_max, 0, WORK_NS_MAX)?;
+        within("destages_max", u64::from(self.destages_max), 1, 65_536)?;
+        if let Some(mirror) = &self.mirror {
+            let (least, most) = RATE_BYTES_PER_S;
+            within("mirror.latency_ns", mirror.latency_ns, 0, WORK_NS_MAX)?;
+            within("mirror.bytes_per_s", mirror.bytes_per_s, least, most)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,340 @@
+//! A flash device: dies that read, program and erase, channels that they share, a write buffer before them, and a
+//! mapping that has to be collected. How much is written twice comes out of that.
+//!
+//! Each die does one thing at a time. Parameters as in MQSim's configuration; the order of things in a die, and the
+//! greedy choice of what to collect, are inferred (docs/model/flash.md).
+
+mod buffer;
+mod die;
+mod mapping;
+mod spec;
+
+use std::collections::VecDeque;
+
+use crate::agenda::Agenda;
+use crate::block::{Direction, SECTOR_BYTES, Sector};
+use crate::device::server::{Link, Servers};
+use crate::device::{Command, Completion, Device, Impossible};
+use crate::slab::{Id, Slab};
+use crate::station::{Broken, Station};
+use crate::time::Time;
+use buffer::Buffer;
+use die::{Die, Read};
+use mapping::{Mapping, Place};
+use spec::Sizes;
+pub use spec::{Firmware, FlashSpec, Geometry, Interface, Suspend, Timing};
+
+#[derive(Clone, Debug)]
+pub struct Flash {
+    spec: FlashSpec,
+    sizes: Sizes,
+    unit_sectors: u64,
+    agenda: Agenda<Event>,
+    commands: Slab<Waiting>,
+    station: Station,
+    cores: Servers,
+    link_in: Link,
+    /// None: the same as `link_in`.
+    link_out: Option<Link>,
+    buffer: Buffer,
+    /// Writes that wait for room in the buffer.
+    for_room: VecDeque<Id<Waiting>>,
+    written_at: Time,
+    flush_planned: bool,
+    mapping: Mapping,
+    dies: Vec<Die>,
+    channels: Vec<Link>,
+    /// Where the next page of the buffer goes, if that die can take it.
+    next_die: u32,
+    written: Written,
+}
+
+/// A command of the host's.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    command: Command,
+    since: Time,
+    /// Page reads, or programs, that it waits for.
+    parts: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Look(Id<Waiting>),
+    /// The die is done with what it does, if that is still the same.
+    Done {
+        die: u32,
+        work: u32,
+    },
+    Complete(Id<Waiting>),
+    Flush,
+}
+
+/// Units programmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    pub host_units: u64,
+    pub moved_units: u64,
+    pub erased_blocks: u64,
+}
+
+impl Written {
+    /// Units programmed for each that the host's writes needed; None before the first.
+    pub fn amplification(&self) -> Option<f64> {
+        (self.host_units > 0)
+            .then(|| (self.host_units + self.moved_units) as f64 / self.host_units as f64)
+    }
+}
+
+impl Flash {
+    pub fn new(spec: &FlashSpec) -> Result<Flash, Impossible> {
+        spec.check()?;
+        let sizes = spec.sizes();
+        let link = Link::new(spec.interface.bytes_per_s);
+        Ok(Flash {
+            sizes,
+            unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
+            agenda: Agenda::new(),
+            commands: Slab::new(),
+            station: Station::default(),
+            cores: Servers::new(spec.firmware.cores),
+            link_out: (!spec.interface.half_duplex).then(|| link.clone()),
+            link_in: link,
+            buffer: Buffer::new(spec.firmware.buffer_bytes / u64::from(spec.firmware.unit_bytes)),
+            for_room: VecDeque::new(),
+            written_at: 0,
+            flush_planned: false,
+            mapping: Mapping::new(sizes, spec.firmware.filled),
+            dies: vec![Die::default(); sizes.dies as usize],
+            channels: vec![
+                Link::new(spec.timing.channel_bytes_per_s);
+                spec.geometry.channels as usize
+            ],
+            next_die: 0,
+            written: Written::default(),
+            spec: *spec,
+        })
+    }
+
+    pub fn written(&self) -> Written {
+        self.written
+    }
+
+    /// One page read for each page that holds some of the units.
+    fn look_at_read(&mut self, now: Time, id: Id<Waiting>) {
+        let (mut page, mut units) = (None, 0);
+        for unit in self.units_of(&self.commands[id].command) {
+            let Place::Flash(place) = self.mapping.place(unit) else {
+                continue;
+            };
+            let its_page = place / self.sizes.page_units;
+            if page != Some(its_page) {
+                self.read_page(now, id, page, units);
+                (page, units) = (Some(its_page), 0);
+            }
+            units += 1;
+        }
+        self.read_page(now, id, page, units);
+        if self.commands[id].parts == 0 {
+            self.answer_read(now, id);
+        }
+    }
+
+    fn read_page(&mut self, now: Time, id: Id<Waiting>, page: Option<u32>, units: u32) {
+        let Some(page) = page else {
+            return;
+        };
+        self.commands[id].parts += 1;
+        let die = self.mapping.die_of(page * self.sizes.page_units);
+        self.dies[die as usize].reads.push_back(Read {
+            command: id,
+            units,
+            since: now,
+        });
+        self.suspend(now, die);
+        self.start(now, die);
+    }
+
+    fn answer_read(&mut self, now: Time, id: Id<Waiting>) {
+        let sectors = u64::from(self.commands[id].command.sectors);
+        let link = self.link_out.as_mut().unwrap_or(&mut self.link_in);
+        let at = link.carry(now, sectors);
+        self.agenda.put(at, Event::Complete(id));
+    }
+
+    fn look_at_write(&mut self, now: Time, id: Id<Waiting>) {
+        if self.for_room.is_empty() && self.has_room(id) {
+            self.take_write(now, id);
+        } else {
+            self.for_room.push_back(id);
+        }
+        self.drain(now);
+    }
+
+    fn has_room(&self, id: Id<Waiting>) -> bool {
+        let units = self.units_of(&self.commands[id].command);
+        self.buffer.has_room(units.end - units.start)
+    }
+
+    /// A unit that is written in part counts as written whole.
+    fn take_write(&mut self, now: Time, id: Id<Waiting>) {
+        let command = self.commands[id].command;
+        for unit in self.units_of(&command) {
+            let slot = match self.mapping.place(unit) {
+                Place::Buffer(slot) if self.buffer.waits(slot) => slot,
+                _ => {
+                    let slot = self.buffer.put(unit);
+                    self.mapping.buffer(unit, slot);
+                    slot
+                }
+            };
+            if command.force_unit_access {
+                self.buffer.name_waiting(slot, id);
+                self.commands[id].parts += 1;
+            }
+        }
+        self.written_at = now;
+        if command.force_unit_access {
+            self.buffer.flush();
+        } else {
+            self.agenda.put(now, Event::Complete(id));
+        }
+    }
+
+    /// Hands what is in the buffer to dies, a page of all planes at a time, going round them.
+    fn drain(&mut self, now: Time) {
+        if !self.for_room.is_empty() {
+            self.buffer.flush();
+        }
+        let units = self.sizes.program_units as usize;
+        while self.buffer.has_page(units) {
+            let dies = self.sizes.dies;
+            let Some(die) = (0..dies)
+                .map(|number| (self.next_die + number) % dies)
+                .find(|&die| self.takes_page(die))
+            else {
+                break;
+            };
+            self.next_die = (die + 1) % dies;
+            let slots = self.buffer.take_page(units);
+            self.dies[die as usize].programs.push_back((now, slots));
+            self.start(now, die);
+        }
+        if !self.flush_planned && self.buffer.is_waiting() && !self.buffer.is_flushing() {
+            self.flush_planned = true;
+            let at = self.written_at + self.spec.firmware.buffer_ns_max;
+            self.agenda.put(at, Event::Flush);
+        }
+    }
+
+    fn takes_page(&self, die: u32) -> bool {
+        self.dies[die as usize].programs.is_empty()
+            && self.mapping.has_space(die, 2 * self.sizes.program_units)
+    }
+
+    /// Nothing was written for a while: parts of pages are programmed too. What finds no die goes when one is done.
+    fn flush(&mut self, now: Time) {
+        self.flush_planned = false;
+        if now >= self.written_at + self.spec.firmware.buffer_ns_max {
+            self.buffer.flush();
+        }
+        self.drain(now);
+    }
+
+    /// Takes writes that waited for room into the buffer.
+    fn admit(&mut self, now: Time) {
+        while let Some(&id) = self.for_room.front() {
+            if !self.has_room(id) {
+                break;
+            }
+            self.for_room.pop_front();
+            self.take_write(now, id);
+        }
+        self.drain(now);
+    }
+
+    /// One of the parts that a command waits for is done.
+    fn part_done(&mut self, now: Time, id: Id<Waiting>) {
+        let waiting = &mut self.commands[id];
+        waiting.parts -= 1;
+        if waiting.parts == 0 {
+            match waiting.command.direction {
+                Direction::Read => self.answer_read(now, id),
+                Direction::Write => self.agenda.put(now, Event::Complete(id)),
+            }
+        }
+    }
+
+    fn units_of(&self, command: &Command) -> std::ops::Range<u32> {
+        (command.start / self.unit_sectors) as u32..command.end().div_ceil(self.unit_sectors) as u32
+    }
+}
+
+impl Device for Flash {
+    fn sectors(&self) -> Sector {
+        u64::from(self.sizes.units) * self.unit_sectors
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.spec.queue_depth
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        self.station.enter(now);
+        let id = self.commands.put(Waiting {
+            command,
+            since: now,
+            parts: 0,
+        });
+        let served_at = self.cores.serve(now, self.spec.firmware.command_ns);
+        let at = match command.direction {
+            Direction::Read => served_at,
+            Direction::Write => self.link_in.carry(served_at, u64::from(command.sectors)),
+        };
+        self.agenda.put(at, Event::Look(id));
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.agenda.next_at()
+    }
+
+    fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
+        while self.agenda.next_at().is_some_and(|at| at <= now) {
+            let Some((at, event)) = self.agenda.take() else {
+                return;
+            };
+            match event {
+                Event::Look(id) => match self.commands[id].command.direction {
+                    Direction::Read => self.look_at_read(at, id),
+                    Direction::Write => self.look_at_write(at, id),
+                },
+                Event::Done { die, work } => self.done(at, die, work),
+                Event::Complete(id) => {
+                    let Waiting { command, since, .. } = self.commands.take(id);
+                    self.station.leave(at, since);
+                    completed.push(Completion {
+                        tag: command.tag,
+                        failed: false,
+                    });
+                }
+                Event::Flush => self.flush(at),
+            }
+        }
+    }
+
+    fn rotational(&self) -> bool {
+        false
+    }
+
+    fn dirty_sectors(&self) -> u64 {
+        u64::from(self.buffer.held()) * self.unit_sectors
+    }
+
+    fn check(&self, now: Time) -> Result<(), Broken> {
+        let since = self.commands.iter().map(|(_, waiting)| waiting.since);
+        self.station.check("flash", now, since)
+    }
+}
+
+#[cfg(test)]
+mod tests;

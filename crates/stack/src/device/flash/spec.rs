@@ -1,0 +1,285 @@
+//! A flash device as its parts' data sheets, or a measurement, give it.
+
+use serde::Deserialize;
+
+use crate::device::Impossible;
+use crate::device::spec::{QUEUE_DEPTH_MAX, RATE_BYTES_PER_S, WORK_NS_MAX, whole_sectors, within};
+
+/// Everything about a flash device; a machine file's device of kind `flash`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlashSpec {
+    pub queue_depth: u32,
+    pub geometry: Geometry,
+    pub timing: Timing,
+    pub firmware: Firmware,
+    pub interface: Interface,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Geometry {
+    pub channels: u32,
+    pub dies_per_channel: u32,
+    /// Programmed and erased together, read one at a time.
+    pub planes_per_die: u32,
+    pub blocks_per_plane: u32,
+    pub pages_per_block: u32,
+    pub page_bytes: u32,
+    /// Of the flash: what the host does not see.
+    pub over_provision_per_mille: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    pub page_read_ns: u64,
+    pub page_program_ns: u64,
+    pub block_erase_ns: u64,
+    pub channel_bytes_per_s: u64,
+    /// A read may interrupt a program or an erasure; absent: it waits.
+    pub suspend: Option<Suspend>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suspend {
+    /// Until the die is free for the read.
+    pub program_ns: u64,
+    pub erase_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Firmware {
+    pub command_ns: u64,
+    /// Commands that are worked on at once.
+    pub cores: u32,
+    /// What is mapped, and moved, as one; a page holds one or several.
+    pub unit_bytes: u32,
+    pub buffer_bytes: u64,
+    /// A part of a page that has waited in the buffer so long is programmed as it is.
+    pub buffer_ns_max: u64,
+    /// Of the blocks of a die: with so few free, collecting begins; and nothing else is programmed.
+    pub collect_per_mille: u32,
+    pub collect_only_per_mille: u32,
+    /// Reads go before what a die has to program or collect; otherwise in order of arrival.
+    pub read_first: bool,
+    /// All of it has been written in sequence before the start; otherwise it is new, and reads of what was never
+    /// written do not touch the flash.
+    pub filled: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interface {
+    pub bytes_per_s: u64,
+    /// One direction at a time, as SATA.
+    pub half_duplex: bool,
+}
+
+/// What follows from the geometry; a block here is one of each plane of a die, programmed and erased as one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) dies: u32,
+    pub(super) blocks: u32,
+    pub(super) pages: u32,
+    /// Units of a page of one plane, and of a page of all planes.
+    pub(super) page_units: u32,
+    pub(super) program_units: u32,
+    pub(super) block_units: u32,
+    /// What the host sees.
+    pub(super) units: u32,
+    /// Free blocks of a die with which collecting begins, and has to come first.
+    pub(super) collect_blocks: u32,
+    pub(super) collect_only_blocks: u32,
+    /// With more than so many units wanted, a die might have no block that is worth collecting.
+    pub(super) die_units_max: u32,
+}
+
+impl FlashSpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        within(
+            "queue_depth",
+            u64::from(self.queue_depth),
+            1,
+            QUEUE_DEPTH_MAX,
+        )?;
+        self.geometry
+            .check()
+            .map_err(|error| error.within("geometry"))?;
+        self.timing
+            .check()
+            .map_err(|error| error.within("timing"))?;
+        self.firmware
+            .check()
+            .map_err(|error| error.within("firmware"))?;
+        let (least, most) = RATE_BYTES_PER_S;
+        within(
+            "interface.bytes_per_s",
+            self.interface.bytes_per_s,
+            least,
+            most,
+        )?;
+        if !self
+            .geometry
+            .page_bytes
+            .is_multiple_of(self.firmware.unit_bytes)
+        {
+            let what = format!(
+                "expected a divisor of geometry.page_bytes, {}",
+                self.geometry.page_bytes
+            );
+            return Err(Impossible::because("firmware.unit_bytes", what));
+        }
+        let program_bytes =
+            u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes_per_die);
+        within(
+            "firmware.buffer_bytes",
+            self.firmware.buffer_bytes,
+            2 * program_bytes,
+            1 << 40,
+        )?;
+        if self.units_of_flash() >= UNITS_MAX {
+            let what = format!(
+                "{} units of firmware.unit_bytes: expected less than 2^31",
+                self.units_of_flash()
+            );
+            return Err(Impossible::because("geometry", what));
+        }
+        let sizes = self.sizes();
+        if sizes.units == 0 {
+            return Err(Impossible::because(
+                "geometry.over_provision_per_mille",
+                "nothing is left for the host",
+            ));
+        }
+        // A die may get a little more than its share.
+        let used = sizes.units.div_ceil(sizes.dies) + sizes.block_units;
+        if used > sizes.die_units_max {
+            let what = format!(
+                "too little: a die of {} blocks begins to collect at {} free ones, and needs some more to gain by it",
+                sizes.blocks, sizes.collect_blocks
+            );
+            return Err(Impossible::because(
+                "geometry.over_provision_per_mille",
+                what,
+            ));
+        }
+        Ok(())
+    }
+
+    /// The specification has passed `check`.
+    pub(super) fn sizes(&self) -> Sizes {
+        let geometry = &self.geometry;
+        let page_units = geometry.page_bytes / self.firmware.unit_bytes;
+        let program_units = page_units * geometry.planes_per_die;
+        let kept = 1000 - u128::from(geometry.over_provision_per_mille);
+        let share = |per_mille: u32| {
+            (u64::from(geometry.blocks_per_plane) * u64::from(per_mille) / 1000) as u32
+        };
+        let collect_only_blocks = share(self.firmware.collect_only_per_mille).max(2);
+        let collect_blocks = share(self.firmware.collect_per_mille).max(collect_only_blocks + 1);
+        let block_units = program_units * geometry.pages_per_block;
+        // Two open blocks, one that is being collected, and so many that what is not wanted in all the others together
+        // makes a page in at least one of them.
+        let spare =
+            collect_blocks + 3 + geometry.blocks_per_plane.div_ceil(geometry.pages_per_block);
+        Sizes {
+            dies: geometry.channels * geometry.dies_per_channel,
+            blocks: geometry.blocks_per_plane,
+            pages: geometry.pages_per_block,
+            page_units,
+            program_units,
+            block_units,
+            units: (u128::from(self.units_of_flash()) * kept / 1000) as u32,
+            collect_blocks,
+            collect_only_blocks,
+            die_units_max: geometry.blocks_per_plane.saturating_sub(spare) * block_units,
+        }
+    }
+
+    fn units_of_flash(&self) -> u64 {
+        let geometry = &self.geometry;
+        [
+            geometry.channels,
+            geometry.dies_per_channel,
+            geometry.planes_per_die,
+            geometry.blocks_per_plane,
+            geometry.pages_per_block,
+            geometry.page_bytes / self.firmware.unit_bytes,
+        ]
+        .iter()
+        .fold(1, |product: u64, &factor| {
+            product.saturating_mul(u64::from(factor))
+        })
+    }
+}
+
+const UNITS_MAX: u64 = 1 << 31;
+
+impl Geometry {
+    fn check(&self) -> Result<(), Impossible> {
+        for (key, value, most) in [
+            ("channels", self.channels, 256),
+            ("dies_per_channel", self.dies_per_channel, 256),
+            ("planes_per_die", self.planes_per_die, 16),
+            ("blocks_per_plane", self.blocks_per_plane, 1 << 20),
+            ("pages_per_block", self.pages_per_block, 1 << 16),
+            ("page_bytes", self.page_bytes, 1 << 20),
+        ] {
+            within(key, u64::from(value), 1, most)?;
+        }
+        whole_sectors("page_bytes", u64::from(self.page_bytes))?;
+        within(
+            "over_provision_per_mille",
+            u64::from(self.over_provision_per_mille),
+            1,
+            999,
+        )
+    }
+}
+
+impl Timing {
+    fn check(&self) -> Result<(), Impossible> {
+        for (key, time_ns) in [
+            ("page_read_ns", self.page_read_ns),
+            ("page_program_ns", self.page_program_ns),
+            ("block_erase_ns", self.block_erase_ns),
+            (
+                "suspend.program_ns",
+                self.suspend.map_or(0, |suspend| suspend.program_ns),
+            ),
+            (
+                "suspend.erase_ns",
+                self.suspend.map_or(0, |suspend| suspend.erase_ns),
+            ),
+        ] {
+            within(key, time_ns, 0, WORK_NS_MAX)?;
+        }
+        let (least, most) = RATE_BYTES_PER_S;
+        within("channel_bytes_per_s", self.channel_bytes_per_s, least, most)
+    }
+}
+
+impl Firmware {
+    fn check(&self) -> Result<(), Impossible> {
+        within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
+        within("cores", u64::from(self.cores), 1, 1024)?;
+        whole_sectors("unit_bytes", u64::from(self.unit_bytes))?;
+        within("buffer_ns_max", self.buffer_ns_max, 0, WORK_NS_MAX)?;
+        within(
+            "collect_per_mille",
+            u64::from(self.collect_per_mille),
+            0,
+            999,
+        )?;
+        let most = u64::from(self.collect_per_mille);
+        within(
+            "collect_only_per_mille",
+            u64::from(self.collect_only_per_mille),
+            0,
+            most,
+        )
+    }
+}
