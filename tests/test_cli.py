@@ -244,3 +244,17 @@ def test_doctor_says_how_to_get_what_is_missing(capsys: pytest.CaptureFixture[st
 def test_restore_has_nothing_to_do_on_a_clean_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["restore", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"restored": []}
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_metrics_are_listed_by_what_gives_them(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert invoke(["list", "metrics"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    headings = [line for line in lines if line.startswith(("workload", "probe ", "imported"))]
+    assert headings[0] == "workload" and headings[-1] == "imported" and "probe block" in headings
+    assert max(map(len, lines)) <= columns
+    beside = next(line for line in lines if line.startswith("iops ")).endswith("measured time.")
+    assert beside == (columns == 120), "help stands beside the name where it has room"

@@ -103,7 +103,7 @@ def _metrics() -> Entries:
     from iolab.tool_metric import TOOL_METRICS
 
     measured = {name: {"kept for": list(ops_of(metric)), "probe": metric.probe} for name, metric in METRICS.items()}
-    imported = {"kept for": ["imported numbers"], "probe": None}
+    imported = {"kept for": _OF_IMPORTS, "probe": None}
     return [
         {
             "name": metric.name,
@@ -116,15 +116,39 @@ def _metrics() -> Entries:
     ]
 
 
+_OF_IMPORTS = ["imported numbers"]
+_HELP_BESIDE_FROM = 110
+"""Columns of the console."""
+_NEEDS_ITS_NAME = ("better", "default", "example")
 _OF_OPTIONS = ["name", "takes", "default", "help"]
 _OF_METRICS = ["name", "unit", "better", "help"]
 
 
 def _print_all(entries: Entries) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
     from iolab.terminal import show
 
-    columns = [key for key in entries[0] if key != "help" and not isinstance(entries[0][key], list)]
-    show(_table([*columns, "help"], entries))
+    parts: list[Any] = []
+    for heading, group in _groups(entries).items():
+        columns = [key for key in group[0] if key not in ("help", "probe") and not isinstance(group[0][key], list)]
+        if heading:
+            parts.append(Padding(Text(heading, style="bold cyan"), (1 if parts else 0, 0, 0, 0), expand=False))
+        parts.append(_table([*columns, "help"], group))
+    show(*parts)
+
+
+def _groups(entries: Entries) -> dict[str, Entries]:
+    """Metrics by what gives them; the other lists are one group without a heading."""
+    if "kept for" not in entries[0]:
+        return {"": entries}
+    found: dict[str, Entries] = {}
+    for entry in entries:
+        imported = entry["kept for"] == _OF_IMPORTS
+        heading = f"probe {entry['probe']}" if entry["probe"] else "imported" if imported else "workload"
+        found.setdefault(heading, []).append(entry)
+    return found
 
 
 def _print_one(entry: dict[str, Any]) -> None:
@@ -145,13 +169,26 @@ def _print_one(entry: dict[str, Any]) -> None:
 
 
 def _table(columns: list[str], entries: Entries) -> Any:
+    """A line per entry, its help in the last column; below the line where that column would be narrow."""
     from rich import box
+    from rich.console import Group
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    from iolab.table.fitting import WideFrom
+
+    wide = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column == "name")
+        wide.add_column(column, overflow="fold", no_wrap=column == "name")
+    narrow: list[Any] = []
     for entry in entries:
-        table.add_row(*(Text(str(entry.get(column) or "").replace("`", "")) for column in columns))
-    return table
+        texts = [str(entry.get(column) or "").replace("`", "") for column in columns]
+        wide.add_row(*map(Text, texts))
+        name, *facts = zip(columns[:-1], texts, strict=False)
+        told = (f"  {f'{column} ' if column in _NEEDS_ITS_NAME else ''}{fact}" for column, fact in facts if fact)
+        narrow += [
+            Text.assemble((name[1], "bold"), *told),
+            Padding(texts[-1], (0, 0, 0, 4)),
+        ]
+    return WideFrom(_HELP_BESIDE_FROM, wide, Group(*narrow))

@@ -1,4 +1,4 @@
-"""One thing drawn in several ways, the first that the console has room for."""
+"""One thing drawn in several ways, as the console has room."""
 
 from __future__ import annotations
 
@@ -27,3 +27,14 @@ class FirstThatFits:
             if Measurement.get(console, unbounded, drawn).maximum <= options.max_width
         )
         yield next(fitting, self._alternatives[-1])
+
+
+class WideFrom:
+    """For what can always be broken: `wide` in a console of that many columns or more, else `narrow`."""
+
+    def __init__(self, columns: int, wide: RenderableType, narrow: RenderableType) -> None:
+        self._columns = columns
+        self._wide, self._narrow = wide, narrow
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._wide if options.max_width >= self._columns else self._narrow
