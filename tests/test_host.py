@@ -374,3 +374,11 @@ def test_a_clock_step_a_debug_build_and_a_moving_rate_are_noted() -> None:
     assert "debug build" in notes
     assert "no steady state" in notes
     assert "polling refused (2 groups)" in notes
+
+
+def test_what_a_probe_lost_is_noted() -> None:
+    seen = {"block": {"trace_events_lost": 47, "notes": ["CPU 1 went offline"]}, "switches": {"trace_events_lost": 0}}
+    assert outcome.notes({**PHASE, "probes": seen}) == [
+        "main: probe block: 47 events found its buffers full: what it says is incomplete",
+        "main: probe block: CPU 1 went offline",
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from iolab.phase_record import failures_of, jobs_of, probes_absent_of
+from iolab.phase_record import failures_of, jobs_of, probes_absent_of, probes_of
 from iolab.record import Fault
 
 CLOCK_SHIFT_NOTED_NS = 100_000_000
@@ -33,6 +33,7 @@ def notes(phase: dict[str, Any]) -> list[str]:
     lines = Counter(note for group in phase["groups"] for note in group["notes"])
     found = [f"{name}: {line}" if times == 1 else f"{name}: {line} ({times} groups)" for line, times in lines.items()]
     found += (f"{name}: probe {probe}: {reason}" for probe, reason in probes_absent_of(phase).items())
+    found += (f"{name}: probe {probe}: {line}" for probe, seen in probes_of(phase).items() for line in _doubts(seen))
     transient = phase["transient"]
     if transient is not None and not transient["steady"]:
         found.append(f"{name}: no steady state was reached; the numbers cover everything after warm-up")
@@ -44,6 +45,13 @@ def notes(phase: dict[str, Any]) -> list[str]:
     if phase["build_profile"] != "release":
         found.append(f"{name}: measured with a {phase['build_profile']} build; its numbers are not to be reported")
     return found
+
+
+def _doubts(observation: dict[str, Any]) -> list[str]:
+    """What a probe's figures do not cover: lost events, and what it notes itself."""
+    lost = observation.get("trace_events_lost") or observation.get("samples_lost") or 0
+    of_lost = [f"{lost} events found its buffers full: what it says is incomplete"] if lost else []
+    return [*of_lost, *observation.get("notes", [])]
 
 
 def _mismatch(mismatches: list[dict[str, Any]]) -> str:
