@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_machine import FakeExecutor
 from iolab.cli import invoke as module
 from iolab.cli.invoke import invoke
 from iolab.cli.list import MACHINES
-from support.stored import stored_run
+from support.stored import TWO_SETTINGS, stored_run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 COMMANDS = ("demo", "doctor", "run", "show", "compare", "report", "list", "restore")
@@ -159,6 +160,22 @@ def test_fail_on_decides_the_exit_status(
     captured = capsys.readouterr()
     assert ("--fail-on" in captured.err) == bool(status)
     assert "faster" in captured.out
+
+
+@pytest.mark.parametrize(("good", "status"), [(0, 1), (1, 0)])
+def test_a_run_in_which_every_trial_failed_is_no_success(
+    good: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = stored_run(
+        tmp_path / "run", executor=FakeExecutor(status_of=lambda trial: "ok" if trial.trial < good else "failed")
+    )
+    monkeypatch.setattr("iolab.run.run", lambda *_, **__: run)
+    (tmp_path / "experiment.toml").write_text(TWO_SETTINGS)
+    for form in ((), ("--json",)):
+        assert invoke(["run", str(tmp_path / "experiment.toml"), *form]) == status
+        told = capsys.readouterr().err.splitlines()
+        wanted = f"iolab: none of the run's 24 trials was measured to its end; why: iolab show {run.path}"
+        assert (wanted in told) == bool(status)
 
 
 def test_two_runs_are_compared_setting_by_setting(

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fake_machine import FakeExecutor
 from iolab import metric
 from iolab.errors import InputError
 from iolab.experiment import loads
@@ -184,6 +185,25 @@ processes = 2
     lines = render(run, "qsbench").splitlines()
     assert "2 processes sort 76.8 MiB each, with 256.0 MiB" in lines[0]
     assert [line.split() for line in lines[3:]] == [["1", "2.000"], ["2", "4.000"]]
+
+
+def test_the_table_says_why_trials_have_no_times(tmp_path: Path) -> None:
+    text = """\
+rounds = 2
+[target]
+kind = "scratch"
+size = "1GiB"
+[workloads.sorters]
+kind = "qsbench"
+[settings.plain]
+[settings.other]
+"""
+    run = stored_run(tmp_path / "run", text, executor=FakeExecutor(status_of=lambda _: "failed"))
+    lines = render(run, "qsbench").splitlines()
+    assert lines[3:] == [
+        "plain: no times from 2 trials: the trial failed: it broke",
+        "other: no times from 2 trials: the trial failed: it broke",
+    ]
 
 
 def test_another_run_has_no_such_table(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def iolab(
 
     Start with `iolab demo`: an A/B experiment on this machine in about a minute.
 
-    Exit status: 0 done; 1 done, and a --fail-on condition holds; 2 the input is wrong; 3 this machine can't do it;
-    130 interrupted, everything restored.
+    Exit status: 0 done; 1 done, and a --fail-on condition holds, or every trial of a run failed; 2 the input is wrong;
+    3 this machine can't do it; 130 interrupted, everything restored.
     """
 
 

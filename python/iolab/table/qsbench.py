@@ -1,7 +1,7 @@
 """`show --as qsbench`: when the first, the second, ... process was done, a column per setting.
 
 By the order in which they finish and not by name: whether memory goes to one process after the other or to all of them
-at once shows in the distance from the first to the last. Seconds, means over the rounds.
+at once shows in the distance from the first to the last. Seconds, means over the rounds; below them why some have none.
 """
 
 from __future__ import annotations
@@ -54,7 +54,22 @@ def _table(run: RunData, workload: str, options: QsbenchOptions) -> str:
     for place in range(max(map(len, columns.values()), default=0)):
         cells = [_cell(times, place).rjust(widths[setting]) for setting, times in columns.items()]
         lines.append(" ".join([f"{place + 1:>12}", *cells]))
+    lines += _absent(run, workload)
     return "\n".join(lines) + "\n"
+
+
+def _absent(run: RunData, workload: str) -> list[str]:
+    """Which trials have no times, and why: a line per setting and reason."""
+    import polars as pl
+
+    rows = run.metrics.filter(
+        (pl.col("workload") == workload) & (pl.col("metric") == "elapsed_s") & pl.col("value").is_null()
+    )
+    counted = rows.group_by("setting", "reason", maintain_order=True).agg(pl.col("trial").n_unique().alias("trials"))
+    return [
+        f"{setting}: no times from {trials} trial{'s' if trials > 1 else ''}: {reason}"
+        for setting, reason, trials in counted.iter_rows()
+    ]
 
 
 def _times_by_place(run: RunData, workload: str, setting: str) -> list[float]:
