@@ -1,100 +1,215 @@
 //! What a request costs in wall time: `cargo run --release -p iolab-stack --example cost`.
 
-#![allow(clippy::disallowed_types)] // The model must not look at a clock; its measurement has to.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)] // The model must not look at a clock or a file; its measurement has to.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
-use stack::block::Direction;
-use stack::device::disk::{Cache, Disk, DiskSpec, Order, Queue, Seek, Zone};
-use stack::device::{Command, Device};
-
-const REQUESTS: u32 = 1_000_000;
+use stack::agenda::Agenda;
+use stack::block::{Direction, Sector};
+use stack::device::disk::DiskSpec;
+use stack::device::{Command, Device, DeviceSpec};
+use stack::time::{SECOND, Time};
 
 fn main() {
     for depth in [1, 32] {
-        let began = Instant::now();
-        let simulated_ns = random_reads(depth);
-        let wall_s = began.elapsed().as_secs_f64();
-        println!(
-            "disk, random 4 KiB reads, depth {depth}: {:.2} M requests/s of wall time ({} IOPS simulated)",
-            f64::from(REQUESTS) / wall_s / 1e6,
-            (f64::from(REQUESTS) / (simulated_ns as f64 / 1e9)).round(),
+        let deeper = |spec: &mut DeviceSpec| {
+            if let DeviceSpec::Disk(disk) = spec {
+                disk.queue.depth = 32;
+                disk.queue.order = stack::device::disk::Order::ShortestPositioning;
+            }
+        };
+        let mut disk = device("atlas_10k", deeper);
+        random(
+            "disk, random 4 KiB reads",
+            &mut *disk,
+            Direction::Read,
+            Sector::MAX,
+            depth,
         );
+    }
+    random(
+        "lun, 4 KiB reads in 2 MiB",
+        &mut *device("msa1000_lun", |_| ()),
+        Direction::Read,
+        4096,
+        32,
+    );
+    random(
+        "array, 4 KiB reads in 2 MiB",
+        &mut *device("eva_raid5", |_| ()),
+        Direction::Read,
+        4096,
+        32,
+    );
+    random(
+        "array, random 4 KiB reads",
+        &mut *device("eva_raid5", |_| ()),
+        Direction::Read,
+        Sector::MAX,
+        32,
+    );
+    random(
+        "array, random 4 KiB writes",
+        &mut *device("eva_raid5", |_| ()),
+        Direction::Write,
+        Sector::MAX,
+        32,
+    );
+    random(
+        "flash, reads of what was never written",
+        &mut *device("nvme_mqsim", unfilled),
+        Direction::Read,
+        4096,
+        32,
+    );
+    random(
+        "flash, random 4 KiB reads",
+        &mut *device("nvme_mqsim", |_| ()),
+        Direction::Read,
+        Sector::MAX,
+        32,
+    );
+    random(
+        "flash, random 4 KiB writes",
+        &mut *device("nvme_mqsim", |_| ()),
+        Direction::Write,
+        Sector::MAX,
+        32,
+    );
+    for (name, random) in [("in sequence", false), ("at random", true)] {
+        many_disks(name, random);
     }
 }
 
-fn random_reads(depth: u32) -> u64 {
-    let mut disk = Disk::new(&atlas_10k()).expect("a possible disk");
+const REQUESTS: u32 = 1_000_000;
+
+fn unfilled(spec: &mut DeviceSpec) {
+    if let DeviceSpec::Flash(flash) = spec {
+        flash.firmware.filled = false;
+    }
+}
+
+fn device(name: &str, change: impl FnOnce(&mut DeviceSpec)) -> Box<dyn Device> {
+    let mut spec = spec(name);
+    change(&mut spec);
+    spec.build().expect("a possible device")
+}
+
+fn spec(name: &str) -> DeviceSpec {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../machines/devices");
+    let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).expect("a device file");
+    toml::from_str(&text).expect("a device")
+}
+
+fn random(what: &str, device: &mut dyn Device, direction: Direction, within: Sector, depth: u32) {
     let mut stream = workload::rng::stream(1, 0);
-    let blocks = disk.sectors() / 8;
-    let (mut now, mut submitted, mut left) = (0, 0, REQUESTS);
+    let blocks = device.sectors().min(within) / 8;
+    let (mut now, mut inside, mut left) = (0, 0, REQUESTS);
     let mut completed = Vec::new();
+    let began = Instant::now();
     while left > 0 {
-        while submitted < depth && left > submitted {
-            disk.submit(
-                now,
-                Command {
-                    tag: submitted,
-                    direction: Direction::Read,
-                    start: stream.below(blocks) * 8,
-                    sectors: 8,
-                    force_unit_access: false,
-                },
-            );
-            submitted += 1;
+        while inside < depth && left > inside {
+            let command = Command {
+                tag: inside,
+                direction,
+                start: stream.below(blocks) * 8,
+                sectors: 8,
+                force_unit_access: false,
+            };
+            device.submit(now, command);
+            inside += 1;
         }
-        now = disk.next_event().expect("something is outstanding");
-        disk.advance(now, &mut completed);
-        submitted -= completed.len() as u32;
+        now = device.next_event().expect("something is outstanding");
+        device.advance(now, &mut completed);
+        inside -= completed.len() as u32;
         left -= completed.len() as u32;
         completed.clear();
     }
-    now
+    println!(
+        "{what}, depth {depth}: {:.2} M requests/s of wall time ({:.0} IOPS simulated)",
+        f64::from(REQUESTS) / began.elapsed().as_secs_f64() / 1e6,
+        f64::from(REQUESTS) * SECOND as f64 / now as f64,
+    );
 }
 
-/// The 1999 Atlas 10K of the note on disk models.
-fn atlas_10k() -> DiskSpec {
-    let seeks = [
-        (1, 1.25),
-        (90, 1.97),
-        (1000, 3.82),
-        (4900, 6.82),
-        (8200, 9.12),
-        (10_041, 10.8),
-    ];
-    DiskSpec {
-        revolutions_per_minute: 10_025,
-        surfaces: 6,
-        zones: (0..24u32)
-            .map(|n| Zone {
-                cylinders: 418,
-                sectors_per_track: 334 - n * 105 / 23,
-            })
-            .collect(),
-        seeks: seeks
-            .map(|(cylinders, ms): (u32, f64)| Seek {
-                cylinders,
-                time_ns: (ms * 1e6) as u64,
-            })
-            .to_vec(),
-        head_switch_ns: 176_000,
-        write_settle_ns: 487_000,
-        command_read_ns: 200_000,
-        command_write_ns: 200_000,
-        hit_read_ns: 180_000,
-        hit_write_ns: 190_000,
-        interface_bytes_per_s: 160_000_000,
-        cache: Cache {
-            segments: 10,
-            segment_sectors: 374,
-            read_ahead_sectors: 354,
-            write_back: false,
-            dirty_sectors_max: 374,
+const DISKS: u32 = 144;
+const OUTSTANDING: u32 = 128;
+const SIMULATED: Time = 180 * SECOND;
+
+/// The load of the reports on completion affinity: reads of 256 KiB, 128 outstanding on each of 144 disks.
+fn many_disks(name: &str, random: bool) {
+    let DeviceSpec::Disk(disk) = spec("scsi_10k_2003") else {
+        panic!("a disk's file");
+    };
+    let disk = DiskSpec {
+        queue: stack::device::disk::Queue {
+            depth: OUTSTANDING,
+            ..disk.queue
         },
-        queue: Queue {
-            depth: 32,
-            order: Order::ShortestPositioning,
-            age_limit_ns: 500_000_000,
-        },
+        ..disk
+    };
+    let mut disks: Vec<_> = (0..DISKS)
+        .map(|_| {
+            DeviceSpec::Disk(disk.clone())
+                .build()
+                .expect("a possible disk")
+        })
+        .collect();
+    let mut streams: Vec<_> = (0..DISKS)
+        .map(|disk| workload::rng::stream(1, u64::from(disk)))
+        .collect();
+    let mut nexts = vec![0; DISKS as usize];
+    let mut agenda: Agenda<u32> = Agenda::new();
+    let (mut requests, mut completed) = (0u64, Vec::new());
+    let began = Instant::now();
+    let mut submit = |disks: &mut Vec<Box<dyn Device>>, number: usize, now: Time| {
+        let places = disks[number].sectors() / 512;
+        let place = if random {
+            streams[number].below(places)
+        } else {
+            nexts[number] += 1;
+            nexts[number] % places
+        };
+        let command = Command {
+            tag: 0,
+            direction: Direction::Read,
+            start: place * 512,
+            sectors: 512,
+            force_unit_access: false,
+        };
+        disks[number].submit(now, command);
+    };
+    for number in 0..DISKS as usize {
+        for _ in 0..OUTSTANDING {
+            submit(&mut disks, number, 0);
+        }
+        agenda.put(
+            disks[number]
+                .next_event()
+                .expect("something is outstanding"),
+            number as u32,
+        );
     }
+    while let Some((now, disk)) = agenda.take() {
+        if now > SIMULATED {
+            break;
+        }
+        let number = disk as usize;
+        disks[number].advance(now, &mut completed);
+        for _ in completed.drain(..) {
+            requests += 1;
+            submit(&mut disks, number, now);
+        }
+        agenda.put(
+            disks[number]
+                .next_event()
+                .expect("something is outstanding"),
+            disk,
+        );
+    }
+    println!(
+        "{DISKS} disks, {OUTSTANDING} reads of 256 KiB outstanding on each, {name}, 180 s: {:.2} s of wall time ({requests} requests)",
+        began.elapsed().as_secs_f64(),
+    );
 }

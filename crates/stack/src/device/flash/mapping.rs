@@ -288,6 +288,9 @@ impl Mapping {
 
     /// How many of the host's units a block holds at the start.
     fn filled_units(&self, die: u32, block: u32) -> u32 {
+        if self.unit_at_start(die, block, self.sizes.block_units - 1) != NOWHERE {
+            return self.sizes.block_units;
+        }
         // Units of a block rise with the offset: the first that is beyond the end ends them all.
         (0..self.sizes.pages)
             .map(|page| {
