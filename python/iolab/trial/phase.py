@@ -1,94 +1,14 @@
-"""A trial: one workload under one setting, once. A self-contained unit: this specification in, a record out.
-
-Whoever runs it (this process's child, later another host) needs nothing but the JSON of a `Trial`.
-"""
+"""The steps of a trial: one class per kind. What each is run by stands in `iolab.machine.runner`."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Tag
 
-FORMAT: Final = 1
-
-
-class Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ScratchTarget(Spec):
-    """A loop device on a sparse file that iolab makes, with a filesystem (or bare), torn down after each trial."""
-
-    kind: Literal["scratch"] = "scratch"
-    size_bytes: int
-    filesystem: str | None
-    """`ext2`, `ext3`, `ext4`, `xfs`, `btrfs`; None: the bare block device."""
-    mkfs_options: str
-    mount_options: str
-    backing_directory: str | None
-    """Where the sparse file lies; None: iolab's state directory."""
-    sector_bytes: int | None
-    devices: int = 1
-    """How many of them."""
-
-    def holds(self, path: str) -> bool:
-        """Whether an absolute path is the target or lies in it; nobody can name what iolab makes for itself."""
-        return False
-
-
-class DirectoryTarget(Spec):
-    """An existing directory; iolab makes, uses and removes a directory of its own inside."""
-
-    kind: Literal["directory"] = "directory"
-    path: str
-
-    @property
-    def devices(self) -> int:
-        return 1
-
-    def holds(self, path: str) -> bool:
-        return Path(self.path).resolve() in Path(path).resolve().parents
-
-
-class FileTarget(Spec):
-    kind: Literal["file"] = "file"
-    path: str
-
-    def holds(self, path: str) -> bool:
-        return Path(path).resolve() == Path(self.path).resolve()
-
-    @property
-    def devices(self) -> int:
-        return 1
-
-
-class DeviceTarget(Spec):
-    kind: Literal["device"] = "device"
-    paths: list[str]
-    destroy: bool
-    """The one explicit flag of rule 7: overwrite although a device carries signatures or partitions."""
-
-    @property
-    def devices(self) -> int:
-        return len(self.paths)
-
-    def holds(self, path: str) -> bool:
-        return any(Path(path).resolve() == Path(own).resolve() for own in self.paths)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_path(cls, given: Any) -> Any:
-        """Trials written before there could be several devices have a `path`."""
-        if isinstance(given, dict) and "path" in given:
-            rest = {key: value for key, value in given.items() if key != "path"}
-            return {"paths": [given["path"]], **rest}
-        return given
-
-
-Target = Annotated[ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget, Field(discriminator="kind")]
+from iolab.trial.spec import Spec
 
 
 class PhaseSpec(Spec):
@@ -350,21 +270,3 @@ Phase = Annotated[
     | Annotated[SortPhase, Tag("sort")],
     Discriminator(_kind_of),
 ]
-
-
-class Trial(Spec):
-    format: Literal[1] = FORMAT
-    trial: int
-    round: int
-    position: int
-    """Place within the round, from 0."""
-    workload: str
-    setting: str
-    seed: int
-    machine: str
-    target: Target
-    controls: dict[str, Any]
-    """The setting's controls by name (python/iolab/control/), validated, units resolved."""
-    probes: dict[str, dict[str, Any]] = {}
-    """The probes that are on by name (python/iolab/probe/), each with its options, units in their names."""
-    phases: list[Phase]

@@ -1,0 +1,82 @@
+"""Where a trial's I/O goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from iolab.trial.spec import Spec
+
+
+class ScratchTarget(Spec):
+    """A loop device on a sparse file that iolab makes, with a filesystem (or bare), torn down after each trial."""
+
+    kind: Literal["scratch"] = "scratch"
+    size_bytes: int
+    filesystem: str | None
+    """`ext2`, `ext3`, `ext4`, `xfs`, `btrfs`; None: the bare block device."""
+    mkfs_options: str
+    mount_options: str
+    backing_directory: str | None
+    """Where the sparse file lies; None: iolab's state directory."""
+    sector_bytes: int | None
+    devices: int = 1
+    """How many of them."""
+
+    def holds(self, path: str) -> bool:
+        """Whether an absolute path is the target or lies in it; nobody can name what iolab makes for itself."""
+        return False
+
+
+class DirectoryTarget(Spec):
+    """An existing directory; iolab makes, uses and removes a directory of its own inside."""
+
+    kind: Literal["directory"] = "directory"
+    path: str
+
+    @property
+    def devices(self) -> int:
+        return 1
+
+    def holds(self, path: str) -> bool:
+        return Path(self.path).resolve() in Path(path).resolve().parents
+
+
+class FileTarget(Spec):
+    kind: Literal["file"] = "file"
+    path: str
+
+    def holds(self, path: str) -> bool:
+        return Path(path).resolve() == Path(self.path).resolve()
+
+    @property
+    def devices(self) -> int:
+        return 1
+
+
+class DeviceTarget(Spec):
+    kind: Literal["device"] = "device"
+    paths: list[str]
+    destroy: bool
+    """The one explicit flag of rule 7: overwrite although a device carries signatures or partitions."""
+
+    @property
+    def devices(self) -> int:
+        return len(self.paths)
+
+    def holds(self, path: str) -> bool:
+        return any(Path(path).resolve() == Path(own).resolve() for own in self.paths)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_path(cls, given: Any) -> Any:
+        """Trials written before there could be several devices have a `path`."""
+        if isinstance(given, dict) and "path" in given:
+            rest = {key: value for key, value in given.items() if key != "path"}
+            return {"paths": [given["path"]], **rest}
+        return given
+
+
+Target = Annotated[ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget, Field(discriminator="kind")]
