@@ -137,7 +137,11 @@ mod tests {
         dirty.put(3, 6, 5..10);
         assert_eq!(dirty.take(true).unwrap().0, 6);
         assert_eq!(dirty.take(true), None);
-        assert_eq!(dirty.take(false).unwrap(), (5, vec![0..3]));
+        let (stripe, ranges) = dirty.take(false).unwrap();
+        assert_eq!(
+            (stripe, ranges.as_slice()),
+            (5, std::slice::from_ref(&(0..3)))
+        );
         assert_eq!(dirty.sectors(), 13);
     }
 
