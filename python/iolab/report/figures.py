@@ -62,7 +62,7 @@ def figures(run: RunData, summary: Summary) -> list[Figure]:
             [plot for workload in workloads for plot in _latency(run, summary.settings, workload)],
         ),
         *(of_kind(run, summary.settings) for of_kind in FIGURES_OF_KINDS),
-        probes.figure(run, summary.settings),
+        probes.figure(run, summary.settings, workloads),
     ]
     return [figure for figure in found if figure.plots]
 

@@ -53,14 +53,14 @@ class Table:
     text: str
 
 
-def figure(run: RunData, settings: list[str]) -> Figure:
-    """Without plots if no probe was on that has a series."""
+def figure(run: RunData, settings: list[str], workloads: list[str]) -> Figure:
+    """Of these workloads; without plots if no probe was on that has a series."""
     return Figure(
         "probes",
         "What the probes saw over time",
         "Median over the rounds, and the range from the lowest to the highest round; from just before the phase, "
         "warm-up included, to just after it. Of block devices the sum, of CPUs and memory the whole machine.",
-        [plot for workload in run.workloads for plot in _plots(run, settings, workload)],
+        [plot for workload in workloads for plot in _plots(run, settings, workload)],
     )
 
 
