@@ -1,13 +1,17 @@
 //! The block layer: from bios to requests, and what every scheduler and device knows of them.
 
+mod hardware;
 pub mod plug;
 pub mod pool;
 mod queue;
 mod request;
+mod task_plug;
 
+pub use hardware::HardwareRules;
 pub use queue::{Counts, Merges, QueueRules, RequestQueue, Submitted};
 
 pub use request::{
     Bio, BioId, Direction, IoClass, Priority, Request, RequestId, Requests, SECTOR_BYTES, Sector,
     Side, TaskId,
 };
+pub use task_plug::TaskPlug;

@@ -25,6 +25,8 @@ pub enum Waking {
     /// Who finds the class empty, or is woken, may go on for so many requests or so long, beyond the class up to half
     /// as many again; one waiter is woken for each request that is freed.
     Batching { requests: u32, time_ns: Time },
+    /// Tags of blk-mq: all I/O shares them, and one waiter is woken for each that is freed.
+    Tags,
 }
 
 impl PoolRules {
@@ -43,6 +45,18 @@ impl PoolRules {
         uncongested_below: 128 - 17,
         waking: Waking::WhenFree(8),
     };
+
+    /// `nr_requests` of blk-mq. With a scheduler that is twice the depth of a hardware queue, at most 256, for each;
+    /// without, its depth.
+    pub const fn tags(requests: u32) -> PoolRules {
+        PoolRules {
+            requests,
+            // blk-mq knows no congestion.
+            congested_from: u32::MAX,
+            uncongested_below: u32::MAX,
+            waking: Waking::Tags,
+        }
+    }
 
     /// 128 for sync and async I/O each.
     pub const LINUX_2_6_35: PoolRules = PoolRules {
@@ -95,10 +109,21 @@ impl Pool {
         self.congested
     }
 
+    /// Requests that there are, for those who may have all.
+    pub fn size(&self) -> u32 {
+        self.rules.requests
+    }
+
     /// Takes a request for the task. False: there is none, and the task waits in line until `free` names it.
     pub fn allocate(&mut self, now: Time, task: TaskId) -> bool {
+        self.allocate_below(now, task, self.rules.requests)
+    }
+
+    /// The same for a task that may only have one while fewer than `most` are in use.
+    pub fn allocate_below(&mut self, now: Time, task: TaskId, most: u32) -> bool {
         let may = match self.rules.waking {
             Waking::WhenFree(_) => self.allocated < self.rules.requests,
+            Waking::Tags => self.allocated < most.min(self.rules.requests),
             Waking::Batching { requests, time_ns } => self.may_batch(now, task, requests, time_ns),
         };
         if !may {
@@ -110,6 +135,13 @@ impl Pool {
         self.allocated += 1;
         self.congested |= self.allocated >= self.rules.congested_from;
         true
+    }
+
+    /// Takes one although there is none left, for whom the scheduler waits. False: even that has its limit.
+    pub fn allocate_beyond(&mut self) -> bool {
+        let may = self.allocated < self.rules.requests * 3 / 2;
+        self.allocated += u32::from(may);
+        may
     }
 
     /// Gives one back without waking anybody.
@@ -125,7 +157,7 @@ impl Pool {
         self.give_back();
         match self.rules.waking {
             Waking::WhenFree(free) if self.rules.requests - self.allocated < free => None,
-            Waking::WhenFree(_) => self.waiting.pop_front(),
+            Waking::WhenFree(_) | Waking::Tags => self.waiting.pop_front(),
             Waking::Batching { requests, time_ns } => {
                 if self.allocated >= self.rules.requests {
                     return None;
@@ -224,6 +256,15 @@ mod tests {
             while pool.allocate(0, task) {}
         }
         assert!(pool.allocated() <= 192, "{}", pool.allocated());
+    }
+
+    #[test]
+    fn of_tags_some_may_have_fewer_than_others() {
+        let mut pool = Pool::new(PoolRules::tags(8));
+        let writes = (0..8).filter(|_| pool.allocate_below(0, 1, 6)).count();
+        let reads = (0..8).filter(|_| pool.allocate(0, 2)).count();
+        assert_eq!((writes, reads), (6, 2));
+        assert_eq!([(); 3].map(|()| pool.free(0)), [Some(1), Some(2), None]);
     }
 
     #[test]

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::block::hardware::{HardwareQueues, HardwareRules};
 use crate::block::plug::{Plug, PlugRules};
-use crate::block::pool::{Pool, PoolRules};
+use crate::block::pool::{Pool, PoolRules, Waking};
 use crate::block::{Bio, Direction, Request, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::slab::Slab;
@@ -63,6 +64,7 @@ pub struct RequestQueue {
     last_merge: Option<RequestId>,
     pools: [Pool; 2],
     plug: Plug,
+    hardware: HardwareQueues,
     in_flight: u32,
     counts: Counts,
     station: Station,
@@ -79,10 +81,17 @@ impl RequestQueue {
             last_merge: None,
             pools: [Pool::new(rules.pool), Pool::new(rules.pool)],
             plug: Plug::new(rules.plug),
+            hardware: HardwareQueues::new(HardwareRules::SINGLE),
             in_flight: 0,
             counts: Counts::default(),
             station: Station::default(),
         }
+    }
+
+    /// In front of hardware queues with tags, as blk-mq has them.
+    pub fn with_hardware(mut self, rules: HardwareRules) -> RequestQueue {
+        self.hardware = HardwareQueues::new(rules);
+        self
     }
 
     pub fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
@@ -92,8 +101,7 @@ impl RequestQueue {
             self.merge(now, request, side, bio);
             return Submitted::Merged(request, side);
         }
-        let class = self.class_of(bio.direction, bio.sync);
-        if !self.pools[class].allocate(now, bio.task) {
+        if !self.allocate(now, &bio) {
             self.plug.unplug();
             return Submitted::MustWait;
         }
@@ -108,8 +116,10 @@ impl RequestQueue {
         if self.plug.is_plugged() {
             return None;
         }
-        let id = self.scheduler.dispatch(now, &self.requests)?;
-        self.no_more_merges(id);
+        let id = match self.hardware.take_held() {
+            Some(held) => held,
+            None => self.dispatch_from_scheduler(now)?,
+        };
         self.requests[id].issued_at = Some(now);
         self.in_flight += 1;
         self.counts.issued += 1;
@@ -121,6 +131,7 @@ impl RequestQueue {
     pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) -> Option<TaskId> {
         self.scheduler.completed(now, &self.requests, id);
         let request = self.requests.take(id);
+        self.hardware.give_back(request.cpu);
         self.in_flight -= 1;
         self.counts.completed += 1;
         let mut next = request.bios.map(|(first, _)| first);
@@ -130,7 +141,7 @@ impl RequestQueue {
             self.station.leave(now, bio.submitted_at);
             done.push(bio);
         }
-        let class = self.class_of(request.direction, request.sync);
+        let class = class_of(&self.rules, request.direction, request.sync);
         self.pools[class].free(now)
     }
 
@@ -160,7 +171,7 @@ impl RequestQueue {
     }
 
     pub fn is_congested(&self, direction: Direction, sync: bool) -> bool {
-        self.pools[self.class_of(direction, sync)].is_congested()
+        self.pools[class_of(&self.rules, direction, sync)].is_congested()
     }
 
     pub fn counts(&self) -> Counts {
@@ -184,6 +195,28 @@ impl RequestQueue {
     pub fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
         let still = self.bios.iter().map(|(_, bio)| bio.submitted_at);
         self.station.check(name, now, still)
+    }
+
+    /// One for which its hardware queue has a tag; those for which it has none are held back, and no more are asked for
+    /// when every queue that could take one holds one.
+    fn dispatch_from_scheduler(&mut self, now: Time) -> Option<RequestId> {
+        while self.hardware.may_ask() {
+            let id = self.scheduler.dispatch(now, &self.requests)?;
+            self.no_more_merges(id);
+            if self.hardware.take_tag(self.requests[id].cpu, id) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    fn allocate(&mut self, now: Time, bio: &Bio) -> bool {
+        let pool = &mut self.pools[class_of(&self.rules, bio.direction, bio.sync)];
+        let most = self.scheduler.tags_allowed(bio, pool.size());
+        if pool.allocate_below(now, bio.task, most) {
+            return true;
+        }
+        self.scheduler.may_exceed_pool(bio.task, bio.sync) && pool.allocate_beyond()
     }
 
     fn add_request(&mut self, now: Time, bio: Bio) -> RequestId {
@@ -314,7 +347,7 @@ impl RequestQueue {
         self.ends.insert((self.requests[survivor].end(), survivor));
         self.last_merge = Some(survivor);
         self.counts.merges_of_requests += 1;
-        let class = self.class_of(gone.direction, gone.sync);
+        let class = class_of(&self.rules, gone.direction, gone.sync);
         // Who waits is woken by the next completion.
         self.pools[class].give_back();
     }
@@ -336,13 +369,116 @@ impl RequestQueue {
             self.last_merge = None;
         }
     }
+}
 
-    #[inline]
-    fn class_of(&self, direction: Direction, sync: bool) -> usize {
-        if self.rules.pool_by_sync {
-            usize::from(sync)
-        } else {
-            usize::from(direction == Direction::Read)
+/// The pool of such a request: blk-mq's tags are everybody's.
+#[inline]
+fn class_of(rules: &QueueRules, direction: Direction, sync: bool) -> usize {
+    match rules.pool.waking {
+        Waking::Tags => 0,
+        _ if rules.pool_by_sync => usize::from(sync),
+        _ => usize::from(direction == Direction::Read),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::kyber::Kyber;
+    use crate::scheduler::laws;
+    use crate::scheduler::laws::bench::bio;
+    use crate::scheduler::mq_deadline::MqDeadline;
+    use crate::scheduler::none::NoScheduler;
+    use Direction::{Read, Write};
+    use proptest::prelude::*;
+
+    fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {
+        let rules = QueueRules {
+            pool: PoolRules::tags(tags),
+            ..laws::rules()
+        };
+        RequestQueue::new(rules, scheduler).with_hardware(hardware)
+    }
+
+    fn two_queues(shared_tags: bool) -> HardwareRules {
+        HardwareRules {
+            queues: 2,
+            depth: 2,
+            shared_tags,
+        }
+    }
+
+    fn submit_on(queue: &mut RequestQueue, cpu: u16, start: Sector) {
+        let bio = Bio {
+            cpu,
+            ..bio(0, Read, start)
+        };
+        assert_ne!(queue.submit(0, bio), Submitted::MustWait);
+    }
+
+    fn dispatched(queue: &mut RequestQueue) -> Vec<Sector> {
+        let ids = std::iter::from_fn(|| queue.dispatch(0)).collect::<Vec<_>>();
+        ids.iter().map(|&id| queue.request(id).start).collect()
+    }
+
+    #[test]
+    fn each_hardware_queue_has_its_own_tags_unless_they_are_shared() {
+        for (shared, expected) in [(false, vec![100, 500, 700, 200]), (true, vec![100, 500])] {
+            let mut queue = queue(Box::new(NoScheduler::default()), 64, two_queues(shared));
+            for (cpu, start) in [(0, 100), (0, 200), (0, 300), (1, 500), (1, 600), (3, 700)] {
+                submit_on(&mut queue, cpu, start);
+            }
+            assert_eq!(dispatched(&mut queue), expected, "shared: {shared}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_found_no_tag_goes_first_when_there_is_one() {
+        let mut queue = queue(
+            Box::new(MqDeadline::new(Default::default())),
+            64,
+            two_queues(false),
+        );
+        for start in [100, 200, 300, 400] {
+            submit_on(&mut queue, 0, start);
+        }
+        let first = queue.dispatch(0).unwrap();
+        assert_eq!(dispatched(&mut queue), [200]);
+        submit_on(&mut queue, 0, 50);
+        queue.completed(1, first, &mut Vec::new());
+        assert_eq!(dispatched(&mut queue), [300]);
+    }
+
+    #[test]
+    fn writers_leave_tags_to_readers() {
+        let mut queue = queue(
+            Box::new(MqDeadline::new(Default::default())),
+            8,
+            HardwareRules::SINGLE,
+        );
+        let writes =
+            (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != Submitted::MustWait);
+        assert_eq!(writes.count(), 6);
+        assert_ne!(queue.submit(0, bio(0, Read, 5000)), Submitted::MustWait);
+    }
+
+    proptest! {
+        #[test]
+        fn hardware_queues_lose_nothing(
+            load in laws::arrivals(4),
+            depth in 1u32..5,
+            queues in 1u16..4,
+            shared_tags: bool,
+            which in 0u8..3,
+        ) {
+            let scheduler: Box<dyn Scheduler> = match which {
+                0 => Box::new(NoScheduler::default()),
+                1 => Box::new(Kyber::new(Default::default(), queues)),
+                _ => Box::new(MqDeadline::new(Default::default())),
+            };
+            let hardware = HardwareRules { queues, depth, shared_tags };
+            let queue = RequestQueue::new(laws::rules(), scheduler).with_hardware(hardware);
+            laws::completes_each_once(&laws::serve_through(queue, &load, 8, 1_000_000));
         }
     }
 }

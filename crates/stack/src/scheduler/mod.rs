@@ -16,6 +16,7 @@ pub mod linus;
 pub mod mq_deadline;
 pub mod none;
 pub mod noop;
+pub mod spec;
 
 #[cfg(test)]
 pub(crate) mod laws;

@@ -1,5 +1,7 @@
 //! Which queue is served, for how long it is waited, and what it deserves next time.
 
+use std::collections::BTreeMap;
+
 use crate::block::{RequestId, Requests, Sector};
 use crate::scheduler::bfq::queue::QueueId;
 use crate::scheduler::bfq::{BUDGETS_ENOUGH, Bfq, DEFAULT_MAX_BUDGET};
@@ -96,9 +98,9 @@ impl Bfq {
     /// Queues differ in weight or class, or some are in groups: only idling keeps their shares.
     pub(super) fn is_asymmetric(&self) -> bool {
         let classes = self.busy.iter().filter(|&&count| count > 0).count();
-        self.weights.len() > 1
-            || classes > 1
-            || self.counted_in_groups.keys().any(|&group| group > 0)
+        let last_group = self.counted_in_groups.last_key_value();
+        let in_groups = last_group.is_some_and(|(&group, _)| group > 0);
+        self.weights.len() > 1 || classes > 1 || in_groups
     }
 
     pub(super) fn must_idle(&self, id: QueueId) -> bool {
@@ -236,14 +238,14 @@ impl Bfq {
 }
 
 /// One more or one less; what there is none of is not there.
-fn change<K: Ord>(counts: &mut std::collections::BTreeMap<K, u32>, key: K, more: bool) {
+fn change<K: Ord + Copy>(counts: &mut BTreeMap<K, u32>, key: K, more: bool) {
     let count = counts.entry(key).or_insert(0);
     if more {
         *count += 1;
     } else {
         *count -= 1;
         if *count == 0 {
-            counts.retain(|_, count| *count > 0);
+            counts.remove(&key);
         }
     }
 }

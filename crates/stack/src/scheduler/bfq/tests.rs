@@ -54,8 +54,8 @@ fn served(scheduler: Bfq, readers: &[Reader], for_ns: Time, seek_ns: Time) -> Ve
             },
         );
     };
-    for number in 0..readers.len() {
-        for _ in 0..readers[number].depth {
+    for (number, reader) in readers.iter().enumerate() {
+        for _ in 0..reader.depth {
             submit(&mut bench, number, 0);
         }
     }

@@ -78,7 +78,21 @@ pub fn serve(
     depth: u32,
     service_ns: Time,
 ) -> Vec<Served> {
-    let mut queue = RequestQueue::new(rules(), scheduler);
+    serve_through(
+        RequestQueue::new(rules(), scheduler),
+        load,
+        depth,
+        service_ns,
+    )
+}
+
+/// The same behind any queue that never lets a task wait for a request.
+pub fn serve_through(
+    mut queue: RequestQueue,
+    load: &[Arrival],
+    depth: u32,
+    service_ns: Time,
+) -> Vec<Served> {
     let (mut now, mut next, mut due) = (0, 0, load.first().map_or(0, |first| first.after_ns));
     // In order of completion: all take the same time.
     let mut at_device: Vec<(Time, RequestId)> = Vec::new();

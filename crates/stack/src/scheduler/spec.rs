@@ -1,0 +1,195 @@
+//! Which scheduler a machine file or a setting asks for: by name, kernel and tunables, these as the kernel has them.
+
+mod forms;
+mod tunables;
+
+use std::collections::BTreeMap;
+
+use crate::scheduler::Scheduler;
+use crate::scheduler::anticipatory::{self, Anticipatory};
+use crate::scheduler::bfq::{self, Bfq};
+use crate::scheduler::cfq::{self, Cfq};
+use crate::scheduler::deadline::{self, Deadline};
+use crate::scheduler::deadline_a::{self, DeadlineA};
+use crate::scheduler::deadline_timed::{self, DeadlineTimed};
+use crate::scheduler::kyber::{self, Kyber};
+use crate::scheduler::linus::{self, Linus};
+use crate::scheduler::mq_deadline::{self, MqDeadline};
+use crate::scheduler::none::NoScheduler;
+use crate::scheduler::noop::Noop;
+pub use forms::Form;
+use tunables::Given;
+
+/// A scheduler that is known to exist, with tunables that it has.
+#[derive(Clone, Debug)]
+pub struct SchedulerSpec {
+    form: Form,
+    hz: u32,
+    tunables: Tunables,
+}
+
+#[derive(Clone, Debug)]
+enum Tunables {
+    Nothing,
+    Linus(linus::Tunables),
+    DeadlineA(deadline_a::Tunables),
+    Deadline(deadline::Generation, deadline::Tunables),
+    DeadlineTimed(deadline_timed::Tunables),
+    MqDeadline(mq_deadline::Tunables),
+    Anticipatory(anticipatory::Version, anticipatory::Tunables),
+    Cfq(cfq::Version, cfq::Tunables),
+    Bfq(bfq::Tunables),
+    Kyber(kyber::Tunables),
+}
+
+/// What a scheduler has to know of its device and machine.
+#[derive(Clone, Debug)]
+pub struct Surroundings<'a> {
+    pub rotational: bool,
+    pub hardware_queues: u16,
+    pub request_sectors_max: u32,
+    /// By group, the root first.
+    pub group_weights: &'a [u32],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadScheduler {
+    #[error("scheduler: the name is missing, expected one of {}", list(.known))]
+    Nameless { known: Vec<&'static str> },
+    #[error("scheduler {name:?} is not in kernel {kernel}, which has {}", list(.known))]
+    Unknown {
+        name: String,
+        kernel: String,
+        known: Vec<&'static str>,
+    },
+    #[error("scheduler {name} has no version {version:?}, expected one of {}", list(.known))]
+    Version {
+        name: String,
+        version: String,
+        known: Vec<&'static str>,
+    },
+    #[error("kernel {kernel:?} is no version, expected one like 2.6.35, 2.5.59-mm2 or 6.x")]
+    Kernel { kernel: String },
+    #[error("scheduler {scheduler} has no tunable {tunable:?}, it has {}", list(.known))]
+    Tunable {
+        scheduler: String,
+        tunable: String,
+        known: Vec<&'static str>,
+    },
+    #[error("scheduler {scheduler}: {tunable} is {value:?}, expected {expected}")]
+    Value {
+        scheduler: String,
+        tunable: String,
+        value: String,
+        expected: String,
+    },
+}
+
+fn list(names: &[&str]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+impl SchedulerSpec {
+    /// `given`: `name`, tunables under the kernel's names in the kernel's units, and perhaps a `version` where the
+    /// kernel's own is not the one that is meant. `kernel`: the machine's, such as 2.6.35, 2.5.59-mm2 or 6.x; `hz`: its
+    /// clock ticks a second.
+    pub fn new(
+        given: &BTreeMap<String, String>,
+        kernel: &str,
+        hz: u32,
+    ) -> Result<SchedulerSpec, BadScheduler> {
+        let form = forms::find(given, kernel)?;
+        let mut given = Given::new(form, given);
+        let tunables = tunables_of(form, hz, &mut given);
+        given.finish()?;
+        Ok(SchedulerSpec { form, hz, tunables })
+    }
+
+    /// The name as in queue/scheduler.
+    pub fn name(&self) -> &'static str {
+        self.form.name
+    }
+
+    /// The name of the form that was chosen, where a scheduler has several.
+    pub fn version(&self) -> &'static str {
+        self.form.version
+    }
+
+    /// Whether it runs over blk-mq: with tags and hardware queues instead of a pool and a plugged queue.
+    pub fn is_multi_queue(&self) -> bool {
+        self.form.multi_queue
+    }
+
+    pub fn build(&self, around: &Surroundings) -> Box<dyn Scheduler> {
+        match &self.tunables {
+            Tunables::Nothing if self.is_multi_queue() => Box::new(NoScheduler::default()),
+            Tunables::Nothing => Box::new(Noop::default()),
+            Tunables::Linus(tunables) => {
+                Box::new(Linus::new(*tunables, around.request_sectors_max))
+            }
+            Tunables::DeadlineA(tunables) => Box::new(DeadlineA::new(*tunables)),
+            Tunables::Deadline(generation, tunables) => {
+                Box::new(Deadline::new(*generation, *tunables))
+            }
+            Tunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
+            Tunables::MqDeadline(tunables) => Box::new(MqDeadline::new(*tunables)),
+            Tunables::Anticipatory(version, tunables) => {
+                Box::new(Anticipatory::new(*version, *tunables, self.hz))
+            }
+            Tunables::Cfq(version, tunables) => {
+                let surroundings = cfq::Surroundings {
+                    hz: self.hz,
+                    rotational: around.rotational,
+                };
+                Box::new(Cfq::new(
+                    *version,
+                    *tunables,
+                    surroundings,
+                    around.group_weights,
+                ))
+            }
+            Tunables::Bfq(tunables) => {
+                Box::new(Bfq::new(*tunables, around.rotational, around.group_weights))
+            }
+            Tunables::Kyber(tunables) => Box::new(Kyber::new(*tunables, around.hardware_queues)),
+        }
+    }
+}
+
+fn tunables_of(form: Form, hz: u32, given: &mut Given) -> Tunables {
+    match (form.name, form.version) {
+        ("linus", _) => Tunables::Linus(tunables::linus(given)),
+        ("deadline", "A") => Tunables::DeadlineA(tunables::deadline_a(given)),
+        ("deadline", "mm") => Tunables::DeadlineTimed(tunables::deadline_timed(given)),
+        ("deadline", "B") => Tunables::Deadline(deadline::Generation::B, tunables::deadline(given)),
+        ("deadline", _) | ("mq-deadline", "C") => {
+            Tunables::Deadline(deadline::Generation::C, tunables::deadline(given))
+        }
+        ("mq-deadline", _) => Tunables::MqDeadline(tunables::mq_deadline(given)),
+        ("anticipatory", version) => {
+            let version = match version {
+                "first" => anticipatory::Version::First,
+                _ => anticipatory::Version::Linux2_6_32,
+            };
+            Tunables::Anticipatory(version, tunables::anticipatory(given, version, hz))
+        }
+        ("cfq", version) => {
+            let version = match version {
+                "2.6.35" => cfq::Version::Linux2_6_35,
+                "2.6.35-group-idle-v2" => cfq::Version::GroupIdleV2,
+                _ => cfq::Version::Linux2_6_37,
+            };
+            Tunables::Cfq(version, tunables::cfq(given, version))
+        }
+        ("bfq", _) => Tunables::Bfq(tunables::bfq(given)),
+        ("kyber", _) => Tunables::Kyber(tunables::kyber(given)),
+        _ => Tunables::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests;
