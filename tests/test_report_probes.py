@@ -61,3 +61,14 @@ def test_the_page_has_a_plot_of_each_series_and_each_table(iolab: CommandLine) -
     assert {trace["name"] for trace in json.loads(plot)["data"]} == {"a", "b"}
     assert "<summary>Extents: " in page
     assert "<summary>Profile: " not in page
+
+
+def test_a_probes_table_has_its_json(iolab: CommandLine) -> None:
+    target = 'kind = "directory"\npath = "."'
+    iolab.write("watched.toml", experiment(target, settings="[settings.a]\n", rounds=1))
+    iolab("run", "watched.toml", "--probe", "extents", "--out", "run")
+    (seen,) = json.loads(iolab("show", "run", "--as", "extents", "--json").stdout)["seen"]
+    assert (seen["setting"], len(seen["rounds"])) == ("a", 1)
+    assert seen["rounds"][0]["files"]
+    iolab("show", "run", "--as", "switches", "--json", status=2).assert_one_clear_line(2, "the probe switches was off")
+    iolab("show", "run", "--as", "extends", "--json", status=2).assert_one_clear_line(2, "extents")

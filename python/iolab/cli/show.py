@@ -32,6 +32,6 @@ def show(
     Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
     """
     from iolab.importer import open_run
-    from iolab.table import render
+    from iolab.table import render, render_json
 
-    sys.stdout.write(render(open_run(run, from_), "json" if json else as_, metric or ()))
+    sys.stdout.write((render_json if json else render)(open_run(run, from_), as_, metric or ()))

@@ -34,6 +34,9 @@ FORMATS = {
 }
 """Name -> what it is for. The format NAME is made by `iolab.table.NAME.render(run, metrics)`."""
 
+OF_PROBES = ("extents", "switches", "profile")
+"""Formats that show the whole of what the probe of that name observed."""
+
 
 def render(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
     """The run as text in the format `name`, of the metrics with these keys (default: the experiment's).
@@ -44,3 +47,14 @@ def render(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
         raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--as")
     text: str = import_module(f"iolab.table.{name}").render(run, metrics)
     return text
+
+
+def render_json(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
+    """What the format `name` is made from, for programs: a probe's observations (`iolab.table.seen`), else every value
+    and verdict of the run. InputError as `render`."""
+    if name not in OF_PROBES:
+        return render(run, "json" if name in FORMATS else name, metrics)
+    from iolab.strict_json import dumps
+    from iolab.table.seen import seen
+
+    return dumps({"run": str(run.path), "probe": name, "seen": [place.as_dict() for place in seen(run, name)]}) + "\n"

@@ -27,6 +27,15 @@ class Seen:
     def title(self) -> str:
         return f"{self.workload}, {self.setting}, {self.phase}"
 
+    def as_dict(self) -> Json:
+        """As `show --as PROBE --json` prints it; what an observation has is in docs/probes.md."""
+        return {
+            "workload": self.workload,
+            "setting": self.setting,
+            "phase": self.phase,
+            "rounds": self.observations,
+        }
+
 
 def seen(run: RunData, probe: str) -> list[Seen]:
     """In the run's order. InputError if the probe saw nothing in any trial: with the reason, if there is one."""
