@@ -332,8 +332,7 @@ fn a_sample_stands_for_the_switches_between() {
         return;
     }
     let _alone = alone();
-    // The kernel takes a moment to find the rate, and a few hundred samples have their scatter.
-    for (every, rounds) in [(json!(7), ROUNDS), (json!(null), 30 * ROUNDS)] {
+    for (every, rounds) in [(json!(7), ROUNDS), (json!(null), 5 * ROUNDS)] {
         let probes = start("weights", switches(every.clone(), json!(null)));
         ping_pong(rounds);
         let observed = probes.stop();
@@ -343,8 +342,9 @@ fn a_sample_stands_for_the_switches_between() {
         let sites = seen["sites"].as_array().unwrap();
         let estimated: u64 = sites.iter().map(|site| number(site, "/switches")).sum();
         assert!(samples < all / 2, "{samples} of {all}");
+        // All but the rounding of each.
         assert!(
-            estimated.abs_diff(all) < all / 2,
+            estimated.abs_diff(all) <= sites.len() as u64,
             "of {every}: {estimated} estimated, {all} seen: {}",
             seen["notes"]
         );

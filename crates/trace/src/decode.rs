@@ -1,6 +1,6 @@
 //! What decoders of events have in common: which events they want, and which of them a record is.
 
-use crate::format::{EventFormat, Field, FormatError};
+use crate::format::{EventFormat, FormatError, Number};
 use crate::page::RawEvent;
 
 /// An event to record: tracefs `events/SYSTEM/NAME`.
@@ -15,9 +15,14 @@ pub struct Wanted {
 /// Finds the layout of a record by its `common_type`.
 #[derive(Clone, Debug)]
 pub(crate) struct Layouts<L> {
-    id: Field,
-    layouts: Vec<(u16, String, L)>,
+    id: Number,
+    /// By `common_type`, up to the largest that is wanted: where in `layouts`.
+    index: Vec<u8>,
+    layouts: Vec<(String, L)>,
 }
+
+/// Of a type that is not wanted.
+const NONE: u8 = u8::MAX;
 
 impl<L> Layouts<L> {
     /// `layout` makes what is kept of each format; None of a format that is not wanted.
@@ -35,21 +40,27 @@ impl<L> Layouts<L> {
         let first = formats
             .first()
             .ok_or(FormatError::NoEvent("any".to_owned()))?;
-        let id = first.number(&["common_type"])?;
-        let mut layouts = Vec::new();
+        let id = Number::of(first, &["common_type"])?;
+        let (mut index, mut layouts) = (Vec::new(), Vec::new());
         for format in formats {
             // The kernel writes the common fields of all events alike.
-            if format.number(&["common_type"])? != id {
+            if Number::of(format, &["common_type"])? != id {
                 return Err(FormatError::NoField {
                     event: format.name.clone(),
-                    fields: vec![format!("common_type at byte {}", id.offset)],
+                    fields: vec!["common_type where the other events have it".to_owned()],
                 });
             }
-            if let Some(layout) = layout(format)? {
-                layouts.push((format.id, format.name.clone(), layout));
+            let Some(layout) = layout(format)? else {
+                continue;
+            };
+            let number = usize::from(format.id);
+            index.resize(index.len().max(number + 1), NONE);
+            if index[number] == NONE {
+                index[number] = layouts.len() as u8;
             }
+            layouts.push((format.name.clone(), layout));
         }
-        Ok(Layouts { id, layouts })
+        Ok(Layouts { id, index, layouts })
     }
 
     /// Reads the record with its layout; None if it is of an event that is not wanted.
@@ -60,11 +71,9 @@ impl<L> Layouts<L> {
         read: impl Fn(&L, &[u8]) -> Option<T>,
     ) -> Result<Option<T>, FormatError> {
         let record = raw.record;
-        let id = self.id.unsigned(record);
-        let Some((_, name, layout)) = self
-            .layouts
-            .iter()
-            .find(|(known, _, _)| Some(u64::from(*known)) == id)
+        let id = self.id.read(record).and_then(|id| usize::try_from(id).ok());
+        let index = id.and_then(|id| self.index.get(id));
+        let Some((name, layout)) = index.and_then(|&index| self.layouts.get(usize::from(index)))
         else {
             return Ok(None);
         };

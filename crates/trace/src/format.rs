@@ -154,6 +154,49 @@ impl Field {
     }
 }
 
+/// A field that is a number, made ready to be read of many records: one load of eight bytes and two shifts, whatever its
+/// size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Number {
+    field: Field,
+    /// The eight bytes that end with the field, or the first eight.
+    start: usize,
+    left: u32,
+    right: u32,
+    mask: u64,
+}
+
+impl Number {
+    /// The first of these fields of a format.
+    pub(crate) fn of(format: &EventFormat, names: &[&str]) -> Result<Number, FormatError> {
+        let field = format.number(names)?;
+        let (end, bits) = (field.end(), 8 * field.size as u32);
+        let mask = if field.signed {
+            u64::MAX
+        } else {
+            u64::MAX >> (u64::BITS - bits)
+        };
+        Ok(Number {
+            field,
+            start: end.saturating_sub(LOADED),
+            left: 8 * LOADED.saturating_sub(end) as u32,
+            right: u64::BITS - bits,
+            mask,
+        })
+    }
+
+    /// As `Field::unsigned`.
+    #[inline]
+    pub(crate) fn read(&self, record: &[u8]) -> Option<u64> {
+        let loaded = record.get(self.start..self.start + LOADED);
+        let Some(Ok(bytes)) = loaded.map(<[u8; LOADED]>::try_from) else {
+            return self.field.unsigned(record);
+        };
+        let shifted = (i64::from_le_bytes(bytes) << self.left) >> self.right;
+        Some(shifted as u64 & self.mask)
+    }
+}
+
 /// The fields that a format text lists, by name.
 pub(crate) fn fields(text: &str, event: &str) -> Result<BTreeMap<String, Field>, FormatError> {
     let mut fields = BTreeMap::new();
@@ -222,4 +265,29 @@ const LONGEST_RECORD: usize = 1 << 16;
 fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     Some(line.trim())
+}
+
+const LOADED: usize = size_of::<u64>();
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_number_is_what_its_field_holds(
+            offset in 0..20usize, size in prop::sample::select(vec![1usize, 2, 4, 8]), signed: bool,
+            record in prop::collection::vec(any::<u8>(), 0..32),
+        ) {
+            let text = format!(
+                "name: event\nID: 1\nformat:\n\tfield:int it;\toffset:{offset};\tsize:{size};\tsigned:{};\n",
+                u8::from(signed)
+            );
+            let format = EventFormat::parse(&text).expect("a format");
+            let number = Number::of(&format, &["it"]).expect("a number");
+            prop_assert_eq!(number.read(&record), format.field("it").expect("a field").unsigned(&record));
+        }
+    }
 }

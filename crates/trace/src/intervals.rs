@@ -6,6 +6,9 @@ pub struct Intervals<T> {
     started_ns: u64,
     width_ns: u64,
     items: Vec<T>,
+    /// The interval that was looked for last, and when it begins: mostly it is looked for again.
+    current: usize,
+    current_ns: u64,
 }
 
 /// What can be said of two intervals together.
@@ -24,38 +27,55 @@ impl<T: Absorb> Intervals<T> {
             started_ns,
             width_ns: width_ns.max(1),
             items: Vec::new(),
+            current: 0,
+            current_ns: started_ns,
         }
     }
 
     /// The interval that holds `at_ns`; of a time before the start, the first.
     #[inline]
     pub fn at(&mut self, at_ns: u64) -> &mut T {
-        let elapsed_ns = at_ns.saturating_sub(self.started_ns);
-        while elapsed_ns / self.width_ns >= INTERVALS_MAX as u64 {
-            self.double();
+        if !self.is_current(at_ns) {
+            self.go_to(at_ns);
         }
-        let index = (elapsed_ns / self.width_ns) as usize;
-        if index >= self.items.len() {
-            self.items.resize_with(index + 1, T::default);
-        }
-        &mut self.items[index]
+        &mut self.items[self.current]
     }
 
     /// Calls `add` for every interval that lies in part between two times, with the length of that part.
     #[inline]
     pub fn spread(&mut self, from_ns: u64, to_ns: u64, mut add: impl FnMut(&mut T, u64)) {
         let mut from_ns = from_ns.max(self.started_ns);
-        if from_ns < to_ns {
-            // Widens the intervals before their borders are taken.
-            self.at(to_ns - 1);
+        if from_ns >= to_ns {
+            return;
+        }
+        // Widens the intervals before their borders are taken.
+        if !self.is_current(to_ns - 1) {
+            self.go_to(to_ns - 1);
         }
         while from_ns < to_ns {
-            let index = (from_ns - self.started_ns) / self.width_ns;
-            let border_ns =
-                (self.started_ns).saturating_add((index + 1).saturating_mul(self.width_ns));
-            let until_ns = border_ns.min(to_ns);
-            add(self.at(from_ns), until_ns - from_ns);
+            if !self.is_current(from_ns) {
+                self.go_to(from_ns);
+            }
+            let until_ns = self.current_ns.saturating_add(self.width_ns).min(to_ns);
+            add(&mut self.items[self.current], until_ns - from_ns);
             from_ns = until_ns;
+        }
+    }
+
+    #[inline]
+    fn is_current(&self, at_ns: u64) -> bool {
+        at_ns.wrapping_sub(self.current_ns) < self.width_ns && !self.items.is_empty()
+    }
+
+    fn go_to(&mut self, at_ns: u64) {
+        let elapsed_ns = at_ns.saturating_sub(self.started_ns);
+        while elapsed_ns / self.width_ns >= INTERVALS_MAX as u64 {
+            self.double();
+        }
+        self.current = (elapsed_ns / self.width_ns) as usize;
+        self.current_ns = self.started_ns + self.current as u64 * self.width_ns;
+        if self.current >= self.items.len() {
+            self.items.resize_with(self.current + 1, T::default);
         }
     }
 

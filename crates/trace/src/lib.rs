@@ -6,7 +6,7 @@ pub mod decode;
 pub mod distribution;
 pub mod format;
 pub mod intervals;
-pub mod merge;
 pub mod page;
 pub mod profile;
+pub mod recording;
 pub mod sched;

@@ -4,6 +4,8 @@
 //! sub-buffer is a time stamp, a commit word and events of a 32-bit header each: 5 bits `type_len`, 27 bits of
 //! nanoseconds since the event before.
 
+use std::ops::Range;
+
 use crate::format::{Field, FormatError, fields};
 
 /// Where a sub-buffer keeps its parts: tracefs `events/header_page`.
@@ -83,6 +85,11 @@ impl PageFormat {
     pub fn subbuffer_bytes(&self) -> usize {
         self.data.end()
     }
+
+    /// Where the events of a page lie in its sub-buffer.
+    pub(crate) fn events_of(&self, page: &Page<'_>) -> Range<usize> {
+        self.data.offset..self.data.offset + page.data.len()
+    }
 }
 
 impl<'a> Page<'a> {
@@ -124,8 +131,7 @@ impl<'a> Page<'a> {
     pub fn events(&self) -> Events<'a> {
         Events {
             data: self.data,
-            at: 0,
-            now_ns: self.started_ns,
+            walk: Walk::from(self.started_ns),
         }
     }
 }
@@ -134,8 +140,7 @@ impl<'a> Page<'a> {
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     data: &'a [u8],
-    at: usize,
-    now_ns: u64,
+    walk: Walk,
 }
 
 impl<'a> Iterator for Events<'a> {
@@ -143,93 +148,127 @@ impl<'a> Iterator for Events<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while self.at < self.data.len() {
-            match self.step() {
-                Ok(Step::Record(event)) => return Some(Ok(event)),
-                Ok(Step::TimeOrDiscarded) => {}
-                Ok(Step::RestIsPadding) => self.at = self.data.len(),
+        let event = self.walk.next(self.data)?;
+        Some(event.map(|(at_ns, record)| RawEvent {
+            at_ns,
+            record: &self.data[record],
+        }))
+    }
+}
+
+/// How far a sub-buffer's events have been walked through.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    at: usize,
+    now_ns: u64,
+}
+
+impl Walk {
+    pub(crate) fn from(started_ns: u64) -> Walk {
+        Walk {
+            at: 0,
+            now_ns: started_ns,
+        }
+    }
+
+    /// The next event's time and where in `data` its record lies.
+    #[inline]
+    pub(crate) fn next(&mut self, data: &[u8]) -> Option<Result<(u64, Range<usize>), PageError>> {
+        while self.at < data.len() {
+            match self.step(data) {
+                Ok(Some(record)) => return Some(Ok((self.now_ns, record))),
+                Ok(None) => {}
                 Err(error) => {
-                    self.at = self.data.len();
+                    self.at = data.len();
                     return Some(Err(error));
                 }
             }
         }
         None
     }
-}
 
-enum Step<'a> {
-    Record(RawEvent<'a>),
-    TimeOrDiscarded,
-    RestIsPadding,
-}
-
-impl<'a> Events<'a> {
+    /// None of what is no record: a time, what was discarded, the padding at the end.
     #[inline]
-    fn step(&mut self) -> Result<Step<'a>, PageError> {
-        let header = self.word(0)?;
+    fn step(&mut self, data: &[u8]) -> Result<Option<Range<usize>>, PageError> {
+        let header = self.word(data, 0)?;
         let (type_len, delta_ns) = (header & TYPE_LEN, u64::from(header >> DELTA_SHIFT));
+        if !(1..PADDING).contains(&type_len) {
+            return self.special(data, type_len, delta_ns);
+        }
+        let record = self.take(data, WORD, type_len as usize * WORD)?;
+        self.now_ns = self.now_ns.wrapping_add(delta_ns);
+        Ok(Some(record))
+    }
+
+    fn special(
+        &mut self,
+        data: &[u8],
+        type_len: u32,
+        delta_ns: u64,
+    ) -> Result<Option<Range<usize>>, PageError> {
         match type_len {
-            PADDING if delta_ns == 0 => Ok(Step::RestIsPadding),
+            PADDING if delta_ns == 0 => {
+                self.at = data.len();
+                Ok(None)
+            }
             PADDING => {
-                let length = self.word(WORD)? as usize;
-                self.take(WORD, length)?;
+                let length = self.word(data, WORD)? as usize;
+                self.take(data, WORD, length)?;
                 // A discarded event keeps its own time, except that 0 became 1 to tell it from the end's padding.
                 self.now_ns = self
                     .now_ns
                     .wrapping_add(if delta_ns == 1 { 0 } else { delta_ns });
-                Ok(Step::TimeOrDiscarded)
+                Ok(None)
             }
             TIME_EXTEND | TIME_STAMP => {
-                let time_ns = u64::from(self.word(WORD)?) << DELTA_BITS | delta_ns;
-                self.take(WORD, WORD)?;
+                let time_ns = u64::from(self.word(data, WORD)?) << DELTA_BITS | delta_ns;
+                self.take(data, WORD, WORD)?;
                 self.now_ns = match type_len {
                     TIME_EXTEND => self.now_ns.wrapping_add(time_ns),
                     _ => absolute(time_ns, self.now_ns),
                 };
-                Ok(Step::TimeOrDiscarded)
+                Ok(None)
             }
+            // A long record: its length, counted with the word that holds it, comes first.
             _ => {
-                let record = match type_len {
-                    // A long record: its length, counted with the word that holds it, comes first.
-                    0 => {
-                        let counted = self.word(WORD)? as usize;
-                        let length = counted.checked_sub(WORD).ok_or(self.truncated())?;
-                        self.take(2 * WORD, length)?
-                    }
-                    words => self.take(WORD, words as usize * WORD)?,
-                };
+                let counted = self.word(data, WORD)? as usize;
+                let length = counted.checked_sub(WORD).ok_or(self.truncated(data))?;
+                let record = self.take(data, 2 * WORD, length)?;
                 self.now_ns = self.now_ns.wrapping_add(delta_ns);
-                Ok(Step::Record(RawEvent {
-                    at_ns: self.now_ns,
-                    record,
-                }))
+                Ok(Some(record))
             }
         }
     }
 
     #[inline]
-    fn word(&self, offset: usize) -> Result<u32, PageError> {
+    fn word(&self, data: &[u8], offset: usize) -> Result<u32, PageError> {
         let start = self.at + offset;
-        let bytes = self.data.get(start..start + WORD);
+        let bytes = data.get(start..start + WORD);
         let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        bytes.map(u32::from_le_bytes).ok_or(self.truncated())
+        bytes.map(u32::from_le_bytes).ok_or(self.truncated(data))
     }
 
     /// What lies `offset` bytes into the event, and goes on to the next one: they start at multiples of 4.
     #[inline]
-    fn take(&mut self, offset: usize, length: usize) -> Result<&'a [u8], PageError> {
+    fn take(
+        &mut self,
+        data: &[u8],
+        offset: usize,
+        length: usize,
+    ) -> Result<Range<usize>, PageError> {
         let start = self.at + offset;
-        let taken = self.data.get(start..start + length);
-        let taken = taken.ok_or(self.truncated())?;
+        let taken = start..start + length;
+        if taken.end > data.len() {
+            return Err(self.truncated(data));
+        }
         self.at = start + length.next_multiple_of(WORD);
         Ok(taken)
     }
 
-    fn truncated(&self) -> PageError {
+    fn truncated(&self, data: &[u8]) -> PageError {
         PageError::Truncated {
             at: self.at,
-            committed: self.data.len(),
+            committed: data.len(),
         }
     }
 }

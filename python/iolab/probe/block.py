@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 class BlockOptions(SampledOptions):
     buffer: Bytes = option(
-        8 * 2**20,
+        16 * 2**20,
         "Ring buffer of each CPU. Events that find it full are lost, and counted.",
         unit="bytes",
         ge=64 * 2**10,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-use trace::block::{Analysis, BlockDecoder, BlockEvent, BlockReport, Device, EVENTS};
+use trace::block::{Analysis, BlockDecoder, BlockReport, Device, EVENTS};
 use trace::format::FormatError;
 use trace::page::{Lost, RawEvent};
 
@@ -68,16 +68,12 @@ struct Block {
 }
 
 impl Interpret for Block {
-    type Event = BlockEvent;
-
     #[inline]
-    fn decode(&self, cpu: u32, raw: &RawEvent<'_>) -> Result<Option<BlockEvent>, FormatError> {
-        self.decoder.decode(cpu, raw)
-    }
-
-    #[inline]
-    fn add(&mut self, event: BlockEvent) {
-        self.analysis.add(&event);
+    fn add(&mut self, cpu: u32, raw: &RawEvent<'_>) -> Result<(), FormatError> {
+        if let Some(event) = self.decoder.decode(cpu, raw)? {
+            self.analysis.add(&event);
+        }
+        Ok(())
     }
 
     fn lost(&mut self, at_ns: u64, lost: Lost) {

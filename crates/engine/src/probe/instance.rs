@@ -17,8 +17,10 @@ pub struct Instance {
     path: PathBuf,
 }
 
-/// Few, large pieces cost fewer reads than many small ones: at 64 KiB a reader is called every thousand events.
-const SUB_BUFFER_KIB: u64 = 64;
+/// Few, large pieces cost fewer reads than many small ones: at 64 KiB a reader is called every thousand events. But what is
+/// being written can't be read, so that small buffers are of smaller ones.
+const SUB_BUFFER_KIB_MAX: u64 = 64;
+const SUB_BUFFERS_MIN: u64 = 4;
 /// How full a CPU's buffer is when its reader is woken. The rest is what the reader has time for.
 const WAKE_AT_PERCENT: u32 = 25;
 
@@ -31,10 +33,11 @@ impl Instance {
         instance.set("tracing_on", "0")?;
         // The clock of the engine's own times. Linux 3.14.
         instance.set("trace_clock", "mono")?;
-        // Options of newer kernels (6.8, 5.0) that only save work.
-        let _ = instance.set("buffer_subbuf_size_kb", &SUB_BUFFER_KIB.to_string());
-        let _ = instance.set("buffer_percent", &WAKE_AT_PERCENT.to_string());
         let buffer_kib = buffer_bytes.div_ceil(1024);
+        let sub_buffer_kib = (buffer_kib / SUB_BUFFERS_MIN).clamp(1, SUB_BUFFER_KIB_MAX);
+        // Options of newer kernels (6.8, 5.0) that only save work. The kernel rounds the size up to a power of two of pages.
+        let _ = instance.set("buffer_subbuf_size_kb", &sub_buffer_kib.to_string());
+        let _ = instance.set("buffer_percent", &WAKE_AT_PERCENT.to_string());
         instance
             .set("buffer_size_kb", &buffer_kib.to_string())
             .map_err(|reason| {

@@ -76,6 +76,6 @@ impl Drain for Sampled {
         self.presence.look();
         let profile = &mut self.profile;
         self.samplers
-            .drain(|_, sample| profile.add(sample.at_ns, sample.stack));
+            .drain(|sample| profile.add(sample.at_ns, sample.stack));
     }
 }

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
 
 use trace::format::FormatError;
-use trace::merge::Merge;
-use trace::page::{Lost, Page, PageFormat, RawEvent};
+use trace::page::{Lost, PageFormat, RawEvent};
+use trace::recording::{Item, Recording as Pages};
 
 use super::Reason;
 use super::cpus::Presence;
@@ -16,24 +16,19 @@ use crate::clock::monotonic_ns;
 
 /// What makes sense of the events.
 pub trait Interpret: Send + 'static {
-    type Event: Send;
-
-    /// None of a record that is not meant.
-    fn decode(&self, cpu: u32, raw: &RawEvent<'_>) -> Result<Option<Self::Event>, FormatError>;
-
-    /// Events of all CPUs, in the order of time.
-    fn add(&mut self, event: Self::Event);
+    /// A record of a CPU; those of all CPUs come in the order of time.
+    fn add(&mut self, cpu: u32, raw: &RawEvent<'_>) -> Result<(), FormatError>;
 
     /// Events of one CPU are missing before this time.
     fn lost(&mut self, at_ns: u64, lost: Lost);
 
-    /// Streams of events beside the trace's own, each in the order of time.
+    /// Streams of events beside the trace's own.
     fn side_streams(&self) -> Vec<RawFd> {
         Vec::new()
     }
 
-    /// Hands over all that they hold: which stream, when, and what.
-    fn read_side_streams(&mut self, _each: &mut dyn FnMut(usize, u64, Self::Event)) {}
+    /// Takes all that they hold, before it gets records up to a moment ago.
+    fn read_side_streams(&mut self) {}
 }
 
 /// Records until it is stopped.
@@ -74,13 +69,9 @@ impl<I: Interpret> Recording<I> {
     }
 }
 
-struct Reader<I: Interpret> {
+struct Reader<I> {
     pipes: Vec<Pipe>,
-    /// The pipes, then those beside the trace.
-    streams: usize,
-    page_format: PageFormat,
-    page: Vec<u8>,
-    merge: Merge<I::Event>,
+    pages: Pages,
     interpret: I,
     presence: Presence,
     /// What could not be understood: how many sub-buffers or records, and why the first.
@@ -103,20 +94,8 @@ impl<I: Interpret> Drain for Reader<I> {
 
     fn drain(&mut self) {
         self.presence.look();
-        let began_ns = monotonic_ns();
-        for pipe in 0..self.pipes.len() {
-            self.empty(pipe, began_ns);
-        }
-        let (pipes, merge) = (self.pipes.len(), &mut self.merge);
-        self.interpret
-            .read_side_streams(&mut |stream, at_ns, event| {
-                merge.push(pipes + stream, at_ns, event)
-            });
-        for stream in 0..self.streams {
-            self.merge
-                .advance(stream, began_ns.saturating_sub(IN_FLIGHT_NS));
-        }
-        self.hand_over();
+        let until_ns = monotonic_ns().saturating_sub(IN_FLIGHT_NS);
+        self.hand_over(until_ns);
     }
 }
 
@@ -129,67 +108,34 @@ impl<I: Interpret> Reader<I> {
             Ok(Pipe { cpu, file })
         });
         let pipes: Vec<Pipe> = pipes.collect::<Result<_, Reason>>()?;
-        let streams = pipes.len() + interpret.side_streams().len();
         Ok(Reader {
-            page: vec![0; page_format.subbuffer_bytes()],
-            merge: Merge::new(streams),
+            pages: Pages::new(page_format, pipes.len()),
             pipes,
-            streams,
-            page_format,
             interpret,
             presence: Presence::now(),
             garbled: None,
         })
     }
 
-    /// Reads a CPU's buffer up to what was written when the reading began: a writer that is faster must not keep us.
-    fn empty(&mut self, stream: usize, began_ns: u64) {
+    /// All that happened before `until_ns`.
+    fn hand_over(&mut self, until_ns: u64) {
+        self.interpret.read_side_streams();
+        let (pipes, interpret, garbled) = (&self.pipes, &mut self.interpret, &mut self.garbled);
         // An error is either that there is nothing, or that the CPU has no buffer because it has never been online.
-        while let Ok(bytes @ 1..) = self.pipes[stream].file.read(&mut self.page) {
-            let reached_ns = self.page(stream, bytes);
-            if reached_ns.is_none_or(|reached_ns| reached_ns >= began_ns) {
-                return;
-            }
-        }
-    }
-
-    /// The time of the sub-buffer's last event; None when it could not be understood.
-    fn page(&mut self, stream: usize, bytes: usize) -> Option<u64> {
-        let cpu = self.pipes[stream].cpu;
-        let mut reached_ns = None;
-        let understood = Page::decode(&self.page[..bytes], &self.page_format).and_then(|page| {
-            if let Some(lost) = page.lost {
-                self.interpret.lost(page.started_ns, lost);
-            }
-            reached_ns = Some(page.started_ns);
-            for raw in page.events() {
-                let raw = raw?;
-                reached_ns = Some(raw.at_ns);
-                match self.interpret.decode(cpu, &raw) {
-                    Ok(Some(event)) => self.merge.push(stream, raw.at_ns, event),
-                    Ok(None) => {}
-                    Err(error) => garble(&mut self.garbled, &error),
+        let read = |stream: usize, page: &mut [u8]| (&pipes[stream].file).read(page).unwrap_or(0);
+        self.pages.drain(until_ns, read, |stream, item| match item {
+            Item::Record(raw) => {
+                if let Err(error) = interpret.add(pipes[stream].cpu, &raw) {
+                    garble(garbled, &error);
                 }
             }
-            Ok(())
+            Item::Lost(at_ns, lost) => interpret.lost(at_ns, lost),
+            Item::Garbled(error) => garble(garbled, &error),
         });
-        if let Err(error) = understood {
-            garble(&mut self.garbled, &error);
-        }
-        reached_ns
-    }
-
-    fn hand_over(&mut self) {
-        while let Some((_, _, event)) = self.merge.pop() {
-            self.interpret.add(event);
-        }
     }
 
     fn finish(mut self, instance: &Instance, ended_ns: u64) -> Result<Recorded<I>, Reason> {
-        for stream in 0..self.streams {
-            self.merge.end(stream);
-        }
-        self.hand_over();
+        self.hand_over(u64::MAX);
         let mut notes = self.presence.notes();
         if let Some((times, first)) = self.garbled {
             notes.push(format!(

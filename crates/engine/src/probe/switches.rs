@@ -4,6 +4,7 @@
 //! at every switch, sampled or not, which took a third of the rate away from two tasks that only wake each other, where
 //! the counter at one sample in a hundred took nothing that could be measured (Linux 6.18).
 
+use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use trace::decode::Wanted;
 use trace::format::FormatError;
 use trace::page::{Lost, RawEvent};
-use trace::sched::{Analysis, EVENTS, SchedDecoder, SchedEvent, SwitchReport};
+use trace::sched::{Analysis, EVENTS, SchedDecoder, SwitchReport};
 
 use super::functions::Functions;
 use super::instance::Instance;
@@ -56,6 +57,7 @@ pub fn start(spec: &SwitchesSpec, instance: &str, places: &Places) -> Started {
         decoder,
         analysis: Analysis::new(monotonic_ns(), spec.interval_ns),
         samplers: samplers.ok(),
+        stacks: VecDeque::new(),
     };
     let recording = Recording::start("iolab-switches", instance, interpret)?;
     Ok(Box::new(SwitchesProbe { recording, notes }))
@@ -77,9 +79,11 @@ struct SwitchesProbe {
 impl Running for SwitchesProbe {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let recorded = self.recording.stop()?;
+        let mut interpret = recorded.interpret;
+        interpret.add_stacks(u64::MAX);
         let Switches {
             analysis, samplers, ..
-        } = recorded.interpret;
+        } = interpret;
         let (stacks, losses) = samplers.map(Samplers::into_parts).unwrap_or_default();
         let functions = Functions::of(stacks);
         let report = analysis.finish(recorded.ended_ns, |stack| functions.names(stack));
@@ -103,35 +107,38 @@ struct Switches {
     decoder: SchedDecoder,
     analysis: Analysis,
     samplers: Option<Samplers>,
+    /// In the order of time; of switches that have not come yet.
+    stacks: VecDeque<StackSample>,
 }
 
-enum Event {
-    Sched(SchedEvent),
-    Stack(StackSample),
+impl Switches {
+    /// Hands over the stacks of the time before this.
+    #[inline]
+    fn add_stacks(&mut self, until_ns: u64) {
+        while let Some(&StackSample {
+            at_ns,
+            cpu,
+            tid,
+            weight,
+            stack,
+            ..
+        }) = self.stacks.front()
+            && at_ns < until_ns
+        {
+            self.stacks.pop_front();
+            self.analysis.add_stack(at_ns, cpu, tid, weight, stack);
+        }
+    }
 }
 
 impl Interpret for Switches {
-    type Event = Event;
-
     #[inline]
-    fn decode(&self, cpu: u32, raw: &RawEvent<'_>) -> Result<Option<Event>, FormatError> {
-        let decoded = self.decoder.decode(cpu, raw)?;
-        Ok(decoded.map(Event::Sched))
-    }
-
-    #[inline]
-    fn add(&mut self, event: Event) {
-        match event {
-            Event::Sched(event) => self.analysis.add(&event),
-            Event::Stack(StackSample {
-                at_ns,
-                cpu,
-                tid,
-                weight,
-                stack,
-                ..
-            }) => self.analysis.add_stack(at_ns, cpu, tid, weight, stack),
+    fn add(&mut self, cpu: u32, raw: &RawEvent<'_>) -> Result<(), FormatError> {
+        self.add_stacks(raw.at_ns);
+        if let Some(event) = self.decoder.decode(cpu, raw)? {
+            self.analysis.add(&event);
         }
+        Ok(())
     }
 
     fn lost(&mut self, _at_ns: u64, lost: Lost) {
@@ -145,14 +152,17 @@ impl Interpret for Switches {
             .collect()
     }
 
-    fn read_side_streams(&mut self, each: &mut dyn FnMut(usize, u64, Event)) {
-        if let Some(samplers) = &mut self.samplers {
-            samplers.drain(|ring, sample| {
-                // Where an idle task waits is no question.
-                if sample.tid != IDLE_TASK {
-                    each(ring, sample.at_ns, Event::Stack(sample));
-                }
-            });
-        }
+    fn read_side_streams(&mut self) {
+        let Some(samplers) = &mut self.samplers else {
+            return;
+        };
+        let stacks = &mut self.stacks;
+        samplers.drain(|sample| {
+            // Where an idle task waits is no question.
+            if sample.tid != IDLE_TASK {
+                stacks.push_back(sample);
+            }
+        });
+        stacks.make_contiguous().sort_by_key(|sample| sample.at_ns);
     }
 }

@@ -13,8 +13,11 @@ use crate::page::Lost;
 pub struct Analysis {
     started_ns: u64,
     interval_ns: u64,
-    devices: BTreeMap<Device, DeviceState>,
-    partitions: BTreeMap<Device, Device>,
+    devices: Vec<(Device, DeviceState)>,
+    /// Where in `devices`; of partitions, their disk.
+    routes: BTreeMap<Device, usize>,
+    /// The route taken last: mostly it is taken again.
+    latest: Option<(Device, usize)>,
     events_lost: u64,
     losses_uncounted: u64,
     losses: Option<Losses>,
@@ -34,8 +37,9 @@ impl Analysis {
         Analysis {
             started_ns,
             interval_ns,
-            devices: BTreeMap::new(),
-            partitions: BTreeMap::new(),
+            devices: Vec::new(),
+            routes: BTreeMap::new(),
+            latest: None,
             events_lost: 0,
             losses_uncounted: 0,
             losses: None,
@@ -44,17 +48,19 @@ impl Analysis {
 
     /// Bios of a partition carry its own number, with the whole disk's sectors; requests carry the disk's.
     pub fn partition(&mut self, partition: Device, disk: Device) {
-        self.partitions.insert(partition, disk);
+        let route = self.route(disk);
+        self.routes.insert(partition, route);
     }
 
+    #[inline]
     pub fn add(&mut self, event: &BlockEvent) {
         self.give_up(event.at_ns);
-        let device = self.partitions.get(&event.device).unwrap_or(&event.device);
-        let (started_ns, interval_ns) = (self.started_ns, self.interval_ns);
-        self.devices
-            .entry(*device)
-            .or_insert_with(|| DeviceState::new(Measures::new(started_ns, interval_ns)))
-            .add(event);
+        let route = match self.latest {
+            Some((device, route)) if device == event.device => route,
+            _ => self.route(event.device),
+        };
+        self.latest = Some((event.device, route));
+        self.devices[route].1.add(event);
     }
 
     /// A CPU's events were lost before `at_ns`, after the event of that CPU before it.
@@ -70,7 +76,7 @@ impl Analysis {
         losses.last_ns = losses.last_ns.max(at_ns);
     }
 
-    pub fn finish(self, ended_ns: u64) -> BlockReport {
+    pub fn finish(mut self, ended_ns: u64) -> BlockReport {
         let started_ns = self.started_ns;
         let mut report = BlockReport {
             elapsed_ns: ended_ns.saturating_sub(started_ns),
@@ -78,6 +84,8 @@ impl Analysis {
             losses_uncounted: self.losses_uncounted,
             ..BlockReport::default()
         };
+        self.devices.retain(|(_, state)| state.has_events());
+        self.devices.sort_by_key(|(device, _)| *device);
         for (device, state) in self.devices {
             let conservation = state.conservation();
             let (measured, series) = state.measures.finish(ended_ns);
@@ -92,14 +100,24 @@ impl Analysis {
         report
     }
 
+    fn route(&mut self, device: Device) -> usize {
+        let (devices, interval) = (&mut self.devices, (self.started_ns, self.interval_ns));
+        *self.routes.entry(device).or_insert_with(|| {
+            let measures = Measures::new(interval.0, interval.1);
+            devices.push((device, DeviceState::new(measures)));
+            devices.len() - 1
+        })
+    }
+
     /// What had begun before the first loss and should long have ended. Later losses wait for their turn, so that constant
     /// losses don't put it off for ever.
+    #[inline]
     fn give_up(&mut self, now_ns: u64) {
         let due = |losses: &Losses| now_ns.saturating_sub(losses.first_ns) > GIVE_UP_AFTER_NS;
         let Some(losses) = self.losses.filter(due) else {
             return;
         };
-        for device in self.devices.values_mut() {
+        for (_, device) in &mut self.devices {
             device.give_up(now_ns, losses.first_ns);
         }
         self.losses = (losses.last_ns > losses.first_ns).then_some(Losses {

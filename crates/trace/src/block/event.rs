@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::decode::{Layouts, Wanted};
-use crate::format::{EventFormat, Field, FormatError};
+use crate::format::{EventFormat, Field, FormatError, Number};
 use crate::page::RawEvent;
 
 /// What happened to a bio or a request, and which sectors it covered then.
@@ -71,13 +71,15 @@ pub const EVENTS: &[Wanted] = &[
     wanted("block_split", false),
     wanted("block_bio_backmerge", false),
     wanted("block_bio_frontmerge", false),
-    wanted("block_getrq", false),
     wanted("block_rq_merge", false),
     wanted("block_rq_insert", false),
     wanted("block_rq_issue", true),
     wanted("block_rq_requeue", false),
     wanted("block_rq_complete", true),
 ];
+
+/// That a bio became a request. It can be decoded, but need not be recorded: what comes after it tells as much.
+pub const GET_REQUEST: Wanted = wanted("block_getrq", false);
 
 /// To record in addition of devices without requests. Of others it only repeats what is known, at the cost of an event.
 pub const BIO_COMPLETE: Wanted = wanted("block_bio_complete", false);
@@ -126,7 +128,7 @@ impl fmt::Display for Device {
 }
 
 impl Op {
-    /// `rwbs`, as kernel/trace/blktrace.c fills it: an F first for a flush before the data, then the operation, then
+    /// `rwbs`, ended by a NUL, as kernel/trace/blktrace.c fills it: an F first for a flush before the data, then the operation, then
     /// letters that qualify it (FUA, read-ahead, synchronous, metadata).
     #[inline]
     pub fn of_rwbs(rwbs: &[u8]) -> Op {
@@ -149,13 +151,13 @@ impl Op {
 #[derive(Clone, Debug)]
 struct Layout {
     kind: Kind,
-    device: Field,
-    sector: Field,
-    sectors: Option<Field>,
-    new_sector: Option<Field>,
+    device: Number,
+    sector: Number,
+    sectors: Option<Number>,
+    new_sector: Option<Number>,
     rwbs: Field,
-    pid: Field,
-    error: Option<Field>,
+    pid: Number,
+    error: Option<Number>,
 }
 
 impl Layout {
@@ -177,15 +179,15 @@ impl Layout {
         let splits = matches!(kind, Kind::Split { .. });
         let completes = matches!(kind, Kind::Complete | Kind::BioComplete);
         let number =
-            |wanted: bool, names: &[&str]| wanted.then(|| format.number(names)).transpose();
+            |wanted: bool, names: &[&str]| wanted.then(|| Number::of(format, names)).transpose();
         Ok(Some(Layout {
             kind,
-            device: format.number(&["dev"])?,
-            sector: format.number(&["sector"])?,
+            device: Number::of(format, &["dev"])?,
+            sector: Number::of(format, &["sector"])?,
             sectors: number(!splits, &["nr_sector"])?,
             new_sector: number(splits, &["new_sector"])?,
             rwbs: format.field("rwbs")?,
-            pid: format.number(&["common_pid"])?,
+            pid: Number::of(format, &["common_pid"])?,
             // `errors` of requests until 4.14.
             error: number(completes, &["error", "errors"])?,
         }))
@@ -193,10 +195,10 @@ impl Layout {
 
     #[inline]
     fn read(&self, cpu: u32, at_ns: u64, record: &[u8]) -> Option<BlockEvent> {
-        let number = |field: Option<Field>| field.map_or(Some(0), |field| field.unsigned(record));
+        let number = |field: Option<Number>| field.map_or(Some(0), |field| field.read(record));
         let kind = match self.new_sector {
             Some(new_sector) => Kind::Split {
-                new_sector: new_sector.unsigned(record)?,
+                new_sector: new_sector.read(record)?,
             },
             None => self.kind,
         };
@@ -204,11 +206,11 @@ impl Layout {
             at_ns,
             cpu,
             kind,
-            device: Device(self.device.unsigned(record)? as u32),
-            sector: self.sector.unsigned(record)?,
+            device: Device(self.device.read(record)? as u32),
+            sector: self.sector.read(record)?,
             sectors: number(self.sectors)?,
-            op: Op::of_rwbs(self.rwbs.text(record)?),
-            pid: self.pid.unsigned(record)? as u32,
+            op: Op::of_rwbs(self.rwbs.bytes(record)?),
+            pid: self.pid.read(record)? as u32,
             error: number(self.error)? as i64,
         })
     }

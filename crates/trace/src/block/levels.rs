@@ -7,7 +7,7 @@ use crate::intervals::{Absorb, Intervals};
 pub(super) struct Levels {
     started_ns: u64,
     intervals: Intervals<Interval>,
-    /// Requests that the driver has, and that wait to be issued, since `since_ns`.
+    /// Requests that the driver has, and bios and requests that wait to be issued, since `since_ns`.
     in_device: u64,
     waiting: u64,
     since_ns: u64,
@@ -52,8 +52,10 @@ impl Levels {
         self.intervals.at(now_ns).merges += 1;
     }
 
-    pub(super) fn completed(&mut self, now_ns: u64) {
-        self.intervals.at(now_ns).completed += 1;
+    pub(super) fn completed(&mut self, now_ns: u64, bytes: u64) {
+        let interval = self.intervals.at(now_ns);
+        interval.completed += 1;
+        interval.bytes += bytes;
     }
 
     pub(super) fn transferred(&mut self, now_ns: u64, bytes: u64) {

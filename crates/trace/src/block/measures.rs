@@ -1,10 +1,10 @@
 //! What is counted and timed of the bios and requests of one device.
 
-use super::device::Origin;
 use super::event::{BlockEvent, Kind, Op};
 use super::levels::Levels;
 use super::report::{Activities, Activity, DeviceReport, Series};
 use super::timing::Timing;
+use super::under_way::Origin;
 
 #[derive(Clone, Debug)]
 pub(super) struct Measures {
@@ -45,6 +45,10 @@ impl Measures {
         self.events[kind_index(event.kind)] += 1;
     }
 
+    pub(super) fn has_events(&self) -> bool {
+        self.events.iter().any(|&count| count > 0)
+    }
+
     pub(super) fn unmatched(&mut self) {
         self.unmatched += 1;
     }
@@ -57,6 +61,7 @@ impl Measures {
     pub(super) fn queued(&mut self, event: &BlockEvent) {
         self.own(event).bios_queued += 1;
         count_on(&mut self.queued_by_cpu, event.cpu);
+        self.arrived(event.at_ns);
     }
 
     pub(super) fn merged(&mut self, event: &BlockEvent, merged: Merged) {
@@ -69,12 +74,12 @@ impl Measures {
         self.levels.merged(event.at_ns);
     }
 
-    /// A request was made; it waits.
+    /// A bio, or a request of bios that were not seen, waits.
     pub(super) fn arrived(&mut self, now_ns: u64) {
         self.levels.change(now_ns, 0, 1);
     }
 
-    /// A request is no more: merged into another, or given up.
+    /// A bio or a request is no more: merged into another, complete, or given up.
     pub(super) fn left(&mut self, now_ns: u64, issued: bool) {
         match issued {
             true => self.levels.change(now_ns, -1, 0),
@@ -190,8 +195,7 @@ impl Measures {
         activity.bytes_completed += bytes;
         activity.errors += u64::from(event.error != 0);
         count_on(&mut self.completed_by_cpu, event.cpu);
-        self.levels.completed(event.at_ns);
-        self.levels.transferred(event.at_ns, bytes);
+        self.levels.completed(event.at_ns, bytes);
     }
 
     /// The distance from the request that was issued before, of either direction and of this one's.

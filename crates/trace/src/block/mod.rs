@@ -11,11 +11,13 @@
 mod analysis;
 mod device;
 mod event;
+mod in_flight;
 mod levels;
 mod measures;
 mod report;
 mod timing;
+mod under_way;
 
 pub use analysis::Analysis;
-pub use event::{BIO_COMPLETE, BlockDecoder, BlockEvent, Device, EVENTS, Kind, Op};
+pub use event::{BIO_COMPLETE, BlockDecoder, BlockEvent, Device, EVENTS, GET_REQUEST, Kind, Op};
 pub use report::{Activities, Activity, BlockReport, Columns, Conservation, DeviceReport, Series};

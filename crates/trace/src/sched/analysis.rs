@@ -123,11 +123,12 @@ impl Analysis {
     pub fn finish(mut self, ended_ns: u64, frames_of: impl Fn(u32) -> Vec<String>) -> SwitchReport {
         let elapsed_ns = ended_ns.saturating_sub(self.started_ns);
         self.report.stacks.unmatched += self.early_stacks.len() as u64;
+        let of_tasks = self.report.switches - self.by_state[CPU_IDLE];
         SwitchReport {
             elapsed_ns,
             by_state: named(&self.by_state),
             tasks: self.tasks.reports(),
-            sites: self.sites.reports(frames_of),
+            sites: self.sites.reports(of_tasks, frames_of),
             series: self.rates.series(elapsed_ns),
             ..self.report
         }

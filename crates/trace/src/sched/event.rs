@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::decode::{Layouts, Wanted};
-use crate::format::{EventFormat, Field, FormatError};
+use crate::format::{EventFormat, Field, FormatError, Number};
 use crate::page::RawEvent;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,16 +129,16 @@ impl fmt::Debug for Comm {
 #[derive(Clone, Debug)]
 enum Layout {
     Switch {
-        previous: Field,
+        previous: Number,
         comm: Field,
-        state: Field,
-        next: Field,
+        state: Number,
+        next: Number,
     },
     Waking {
-        pid: Field,
+        pid: Number,
     },
     Wakeup {
-        pid: Field,
+        pid: Number,
     },
 }
 
@@ -146,16 +146,16 @@ impl Layout {
     fn new(format: &EventFormat) -> Result<Option<Layout>, FormatError> {
         Ok(Some(match format.name.as_str() {
             "sched_switch" => Layout::Switch {
-                previous: format.number(&["prev_pid"])?,
+                previous: Number::of(format, &["prev_pid"])?,
                 comm: format.field("prev_comm")?,
-                state: format.number(&["prev_state"])?,
-                next: format.number(&["next_pid"])?,
+                state: Number::of(format, &["prev_state"])?,
+                next: Number::of(format, &["next_pid"])?,
             },
             "sched_waking" => Layout::Waking {
-                pid: format.number(&["pid"])?,
+                pid: Number::of(format, &["pid"])?,
             },
             "sched_wakeup" | "sched_wakeup_new" => Layout::Wakeup {
-                pid: format.number(&["pid"])?,
+                pid: Number::of(format, &["pid"])?,
             },
             _ => return Ok(None),
         }))
@@ -163,7 +163,7 @@ impl Layout {
 
     #[inline]
     fn read(&self, record: &[u8]) -> Option<SchedKind> {
-        let pid = |field: &Field| field.unsigned(record).map(|pid| pid as u32);
+        let pid = |field: &Number| field.read(record).map(|pid| pid as u32);
         Some(match self {
             Layout::Switch {
                 previous,
@@ -173,7 +173,7 @@ impl Layout {
             } => SchedKind::Switch {
                 previous: pid(previous)?,
                 previous_comm: Comm::new(comm.text(record)?),
-                state: State::of_prev_state(state.unsigned(record)?),
+                state: State::of_prev_state(state.read(record)?),
                 next: pid(next)?,
             },
             Layout::Waking { pid: field } => SchedKind::Waking { pid: pid(field)? },

@@ -58,7 +58,7 @@ pub struct SiteReport {
     pub comm: String,
     /// Stacks that were taken here.
     pub samples: u64,
-    /// Estimate: each sample stands for as many switches as its weight.
+    /// Estimate: the share of the samples' weights that were here, of all switches away from tasks.
     pub switches: u64,
     pub stall: Stall,
     pub sleeping: Stall,

@@ -33,6 +33,16 @@ impl Sum {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    /// As if it had been counted `by` times as often; the mean and the maximum stay.
+    pub(super) fn scaled(&self, by: f64) -> Stall {
+        let whole = self.report();
+        Stall {
+            count: (whole.count as f64 * by).round() as u64,
+            sum_ns: (whole.sum_ns as f64 * by).round() as u64,
+            ..whole
+        }
+    }
+
     pub(super) fn report(&self) -> Stall {
         let any = self.count > 0;
         Stall {

@@ -63,7 +63,15 @@ impl Sites {
         self.0.entry(key).or_default()
     }
 
-    pub(super) fn reports(&self, frames_of: impl Fn(u32) -> Vec<String>) -> Vec<SiteReport> {
+    /// `switches`: how many there were that a stack may have been taken of. The weights of the samples add up to about as
+    /// many, in a short recording to up to twice as many, while the kernel still adapts the period; so they are scaled.
+    pub(super) fn reports(
+        &self,
+        switches: u64,
+        frames_of: impl Fn(u32) -> Vec<String>,
+    ) -> Vec<SiteReport> {
+        let sampled: u64 = self.0.values().map(|site| site.switches).sum();
+        let by = switches as f64 / sampled.max(1) as f64;
         let mut by_name: BTreeMap<String, Vec<(u32, &Comm, &Site)>> = BTreeMap::new();
         let mut frames = BTreeMap::new();
         for ((stack_id, comm), site) in &self.0 {
@@ -88,10 +96,10 @@ impl Sites {
                     chain: frames.get(&stack_id).cloned().unwrap_or_default(),
                     comm,
                     samples: whole.samples,
-                    switches: whole.switches,
-                    stall: whole.times.stall.report(),
-                    sleeping: whole.times.sleeping.report(),
-                    run_queue_delay: whole.times.run_queue_delay.report(),
+                    switches: (whole.switches as f64 * by).round() as u64,
+                    stall: whole.times.stall.scaled(by),
+                    sleeping: whole.times.sleeping.scaled(by),
+                    run_queue_delay: whole.times.run_queue_delay.scaled(by),
                 }
             })
             .collect();

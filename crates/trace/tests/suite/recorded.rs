@@ -1,12 +1,12 @@
 //! What a real kernel recorded, decoded from its pages, against what the kernel itself printed of it.
 
-use crate::support::{CPUS, Item, format, microseconds, printed, recorded};
+use crate::support::{format, in_order, microseconds, printed};
 use serde::Serialize;
 use serde_json::Value;
 use trace::block::{self, BlockDecoder, BlockEvent, Kind};
 use trace::format::EventFormat;
-use trace::merge::Merge;
-use trace::page::{Lost, RawEvent};
+use trace::page::Lost;
+use trace::recording::Item;
 use trace::sched::{self, SchedDecoder, SchedEvent, SchedKind, State};
 
 fn formats(wanted: &[trace::decode::Wanted]) -> Vec<EventFormat> {
@@ -15,53 +15,29 @@ fn formats(wanted: &[trace::decode::Wanted]) -> Vec<EventFormat> {
 
 /// Block events of all CPUs in the order of time, and losses with the time of the event that follows.
 fn block_events(name: &str) -> Vec<Result<BlockEvent, (u64, Lost)>> {
-    let decoder = BlockDecoder::new(&formats(block::EVENTS)).expect("formats of a real kernel");
-    let mut merge = Merge::new(CPUS as usize);
-    for cpu in 0..CPUS {
-        let mut losses = Vec::new();
-        for item in recorded(name, cpu) {
-            match item {
-                Item::Lost(lost) => losses.push(lost),
-                Item::Event(at_ns, record) => {
-                    let raw = RawEvent {
-                        at_ns,
-                        record: &record,
-                    };
-                    let event = decoder.decode(cpu, &raw).expect("a whole record");
-                    for lost in losses.drain(..) {
-                        merge.push(cpu as usize, at_ns, Err((at_ns, lost)));
-                    }
-                    merge.push(
-                        cpu as usize,
-                        at_ns,
-                        Ok(event.expect("an event that is wanted")),
-                    );
-                }
-            }
+    let wanted = [block::EVENTS, &[block::GET_REQUEST]].concat();
+    let decoder = BlockDecoder::new(&formats(&wanted)).expect("formats of a real kernel");
+    let mut events = Vec::new();
+    in_order(name, |cpu, item| match item {
+        Item::Record(raw) => {
+            let event = decoder.decode(cpu, &raw).expect("a whole record");
+            events.push(Ok(event.expect("an event that is wanted")));
         }
-        merge.end(cpu as usize);
-    }
-    std::iter::from_fn(|| merge.pop())
-        .map(|(_, _, event)| event)
-        .collect()
+        Item::Lost(at_ns, lost) => events.push(Err((at_ns, lost))),
+        Item::Garbled(error) => panic!("{error}"),
+    });
+    events
 }
 
 fn sched_events() -> Vec<SchedEvent> {
     let decoder = SchedDecoder::new(&formats(sched::EVENTS)).expect("formats of a real kernel");
     let mut events = Vec::new();
-    for cpu in 0..CPUS {
-        for item in recorded("sched", cpu) {
-            if let Item::Event(at_ns, record) = item {
-                let raw = RawEvent {
-                    at_ns,
-                    record: &record,
-                };
-                let event = decoder.decode(cpu, &raw).expect("a whole record");
-                events.push(event.expect("an event that is wanted"));
-            }
+    in_order("sched", |cpu, item| {
+        if let Item::Record(raw) = item {
+            let event = decoder.decode(cpu, &raw).expect("a whole record");
+            events.push(event.expect("an event that is wanted"));
         }
-    }
-    events.sort_by_key(|event| event.at_ns);
+    });
     events
 }
 
@@ -222,6 +198,22 @@ fn the_report_of_a_recording_is_golden() {
 }
 
 #[test]
+fn a_recording_without_the_events_of_get_request_says_the_same() {
+    let report = |without: bool| {
+        let mut analysis = block::Analysis::new(0, 1_000_000_000);
+        for event in block_events("block").into_iter().flatten() {
+            if !(without && event.kind == Kind::GetRequest) {
+                analysis.add(&event);
+            }
+        }
+        let mut report = analysis.finish(u64::MAX);
+        report.devices[0].events.remove("get_request");
+        report
+    };
+    assert_eq!(report(true), report(false));
+}
+
+#[test]
 fn the_report_of_a_recording_with_losses_accounts_for_every_bio() {
     let events = block_events("lost");
     let mut analysis = block::Analysis::new(0, 1_000_000_000);
@@ -248,7 +240,9 @@ fn the_report_of_recorded_switches_is_golden() {
     // No stacks were recorded with them: here every switch-out has one.
     for event in &events {
         analysis.add(event);
-        if let SchedKind::Switch { previous, .. } = event.kind {
+        if let SchedKind::Switch { previous, .. } = event.kind
+            && previous != 0
+        {
             analysis.add_stack(event.at_ns + 300, event.cpu, previous, 1, previous % 2);
         }
     }

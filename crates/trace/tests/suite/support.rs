@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use trace::format::EventFormat;
-use trace::page::{Lost, Page, PageFormat, RawEvent};
+use trace::page::PageFormat;
+use trace::recording::{Item, Recording};
 
-pub const CPUS: u32 = 2;
+const CPUS: u32 = 2;
 
 pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -25,29 +26,22 @@ pub fn page_format() -> PageFormat {
     PageFormat::parse(&text("formats/header_page.txt")).expect("a format of a real kernel")
 }
 
-/// What was lost before a sub-buffer, and its events.
-pub enum Item {
-    Lost(Lost),
-    Event(u64, Vec<u8>),
-}
-
-/// Everything that was recorded on one CPU.
-pub fn recorded(name: &str, cpu: u32) -> Vec<Item> {
-    let bytes = std::fs::read(fixture(&format!("{name}.cpu{cpu}.raw")))
-        .expect("a fixture of the repository");
+/// Everything that was recorded, of all CPUs in the order of time.
+pub fn in_order(name: &str, mut each: impl FnMut(u32, Item<'_>)) {
     let format = page_format();
-    let pages = bytes.chunks(format.subbuffer_bytes());
-    pages
-        .flat_map(|bytes| {
-            let page = Page::decode(bytes, &format).expect("a page of a real kernel");
-            let lost = page.lost.into_iter().map(Item::Lost);
-            let events = page.events().map(|event| {
-                let RawEvent { at_ns, record } = event.expect("an event of a real kernel");
-                Item::Event(at_ns, record.to_vec())
-            });
-            lost.chain(events.collect::<Vec<_>>()).collect::<Vec<_>>()
-        })
-        .collect()
+    let bytes = |cpu: u32| std::fs::read(fixture(&format!("{name}.cpu{cpu}.raw")));
+    let bytes: Vec<Vec<u8>> = (0..CPUS)
+        .map(|cpu| bytes(cpu).expect("a fixture of the repository"))
+        .collect();
+    let chunks = |bytes| <[u8]>::chunks(bytes, format.subbuffer_bytes());
+    let mut pages: Vec<_> = bytes.iter().map(|bytes| chunks(bytes)).collect();
+    let read = |cpu: usize, buffer: &mut [u8]| {
+        let page = pages[cpu].next().unwrap_or_default();
+        buffer[..page.len()].copy_from_slice(page);
+        page.len()
+    };
+    let mut recording = Recording::new(format, bytes.len());
+    recording.drain(u64::MAX, read, |cpu, item| each(cpu as u32, item));
 }
 
 /// The lines that tracefs printed: CPU, time in microseconds, event, the rest.

@@ -65,22 +65,19 @@ impl Samplers {
         self.rings.iter().map(Ring::descriptor).collect()
     }
 
-    /// Hands over all samples that are there, with the number of the ring whose order of time they keep.
-    pub fn drain(&mut self, mut each: impl FnMut(usize, StackSample)) {
+    /// Hands over all samples that are there, those of each CPU in the order of time.
+    pub fn drain(&mut self, mut each: impl FnMut(StackSample)) {
         let (stacks, losses) = (&mut self.stacks, &mut self.losses);
-        for (number, ring) in self.rings.iter_mut().enumerate() {
+        for ring in &mut self.rings {
             let understood = ring.drain(|record| match record {
-                Record::Sample(sample) => each(
-                    number,
-                    StackSample {
-                        at_ns: sample.at_ns,
-                        cpu: sample.cpu,
-                        pid: sample.pid,
-                        tid: sample.tid,
-                        stack: stacks.number(sample.kernel_stack()),
-                        weight: sample.period,
-                    },
-                ),
+                Record::Sample(sample) => each(StackSample {
+                    at_ns: sample.at_ns,
+                    cpu: sample.cpu,
+                    pid: sample.pid,
+                    tid: sample.tid,
+                    stack: stacks.number(sample.kernel_stack()),
+                    weight: sample.period,
+                }),
                 Record::Lost(samples) => losses.samples_lost += samples,
                 Record::Throttled => losses.throttled += 1,
                 Record::Other => {}
