@@ -3,8 +3,26 @@
 //! It knows files and pages, not sectors: what it wants done leaves as `Io`, and whoever maps files to devices tells it
 //! when that is done.
 
+mod dirty_order;
+mod flush;
+mod journal;
+#[cfg(test)]
+mod laws;
+mod page_cache;
+mod pages;
+mod read;
+mod read_ahead;
+mod spec;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod write;
+
 use crate::block::{Direction, TaskId};
 use crate::time::Time;
+pub use flush::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
+pub use page_cache::PageCache;
+pub use spec::{CacheSpec, Generation, Impossible};
 
 pub const PAGE_BYTES: u64 = 4096;
 
@@ -43,6 +61,9 @@ pub struct Effects {
 
 /// A page cache of some kernel. Offsets and lengths in bytes.
 pub trait Cache {
+    /// How long the file is before anything is written to it: read-ahead ends there. Unknown: with what is asked for.
+    fn set_size(&mut self, file: FileId, bytes: u64);
+
     fn read(
         &mut self,
         now: Time,
@@ -66,6 +87,17 @@ pub trait Cache {
 
     /// Done when all that was written to the file before the call is on the device.
     fn fsync(&mut self, now: Time, task: TaskId, file: FileId, effects: &mut Effects) -> Outcome;
+
+    /// Before direct I/O on the range: writes back what is dirty there, then forgets the range.
+    fn direct(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        effects: &mut Effects,
+    ) -> Outcome;
 
     fn completed(&mut self, now: Time, tag: u32, effects: &mut Effects);
 

@@ -1,0 +1,268 @@
+//! The cache as a whole: what is under way, and what its completion leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::block::{Direction, TaskId};
+use crate::cache::flush::Flushers;
+use crate::cache::journal::Journal;
+use crate::cache::pages::Pages;
+use crate::cache::read_ahead::Stream;
+use crate::cache::spec::{CacheSpec, Impossible, Rules};
+use crate::cache::sync::Syncs;
+use crate::cache::{Cache, Effects, FileId, Io, Outcome, dirty_order::DirtyOrder};
+use crate::slab::Slab;
+use crate::time::Time;
+
+#[derive(Clone, Debug)]
+pub struct PageCache {
+    pub(super) rules: Rules,
+    /// When it was last called.
+    pub(super) now: Time,
+    pub(super) pages: Pages,
+    pub(super) files: Vec<File>,
+    pub(super) streams: BTreeMap<(TaskId, FileId), Stream>,
+    /// Readers that sleep, and the page that they go on with.
+    pub(super) resume: BTreeMap<TaskId, u64>,
+    /// Who waits for which page.
+    pub(super) readers: BTreeSet<(FileId, u64, TaskId)>,
+    /// Dirty pages of all files in the order of dirtying; only 2.4 has it.
+    pub(super) order: DirtyOrder,
+    /// Pages dirtied since the last look at the thresholds.
+    pub(super) dirtied: u64,
+    pub(super) flushers: Flushers,
+    pub(super) syncs: Syncs,
+    pub(super) journal: Option<Journal>,
+    under_way: Slab<UnderWay>,
+    /// Writes under way by number, in the order in which they were submitted.
+    pub(super) writes: BTreeSet<u64>,
+    pub(super) last_write: u64,
+    pub(super) reads_congested: bool,
+    again: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct File {
+    pub(super) pages: u64,
+    /// In the order of dirtying; only 2.5 has it.
+    pub(super) order: DirtyOrder,
+    /// Where writeback in the order of the file goes on; only 2.6.35 has it.
+    pub(super) cursor: u64,
+    /// In the line of inodes to be written, or with a flusher.
+    pub(super) queued: bool,
+    pub(super) dirtied_at: Time,
+    pub(super) writes: BTreeSet<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    file: FileId,
+    page: u64,
+    pages: u64,
+    /// The number of a write.
+    write: Option<u64>,
+}
+
+impl PageCache {
+    pub fn new(spec: &CacheSpec) -> Result<PageCache, Impossible> {
+        spec.check()?;
+        let rules = spec.rules();
+        Ok(PageCache {
+            rules,
+            now: 0,
+            pages: Pages::new(rules.memory),
+            files: Vec::new(),
+            streams: BTreeMap::new(),
+            resume: BTreeMap::new(),
+            readers: BTreeSet::new(),
+            order: DirtyOrder::default(),
+            dirtied: 0,
+            flushers: Flushers::default(),
+            syncs: Syncs::default(),
+            journal: rules.commit_interval.map(Journal::new),
+            under_way: Slab::new(),
+            writes: BTreeSet::new(),
+            last_write: 0,
+            reads_congested: false,
+            again: Vec::new(),
+        })
+    }
+
+    pub(super) fn file(&mut self, file: FileId) -> &mut File {
+        if self.files.len() <= file as usize {
+            self.files.resize_with(file as usize + 1, File::default);
+        }
+        &mut self.files[file as usize]
+    }
+
+    pub(super) fn submit_read(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        page: u64,
+        pages: u64,
+        read_ahead: bool,
+        effects: &mut Effects,
+    ) {
+        (page..page + pages).for_each(|page| self.pages.start_reading(file, page));
+        let tag = self.put(UnderWay {
+            file,
+            page,
+            pages,
+            write: None,
+        });
+        effects.io.push(Io {
+            tag,
+            file,
+            page,
+            pages: pages as u32,
+            direction: Direction::Read,
+            sync: true,
+            read_ahead,
+            task,
+        });
+    }
+
+    pub(super) fn submit_write(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        page: u64,
+        pages: u64,
+        sync: bool,
+        effects: &mut Effects,
+    ) {
+        self.pages.start_writing(file, page, pages);
+        self.last_write += 1;
+        let number = self.last_write;
+        self.writes.insert(number);
+        self.file(file).writes.insert(number);
+        let tag = self.put(UnderWay {
+            file,
+            page,
+            pages,
+            write: Some(number),
+        });
+        effects.io.push(Io {
+            tag,
+            file,
+            page,
+            pages: pages as u32,
+            direction: Direction::Write,
+            sync,
+            read_ahead: false,
+            task,
+        });
+    }
+
+    fn put(&mut self, under_way: UnderWay) -> u32 {
+        self.under_way.put(under_way).number()
+    }
+
+    fn read_done(&mut self, done: UnderWay, effects: &mut Effects) {
+        self.pages.read(done.file, done.page, done.pages);
+        let range = (done.file, done.page, 0)..(done.file, done.page + done.pages, 0);
+        while let Some(&reader) = self.readers.range(range.clone()).next() {
+            self.readers.remove(&reader);
+            effects.woken.push(reader.2);
+        }
+    }
+
+    fn write_done(&mut self, done: UnderWay, number: u64, effects: &mut Effects) {
+        self.writes.remove(&number);
+        self.file(done.file).writes.remove(&number);
+        let mut again = std::mem::take(&mut self.again);
+        self.pages
+            .written(done.file, done.page, done.pages, &mut again);
+        for page in again.drain(..) {
+            self.became_dirty(done.file, page);
+        }
+        self.again = again;
+        self.end_waits(effects);
+    }
+}
+
+impl Cache for PageCache {
+    fn set_size(&mut self, file: FileId, bytes: u64) {
+        self.file(file).pages = bytes.div_ceil(super::PAGE_BYTES);
+    }
+
+    fn read(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        effects: &mut Effects,
+    ) -> Outcome {
+        self.now = now;
+        self.read_pages(task, file, offset, bytes, effects)
+    }
+
+    fn write(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        effects: &mut Effects,
+    ) -> Outcome {
+        self.now = now;
+        self.write_pages(task, file, offset, bytes, effects)
+    }
+
+    fn fsync(&mut self, now: Time, task: TaskId, file: FileId, _effects: &mut Effects) -> Outcome {
+        self.now = now;
+        self.sync(task, file)
+    }
+
+    fn direct(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        _effects: &mut Effects,
+    ) -> Outcome {
+        self.now = now;
+        self.make_way(task, file, offset, bytes)
+    }
+
+    fn completed(&mut self, now: Time, tag: u32, effects: &mut Effects) {
+        self.now = now;
+        let id = self.under_way.id(tag);
+        let done = self.under_way.take(id);
+        match done.write {
+            None => self.read_done(done, effects),
+            Some(number) => self.write_done(done, number, effects),
+        }
+    }
+
+    fn congested(&mut self, now: Time, direction: Direction, is: bool, _effects: &mut Effects) {
+        self.now = now;
+        match direction {
+            Direction::Read => self.reads_congested = is,
+            Direction::Write => self.flushers.congested(is),
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let commit = self.journal.as_ref().and_then(Journal::next_commit);
+        [self.flushers.next_wakeup(self.now), commit]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn wake(&mut self, now: Time, effects: &mut Effects) {
+        self.now = now;
+        self.commit_if_due();
+        self.flush(effects);
+    }
+
+    fn dirty_pages(&self) -> u64 {
+        self.pages.unwritten()
+    }
+}

@@ -1,0 +1,137 @@
+//! Writing: into memory, and by whom it is written back when there is too much.
+
+use crate::block::TaskId;
+use crate::cache::flush::Purpose;
+use crate::cache::page_cache::PageCache;
+use crate::cache::pages::Dirtied;
+use crate::cache::spec::Generation;
+use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
+
+impl PageCache {
+    pub(super) fn write_pages(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        effects: &mut Effects,
+    ) -> Outcome {
+        if let Some(released) = self.flushers.was_throttled(task) {
+            return if released {
+                Outcome::Done
+            } else {
+                Outcome::Wait
+            };
+        }
+        if bytes == 0 {
+            return Outcome::Done;
+        }
+        let end = offset + bytes;
+        let (first, last) = (offset / PAGE_BYTES, (end - 1) / PAGE_BYTES);
+        if self.reads_first(task, file, offset, end, effects) {
+            return Outcome::Wait;
+        }
+        for page in first..=last {
+            match self.pages.write_to(file, page) {
+                Dirtied::Now => self.became_dirty(file, page),
+                // When it has been written it becomes dirty once more.
+                Dirtied::WhileWriting => self.dirtied += 1,
+                Dirtied::Before => {}
+            }
+        }
+        let of = self.file(file);
+        of.pages = of.pages.max(last + 1);
+        self.balance(task)
+    }
+
+    /// A page that is written to in part, exists and is not in memory has to be read.
+    fn reads_first(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        end: u64,
+        effects: &mut Effects,
+    ) -> bool {
+        let pages = self.file(file).pages;
+        let mut waits = false;
+        for edge in [offset, end] {
+            let page = edge / PAGE_BYTES;
+            if edge % PAGE_BYTES == 0 || page >= pages || self.pages.is_present(file, page) {
+                continue;
+            }
+            if !self.pages.is_cached(file, page) {
+                self.submit_read(task, file, page, 1, false, effects);
+            }
+            self.readers.insert((file, page, task));
+            waits = true;
+            break;
+        }
+        waits
+    }
+
+    /// The page is dirty and nobody is writing it: into the lists that the kernel has.
+    #[inline]
+    pub(super) fn became_dirty(&mut self, file: FileId, page: u64) {
+        let now = self.now;
+        self.dirtied += 1;
+        let pages = &self.pages;
+        let is_waiting = |file, page| pages.is_waiting(file, page);
+        match self.rules.generation {
+            Generation::Linux2_4 => {
+                self.order.push(file, page, now);
+                self.order.tidy(pages.waiting(), is_waiting);
+            }
+            Generation::Linux2_5 => {
+                if self.files.len() <= file as usize {
+                    self.files.resize_with(file as usize + 1, Default::default);
+                }
+                let order = &mut self.files[file as usize].order;
+                order.push(file, page, now);
+                order.tidy(pages.waiting_of(file), is_waiting);
+            }
+            Generation::Linux2_6_35 => {}
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.dirtied(now, file, page);
+            journal.tidy(pages.waiting(), is_waiting);
+        }
+        if self.rules.generation != Generation::Linux2_4 {
+            self.queue_inode(file);
+        }
+        self.flushers.something_is_dirty(now, self.rules.interval);
+    }
+
+    /// Looks at the thresholds now and then; may keep the writer.
+    fn balance(&mut self, task: TaskId) -> Outcome {
+        let rules = &self.rules;
+        let exceeded = self.pages.unwritten() > rules.foreground;
+        let limit = if exceeded {
+            rules.ratelimit_exceeded
+        } else {
+            rules.ratelimit
+        };
+        if self.dirtied < limit {
+            return Outcome::Done;
+        }
+        self.dirtied = 0;
+        // 2.4 counts what nobody writes yet; later kernels what is being written as well.
+        let (dirty, counted) = match rules.generation {
+            Generation::Linux2_4 => (self.pages.waiting(), self.pages.waiting()),
+            _ => (
+                self.pages.dirty(),
+                self.pages.dirty() + self.pages.writing(),
+            ),
+        };
+        if dirty > rules.background {
+            self.flushers.start_background(rules.turn);
+        }
+        if counted <= rules.foreground {
+            return Outcome::Done;
+        }
+        let writes = rules.throttled_writes;
+        self.flushers
+            .start(Purpose::Throttled, task, writes, writes);
+        Outcome::Wait
+    }
+}
