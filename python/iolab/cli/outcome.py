@@ -35,8 +35,28 @@ def show_outcome(path: Path, *, as_json: bool, fail_on: Sequence[str], report: P
         show(tables(summary))
         print(f"\nRun:    {path}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
+        _print_what_probes_saw(data)
     exit_if_met(fail_on, summary.comparisons, trials_not_ok=summary.trials_not_ok)
     _exit_if_all_failed(data)
+
+
+def _print_what_probes_saw(data: RunData) -> None:
+    """Their metrics are many and not compared unless asked for: where they are."""
+    from iolab.metric import METRICS
+    from iolab.table import OF_PROBES
+
+    values = data.metrics.filter(data.metrics["value"].is_not_null())
+    seen = [
+        metric
+        for name in values["metric"].unique(maintain_order=True)
+        if (metric := METRICS.get(name)) and metric.probe
+    ]
+    probes = list(dict.fromkeys(metric.probe for metric in seen))
+    if not probes:
+        return
+    print(f"Probes: {', '.join(map(str, probes))}; numbers: iolab show {data.path} --metric {seen[0].name}")
+    if tables := [probe for probe in OF_PROBES if probe in probes]:
+        print(f"        tables: iolab show {data.path} --as {'|'.join(tables)}")
 
 
 def _exit_if_all_failed(data: RunData) -> None:
