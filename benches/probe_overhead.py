@@ -28,7 +28,7 @@ SWITCHES_PER_S = 100_000
 KEPT = at_least(0.95)
 PACED = {"rate_iops": IOPS}
 READ_NS_MAX = 300.0
-"""Of an event: 150,000 IOPS with four events each then take a fifth of a CPU to read."""
+"""Of an event: 150,000 IOPS with three events each then take a seventh of a CPU to read."""
 
 LOAD = """
 import json, sys
