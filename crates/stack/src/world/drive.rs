@@ -1,6 +1,6 @@
 //! A device behind its request queue.
 
-use crate::block::{Bio, RequestId, RequestQueue, Submitted, TaskId};
+use crate::block::{Bio, Direction, RequestId, RequestQueue, Submitted, TaskId};
 use crate::device::{Command, Completion, Device};
 use crate::station::Broken;
 use crate::time::Time;
@@ -12,6 +12,7 @@ pub(super) struct Drive {
     sent: Vec<Option<RequestId>>,
     free_tags: Vec<u32>,
     completions: Vec<Completion>,
+    was_congested: [bool; 2],
     /// When the world has been asked to come back.
     pub(super) called_at: Option<Time>,
 }
@@ -25,6 +26,7 @@ impl Drive {
             sent: vec![None; depth as usize],
             free_tags: (0..depth).rev().collect(),
             completions: Vec::new(),
+            was_congested: [false; 2],
             called_at: None,
         }
     }
@@ -85,7 +87,22 @@ impl Drive {
         &self.queue
     }
 
+    /// The task submits nothing any more.
+    pub(super) fn exited(&mut self, now: Time, task: TaskId) {
+        self.queue.exited(now, task);
+    }
+
+    /// Whether its state of congestion in a direction has changed since it was asked last, and what it is now.
+    pub(super) fn turned_congested(&mut self, direction: Direction) -> Option<bool> {
+        let is = self
+            .queue
+            .is_congested(direction, direction == Direction::Read);
+        let was = std::mem::replace(&mut self.was_congested[direction as usize], is);
+        (is != was).then_some(is)
+    }
+
     pub(super) fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
-        self.queue.check(name, now)
+        self.queue.check(name, now)?;
+        self.device.check(now)
     }
 }

@@ -167,6 +167,11 @@ impl World {
         seed: u64,
     ) -> Result<(), Impossible> {
         self.phase_start = self.agenda.now();
+        if let Some(cache) = &mut self.cache {
+            for (file, spec) in (0..).zip(&self.files) {
+                cache.set_size(file, spec.size_bytes);
+            }
+        }
         let sizes: Vec<u64> = self.files.iter().map(|file| file.size_bytes).collect();
         for group in groups {
             if group.path == Path::Buffered && self.cache.is_none() {
@@ -334,6 +339,9 @@ impl World {
         if task.jobs.iter().all(|job| job.done) {
             task.state = State::Gone;
             self.tasks_left -= 1;
+            for drive in &mut self.drives {
+                drive.exited(now, number);
+            }
         } else {
             task.state = State::Asleep;
             task.sleeps += 1;
@@ -389,6 +397,12 @@ impl World {
         if self.tasks[number as usize].path == Path::Buffered {
             return self.start_buffered(now, number, job, op);
         }
+        if self.cache.is_some()
+            && !op.kind.is_sync()
+            && self.start_beside_cache(now, number, job, op)
+        {
+            return true;
+        }
         let mut found = std::mem::take(&mut self.found);
         self.pieces_of(op.file, op.offset, u64::from(op.bytes), &mut found);
         let id = self.operations.put(Operation {
@@ -438,6 +452,18 @@ impl World {
                 true
             }
         }
+    }
+
+    /// What the cache has of the range is on the drive before I/O goes past it. True: the task waits for that.
+    fn start_beside_cache(&mut self, now: Time, number: TaskId, job: usize, op: Op) -> bool {
+        let (file, offset, bytes) = (op.file, op.offset, u64::from(op.bytes));
+        let outcome = self.with_cache(now, |cache, effects| {
+            cache.direct(now, number, file, offset, bytes, effects)
+        });
+        if outcome == Outcome::Wait {
+            self.tasks[number as usize].action = Some(Action::Start(job, op));
+        }
+        outcome == Outcome::Wait
     }
 
     /// What write(2) gives a place at once.
@@ -548,6 +574,7 @@ impl World {
         for bio in done.drain(..) {
             self.bio_done(now, &bio);
         }
+        self.tell_congestion(now, number);
         let retried = !may_retry.is_empty();
         for task in may_retry.drain(..) {
             self.retry(now, task);
@@ -556,6 +583,20 @@ impl World {
         self.may_retry = may_retry;
         if retried {
             self.run_drive(now, number);
+        }
+    }
+
+    /// Flushers hold back while a queue is congested.
+    fn tell_congestion(&mut self, now: Time, number: usize) {
+        if self.cache.is_none() {
+            return;
+        }
+        for direction in [Direction::Read, Direction::Write] {
+            if let Some(is) = self.drives[number].turned_congested(direction) {
+                self.with_cache(now, |cache, effects| {
+                    cache.congested(now, direction, is, effects)
+                });
+            }
         }
     }
 
@@ -634,6 +675,7 @@ impl World {
             self.submit(now, drive, bio);
         }
         self.found = found;
+        self.tell_congestion(now, drive);
         self.agenda.put(now, Event::Drive(drive as u16));
         if self.cache_io.get(&io.tag) == Some(&0) {
             self.cache_io.remove(&io.tag);
