@@ -191,7 +191,7 @@ def test_show_prints_all_that_a_failed_command_said_and_the_steps_before_it(iola
     iolab.write(
         "x.toml", f"rounds = 1\n{SCRATCH}[workloads.build]\nkind = 'make-sequence'\n{SMALL}{make}\n[settings.s]\n"
     )
-    iolab("run", "x.toml", "--out", "run")
+    iolab("run", "x.toml", "--out", "run", status=1)
     lines = iolab("show", "run", "--as", "output").stdout.splitlines()
     heads = [line for line in lines if line.startswith("***")]
     assert heads == [f"*** trial 0: build under s, make on device.{number}" for number in range(2)]

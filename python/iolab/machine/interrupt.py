@@ -54,8 +54,8 @@ def workqueue_mask() -> Path:
 
 
 def completes_in_threads(disk: BlockDevice) -> bool:
-    """Whether kernel threads complete the disk's requests: a loop device that goes through the page cache, or whose file
-    is in memory. One with direct I/O to a disk completes where that disk does."""
+    """Whether kernel threads complete the disk's requests: a loop device that goes through the page cache, or whose
+    file is in memory. One with direct I/O to a disk completes where that disk does."""
     return (disk.directory / "loop").is_dir() and not (_does_direct_io(disk) and _below(disk) != disk)
 
 

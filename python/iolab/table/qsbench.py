@@ -68,7 +68,7 @@ def _absent(run: RunData, workload: str) -> list[str]:
     counted = rows.group_by("setting", "reason", maintain_order=True).agg(pl.col("trial").n_unique().alias("trials"))
     return [
         f"{setting}: no times from {trials} trial{'s' if trials > 1 else ''}: {reason}"
-        for setting, reason, trials in counted.iter_rows()
+        for setting, reason, trials in sorted(counted.iter_rows(), key=lambda row: run.settings.index(row[0]))
     ]
 
 
