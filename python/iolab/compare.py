@@ -134,7 +134,7 @@ def compare_table(
     settings = _in_order(frame[setting_column])
     _require(baseline, settings, "setting", f"{name}, column {setting_column}")
     _refuse_duplicates(frame, keys, name)
-    rows = _rows(frame, workload_column, setting_column, _rounds(frame[round_column]))
+    rows = _rows(frame, workload_column, setting_column, rounds_in_order(frame[round_column]))
     values = {metric: frame[metric].to_list() for metric in metrics}
     pairs = []
     for workload in _in_order(frame[workload_column]) if workload_column else [None]:
@@ -207,7 +207,7 @@ def _refuse_duplicates(frame: pl.DataFrame, keys: list[str], name: str) -> None:
         )
 
 
-def _rounds(column: pl.Series) -> list[float]:
+def rounds_in_order(column: pl.Series) -> list[float]:
     """The order of the rounds: by number, or as they first appear where they aren't numbers."""
     import polars as pl
 

@@ -9,6 +9,7 @@ import typer
 from iolab.cli.compare import compare
 from iolab.cli.demo import demo
 from iolab.cli.doctor import doctor
+from iolab.cli.explain import explain
 from iolab.cli.import_ import import_files
 from iolab.cli.list import list_names
 from iolab.cli.report import report
@@ -54,6 +55,7 @@ for command, name, summary in (
     (run, "run", "Run an experiment, or go on with one."),
     (show, "show", "A run, or another tool's file, as a table."),
     (compare, "compare", "Is the difference real? Of a run, two runs, or other tools' files."),
+    (explain, "explain", "Why? What moved together with a difference, and what did not."),
     (import_files, "import", "Make a run of other tools' files: fio, tiobench, iozone, any CSV ..."),
     (report, "report", "A run as one HTML file that opens without a network."),
     (list_names, "list", "The words of an experiment, with units, defaults and help."),

@@ -9,12 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.cli.fail_on import check_conditions, exit_if_met
-from iolab.cli.options import FailOn, From, Json, Metrics
+from iolab.cli.options import (
+    Baseline,
+    CsvColumns,
+    FailOn,
+    From,
+    HigherIsBetter,
+    Json,
+    LowerIsBetter,
+    Metrics,
+    RoundColumn,
+    SettingColumn,
+    WorkloadColumn,
+)
 from iolab.cli.output import print_json
 from iolab.errors import InputError
 
 if TYPE_CHECKING:
-    from iolab.compare import Better, Comparison
+    from iolab.compare import Comparison
 
 
 def compare(
@@ -32,35 +44,13 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    setting_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="CSV: the column that names the setting.", show_default=False)
-    ] = None,
-    round_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="CSV: the column that numbers the round.", show_default=False)
-    ] = None,
-    workload_column: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="CSV: the column that names the workload, if any.", show_default=False),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SETTING",
-            help="The setting that others are compared with.  [default of a run: its experiment's]",
-            show_default=False,
-        ),
-    ] = None,
+    setting_column: SettingColumn = None,
+    round_column: RoundColumn = None,
+    workload_column: WorkloadColumn = None,
+    baseline: Baseline = None,
     metric: Metrics = None,
-    lower_is_better: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="CSV: lower is faster in this column; else its name decides.", show_default=False
-        ),
-    ] = None,
-    higher_is_better: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="CSV: higher is faster in this column.", show_default=False),
-    ] = None,
+    lower_is_better: LowerIsBetter = None,
+    higher_is_better: HigherIsBetter = None,
     same_within: Annotated[
         str | None,
         typer.Option(
@@ -81,43 +71,23 @@ def compare(
     """
     conditions = check_conditions(fail_on)
     margin = _share(same_within)
-    csv_options = {
-        "--setting-column": setting_column,
-        "--round-column": round_column,
-        "--workload-column": workload_column,
-        "--lower-is-better": lower_is_better,
-        "--higher-is-better": higher_is_better,
-    }
-    if run.is_file() and any(csv_options.values()):
+    columns = CsvColumns(setting_column, round_column, workload_column, lower_is_better, higher_is_better)
+    if run.is_file() and columns:
         if run2 is not None:
             raise InputError("a second run goes with a run, not with a file", where=str(run2))
-        missing = [name for name, given in (*list(csv_options.items())[:2], ("--baseline", baseline)) if given is None]
-        if missing:
-            raise InputError(
-                "a CSV file needs its columns named",
-                where=str(run),
-                remedy=f"give {', '.join(missing)}; see iolab compare --help",
-            )
-        assert setting_column and round_column and baseline is not None
         from iolab.compare import compare_csv
 
-        better: dict[str, Better] = dict.fromkeys(lower_is_better or (), "lower")
-        better |= dict.fromkeys(higher_is_better or (), "higher")
         found = compare_csv(
             run,
-            setting_column,
-            round_column,
-            baseline,
+            *columns.required(run, baseline),
             metric,
             same_within=0.02 if margin is None else margin,
             workload_column=workload_column,
-            better=better,
+            better=columns.better,
         )
         _finish(found, conditions, json=json)
         return
-    for name, given in csv_options.items():
-        if given is not None:
-            raise InputError("is for CSV files, and this is none", where=name, remedy=f"leave it out for {run}")
+    columns.refuse_for(run)
 
     from iolab.importer import open_run
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from iolab.errors import InputError
+
+if TYPE_CHECKING:
+    from iolab.compare import Better
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
@@ -53,3 +59,85 @@ FailOn = Annotated[
         show_default=False,
     ),
 ]
+
+SettingColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="CSV: the column that names the setting.", show_default=False)
+]
+
+RoundColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="CSV: the column that numbers the round.", show_default=False)
+]
+
+WorkloadColumn = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="CSV: the column that names the workload, if any.", show_default=False),
+]
+
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SETTING",
+        help="The setting that others are compared with.  [default of a run: its experiment's]",
+        show_default=False,
+    ),
+]
+
+LowerIsBetter = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="CSV: lower is faster in this column; else its name decides.", show_default=False
+    ),
+]
+
+HigherIsBetter = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="CSV: higher is faster in this column.", show_default=False),
+]
+
+
+@dataclass(frozen=True)
+class CsvColumns:
+    """What the columns of a CSV file are, as told by hand."""
+
+    setting: str | None
+    round: str | None
+    workload: str | None
+    lower_is_better: list[str] | None
+    higher_is_better: list[str] | None
+
+    def __bool__(self) -> bool:
+        return any(self._given.values())
+
+    @property
+    def better(self) -> dict[str, Better]:
+        lower: dict[str, Better] = dict.fromkeys(self.lower_is_better or (), "lower")
+        return lower | dict.fromkeys(self.higher_is_better or (), "higher")
+
+    def required(self, path: Path, baseline: str | None) -> tuple[str, str, str]:
+        """The columns of setting and round, and the baseline. InputError says which is missing."""
+        needed = {"--setting-column": self.setting, "--round-column": self.round, "--baseline": baseline}
+        missing = [name for name, given in needed.items() if given is None]
+        if missing:
+            raise InputError(
+                "a CSV file needs its columns named",
+                where=str(path),
+                remedy=f"give {', '.join(missing)}; see iolab compare --help",
+            )
+        assert self.setting and self.round and baseline is not None
+        return self.setting, self.round, baseline
+
+    def refuse_for(self, path: Path) -> None:
+        """InputError if any is given for what is no CSV file."""
+        for name, given in self._given.items():
+            if given is not None:
+                raise InputError("is for CSV files, and this is none", where=name, remedy=f"leave it out for {path}")
+
+    @property
+    def _given(self) -> dict[str, object]:
+        return {
+            "--setting-column": self.setting,
+            "--round-column": self.round,
+            "--workload-column": self.workload,
+            "--lower-is-better": self.lower_is_better,
+            "--higher-is-better": self.higher_is_better,
+        }

@@ -28,10 +28,15 @@ def open_run(path: Path, format_name: str | None = None) -> RunData:
         if format_name is not None:
             raise InputError("is for files, and this is a directory", where="--from", remedy=f"leave it out for {path}")
         return read(path)
+    return open_files([path], format_name)
+
+
+def open_files(paths: Sequence[Path], format_name: str | None = None) -> RunData:
+    """What the files hold together, as one run in memory. InputError names what is wrong, and where."""
     from iolab.importer.run import in_memory
 
-    results, sources = _read([path], format_name)
-    return in_memory(path, results, sources)
+    results, sources = _read(paths, format_name)
+    return in_memory(paths[0], results, sources)
 
 
 def import_files(paths: Sequence[Path], out: Path, format_name: str | None = None) -> RunDirectory:
@@ -70,4 +75,4 @@ def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:
 
 HOW_TO_FORCE = "name the format with --from; docs/importers.md lists them"
 
-__all__ = ["import_files", "open_run"]
+__all__ = ["import_files", "open_files", "open_run"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.compare import Numbers, Pair, compare_pairs
@@ -27,13 +27,14 @@ def compare_runs(
     ours = values_by_setting(baseline, chosen_keys(baseline, wanted))
     theirs = values_by_setting(candidate, chosen_keys(candidate, wanted))
     one_setting = len(baseline.settings) == len(candidate.settings) == 1
+    name_ours, name_theirs = setting_names(baseline, candidate)
     pairs = []
     for place in ours:
         by_setting = theirs.get(place, {})
         for setting, numbers in ours[place].items():
             partner = next(iter(by_setting), setting) if one_setting else setting
             if partner in by_setting:
-                pairs.append(_pair(place, (baseline, setting, numbers), (candidate, partner, by_setting[partner])))
+                pairs.append(_pair(place, (name_ours(setting), numbers), (name_theirs(partner), by_setting[partner])))
     if not pairs:
         raise InputError(
             "the runs have no workload, setting and metric in common",
@@ -44,8 +45,14 @@ def compare_runs(
     return compare_pairs(pairs, same_within=margin)
 
 
-def _pair(place: tuple[str, str], ours: tuple[RunData, str, Numbers], theirs: tuple[RunData, str, Numbers]) -> Pair:
+def setting_names(baseline: RunData, candidate: RunData) -> tuple[Callable[[str], str], Callable[[str], str]]:
+    """How each run's settings are called beside the other's: `bfq in RUN`, by the path where the names are alike."""
+    by_path = baseline.path.name == candidate.path.name
+    ours, theirs = (run.path if by_path else run.path.name for run in (baseline, candidate))
+    return lambda setting: f"{setting} in {ours}", lambda setting: f"{setting} in {theirs}"
+
+
+def _pair(place: tuple[str, str], ours: tuple[str, Numbers], theirs: tuple[str, Numbers]) -> Pair:
     workload, key = place
-    rounds = min(len(ours[2]), len(theirs[2]))
-    before, after = (f"{setting} in {run.path.name}" for run, setting, _ in (ours, theirs))
-    return Pair(key, workload, before, after, ours[2][:rounds], theirs[2][:rounds])
+    rounds = min(len(ours[1]), len(theirs[1]))
+    return Pair(key, workload, ours[0], theirs[0], ours[1][:rounds], theirs[1][:rounds])

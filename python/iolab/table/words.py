@@ -39,13 +39,8 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
             differs = f"{where} differs by {one_round.partition(' [')[0]}, and one round has no interval"
             return f"{candidate} is undecided against {comparison.against}: {differs}."
         return f"{candidate} is undecided against {comparison.against}: {where} can't be compared, {judgement.reason}."
-    scale = scale_for(unit, (judgement.baseline, judgement.candidate))
-    evidence = (
-        f"(95 % interval {change(judgement.ci_low)} to {change(judgement.ci_high)}), "
-        f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)} "
-        f"over {_rounds(judgement.n)}"
-    )
-    differs = f"{where} differs by {change(judgement.ratio)} {evidence}"
+    how_sure = evidence(judgement, unit)
+    differs = f"{where} differs by {change(judgement.ratio)} {how_sure}"
     match judgement.verdict:
         case "same":
             return f"{candidate} is the same as {comparison.against} within {same_within * 100:.3g} %: {differs}."
@@ -56,11 +51,23 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
             )
         case verdict:
             return (
-                f"{candidate} is {verdict} than {comparison.against}: {where} is {_claim(judgement.ratio)} {evidence}."
+                f"{candidate} is {verdict} than {comparison.against}: {where} is {claim(judgement.ratio)} {how_sure}."
             )
 
 
-def _claim(ratio: float) -> str:
+def evidence(judgement: Judgement, unit: str) -> str:
+    """`(95 % interval +1.0 % to +5.2 %), 12.3 ms against 11.9 ms over 8 rounds`, of a judgement that has a ratio."""
+    assert judgement.ci_low is not None and judgement.ci_high is not None, "there is an interval where there is a ratio"
+    scale = scale_for(unit, (judgement.baseline, judgement.candidate))
+    return (
+        f"(95 % interval {change(judgement.ci_low)} to {change(judgement.ci_high)}), "
+        f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)} "
+        f"over {rounds(judgement.n)}"
+    )
+
+
+def claim(ratio: float) -> str:
+    """`3.1 % higher`, or `4.93 times as high`."""
     if ratio >= MULTIPLE_FROM:
         return f"{change(ratio).removesuffix('x')} times as high"
     return f"{abs(ratio - 1) * 100:.1f} % {'higher' if ratio > 1 else 'lower'}"
@@ -109,11 +116,12 @@ def _doubt(judgement: Judgement) -> str:
     return f", which among so many comparisons may be chance (q = {judgement.q_value:.2f})"
 
 
-def _rounds(count: int, more: str = "") -> str:
+def rounds(count: int, more: str = "") -> str:
+    """`1 round`, `8 rounds`; `more`: a word between."""
     return f"{count} {more}{'round' if count == 1 else 'rounds'}"
 
 
 def _more_rounds(judgement: Judgement) -> str:
     if judgement.rounds_to_decide is None:
         return "how many more rounds would decide can't be told from these"
-    return f"about {_rounds(judgement.rounds_to_decide, 'more ')} would decide"
+    return f"about {rounds(judgement.rounds_to_decide, 'more ')} would decide"

@@ -14,13 +14,23 @@ def control_false_discovery(judgements: Sequence[Judgement]) -> list[Judgement]:
     Benjamini and Hochberg's step-up (J. R. Stat. Soc. B 57, 1995): among the differences that are claimed, at most a
     share alpha is false on average, also for metrics that move together. Judgements without a p-value don't count.
     """
-    ranked = sorted((one.p_value, index) for index, one in enumerate(judgements) if one.p_value is not None)
+    counted = [index for index, one in enumerate(judgements) if one.p_value is not None]
     adjusted = list(judgements)
+    found = q_values([one.p_value for one in judgements if one.p_value is not None])
+    for index, q in zip(counted, found, strict=True):
+        adjusted[index] = with_q_value(judgements[index], q)
+    return adjusted
+
+
+def q_values(p_values: Sequence[float]) -> list[float]:
+    """Each p-value adjusted for their number (Benjamini and Hochberg), in the same order."""
+    ranked = sorted((p, index) for index, p in enumerate(p_values))
+    adjusted = [1.0] * len(ranked)
     q = 1.0
     for rank in range(len(ranked), 0, -1):
         p, index = ranked[rank - 1]
         q = min(q, p * len(ranked) / rank)
-        adjusted[index] = with_q_value(judgements[index], q)
+        adjusted[index] = q
     return adjusted
 
 

@@ -59,9 +59,18 @@ def interval(baseline: Array, candidate: Array, alpha: float) -> tuple[Array, Ar
 
 def p_value(baseline: Array, candidate: Array) -> Array:
     """Two-sided p-value of "the ratio is 1"; at most alpha where `interval` at alpha excludes 1."""
+    mean, error = _log_mean_and_error(baseline, candidate)
+    return _p_value(baseline, candidate, mean, error)
+
+
+def p_value_of_differences(baseline: Array, candidate: Array) -> Array:
+    """The same of "the difference is 0", for finite values of any sign, zero too, which have no ratio."""
+    return _p_value(baseline, candidate, *_mean_and_error(baseline, candidate))
+
+
+def _p_value(baseline: Array, candidate: Array, mean: Array, error: Array) -> Array:
     rounds = baseline.shape[-1]
     all_agree = 2.0 ** (1 - rounds)
-    mean, error = _log_mean_and_error(baseline, candidate)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / error)
     student: Array = 2 * stdtr(rounds - 1, -t)
@@ -71,8 +80,8 @@ def p_value(baseline: Array, candidate: Array) -> Array:
     if rounds < FEWEST_FOR_RANKS:
         otherwise = np.maximum(student, all_agree)
     else:
-        walsh = _walsh_ratios(baseline, candidate)
-        fewer = np.minimum((walsh <= 1).sum(-1), (walsh >= 1).sum(-1))
+        ours, theirs = _pair_sums(_group(baseline)), _pair_sums(_group(candidate))
+        fewer = np.minimum((theirs <= ours).sum(-1), (theirs >= ours).sum(-1))
         otherwise = np.minimum(1.0, 2 * signed_rank.cumulative(_grouped(rounds))[fewer])
     return np.where(agree, _with_signs(student, all_agree), otherwise)
 
@@ -96,21 +105,31 @@ def _without_signs(alpha: float, all_agree: float) -> float:
 
 
 def _log_mean_and_error(baseline: Array, candidate: Array) -> tuple[Array, Array]:
-    """Mean of the log ratios and its standard error, which is no smaller than a steady drift implies.
+    """Mean of the log ratios and its standard error."""
+    levels = (np.log(baseline) + np.log(candidate)) / 2
+    return _steady_mean_and_error(np.log(candidate / baseline), levels)
+
+
+def _mean_and_error(baseline: Array, candidate: Array) -> tuple[Array, Array]:
+    """Mean of the differences and its standard error."""
+    return _steady_mean_and_error(candidate - baseline, (baseline + candidate) / 2)
+
+
+def _steady_mean_and_error(changes: Array, levels: Array) -> tuple[Array, Array]:
+    """Mean of the rounds' changes and its standard error, which is no smaller than a steady drift implies.
 
     Two trials of a round are at least one place apart in the sequence. When the machine drifts by b per trial, a
-    round's log ratio is +b or -b by the toss of its order, and a handful of equal tosses looks like a difference
+    round's change is +b or -b by the toss of its order, and a handful of equal tosses looks like a difference
     without spread. The rounds' levels betray it: they only rise or only fall, by 2 b each.
     """
-    rounds = baseline.shape[-1]
-    log_ratios = np.log(candidate / baseline)
-    # From the first round on, so that equal ratios have no spread at all, not one of rounding errors.
-    from_first = log_ratios - log_ratios[..., :1]
+    rounds = changes.shape[-1]
+    # From the first round on, so that equal changes have no spread at all, not one of rounding errors.
+    from_first = changes - changes[..., :1]
     error = from_first.std(-1, ddof=1) / np.sqrt(rounds)
-    steps = np.diff((np.log(baseline) + np.log(candidate)) / 2, axis=-1)
+    steps = np.diff(levels, axis=-1)
     one_way = (steps > 0).all(-1) | (steps < 0).all(-1)
     drift = np.where(one_way, np.abs(steps).min(-1) / 2, 0.0)
-    return log_ratios[..., 0] + from_first.mean(-1), np.maximum(error, drift / np.sqrt(rounds))
+    return changes[..., 0] + from_first.mean(-1), np.maximum(error, drift / np.sqrt(rounds))
 
 
 def _walsh_ratios(baseline: Array, candidate: Array) -> Array:
