@@ -74,17 +74,20 @@ class WithResult:
         }
 
 
-def with_setting(metrics: Sequence[Arms], same_within: float) -> list[WithSetting]:
-    """For each, whether the setting moved it."""
-    judgements = []
-    for arms in metrics:
-        judgement = judge(list(arms.baseline), list(arms.candidate), better="higher", same_within=same_within)
-        if judgement.p_value is None and judgement.n >= 2:
-            x, y = arms.baseline[arms.present], arms.candidate[arms.present]
-            judgement = replace(judgement, p_value=float(p_value_of_differences(x, y)))
-        judgements.append(judgement)
-    adjusted = control_false_discovery(judgements)
-    return [WithSetting(_movement(one, arms), one) for one, arms in zip(adjusted, metrics, strict=True)]
+def judge_setting(arms: Arms, same_within: float) -> Judgement:
+    """What the setting does to the metric, on its own: `with_setting` adjusts it for how many are looked at."""
+    judgement = judge(list(arms.baseline), list(arms.candidate), better="higher", same_within=same_within)
+    if judgement.p_value is None and judgement.n >= 2:
+        x, y = arms.baseline[arms.present], arms.candidate[arms.present]
+        return replace(judgement, p_value=float(p_value_of_differences(x, y)))
+    return judgement
+
+
+def with_setting(looked_at: Sequence[tuple[Arms, Judgement]]) -> list[WithSetting]:
+    """For each, whether the setting moved it. Without the results themselves: that they moved is known, and would make
+    it easier for noise to seem to."""
+    adjusted = control_false_discovery([judgement for _, judgement in looked_at])
+    return [WithSetting(_movement(one, arms), one) for one, (arms, _) in zip(adjusted, looked_at, strict=True)]
 
 
 def with_result(pairs: Sequence[tuple[Arms, Mapping[str, Arms]]]) -> list[dict[str, WithResult]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.explain.correlation import rounds_needed
-from iolab.explain.evidence import WithResult, WithSetting, with_result, with_setting
+from iolab.explain.evidence import WithResult, WithSetting, judge_setting, with_result, with_setting
 from iolab.explain.family import SUSPECTS, THROUGHPUT, name_of
 from iolab.explain.place import Arms, Name, arms_of, functions_of_each_other, nearly_equal_or_inverse
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from iolab.compare import Comparison
+    from iolab.verdict import Judgement
 
 Kind = Literal["both", "setting", "result", "contrary", "neither"]
 RANKS: tuple[Kind, ...] = ("both", "setting", "result", "contrary", "neither")
@@ -105,14 +106,23 @@ def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explaine
         results: verdicts on metrics of the frame. Only what is faster or slower is explained.
     """
     places = {_place(one): _Measures(arms_of(frame, _place(one))) for one in results if one.judgement.verdict in MOVED}
-    _judge(places.values(), results)
     told: list[Comparison] = []
     why: list[str | None] = []
     for one in results:
         why.append(_why_not(one, told, places))
         if why[-1] is None:
             told.append(one)
-    evidence = iter(with_result([_candidates(places[_place(one)], one.metric) for one in told]))
+    candidates = [_candidates(places[_place(one)], one.metric) for one in told]
+    margins = [one.judgement.same_within for one in told]
+    judged = [
+        (arms, places[_place(one)].judged(first, margin))
+        for one, margin, (_, metrics) in zip(told, margins, candidates, strict=True)
+        for first, arms in metrics.items()
+    ]
+    settings = iter(with_setting(judged))
+    evidence = iter(
+        {first: (next(settings), found) for first, found in of_result.items()} for of_result in with_result(candidates)
+    )
     return [
         _nothing(one, reason) if reason else _explained(one, places[_place(one)], next(evidence))
         for one, reason in zip(results, why, strict=True)
@@ -139,11 +149,16 @@ class _Measures:
         # Those of a phase as a whole first: a single operation's are the ones that say the same again.
         varying = sorted((key for key in arms if key not in left_out), key=lambda key: "." in key.rpartition("/")[2])
         self.groups: dict[str, list[str]] = {}
-        self.moved: dict[str, WithSetting] = {}
-        """By the group's first, as `_judge` finds."""
+        self._judged: dict[str, Judgement] = {}
         for key in varying:
             first = next((one for one in self.groups if functions_of_each_other(arms[one], arms[key])), None)
             self.groups.setdefault(first or key, []).append(key)
+
+    def judged(self, first: str, same_within: float) -> Judgement:
+        """What the setting does to a group, made once however many results it is looked at for."""
+        if first not in self._judged:
+            self._judged[first] = judge_setting(self.arms[first], same_within)
+        return self._judged[first]
 
     def same_as(self, key: str) -> list[str]:
         """The firsts of the groups that tell the same as `key`."""
@@ -158,14 +173,6 @@ class _Measures:
                 and nearly_equal_or_inverse(result, self.arms[first], UNEXPLAINED_MAX)
             )
         ]
-
-
-def _judge(places: Iterable[_Measures], results: Sequence[Comparison]) -> None:
-    """Over all places together, so that the rate of false discoveries is one of all that is looked at."""
-    keys = [(place, first) for place in places for first in place.groups]
-    margin = results[0].judgement.same_within if results else 0.0
-    for (place, first), found in zip(keys, with_setting([place.arms[key] for place, key in keys], margin), strict=True):
-        place.moved[first] = found
 
 
 def _place(result: Comparison) -> Name:
@@ -191,14 +198,13 @@ def _candidates(place: _Measures, result: str) -> tuple[Arms, dict[str, Arms]]:
     return place.arms[result], {first: place.arms[first] for first in place.groups if first not in same}
 
 
-def _explained(result: Comparison, place: _Measures, evidence: dict[str, WithResult]) -> Explained:
-    looked_at = [_finding(result, place, first, found) for first, found in evidence.items()]
+def _explained(result: Comparison, place: _Measures, evidence: dict[str, tuple[WithSetting, WithResult]]) -> Explained:
+    looked_at = [_finding(result, place.groups[first], *found) for first, found in evidence.items()]
     same = [key for first in place.same_as(result.metric) for key in place.groups[first] if key != result.metric]
     return Explained(result, None, sorted(looked_at, key=lambda one: one.strength), same, place.constant, place.absent)
 
 
-def _finding(result: Comparison, place: _Measures, first: str, found: WithResult) -> Finding:
-    setting = place.moved[first]
+def _finding(result: Comparison, group: list[str], setting: WithSetting, found: WithResult) -> Finding:
     kind: Kind = "neither"
     if setting.moved and found.moves:
         kind = "both" if _is_consistent(result, setting, found) else "contrary"
@@ -206,7 +212,7 @@ def _finding(result: Comparison, place: _Measures, first: str, found: WithResult
         kind = "setting"
     elif found.moves:
         kind = "result"
-    return Finding(first, place.groups[first][1:], setting, found, kind)
+    return Finding(group[0], group[1:], setting, found, kind)
 
 
 def _is_consistent(result: Comparison, setting: WithSetting, found: WithResult) -> bool:
