@@ -33,10 +33,10 @@ class WithSetting:
 
     @property
     def least_change(self) -> float:
-        """The end of the interval that is nearer to no change, as the size of its logarithm; infinite without ratio."""
+        """The end of the interval that is nearer to no change, as the size of its logarithm; 0 without ratio."""
         low, high = self.judgement.ci_low, self.judgement.ci_high
         if not low or not high:
-            return math.inf if self.moved else 0.0
+            return 0.0
         return max(0.0, math.log(low), -math.log(high))
 
     def as_dict(self) -> dict[str, Any]:

@@ -25,6 +25,8 @@ SENTENCES_MAX = 6
 ROWS_MAX = 16
 NAMED_MAX = 8
 """What is beyond is counted, and with --json listed."""
+TELLING_PROBES = ("block", "switches", "cpu", "memory")
+"""Those whose absence is told: what they read moves with most results."""
 
 
 def explanations(explained: Sequence[Explained]) -> RenderableType:
@@ -48,10 +50,9 @@ def more_to_see(explained: Sequence[Explained], probes_off: Sequence[str], first
     if probes_off and any(one.why_not is None for one in explained):
         from iolab.probe import PROBES
 
-        useful = [name for name in ("block", "switches", "cpu", "memory") if name in probes_off]
-        chosen = useful or list(probes_off)
-        for name in chosen:
-            yield f"The probe {name} was off: `iolab run --probe {name}` shows more. {PROBES[name].help}"
+        for name in TELLING_PROBES:
+            if name in probes_off:
+                yield f"The probe {name} was off; `iolab run --probe {name}` adds: {PROBES[name].help}"
 
 
 def finding_sentence(finding: Finding, explained: Explained) -> str:
@@ -112,7 +113,7 @@ def _table(one: Explained, *, stacked: bool = False) -> Table:
     table.add_column("metric", overflow="fold")
     table.add_column("change\n[95 % interval]" if stacked else "change [95 % interval]", justify="right", no_wrap=True)
     table.add_column("q", justify="right", no_wrap=True)
-    table.add_column("rank corr.\nwith result" if stacked else "rank correlation with result", justify="right")
+    table.add_column("rank corr.\nwith result", justify="right")
     table.add_column("q", justify="right", no_wrap=True)
     for finding in one.findings[:ROWS_MAX]:
         judgement, with_result = finding.with_setting.judgement, finding.with_result
@@ -127,7 +128,7 @@ def _table(one: Explained, *, stacked: bool = False) -> Table:
             _probability(with_result.q_value),
         )
         if finding.likewise:
-            table.add_row("", indented(f"likewise {_some([label(key) for key in finding.likewise])}"), style="dim")
+            table.add_row("", indented(f"likewise {_some([label(key) for key in finding.likewise], 1)}"), style="dim")
     return table
 
 
@@ -208,9 +209,9 @@ def _signed(correlation: float | None) -> str:
     return ABSENT if correlation is None else f"{correlation + 0.0:+.2f}"
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+def _some(names: Sequence[str], named_max: int = NAMED_MAX) -> str:
+    more = len(names) - named_max
+    return ", ".join(names[:named_max]) + (f" and {more} more" if more > 0 else "")
 
 
 def _and(first: str, second: str) -> str:
