@@ -77,21 +77,21 @@ impl Drop for SomebodyElses {
     }
 }
 
-fn device_number(device: &LoopDevice) -> String {
-    let number = std::fs::metadata(&device.path).unwrap().rdev();
+fn device_number(path: &str) -> String {
+    let number = std::fs::metadata(path).unwrap().rdev();
     format!("{}:{}", libc::major(number), libc::minor(number))
 }
 
-fn block(device: &LoopDevice, buffer_bytes: u64) -> Value {
+fn block(path: &str, buffer_bytes: u64) -> Value {
     json!({"block": {
-        "devices": [device_number(device)],
+        "devices": [device_number(path)],
         "buffer_bytes": buffer_bytes,
         "interval_ns": 10_000_000,
     }})
 }
 
 /// Direct I/O of 4 KiB, so many of them, past the page cache.
-fn direct_io(device: &LoopDevice, engine: EngineKind, job: JobSpec, ops: u64) {
+fn direct_io(path: &str, engine: EngineKind, job: JobSpec, ops: u64) {
     let until = Until {
         ops: Some(ops),
         bytes: None,
@@ -99,7 +99,7 @@ fn direct_io(device: &LoopDevice, engine: EngineKind, job: JobSpec, ops: u64) {
     };
     let mut group = group(engine, vec![JobSpec { until, ..job }]);
     group.direct = true;
-    let mut phase = phase(&device.path, vec![group]);
+    let mut phase = phase(path, vec![group]);
     phase.files[0].create = false;
     assert_eq!(only_job(&run(phase)).errors.len(), 0);
 }
@@ -110,9 +110,9 @@ fn every_direct_io_appears_once() {
         return;
     }
     let device = LoopDevice::new(4 * MIB);
-    let probes = start("once", block(&device, 4 * MIB));
-    direct_io(&device, EngineKind::IoUring, writer(), 300);
-    direct_io(&device, EngineKind::IoUring, job(), 5000);
+    let probes = start("once", block(&device.path, 4 * MIB));
+    direct_io(&device.path, EngineKind::IoUring, writer(), 300);
+    direct_io(&device.path, EngineKind::IoUring, job(), 5000);
     let observed = probes.stop();
     let seen = observation(&observed, "block");
     assert_eq!(number(seen, "/trace_events_lost"), 0, "{seen:#}");
@@ -127,7 +127,7 @@ fn every_direct_io_appears_once() {
     }
     assert_eq!(number(seen, "/devices/0/conservation/in_flight"), 0);
     assert_eq!(number(seen, "/devices/0/conservation/unmatched"), 0);
-    assert_eq!(seen["devices"][0]["device"], device_number(&device));
+    assert_eq!(seen["devices"][0]["device"], device_number(&device.path));
     assert_eq!(seen["devices"].as_array().map(Vec::len), Some(1));
 }
 
@@ -137,12 +137,58 @@ fn other_devices_are_not_recorded() {
         return;
     }
     let (watched, other) = (LoopDevice::new(4 * MIB), LoopDevice::new(4 * MIB));
-    let probes = start("other", block(&watched, MIB));
-    direct_io(&other, EngineKind::IoUring, job(), 500);
+    let probes = start("other", block(&watched.path, MIB));
+    direct_io(&other.path, EngineKind::IoUring, job(), 500);
     let observed = probes.stop();
     assert_eq!(
         number(observation(&observed, "block"), "/all/total/bios_queued"),
         0
+    );
+}
+
+/// A disk in memory whose driver takes bios, not requests.
+struct Zram(String);
+
+impl Zram {
+    fn new(bytes: u64) -> Option<Zram> {
+        let number = std::fs::read_to_string("/sys/class/zram-control/hot_add").ok()?;
+        let zram = Zram(number.trim().to_owned());
+        let size = format!("/sys/block/zram{}/disksize", zram.0);
+        std::fs::write(size, bytes.to_string()).unwrap();
+        Some(zram)
+    }
+
+    fn path(&self) -> String {
+        format!("/dev/zram{}", self.0)
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        std::fs::write(format!("/sys/block/zram{}/reset", self.0), "1").unwrap();
+        std::fs::write("/sys/class/zram-control/hot_remove", &self.0).unwrap();
+    }
+}
+
+#[test]
+fn bios_of_a_device_without_requests_complete() {
+    const NAME: &str = "bios_of_a_device_without_requests_complete";
+    if !can_trace(NAME) {
+        return;
+    }
+    let Some(device) = Zram::new(4 * MIB) else {
+        return eprintln!("SKIPPED {NAME}: no zram; sudo modprobe zram");
+    };
+    let probes = start("bios", block(&device.path(), 4 * MIB));
+    direct_io(&device.path(), EngineKind::Psync, job(), 500);
+    let observed = probes.stop();
+    let seen = observation(&observed, "block");
+    assert_eq!(number(seen, "/all/read/bios_queued"), 500);
+    let conserved = |name: &str| number(seen, &format!("/devices/0/conservation/{name}"));
+    assert_eq!(
+        (conserved("completed"), conserved("in_flight")),
+        (500, 0),
+        "{seen:#}"
     );
 }
 
@@ -153,8 +199,8 @@ fn what_finds_no_room_is_counted_as_lost() {
     }
     let device = LoopDevice::new(4 * MIB);
     let observe = |buffer_bytes: u64, ops: u64| {
-        let probes = start("lost", block(&device, buffer_bytes));
-        direct_io(&device, EngineKind::Psync, job(), ops);
+        let probes = start("lost", block(&device.path, buffer_bytes));
+        direct_io(&device.path, EngineKind::Psync, job(), ops);
         let observed = probes.stop();
         let seen = observation(&observed, "block");
         // What the sub-buffers say of their own gaps is part of what the kernel counts.
@@ -197,13 +243,13 @@ fn nothing_of_others_is_touched_and_nothing_of_ours_is_left() {
     };
     let before = look();
     let device = LoopDevice::new(4 * MIB);
-    let mut wanted = block(&device, MIB);
+    let mut wanted = block(&device.path, MIB);
     wanted["switches"] = json!({"interval_ns": 10_000_000, "stack_every": null, "pids": null});
     let ours = Path::new(TRACEFS).join("instances").join(instance("ours"));
     let probes = start("ours", wanted);
     assert!(ours.exists());
     assert_eq!(look(), before);
-    direct_io(&device, EngineKind::IoUring, job(), 100);
+    direct_io(&device.path, EngineKind::IoUring, job(), 100);
     drop(probes.stop());
     assert_eq!(look(), before);
     let left = std::fs::read_dir(ours.parent().unwrap())
@@ -412,7 +458,7 @@ fn probes_that_are_dropped_leave_nothing_behind() {
         return;
     }
     let device = LoopDevice::new(MIB);
-    drop(start("dropped", block(&device, MIB)));
+    drop(start("dropped", block(&device.path, MIB)));
     assert!(
         !Path::new(TRACEFS)
             .join("instances")
@@ -428,7 +474,7 @@ fn an_instance_that_is_there_already_is_somebody_elses() {
     }
     let theirs = SomebodyElses::new("taken");
     let device = LoopDevice::new(MIB);
-    let observed = start("taken", block(&device, MIB)).stop();
+    let observed = start("taken", block(&device.path, MIB)).stop();
     assert!(theirs.0.exists());
     assert!(observed.absent["block"].contains("exists"), "{observed:?}");
 }

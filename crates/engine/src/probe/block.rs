@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-use trace::block::{Analysis, BlockDecoder, BlockReport, Device, EVENTS};
+use trace::block::{Analysis, BIO_COMPLETE, BlockDecoder, BlockReport, Device, EVENTS};
 use trace::format::FormatError;
 use trace::page::{Lost, RawEvent};
 
@@ -36,7 +36,11 @@ pub fn start(spec: &BlockSpec, instance: &str, places: &Places) -> Started {
         }
     }
     let instance = Instance::make(&tracefs, instance, spec.buffer_bytes)?;
-    let (formats, missing) = instance.enable_all(EVENTS, &filter(&devices))?;
+    let mut events = EVENTS.to_vec();
+    if !devices.iter().all(|&device| has_requests(device)) {
+        events.push(BIO_COMPLETE);
+    }
+    let (formats, missing) = instance.enable_all(&events, &filter(&devices))?;
     let interpret = Block {
         decoder: BlockDecoder::new(&formats).map_err(|error| error.to_string())?,
         analysis,
@@ -88,6 +92,15 @@ fn filter(devices: &[Device]) -> String {
         .map(|device| format!("dev == {}", device.0))
         .collect();
     terms.join(" || ")
+}
+
+/// Whether the disk's driver takes requests; mapped devices and zram complete bios as they come.
+fn has_requests(device: Device) -> bool {
+    let disk = disk_of(device).unwrap_or(device);
+    Path::new("/sys/dev/block")
+        .join(disk.to_string())
+        .join("mq")
+        .exists()
 }
 
 /// The whole disk of a partition: bios carry the partition's number, requests the disk's.
