@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use stack::allocator::{FilesystemSpec, Kind};
-use stack::cache::{Cache, CacheSpec, Effects, Generation, Outcome, PageCache};
+use stack::cache::{CacheSpec, Effects, Generation, Outcome, PageCache};
 use stack::time::MICROSECOND;
 
 const CALLS: u64 = 4_000_000;

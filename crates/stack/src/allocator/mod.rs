@@ -34,7 +34,7 @@ pub struct Extent {
 #[error("the filesystem is full")]
 pub struct Full;
 
-pub trait Allocator {
+pub trait Allocator: Send {
     /// A new, empty file in a directory; files of one directory begin in the same group where there is room.
     fn create(&mut self, file: FileId, directory: u32);
 

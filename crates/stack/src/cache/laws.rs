@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::time::{MILLISECOND, SECOND};
+use crate::time::{MILLISECOND, SECOND, Time};
 
 const FILES: u32 = 3;
 const FILE_PAGES: u64 = 300;
@@ -111,12 +111,8 @@ impl Machine {
             Step::Write(t, f, at, bytes) => {
                 (t, self.cache.write(now, t, f, at, bytes, &mut effects))
             }
-            Step::Fsync(t, f) => (t, self.cache.fsync(now, t, f, &mut effects)),
-            Step::Direct(t, f, p, n) => (
-                t,
-                self.cache
-                    .direct(now, t, f, p * pages, n * pages, &mut effects),
-            ),
+            Step::Fsync(t, f) => (t, self.cache.fsync(now, t, f)),
+            Step::Direct(t, f, p, n) => (t, self.cache.direct(now, t, f, p * pages, n * pages)),
             _ => unreachable!("no task makes it"),
         };
         if outcome == Outcome::Wait {
@@ -202,10 +198,7 @@ impl Machine {
                 }
             }
             Step::Sleep(time) => self.now += time,
-            Step::Congested(is) => {
-                self.cache
-                    .congested(self.now, Direction::Write, is, &mut effects)
-            }
+            Step::Congested(is) => self.cache.congested(self.now, Direction::Write, is),
         }
         self.absorb(effects)?;
         let rules = &self.cache.rules;

@@ -19,7 +19,6 @@ mod tests;
 mod write;
 
 use crate::block::{Direction, TaskId};
-use crate::time::Time;
 pub use flush::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
 pub use page_cache::PageCache;
 pub use spec::{CacheSpec, Generation, Impossible};
@@ -57,58 +56,4 @@ pub enum Outcome {
 pub struct Effects {
     pub io: Vec<Io>,
     pub woken: Vec<TaskId>,
-}
-
-/// A page cache of some kernel. Offsets and lengths in bytes.
-pub trait Cache {
-    /// How long the file is before anything is written to it: read-ahead ends there. Unknown: with what is asked for.
-    fn set_size(&mut self, file: FileId, bytes: u64);
-
-    fn read(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-        effects: &mut Effects,
-    ) -> Outcome;
-
-    /// May keep the writer until enough has been written back.
-    fn write(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-        effects: &mut Effects,
-    ) -> Outcome;
-
-    /// Done when all that was written to the file before the call is on the device.
-    fn fsync(&mut self, now: Time, task: TaskId, file: FileId, effects: &mut Effects) -> Outcome;
-
-    /// Before direct I/O on the range: writes back what is dirty there, then forgets the range.
-    fn direct(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-        effects: &mut Effects,
-    ) -> Outcome;
-
-    fn completed(&mut self, now: Time, tag: u32, effects: &mut Effects);
-
-    /// The device's queue has become congested in that direction, or is so no more.
-    fn congested(&mut self, now: Time, direction: Direction, is: bool, effects: &mut Effects);
-
-    /// When a flusher, or a journal's commit, is due.
-    fn next_wakeup(&self) -> Option<Time>;
-
-    fn wake(&mut self, now: Time, effects: &mut Effects);
-
-    /// Pages in memory that the device does not have.
-    fn dirty_pages(&self) -> u64;
 }

@@ -9,10 +9,12 @@ use crate::cache::pages::Pages;
 use crate::cache::read_ahead::Stream;
 use crate::cache::spec::{CacheSpec, Impossible, Rules};
 use crate::cache::sync::Syncs;
-use crate::cache::{Cache, Effects, FileId, Io, Outcome, dirty_order::DirtyOrder};
+use crate::cache::{Effects, FileId, Io, PAGE_BYTES, dirty_order::DirtyOrder};
 use crate::slab::Slab;
 use crate::time::Time;
 
+/// A page cache of some kernel. Offsets and lengths are in bytes. `read`, `write`, `fsync` and `direct` are in files of
+/// their own.
 #[derive(Clone, Debug)]
 pub struct PageCache {
     pub(super) rules: Rules,
@@ -85,6 +87,51 @@ impl PageCache {
             reads_congested: false,
             again: Vec::new(),
         })
+    }
+
+    /// How long the file is before anything is written to it: read-ahead ends there. Unknown: with what is asked for.
+    pub fn set_size(&mut self, file: FileId, bytes: u64) {
+        self.file(file).pages = bytes.div_ceil(PAGE_BYTES);
+    }
+
+    /// What an `Io` of that tag asked for is done.
+    pub fn completed(&mut self, now: Time, tag: u32, effects: &mut Effects) {
+        self.now = now;
+        let id = self.under_way.id(tag);
+        let done = self.under_way.take(id);
+        match done.write {
+            None => self.read_done(done, effects),
+            Some(number) => self.write_done(done, number, effects),
+        }
+    }
+
+    /// The device's queue has become congested in that direction, or is so no more.
+    pub fn congested(&mut self, now: Time, direction: Direction, is: bool) {
+        self.now = now;
+        match direction {
+            Direction::Read => self.reads_congested = is,
+            Direction::Write => self.flushers.congested(is),
+        }
+    }
+
+    /// When a flusher, or a journal's commit, is due.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        let commit = self.journal.as_ref().and_then(Journal::next_commit);
+        [self.flushers.next_wakeup(self.now), commit]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    pub fn wake(&mut self, now: Time, effects: &mut Effects) {
+        self.now = now;
+        self.commit_if_due();
+        self.flush(effects);
+    }
+
+    /// Pages in memory that the device does not have.
+    pub fn dirty_pages(&self) -> u64 {
+        self.pages.unwritten()
     }
 
     pub(super) fn file(&mut self, file: FileId) -> &mut File {
@@ -178,91 +225,5 @@ impl PageCache {
         }
         self.again = again;
         self.end_waits(effects);
-    }
-}
-
-impl Cache for PageCache {
-    fn set_size(&mut self, file: FileId, bytes: u64) {
-        self.file(file).pages = bytes.div_ceil(super::PAGE_BYTES);
-    }
-
-    fn read(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-        effects: &mut Effects,
-    ) -> Outcome {
-        self.now = now;
-        self.read_pages(task, file, offset, bytes, effects)
-    }
-
-    fn write(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-        effects: &mut Effects,
-    ) -> Outcome {
-        self.now = now;
-        self.write_pages(task, file, offset, bytes, effects)
-    }
-
-    fn fsync(&mut self, now: Time, task: TaskId, file: FileId, _effects: &mut Effects) -> Outcome {
-        self.now = now;
-        self.sync(task, file)
-    }
-
-    fn direct(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        file: FileId,
-        offset: u64,
-        bytes: u64,
-        _effects: &mut Effects,
-    ) -> Outcome {
-        self.now = now;
-        self.make_way(task, file, offset, bytes)
-    }
-
-    fn completed(&mut self, now: Time, tag: u32, effects: &mut Effects) {
-        self.now = now;
-        let id = self.under_way.id(tag);
-        let done = self.under_way.take(id);
-        match done.write {
-            None => self.read_done(done, effects),
-            Some(number) => self.write_done(done, number, effects),
-        }
-    }
-
-    fn congested(&mut self, now: Time, direction: Direction, is: bool, _effects: &mut Effects) {
-        self.now = now;
-        match direction {
-            Direction::Read => self.reads_congested = is,
-            Direction::Write => self.flushers.congested(is),
-        }
-    }
-
-    fn next_wakeup(&self) -> Option<Time> {
-        let commit = self.journal.as_ref().and_then(Journal::next_commit);
-        [self.flushers.next_wakeup(self.now), commit]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    fn wake(&mut self, now: Time, effects: &mut Effects) {
-        self.now = now;
-        self.commit_if_due();
-        self.flush(effects);
-    }
-
-    fn dirty_pages(&self) -> u64 {
-        self.pages.unwritten()
     }
 }

@@ -4,16 +4,19 @@ use crate::block::TaskId;
 use crate::cache::page_cache::PageCache;
 use crate::cache::read_ahead::{Found, Stream, Window};
 use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
+use crate::time::Time;
 
 impl PageCache {
-    pub(super) fn read_pages(
+    pub fn read(
         &mut self,
+        now: Time,
         task: TaskId,
         file: FileId,
         offset: u64,
         bytes: u64,
         effects: &mut Effects,
     ) -> Outcome {
+        self.now = now;
         if bytes == 0 {
             return Outcome::Done;
         }

@@ -6,6 +6,7 @@ use crate::block::TaskId;
 use crate::cache::flush::Purpose;
 use crate::cache::page_cache::PageCache;
 use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
+use crate::time::Time;
 
 /// Who waits for a file to be written.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +25,9 @@ struct Sync {
 }
 
 impl PageCache {
-    pub(super) fn sync(&mut self, task: TaskId, file: FileId) -> Outcome {
+    /// Done when all that was written to the file before the call is on the device.
+    pub fn fsync(&mut self, now: Time, task: TaskId, file: FileId) -> Outcome {
+        self.now = now;
         if self.syncs.done.remove(&task) {
             return Outcome::Done;
         }
@@ -39,14 +42,16 @@ impl PageCache {
         Outcome::Wait
     }
 
-    /// Direct I/O on a range: what is dirty is written first, then the cache forgets the range.
-    pub(super) fn make_way(
+    /// Before direct I/O on a range: what is dirty there is written first, then the cache forgets the range.
+    pub fn direct(
         &mut self,
+        now: Time,
         task: TaskId,
         file: FileId,
         offset: u64,
         bytes: u64,
     ) -> Outcome {
+        self.now = now;
         self.syncs.done.remove(&task);
         let (first, end) = (offset / PAGE_BYTES, (offset + bytes).div_ceil(PAGE_BYTES));
         let is_clean = self.pages.unwritten_of(file) == 0

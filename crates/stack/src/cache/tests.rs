@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cache::spec::CacheSpec;
-use crate::time::{MILLISECOND, SECOND};
+use crate::time::{MILLISECOND, SECOND, Time};
 
 const PAGE: u64 = PAGE_BYTES;
 /// 400 MiB: 102400 pages.
@@ -59,11 +59,11 @@ impl Bench {
     }
 
     fn fsync(&mut self, task: TaskId, file: FileId) -> Outcome {
-        self.call(|cache, now, effects| cache.fsync(now, task, file, effects))
+        self.call(|cache, now, _| cache.fsync(now, task, file))
     }
 
     fn congested(&mut self, is: bool) {
-        self.call(|cache, now, effects| cache.congested(now, Direction::Write, is, effects));
+        self.call(|cache, now, _| cache.congested(now, Direction::Write, is));
     }
 
     /// Lets the flushers do what they do at once, the device not answering.
@@ -435,7 +435,7 @@ fn direct_io_has_dirty_pages_written_and_cached_ones_forgotten() {
     let mut bench = Bench::of(Generation::Linux2_6_35);
     bench.write(1, 1, 0, 10);
     let direct = |bench: &mut Bench, offset| {
-        bench.call(|cache, now, effects| cache.direct(now, 5, 1, offset, PAGE, effects))
+        bench.call(|cache, now, _| cache.direct(now, 5, 1, offset, PAGE))
     };
     assert_eq!(direct(&mut bench, 20 * PAGE), Outcome::Done);
     assert_eq!(direct(&mut bench, 0), Outcome::Wait);

@@ -6,16 +6,20 @@ use crate::cache::page_cache::PageCache;
 use crate::cache::pages::Dirtied;
 use crate::cache::spec::Generation;
 use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
+use crate::time::Time;
 
 impl PageCache {
-    pub(super) fn write_pages(
+    /// May keep the writer until enough has been written back.
+    pub fn write(
         &mut self,
+        now: Time,
         task: TaskId,
         file: FileId,
         offset: u64,
         bytes: u64,
         effects: &mut Effects,
     ) -> Outcome {
+        self.now = now;
         if let Some(released) = self.flushers.was_throttled(task) {
             return if released {
                 Outcome::Done

@@ -4,8 +4,10 @@ use crate::allocator::{Allocator, BLOCK_BYTES};
 use crate::block::{SECTOR_BYTES, Sector};
 
 /// A file of the machine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FileSpec {
+    /// As errors name it.
+    pub name: String,
     /// Which of the machine's drives.
     pub drive: usize,
     pub size_bytes: u64,
@@ -16,8 +18,8 @@ pub struct FileSpec {
 pub enum Place {
     /// From this sector on; a whole device is a file at sector 0.
     Contiguous(Sector),
-    /// As the drive's filesystem has it.
-    Allocated,
+    /// As the drive's filesystem lays it out; files of one directory begin near one another.
+    Allocated { directory: u32 },
 }
 
 /// A piece of a file that is contiguous on its drive.
@@ -43,7 +45,7 @@ pub(super) fn pieces(
     let end = (offset + bytes).div_ceil(SECTOR_BYTES);
     match file.place {
         Place::Contiguous(start) => cut(start + first, end - first, sectors_max, found),
-        Place::Allocated => {
+        Place::Allocated { .. } => {
             let allocator = allocator.expect("a drive with files has a filesystem");
             let mut at = first;
             while at < end {

@@ -1,21 +1,27 @@
 //! The modelled machine as a whole: tasks on CPUs, files, the page cache, drives; one agenda of events.
 
+mod bios;
+mod cached;
 mod cpu;
 mod drive;
 mod files;
+mod operations;
 mod task;
+mod tasks;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use workload::job::{Job, Next, Op, OpKind, SpecError};
+use workload::job::{Job, SpecError};
 use workload::rng::stream;
 use workload::spec::JobSpec;
 use workload::timeline::Interval;
 
 use crate::agenda::Agenda;
-use crate::allocator::{Allocator, BLOCK_BYTES};
-use crate::block::{Bio, Counts, Direction, Priority, RequestQueue, Submitted, TaskId};
-use crate::cache::{Cache, Effects, FileId, Io, Outcome, PAGE_BYTES};
+use crate::allocator::{Allocator, BLOCK_BYTES, Extent};
+use crate::block::{Bio, Counts, RequestQueue, SECTOR_BYTES, TaskId, TaskPlug};
+use crate::cache::{Effects, FileId, PageCache};
 use crate::device::Device;
 use crate::slab::Slab;
 use crate::station::Broken;
@@ -23,10 +29,10 @@ use crate::time::Time;
 pub use cpu::CpuSpec;
 use cpu::Cpus;
 use drive::Drive;
+use files::Piece;
 pub use files::{FileSpec, Place};
-use files::{Piece, pieces};
 pub use task::Path;
-use task::{Action, OpId, Operation, RunningJob, State, Task};
+use task::{Operation, RunningJob, State, Task};
 
 /// Jobs that share a thread.
 #[derive(Clone, Debug)]
@@ -38,15 +44,25 @@ pub struct GroupSpec {
     pub jobs: Vec<JobSpec>,
 }
 
+/// What starts together.
+#[derive(Clone, Debug)]
+pub struct PhaseSpec {
+    pub groups: Vec<GroupSpec>,
+    /// The machine's files that the jobs' numbers mean.
+    pub files: Vec<FileId>,
+    pub warm_up_ns: Time,
+    pub interval_ns: Time,
+    /// The first job that is done ends the measured part of all; what the others still have to write is written unmeasured.
+    pub ends_with_first: bool,
+    pub seed: u64,
+}
+
 /// A device, its queue, and the filesystem on it where files are `Place::Allocated`.
 pub struct DriveParts {
     pub queue: RequestQueue,
     pub device: Box<dyn Device>,
     pub filesystem: Option<Box<dyn Allocator>>,
 }
-
-/// The largest bio that direct I/O and the page cache submit.
-const BIO_SECTORS_MAX: u32 = 2048;
 
 /// Tasks of the machine itself, such as flushers, have numbers from here on.
 pub const KERNEL_TASKS: TaskId = 1 << 30;
@@ -59,7 +75,7 @@ pub struct World {
     drives: Vec<Drive>,
     files: Vec<FileSpec>,
     allocators: Vec<Option<Box<dyn Allocator>>>,
-    cache: Option<Box<dyn Cache>>,
+    cache: Option<PageCache>,
     cache_called_at: Option<Time>,
     effects: Effects,
     operations: Slab<Operation>,
@@ -67,13 +83,27 @@ pub struct World {
     cache_io: BTreeMap<u32, u32>,
     /// Bios that found no request, by task.
     waiting_bios: BTreeMap<TaskId, VecDeque<(usize, Bio)>>,
-    tasks_left: usize,
-    /// Jobs count their time from here.
-    phase_start: Time,
+    /// What the running call submits is held back until its end: kernels from 2.6.39 on.
+    task_plug: Option<TaskPlug>,
+    /// Files of which something could not be written back for want of space: the next sync of each says so.
+    full: BTreeSet<FileId>,
+    phase: Phase,
     // Kept between events, so that none is allocated for each.
     done: Vec<Bio>,
     may_retry: Vec<TaskId>,
     found: Vec<Piece>,
+}
+
+/// The phase under way.
+#[derive(Debug, Default)]
+struct Phase {
+    /// Jobs count their time from here.
+    start: Time,
+    tasks_left: usize,
+    files: Vec<FileId>,
+    ends_with_first: bool,
+    /// The first job is done, and that ends the measured part.
+    cut: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +115,6 @@ enum Event {
     Cache,
 }
 
-/// What bios are for: the high bit of their tag says whether of the page cache.
-const OF_CACHE: u32 = 1 << 31;
-
 /// What a job did.
 #[derive(Clone, Debug)]
 pub struct JobResult {
@@ -96,6 +123,7 @@ pub struct JobResult {
     pub finished_ns: Time,
     pub ops: u64,
     pub bytes: u64,
+    pub errors: u64,
     pub intervals: Vec<Interval>,
 }
 
@@ -117,13 +145,11 @@ pub enum Impossible {
     NoCache { name: String },
 }
 
+/// Events between two looks at whether to go on.
+const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
+
 impl World {
-    pub fn new(
-        cpu_spec: CpuSpec,
-        drives: Vec<DriveParts>,
-        files: Vec<FileSpec>,
-        cache: Option<Box<dyn Cache>>,
-    ) -> World {
+    pub fn new(cpu_spec: CpuSpec, drives: Vec<DriveParts>, cache: Option<PageCache>) -> World {
         let (mut with_queue, mut allocators) = (Vec::new(), Vec::new());
         for parts in drives {
             with_queue.push(Drive::new(parts.queue, parts.device));
@@ -135,7 +161,7 @@ impl World {
             cpu_spec,
             tasks: Vec::new(),
             drives: with_queue,
-            files,
+            files: Vec::new(),
             allocators,
             cache,
             cache_called_at: None,
@@ -143,87 +169,135 @@ impl World {
             operations: Slab::new(),
             cache_io: BTreeMap::new(),
             waiting_bios: BTreeMap::new(),
-            tasks_left: 0,
-            phase_start: 0,
+            task_plug: None,
+            full: BTreeSet::new(),
+            phase: Phase::default(),
             done: Vec::new(),
             may_retry: Vec::new(),
             found: Vec::new(),
         }
     }
 
-    /// One more file; its number.
+    /// Tasks plug for themselves: kernels from 2.6.39 on.
+    pub fn with_task_plugs(mut self) -> World {
+        self.task_plug = Some(TaskPlug::default());
+        self
+    }
+
+    /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
     pub fn add_file(&mut self, file: FileSpec) -> FileId {
+        let number = self.files.len() as FileId;
+        if let Place::Allocated { directory } = file.place
+            && let Some(allocator) = &mut self.allocators[file.drive]
+        {
+            allocator.create(number, directory);
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.set_size(number, file.size_bytes);
+        }
         self.files.push(file);
-        (self.files.len() - 1) as FileId
+        number
+    }
+
+    /// Where the file lies, in blocks of 4 KiB, as FIEMAP and bmap tell it.
+    pub fn extents(&self, file: FileId) -> Vec<Extent> {
+        let spec = &self.files[file as usize];
+        match (spec.place, &self.allocators[spec.drive]) {
+            (Place::Allocated { .. }, Some(allocator)) => allocator.extents(file),
+            (Place::Allocated { .. }, None) => Vec::new(),
+            (Place::Contiguous(start), _) => vec![Extent {
+                logical: 0,
+                physical: start * SECTOR_BYTES / BLOCK_BYTES,
+                blocks: spec.size_bytes.div_ceil(BLOCK_BYTES),
+            }],
+        }
     }
 
     /// A phase: a task for each group, all of which start together when the world runs. What phases before it left in
     /// the cache, on the drives and in the queues is still there.
-    pub fn begin_phase(
-        &mut self,
-        groups: &[GroupSpec],
-        warm_up_ns: Time,
-        interval_ns: Time,
-        seed: u64,
-    ) -> Result<(), Impossible> {
-        self.phase_start = self.agenda.now();
-        if let Some(cache) = &mut self.cache {
-            for (file, spec) in (0..).zip(&self.files) {
-                cache.set_size(file, spec.size_bytes);
-            }
-        }
-        let sizes: Vec<u64> = self.files.iter().map(|file| file.size_bytes).collect();
-        for group in groups {
-            if group.path == Path::Buffered && self.cache.is_none() {
-                let name = group.name.clone();
-                return Err(Impossible::NoCache { name });
-            }
-            let jobs: Result<Vec<RunningJob>, Impossible> = group
-                .jobs
-                .iter()
-                .map(|spec| {
-                    let job =
-                        Job::new(spec, &sizes).map_err(|error: SpecError| Impossible::Job {
-                            name: spec.name.clone(),
-                            error: error.to_string(),
-                        })?;
-                    Ok(RunningJob::new(job, warm_up_ns, interval_ns))
-                })
-                .collect();
-            let number = self.tasks.len() as TaskId;
-            self.tasks.push(Task {
-                name: group.name.clone(),
-                path: group.path,
-                group: group.cgroup,
-                jobs: jobs?,
-                state: State::Asleep,
-                action: None,
-                completed: VecDeque::new(),
-                jitter: stream(seed, u64::from(number)),
-                cpu_ns: 0,
-                sleeps: 0,
-            });
-            self.tasks_left += 1;
-            self.agenda.put(self.phase_start, Event::Wake(number));
+    pub fn begin_phase(&mut self, spec: &PhaseSpec) -> Result<(), Impossible> {
+        let sizes: Vec<u64> = spec
+            .files
+            .iter()
+            .map(|&file| self.files[file as usize].size_bytes)
+            .collect();
+        let tasks: Result<Vec<Task>, Impossible> = (0..)
+            .zip(&spec.groups)
+            .map(|(number, group)| self.task_of(number, group, spec, &sizes))
+            .collect();
+        self.tasks = tasks?;
+        self.phase = Phase {
+            start: self.agenda.now(),
+            tasks_left: self.tasks.len(),
+            files: spec.files.clone(),
+            ends_with_first: spec.ends_with_first,
+            cut: false,
+        };
+        for number in 0..self.tasks.len() {
+            self.agenda
+                .put(self.phase.start, Event::Wake(number as TaskId));
         }
         Ok(())
     }
 
-    /// Runs until every task is done. `go_on` is asked now and then, with the simulated time; false stops the jobs.
+    fn task_of(
+        &self,
+        number: u64,
+        group: &GroupSpec,
+        phase: &PhaseSpec,
+        sizes: &[u64],
+    ) -> Result<Task, Impossible> {
+        if group.path == Path::Buffered && self.cache.is_none() {
+            let name = group.name.clone();
+            return Err(Impossible::NoCache { name });
+        }
+        let jobs: Result<Vec<RunningJob>, Impossible> = group
+            .jobs
+            .iter()
+            .map(|spec| {
+                let job = Job::new(spec, sizes).map_err(|error: SpecError| Impossible::Job {
+                    name: spec.name.clone(),
+                    error: error.to_string(),
+                })?;
+                let writes = spec.read_share < 1.0;
+                Ok(RunningJob::new(
+                    job,
+                    writes,
+                    phase.warm_up_ns,
+                    phase.interval_ns,
+                ))
+            })
+            .collect();
+        Ok(Task {
+            name: group.name.clone(),
+            path: group.path,
+            group: group.cgroup,
+            jobs: jobs?,
+            state: State::Asleep,
+            blocked: false,
+            action: None,
+            completed: VecDeque::new(),
+            jitter: stream(phase.seed, number),
+            cpu_ns: 0,
+            sleeps: 0,
+        })
+    }
+
+    /// Runs until every task is done. `go_on` is asked now and then; false stops the jobs.
     pub fn run(&mut self, mut go_on: impl FnMut(&World) -> bool) {
         let mut stopped = false;
         for count in 0u64.. {
-            if self.tasks_left == 0 {
+            if self.phase.tasks_left == 0 {
                 return;
             }
             let Some((now, event)) = self.agenda.take() else {
-                unreachable!("{} tasks wait for nothing", self.tasks_left);
+                unreachable!("{} tasks wait for nothing", self.phase.tasks_left);
             };
             self.handle(now, event);
             if count % EVENTS_BETWEEN_QUESTIONS == 0 && !stopped && !go_on(self) {
                 stopped = true;
                 for job in self.tasks.iter_mut().flat_map(|task| &mut task.jobs) {
-                    job.job.stop();
+                    job.stop();
                 }
             }
         }
@@ -250,10 +324,18 @@ impl World {
         Ok(())
     }
 
-    /// What the phase came to; its tasks are gone.
+    /// What the phase came to; its tasks are gone and have closed their files.
     pub fn end_phase(&mut self) -> Results {
+        for &file in &self.phase.files {
+            let spec = &self.files[file as usize];
+            if let (Place::Allocated { .. }, Some(allocator)) =
+                (spec.place, &mut self.allocators[spec.drive])
+            {
+                allocator.close(file);
+            }
+        }
         Results {
-            elapsed_ns: self.agenda.now() - self.phase_start,
+            elapsed_ns: self.agenda.now() - self.phase.start,
             cpu_busy_ns: self.cpus.busy_ns(),
             requests: self
                 .drives
@@ -265,18 +347,9 @@ impl World {
                 .enumerate()
                 .flat_map(|(group, task)| {
                     let name = task.name;
-                    task.jobs.into_iter().map(move |job| {
-                        let (ops, bytes) = (job.ops, job.bytes);
-                        let (finished_ns, intervals) = job.into_intervals();
-                        JobResult {
-                            group,
-                            name: name.clone(),
-                            finished_ns,
-                            ops,
-                            bytes,
-                            intervals,
-                        }
-                    })
+                    task.jobs
+                        .into_iter()
+                        .map(move |job| job.into_result(group, name.clone()))
                 })
                 .collect(),
         }
@@ -300,425 +373,4 @@ impl World {
             }
         }
     }
-
-    // Tasks and CPUs.
-
-    fn wake(&mut self, now: Time, number: TaskId) {
-        if number >= KERNEL_TASKS || self.tasks[number as usize].state != State::Asleep {
-            return;
-        }
-        match self.cpus.wants(now, number) {
-            Some(cpu) => self.run_task(now, cpu, number),
-            None => self.tasks[number as usize].state = State::Ready,
-        }
-    }
-
-    /// The task has a CPU: what does it do next?
-    fn run_task(&mut self, now: Time, cpu: u16, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
-        task.state = State::Running(cpu);
-        // An operation that had to wait for the cache is tried again.
-        if task.action.is_none() {
-            task.action = next_action(now - self.phase_start, task);
-        }
-        match task.action {
-            Some(action) => {
-                let cost = cost_of(&self.cpu_spec, task.path, action);
-                let cost = task.drawn(cost, self.cpu_spec.jitter);
-                task.cpu_ns += cost;
-                self.cpus.used(cost);
-                self.agenda.put(now + cost, Event::Cpu(cpu));
-            }
-            None => self.sleep(now, cpu, number),
-        }
-    }
-
-    /// Nothing to do: until a completion, a time, or for good.
-    fn sleep(&mut self, now: Time, cpu: u16, number: TaskId) {
-        let task = &mut self.tasks[number as usize];
-        if task.jobs.iter().all(|job| job.done) {
-            task.state = State::Gone;
-            self.tasks_left -= 1;
-            for drive in &mut self.drives {
-                drive.exited(now, number);
-            }
-        } else {
-            task.state = State::Asleep;
-            task.sleeps += 1;
-            let at = task
-                .jobs
-                .iter()
-                .filter(|job| !job.done)
-                .filter_map(|job| job.job.next_wakeup())
-                .min();
-            if let Some(at) = at {
-                self.agenda.put(self.phase_start + at, Event::Wake(number));
-            }
-        }
-        self.leave_cpu(now, cpu);
-    }
-
-    fn leave_cpu(&mut self, now: Time, cpu: u16) {
-        if let Some(next) = self.cpus.leaves(now, cpu) {
-            self.run_task(now, cpu, next);
-        }
-    }
-
-    fn cpu_done(&mut self, now: Time, cpu: u16) {
-        let number = self.cpus.on(cpu);
-        let task = &mut self.tasks[number as usize];
-        let action = task.action.take().expect("the CPU did something");
-        let asleep = match action {
-            Action::Reap(id) => {
-                let operation = self.operations.take(id);
-                task.jobs[operation.job].succeeded(now - self.phase_start, &operation.op);
-                false
-            }
-            Action::Start(job, op) => self.start(now, number, job, op),
-        };
-        if asleep || self.waiting_bios.contains_key(&number) {
-            let task = &mut self.tasks[number as usize];
-            task.state = State::Asleep;
-            task.sleeps += 1;
-            self.leave_cpu(now, cpu);
-            return;
-        }
-        let next = self.cpus.goes_on(now, cpu);
-        if next != number {
-            self.tasks[number as usize].state = State::Ready;
-        }
-        self.run_task(now, cpu, next);
-    }
-
-    // Operations.
-
-    /// True: the task sleeps until it is woken.
-    fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) -> bool {
-        if self.tasks[number as usize].path == Path::Buffered {
-            return self.start_buffered(now, number, job, op);
-        }
-        if self.cache.is_some()
-            && !op.kind.is_sync()
-            && self.start_beside_cache(now, number, job, op)
-        {
-            return true;
-        }
-        let mut found = std::mem::take(&mut self.found);
-        self.pieces_of(op.file, op.offset, u64::from(op.bytes), &mut found);
-        let id = self.operations.put(Operation {
-            task: number,
-            job,
-            op,
-            bios_left: found.len() as u32,
-        });
-        let direction = direction_of(op.kind);
-        let drive = self.files[op.file as usize].drive;
-        for piece in found.drain(..) {
-            let bio = self.bio(now, number, direction, true, piece, id.number());
-            self.submit(now, drive, bio);
-        }
-        self.found = found;
-        if self.operations[id].bios_left == 0 {
-            // A sync past the cache, or a hole: nothing to wait for.
-            self.complete_operation(now, id);
-        }
-        self.run_drive(now, drive);
-        self.tasks[number as usize].blocks(op.kind)
-            && self.tasks[number as usize].completed.is_empty()
-    }
-
-    fn start_buffered(&mut self, now: Time, number: TaskId, job: usize, op: Op) -> bool {
-        let (file, offset, bytes) = (op.file, op.offset, u64::from(op.bytes));
-        if op.kind == OpKind::Write {
-            self.allocate(number, &op);
-        }
-        let outcome = self.with_cache(now, |cache, effects| match op.kind {
-            OpKind::Read => cache.read(now, number, file, offset, bytes, effects),
-            OpKind::Write => cache.write(now, number, file, offset, bytes, effects),
-            OpKind::Fsync | OpKind::Fdatasync => cache.fsync(now, number, file, effects),
-        });
-        match outcome {
-            Outcome::Done => {
-                let since = now - self.phase_start;
-                self.tasks[number as usize].jobs[job].succeeded(since, &op);
-                false
-            }
-            Outcome::Wait => {
-                let drive = self.files[file as usize].drive;
-                self.drives[drive].unplug();
-                self.run_drive(now, drive);
-                // The same call again, when it is woken.
-                self.tasks[number as usize].action = Some(Action::Start(job, op));
-                true
-            }
-        }
-    }
-
-    /// What the cache has of the range is on the drive before I/O goes past it. True: the task waits for that.
-    fn start_beside_cache(&mut self, now: Time, number: TaskId, job: usize, op: Op) -> bool {
-        let (file, offset, bytes) = (op.file, op.offset, u64::from(op.bytes));
-        let outcome = self.with_cache(now, |cache, effects| {
-            cache.direct(now, number, file, offset, bytes, effects)
-        });
-        if outcome == Outcome::Wait {
-            self.tasks[number as usize].action = Some(Action::Start(job, op));
-        }
-        outcome == Outcome::Wait
-    }
-
-    /// What write(2) gives a place at once.
-    fn allocate(&mut self, task: TaskId, op: &Op) {
-        let file = &self.files[op.file as usize];
-        if let Some(allocator) = &mut self.allocators[file.drive]
-            && matches!(file.place, Place::Allocated)
-            && allocator.allocates_at_write()
-        {
-            let first = op.offset / BLOCK_BYTES;
-            let end = (op.offset + u64::from(op.bytes)).div_ceil(BLOCK_BYTES);
-            // A full filesystem is seen before a run: files are sized to fit.
-            let _full = allocator.allocate(task, op.file, first, end - first);
-        }
-    }
-
-    fn complete_operation(&mut self, now: Time, id: OpId) {
-        let number = self.operations[id].task;
-        self.tasks[number as usize].completed.push_back(id);
-        self.wake(now, number);
-    }
-
-    // Drives.
-
-    fn pieces_of(&self, file: u32, offset: u64, bytes: u64, found: &mut Vec<Piece>) {
-        let spec = &self.files[file as usize];
-        let allocator = self.allocators[spec.drive].as_deref();
-        pieces(spec, file, allocator, offset, bytes, BIO_SECTORS_MAX, found);
-    }
-
-    fn bio(
-        &self,
-        now: Time,
-        task: TaskId,
-        direction: Direction,
-        sync: bool,
-        piece: Piece,
-        tag: u32,
-    ) -> Bio {
-        let owner = self.tasks.get(task as usize);
-        let cpu = match owner.map(|task| task.state) {
-            Some(State::Running(cpu)) => cpu,
-            _ => 0,
-        };
-        Bio {
-            direction,
-            sync,
-            metadata: false,
-            no_idle: false,
-            start: piece.start,
-            sectors: piece.sectors,
-            segments: piece.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,
-            task,
-            group: owner.map_or(0, |task| task.group),
-            priority: Priority::default(),
-            cpu,
-            submitted_at: now,
-            tag,
-            next: None,
-        }
-    }
-
-    fn submit(&mut self, now: Time, drive: usize, bio: Bio) {
-        let task = bio.task;
-        if let Some(waiting) = self.waiting_bios.get_mut(&task) {
-            waiting.push_back((drive, bio));
-        } else if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
-            self.waiting_bios
-                .insert(task, VecDeque::from([(drive, bio)]));
-        }
-    }
-
-    /// The task may have a request now.
-    fn retry(&mut self, now: Time, task: TaskId) {
-        let Some(mut waiting) = self.waiting_bios.remove(&task) else {
-            return;
-        };
-        while let Some((drive, mut bio)) = waiting.pop_front() {
-            bio.submitted_at = now;
-            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
-                waiting.push_front((drive, bio));
-                self.waiting_bios.insert(task, waiting);
-                return;
-            }
-        }
-        let free_to_go_on = self
-            .tasks
-            .get(task as usize)
-            .is_some_and(|task| task.path == Path::DirectAsync);
-        if free_to_go_on {
-            self.wake(now, task);
-        }
-    }
-
-    fn run_drive(&mut self, now: Time, number: usize) {
-        let (mut done, mut may_retry) = (
-            std::mem::take(&mut self.done),
-            std::mem::take(&mut self.may_retry),
-        );
-        self.drives[number].run(now, &mut done, &mut may_retry);
-        let drive = &mut self.drives[number];
-        if let Some(at) = drive.next_event()
-            && drive.called_at.is_none_or(|called| at < called)
-        {
-            drive.called_at = Some(at.max(now));
-            self.agenda.put(at, Event::Drive(number as u16));
-        }
-        for bio in done.drain(..) {
-            self.bio_done(now, &bio);
-        }
-        self.tell_congestion(now, number);
-        let retried = !may_retry.is_empty();
-        for task in may_retry.drain(..) {
-            self.retry(now, task);
-        }
-        self.done = done;
-        self.may_retry = may_retry;
-        if retried {
-            self.run_drive(now, number);
-        }
-    }
-
-    /// Flushers hold back while a queue is congested.
-    fn tell_congestion(&mut self, now: Time, number: usize) {
-        if self.cache.is_none() {
-            return;
-        }
-        for direction in [Direction::Read, Direction::Write] {
-            if let Some(is) = self.drives[number].turned_congested(direction) {
-                self.with_cache(now, |cache, effects| {
-                    cache.congested(now, direction, is, effects)
-                });
-            }
-        }
-    }
-
-    fn bio_done(&mut self, now: Time, bio: &Bio) {
-        if bio.tag & OF_CACHE == 0 {
-            let id = self.operations.id(bio.tag);
-            let operation = &mut self.operations[id];
-            operation.bios_left -= 1;
-            if operation.bios_left == 0 {
-                self.complete_operation(now, id);
-            }
-            return;
-        }
-        let tag = bio.tag & !OF_CACHE;
-        let left = self.cache_io.get_mut(&tag).expect("the cache asked for it");
-        *left -= 1;
-        if *left == 0 {
-            self.cache_io.remove(&tag);
-            self.with_cache(now, |cache, effects| cache.completed(now, tag, effects));
-        }
-    }
-
-    // The page cache.
-
-    /// Calls the cache, then does what it asks for.
-    fn with_cache<T>(
-        &mut self,
-        now: Time,
-        call: impl FnOnce(&mut dyn Cache, &mut Effects) -> T,
-    ) -> T {
-        let mut effects = std::mem::take(&mut self.effects);
-        let cache = self.cache.as_deref_mut().expect("buffered I/O has a cache");
-        let result = call(cache, &mut effects);
-        let next = cache.next_wakeup();
-        if let Some(at) = next
-            && self.cache_called_at.is_none_or(|called| at < called)
-        {
-            self.cache_called_at = Some(at.max(now));
-            self.agenda.put(at, Event::Cache);
-        }
-        let (mut wanted, woken) = (
-            std::mem::take(&mut effects.io),
-            std::mem::take(&mut effects.woken),
-        );
-        self.effects = effects;
-        for io in wanted.drain(..) {
-            self.start_cache_io(now, &io);
-        }
-        for task in woken {
-            self.wake(now, task);
-        }
-        result
-    }
-
-    fn start_cache_io(&mut self, now: Time, io: &Io) {
-        let drive = self.files[io.file as usize].drive;
-        if io.direction == Direction::Write
-            && let Some(allocator) = &mut self.allocators[drive]
-            && !allocator.allocates_at_write()
-        {
-            let _full = allocator.allocate(io.task, io.file, io.page, u64::from(io.pages));
-        }
-        let mut found = std::mem::take(&mut self.found);
-        let (offset, bytes) = (io.page * PAGE_BYTES, u64::from(io.pages) * PAGE_BYTES);
-        self.pieces_of(io.file, offset, bytes, &mut found);
-        self.cache_io.insert(io.tag, found.len() as u32);
-        for piece in found.drain(..) {
-            let bio = self.bio(
-                now,
-                io.task,
-                io.direction,
-                io.sync,
-                piece,
-                io.tag | OF_CACHE,
-            );
-            self.submit(now, drive, bio);
-        }
-        self.found = found;
-        self.tell_congestion(now, drive);
-        self.agenda.put(now, Event::Drive(drive as u16));
-        if self.cache_io.get(&io.tag) == Some(&0) {
-            self.cache_io.remove(&io.tag);
-            self.with_cache(now, |cache, effects| cache.completed(now, io.tag, effects));
-        }
-    }
 }
-
-const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
-
-fn next_action(now: Time, task: &mut Task) -> Option<Action> {
-    if let Some(id) = task.completed.pop_front() {
-        return Some(Action::Reap(id));
-    }
-    for (number, running) in task.jobs.iter_mut().enumerate() {
-        if running.done {
-            continue;
-        }
-        match running.job.next(now) {
-            Next::Io(op) => return Some(Action::Start(number, op)),
-            Next::Done => running.done = true,
-            Next::WaitUntil(_) | Next::WaitForCompletion => {}
-        }
-    }
-    None
-}
-
-fn cost_of(spec: &CpuSpec, path: Path, action: Action) -> Time {
-    match action {
-        Action::Reap(_) => spec.completion_ns,
-        Action::Start(_, op) if path == Path::Buffered => {
-            spec.call_ns + spec.page_copy_ns * u64::from(op.bytes).div_ceil(PAGE_BYTES)
-        }
-        Action::Start(..) => spec.call_ns,
-    }
-}
-
-fn direction_of(kind: OpKind) -> Direction {
-    match kind {
-        OpKind::Write => Direction::Write,
-        OpKind::Read | OpKind::Fsync | OpKind::Fdatasync => Direction::Read,
-    }
-}
-
-#[cfg(test)]
-mod tests;

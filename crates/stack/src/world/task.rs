@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use workload::job::{Job, Op, OpKind};
+use workload::job::{Job, Next, Op};
 use workload::rng::Stream;
-use workload::timeline::{Interval, Timeline};
+use workload::timeline::Timeline;
 
+use super::JobResult;
 use crate::slab::Id;
 use crate::time::Time;
 
@@ -27,6 +28,8 @@ pub(super) struct Task {
     pub(super) group: u16,
     pub(super) jobs: Vec<RunningJob>,
     pub(super) state: State,
+    /// Inside a call that waits: for the device, or for the page cache.
+    pub(super) blocked: bool,
     /// What the CPU is doing for it: takes effect when its cost has passed.
     pub(super) action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
@@ -37,12 +40,27 @@ pub(super) struct Task {
 }
 
 pub(super) struct RunningJob {
-    pub(super) job: Job,
+    job: Job,
+    writes: bool,
     pub(super) done: bool,
+    pub(super) part: Part,
+    /// Of an early end, still to be done.
+    syncs: VecDeque<Op>,
     timeline: Timeline,
-    pub(super) finished: Time,
+    finished: Time,
     pub(super) ops: u64,
     pub(super) bytes: u64,
+    errors: u64,
+}
+
+/// What a job's operations count for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Measured,
+    /// Another job's end has ended the measured part, and the syncs that belong to it are being done.
+    EarlyEnd,
+    /// What is still to be written, so that files are whole; unmeasured.
+    Rest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,29 +92,93 @@ pub(super) struct Operation {
 pub(super) type OpId = Id<Operation>;
 
 impl RunningJob {
-    pub(super) fn new(job: Job, warm_up_ns: Time, interval_ns: Time) -> RunningJob {
+    pub(super) fn new(job: Job, writes: bool, warm_up_ns: Time, interval_ns: Time) -> RunningJob {
         RunningJob {
             job,
+            writes,
             done: false,
+            part: Part::Measured,
+            syncs: VecDeque::new(),
             timeline: Timeline::new(warm_up_ns, interval_ns),
             finished: 0,
             ops: 0,
             bytes: 0,
+            errors: 0,
         }
     }
 
+    pub(super) fn next(&mut self, now: Time) -> Next {
+        match self.part {
+            Part::Rest => self.job.next(REST_OFFERED_AT),
+            _ => self.job.next(now),
+        }
+    }
+
+    /// The next sync of an early end; None: the rest follows.
+    pub(super) fn next_of_early_end(&mut self, now: Time) -> Option<Op> {
+        if self.part == Part::Measured {
+            self.part = Part::EarlyEnd;
+            self.syncs = self.job.syncs_of_an_early_end(now).into();
+        }
+        let next = self.syncs.pop_front();
+        if next.is_none() {
+            self.part = Part::Rest;
+            if !self.writes {
+                self.job.stop();
+            }
+        }
+        next
+    }
+
+    pub(super) fn next_wakeup(&self) -> Option<Time> {
+        (!self.done).then(|| self.job.next_wakeup()).flatten()
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.job.stop();
+    }
+
     pub(super) fn succeeded(&mut self, now: Time, op: &Op) {
-        self.job.completed(now, op, Ok(op.bytes));
+        match self.part {
+            Part::Measured => self.job.completed(now, op, Ok(op.bytes)),
+            Part::EarlyEnd => {}
+            Part::Rest => {
+                self.job.completed(REST_COMPLETED_AT, op, Ok(op.bytes));
+                return;
+            }
+        }
         self.finished = now;
         self.ops += 1;
         self.bytes += u64::from(op.bytes);
         self.timeline.record(now, op.kind, op.bytes, now - op.due);
     }
 
-    pub(super) fn into_intervals(self) -> (Time, Vec<Interval>) {
-        (self.finished, self.timeline.finish(self.finished))
+    /// A filesystem that is full ends the job.
+    pub(super) fn failed(&mut self, now: Time, op: &Op, errno: i32, _name: &str) {
+        self.finished = now;
+        self.errors += 1;
+        if self.part != Part::EarlyEnd {
+            self.job.completed(now, op, Err(errno));
+        }
+        self.job.stop();
+    }
+
+    pub(super) fn into_result(self, group: usize, name: String) -> JobResult {
+        JobResult {
+            group,
+            name,
+            finished_ns: self.finished,
+            ops: self.ops,
+            bytes: self.bytes,
+            errors: self.errors,
+            intervals: self.timeline.finish(self.finished),
+        }
     }
 }
+
+/// With all ends long past when the next is offered, no pause is due between operations of the rest.
+const REST_COMPLETED_AT: Time = 0;
+const REST_OFFERED_AT: Time = Time::MAX - 1;
 
 impl Task {
     /// A cost as it turns out this time.
@@ -106,10 +188,5 @@ impl Task {
         }
         let factor = 1.0 + jitter * (2.0 * self.jitter.unit() - 1.0);
         (cost_ns as f64 * factor) as Time
-    }
-
-    /// Direct I/O that has to be waited for one at a time, and everything through the cache, blocks its task.
-    pub(super) fn blocks(&self, kind: OpKind) -> bool {
-        self.path != Path::DirectAsync || kind.is_sync()
     }
 }

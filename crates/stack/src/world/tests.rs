@@ -1,7 +1,9 @@
 use super::*;
+use crate::allocator::{FilesystemSpec, Kind};
 use crate::block::plug::PlugRules;
 use crate::block::pool::PoolRules;
 use crate::block::{Merges, QueueRules};
+use crate::cache::{self, CacheSpec};
 use crate::device::disk::{Disk, test_disk};
 use crate::scheduler::deadline::{Deadline, Generation, Tunables};
 use crate::scheduler::noop::Noop;
@@ -71,16 +73,29 @@ fn world(scheduler: Box<dyn crate::scheduler::Scheduler>) -> World {
         device: Box::new(disk),
         filesystem: None,
     };
-    let file = FileSpec {
+    let mut world = World::new(CPUS, vec![drive], None);
+    world.add_file(FileSpec {
+        name: "disk".to_owned(),
         drive: 0,
         size_bytes,
         place: Place::Contiguous(0),
-    };
-    World::new(CPUS, vec![drive], vec![file], None)
+    });
+    world
+}
+
+fn phase(groups: &[GroupSpec], seed: u64) -> PhaseSpec {
+    PhaseSpec {
+        groups: groups.to_vec(),
+        files: vec![0],
+        warm_up_ns: 0,
+        interval_ns: SECOND / 10,
+        ends_with_first: false,
+        seed,
+    }
 }
 
 fn run(mut world: World, groups: &[GroupSpec], seed: u64) -> Results {
-    world.begin_phase(groups, 0, SECOND / 10, seed).unwrap();
+    world.begin_phase(&phase(groups, seed)).unwrap();
     world.run(|_| true);
     world.check().unwrap();
     world.end_phase()
@@ -176,7 +191,7 @@ fn stopping_ends_it_and_nothing_is_left_behind() {
     let reads = job("r", Pattern::Uniform, 8, until);
     let mut world = world(Box::new(Noop::default()));
     world
-        .begin_phase(&[group(Path::DirectAsync, vec![reads])], 0, SECOND, 1)
+        .begin_phase(&phase(&[group(Path::DirectAsync, vec![reads])], 1))
         .unwrap();
     world.run(|_| false);
     world.check().unwrap();
@@ -186,12 +201,8 @@ fn stopping_ends_it_and_nothing_is_left_behind() {
 #[test]
 fn buffered_io_needs_a_page_cache() {
     let reads = job("r", Pattern::Sequential, 1, for_ops(1));
-    let refused = world(Box::new(Noop::default())).begin_phase(
-        &[group(Path::Buffered, vec![reads])],
-        0,
-        SECOND,
-        1,
-    );
+    let groups = [group(Path::Buffered, vec![reads])];
+    let refused = world(Box::new(Noop::default())).begin_phase(&phase(&groups, 1));
     assert_eq!(
         refused,
         Err(Impossible::NoCache {
@@ -206,7 +217,7 @@ fn phases_follow_each_other_in_one_world() {
     let groups = [group(Path::DirectAsync, vec![reads])];
     let mut world = world(Box::new(Noop::default()));
     for _ in 0..3 {
-        world.begin_phase(&groups, 0, SECOND, 1).unwrap();
+        world.begin_phase(&phase(&groups, 1)).unwrap();
         world.run(|_| true);
         let results = world.end_phase();
         assert_eq!(results.jobs[0].ops, 100);
@@ -214,4 +225,175 @@ fn phases_follow_each_other_in_one_world() {
     }
     world.check().unwrap();
     assert_eq!(world.drives[0].queue().counts().completed, 300);
+}
+
+/// What fits on the test disk.
+const BLOCKS: u64 = 6000;
+
+/// One disk with a filesystem of so many blocks and a page cache, and empty files in it.
+fn with_files(kind: Kind, blocks: u64, files: &[u64]) -> World {
+    let filesystem = FilesystemSpec {
+        kind,
+        blocks,
+        group_metadata_blocks: 16,
+        group_inodes: 1024,
+        start_colours: false,
+        preallocated_blocks: 0,
+    };
+    let drive = DriveParts {
+        queue: RequestQueue::new(rules(), Box::new(Noop::default())),
+        device: Box::new(Disk::new(&test_disk()).unwrap()),
+        filesystem: Some(filesystem.build().unwrap()),
+    };
+    let cache = CacheSpec::new(cache::Generation::Linux2_6_35, 4 << 20);
+    let mut world = World::new(CPUS, vec![drive], Some(PageCache::new(&cache).unwrap()));
+    for (number, &size_bytes) in files.iter().enumerate() {
+        world.add_file(FileSpec {
+            name: format!("file.{number}"),
+            drive: 0,
+            size_bytes,
+            place: Place::Allocated { directory: 0 },
+        });
+    }
+    world
+}
+
+fn sequential(file: u32, bytes: u64, read_share: f64) -> JobSpec {
+    JobSpec {
+        files: vec![file],
+        read_share,
+        length_bytes: bytes,
+        sync_at_end: read_share == 0.0,
+        ..job("sequential", Pattern::Sequential, 1, for_ops(bytes / 4096))
+    }
+}
+
+fn run_phase(world: &mut World, phase: &PhaseSpec) -> Results {
+    world.begin_phase(phase).unwrap();
+    world.run(|_| true);
+    world.check().unwrap();
+    world.end_phase()
+}
+
+#[test]
+fn what_is_written_through_the_cache_is_read_back_in_the_next_phase() {
+    const BYTES: u64 = 12 << 20;
+    for kind in [Kind::Ext2, Kind::Ext3, Kind::Ext4] {
+        let mut world = with_files(kind, BLOCKS, &[BYTES]);
+        for read_share in [0.0, 1.0] {
+            let groups = [group(
+                Path::Buffered,
+                vec![sequential(0, BYTES, read_share)],
+            )];
+            let results = run_phase(&mut world, &phase(&groups, 1));
+            assert_eq!(results.jobs[0].bytes, BYTES);
+            assert_eq!(results.jobs[0].errors, 0);
+        }
+        let blocks: u64 = world.extents(0).iter().map(|extent| extent.blocks).sum();
+        assert_eq!(blocks, BYTES / 4096, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_full_filesystem_is_an_error_of_the_job_that_writes() {
+    for kind in [Kind::Ext3, Kind::Ext4] {
+        let mut world = with_files(kind, 1024, &[40 << 20]);
+        let groups = [group(Path::Buffered, vec![sequential(0, 40 << 20, 0.0)])];
+        let results = run_phase(&mut world, &phase(&groups, 1));
+        assert_eq!(results.jobs[0].errors, 1, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_phase_with_fewer_tasks_ignores_the_wake_ups_of_the_one_before() {
+    let mut world = world(Box::new(Noop::default()));
+    let paced = JobSpec {
+        arrival: Arrival::Open {
+            rate_per_s: 1.0,
+            spacing: workload::spec::Spacing::Constant,
+        },
+        until: Until {
+            ops: Some(3),
+            bytes: None,
+            duration_ns: Some(2 * SECOND),
+        },
+        ..job("r", Pattern::Uniform, 4, for_ops(3))
+    };
+    let four = vec![group(Path::DirectAsync, vec![paced.clone()]); 4];
+    run_phase(&mut world, &phase(&four, 1));
+    let results = run_phase(&mut world, &phase(&four[..1], 1));
+    assert!(results.jobs[0].ops > 0);
+}
+
+#[test]
+fn more_bios_than_requests_wait_their_turn_on_every_path() {
+    let few = QueueRules {
+        pool: PoolRules {
+            requests: 4,
+            congested_from: 4,
+            uncongested_below: 3,
+            ..PoolRules::LINUX_2_6_35
+        },
+        ..rules()
+    };
+    for path in [Path::DirectAsync, Path::Buffered] {
+        let mut world = with_files(Kind::Ext3, BLOCKS, &[2 << 20; 8]);
+        world.drives[0] = Drive::new(
+            RequestQueue::new(few, Box::new(Noop::default())),
+            Box::new(Disk::new(&test_disk()).unwrap()),
+        );
+        for read_share in [0.0, 1.0] {
+            let groups: Vec<GroupSpec> = (0..8)
+                .map(|file| {
+                    let random = JobSpec {
+                        pattern: Pattern::Permutation,
+                        queue_depth: if path == Path::Buffered { 1 } else { 16 },
+                        until: for_ops(300),
+                        ..sequential(file, 2 << 20, read_share)
+                    };
+                    group(path, vec![random])
+                })
+                .collect();
+            let all_files = PhaseSpec {
+                files: (0..8).collect(),
+                ..phase(&groups, 1)
+            };
+            let results = run_phase(&mut world, &all_files);
+            assert!(results.jobs.iter().all(|job| job.ops >= 300), "{path:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_job_that_is_done_ends_the_measured_part_and_files_are_whole_all_the_same() {
+    let mut world = with_files(Kind::Ext3, BLOCKS, &[1 << 20, 8 << 20]);
+    let groups = [
+        group(Path::Buffered, vec![sequential(0, 1 << 20, 0.0)]),
+        group(Path::Buffered, vec![sequential(1, 8 << 20, 0.0)]),
+    ];
+    let both = PhaseSpec {
+        files: vec![0, 1],
+        ends_with_first: true,
+        ..phase(&groups, 1)
+    };
+    let results = run_phase(&mut world, &both);
+    assert_eq!(results.jobs[0].bytes, 1 << 20);
+    assert!(results.jobs[1].bytes < 4 << 20);
+    let blocks: u64 = world.extents(1).iter().map(|extent| extent.blocks).sum();
+    assert_eq!(blocks, (8 << 20) / 4096);
+}
+
+#[test]
+fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
+    for plugs in [false, true] {
+        let mut world = with_files(Kind::Ext4, BLOCKS, &[8 << 20]);
+        if plugs {
+            world = world.with_task_plugs();
+        }
+        let groups = [group(Path::Buffered, vec![sequential(0, 8 << 20, 0.0)])];
+        assert_eq!(
+            run_phase(&mut world, &phase(&groups, 1)).jobs[0].bytes,
+            8 << 20
+        );
+    }
 }

@@ -1,0 +1,158 @@
+//! From a range of a file to bios in its drive's queue, and back when they are done.
+
+use std::collections::VecDeque;
+
+use super::files::{Piece, pieces};
+use super::task::State;
+use super::{Event, World};
+use crate::block::{Bio, Direction, Priority, Submitted, TaskId};
+use crate::cache::{FileId, PAGE_BYTES};
+use crate::time::Time;
+
+/// The largest bio that direct I/O and the page cache submit.
+const BIO_SECTORS_MAX: u32 = 2048;
+
+/// What bios are for: the high bit of their tag says whether of the page cache.
+pub(super) const OF_CACHE: u32 = 1 << 31;
+
+impl World {
+    pub(super) fn pieces_of(&self, file: FileId, offset: u64, bytes: u64, found: &mut Vec<Piece>) {
+        let spec = &self.files[file as usize];
+        let allocator = self.allocators[spec.drive].as_deref();
+        pieces(spec, file, allocator, offset, bytes, BIO_SECTORS_MAX, found);
+    }
+
+    pub(super) fn bio(
+        &self,
+        now: Time,
+        task: TaskId,
+        direction: Direction,
+        sync: bool,
+        piece: Piece,
+        tag: u32,
+    ) -> Bio {
+        let owner = self.tasks.get(task as usize);
+        let cpu = match owner.map(|task| task.state) {
+            Some(State::Running(cpu)) => cpu,
+            _ => 0,
+        };
+        Bio {
+            direction,
+            sync,
+            metadata: false,
+            no_idle: false,
+            start: piece.start,
+            sectors: piece.sectors,
+            segments: piece.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,
+            task,
+            group: owner.map_or(0, |task| task.group),
+            priority: Priority::default(),
+            cpu,
+            submitted_at: now,
+            tag,
+            next: None,
+        }
+    }
+
+    /// Into the queue, or into the plug of the running call: whoever submits flushes that in the end.
+    pub(super) fn submit(&mut self, now: Time, drive: usize, bio: Bio) {
+        match &mut self.task_plug {
+            None => self.queue_bio(now, drive, bio),
+            Some(plug) => {
+                if plug.hold(drive, bio) {
+                    self.flush_task_plug(now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn flush_task_plug(&mut self, now: Time) {
+        let Some(mut plug) = self.task_plug.take() else {
+            return;
+        };
+        for (drive, bio) in plug.flush() {
+            self.queue_bio(now, drive, bio);
+        }
+        self.task_plug = Some(plug);
+    }
+
+    fn queue_bio(&mut self, now: Time, drive: usize, bio: Bio) {
+        let task = bio.task;
+        if let Some(waiting) = self.waiting_bios.get_mut(&task) {
+            waiting.push_back((drive, bio));
+        } else if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+            self.waiting_bios
+                .insert(task, VecDeque::from([(drive, bio)]));
+        }
+    }
+
+    /// The task may have a request now.
+    fn retry(&mut self, now: Time, task: TaskId) {
+        let Some(mut waiting) = self.waiting_bios.remove(&task) else {
+            return;
+        };
+        while let Some((drive, mut bio)) = waiting.pop_front() {
+            bio.submitted_at = now;
+            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+                waiting.push_front((drive, bio));
+                self.waiting_bios.insert(task, waiting);
+                return;
+            }
+        }
+        self.wake(now, task);
+    }
+
+    /// Collects what the drive has completed and sends it what may go.
+    pub(super) fn run_drive(&mut self, now: Time, number: usize) {
+        let (mut done, mut may_retry) = (
+            std::mem::take(&mut self.done),
+            std::mem::take(&mut self.may_retry),
+        );
+        self.drives[number].run(now, &mut done, &mut may_retry);
+        let drive = &mut self.drives[number];
+        if let Some(at) = drive.next_event()
+            && drive.called_at.is_none_or(|called| at < called)
+        {
+            drive.called_at = Some(at.max(now));
+            self.agenda.put(at, Event::Drive(number as u16));
+        }
+        for bio in done.drain(..) {
+            self.bio_done(now, &bio);
+        }
+        self.tell_congestion(now, number);
+        let retried = !may_retry.is_empty();
+        for task in may_retry.drain(..) {
+            self.retry(now, task);
+        }
+        self.done = done;
+        self.may_retry = may_retry;
+        if retried {
+            self.run_drive(now, number);
+        }
+    }
+
+    /// Flushers hold back while a queue is congested.
+    pub(super) fn tell_congestion(&mut self, now: Time, number: usize) {
+        if self.cache.is_none() {
+            return;
+        }
+        for direction in [Direction::Read, Direction::Write] {
+            if let Some(is) = self.drives[number].turned_congested(direction) {
+                self.with_cache(now, |cache, _| cache.congested(now, direction, is));
+            }
+        }
+    }
+
+    fn bio_done(&mut self, now: Time, bio: &Bio) {
+        if bio.tag & OF_CACHE != 0 {
+            self.cache_bio_done(now, bio.tag & !OF_CACHE);
+            return;
+        }
+        let id = self.operations.id(bio.tag);
+        let operation = &mut self.operations[id];
+        operation.bios_left -= 1;
+        if operation.bios_left == 0 {
+            self.complete_operation(now, id);
+        }
+    }
+}

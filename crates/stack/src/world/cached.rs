@@ -1,0 +1,77 @@
+//! The page cache's calls, and what it asks for.
+
+use super::bios::OF_CACHE;
+use super::{Event, World};
+use crate::block::Direction;
+use crate::cache::{Effects, Io, PAGE_BYTES, PageCache};
+use crate::time::Time;
+
+impl World {
+    /// Calls the cache, then does what it asks for.
+    pub(super) fn with_cache<T>(
+        &mut self,
+        now: Time,
+        call: impl FnOnce(&mut PageCache, &mut Effects) -> T,
+    ) -> T {
+        let mut effects = std::mem::take(&mut self.effects);
+        let cache = self.cache.as_mut().expect("buffered I/O has a cache");
+        let result = call(cache, &mut effects);
+        let next = cache.next_wakeup();
+        if let Some(at) = next
+            && self.cache_called_at.is_none_or(|called| at < called)
+        {
+            self.cache_called_at = Some(at.max(now));
+            self.agenda.put(at, Event::Cache);
+        }
+        let (mut wanted, woken) = (
+            std::mem::take(&mut effects.io),
+            std::mem::take(&mut effects.woken),
+        );
+        self.effects = effects;
+        for io in wanted.drain(..) {
+            self.start_cache_io(now, &io);
+        }
+        self.flush_task_plug(now);
+        for task in woken {
+            self.unblock(now, task);
+        }
+        result
+    }
+
+    fn start_cache_io(&mut self, now: Time, io: &Io) {
+        let drive = self.files[io.file as usize].drive;
+        let (offset, bytes) = (io.page * PAGE_BYTES, u64::from(io.pages) * PAGE_BYTES);
+        if io.direction == Direction::Write
+            && self.allocate(io.task, io.file, offset, bytes).is_err()
+        {
+            self.full.insert(io.file);
+        }
+        let mut found = std::mem::take(&mut self.found);
+        self.pieces_of(io.file, offset, bytes, &mut found);
+        self.cache_io.insert(io.tag, found.len() as u32);
+        for piece in found.drain(..) {
+            let tag = io.tag | OF_CACHE;
+            let bio = self.bio(now, io.task, io.direction, io.sync, piece, tag);
+            self.submit(now, drive, bio);
+        }
+        self.found = found;
+        self.tell_congestion(now, drive);
+        self.agenda.put(now, Event::Drive(drive as u16));
+        if self.cache_io.get(&io.tag) == Some(&0) {
+            self.cache_io_done(now, io.tag);
+        }
+    }
+
+    pub(super) fn cache_bio_done(&mut self, now: Time, tag: u32) {
+        let left = self.cache_io.get_mut(&tag).expect("the cache asked for it");
+        *left -= 1;
+        if *left == 0 {
+            self.cache_io_done(now, tag);
+        }
+    }
+
+    fn cache_io_done(&mut self, now: Time, tag: u32) {
+        self.cache_io.remove(&tag);
+        self.with_cache(now, |cache, effects| cache.completed(now, tag, effects));
+    }
+}

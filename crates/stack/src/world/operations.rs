@@ -1,0 +1,144 @@
+//! What a system call does: I/O past the page cache or through it, and giving blocks their places.
+
+use workload::job::{Op, OpKind};
+
+use super::task::{Action, OpId, Operation};
+use super::{Path, Place, World};
+use crate::allocator::{BLOCK_BYTES, Full};
+use crate::block::{Direction, TaskId};
+use crate::cache::{FileId, Outcome};
+use crate::time::Time;
+
+/// No space left on device.
+const ENOSPC: i32 = 28;
+
+impl World {
+    /// Blocks the task if it has to wait for what it starts.
+    pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
+        let path = self.tasks[number as usize].path;
+        let file = self.phase.files[op.file as usize];
+        if op.kind == OpKind::Write
+            && (path != Path::Buffered || self.allocates_at_write(file))
+            && self
+                .allocate(number, file, op.offset, u64::from(op.bytes))
+                .is_err()
+            || op.kind.is_sync() && self.full.remove(&file)
+        {
+            let name = &self.files[file as usize].name;
+            let since_start = now - self.phase.start;
+            self.tasks[number as usize].jobs[job].failed(since_start, &op, ENOSPC, name);
+        } else if path == Path::Buffered {
+            self.start_buffered(now, number, job, op, file);
+        } else {
+            self.start_direct(now, number, job, op, file);
+        }
+    }
+
+    fn start_direct(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
+        if op.kind.is_sync() {
+            // What goes past the cache is on the drive when it completes.
+            self.succeeded(now, number, job, &op);
+            return;
+        }
+        let (offset, bytes) = (op.offset, u64::from(op.bytes));
+        if self.cache.is_some() {
+            // What the cache has of the range is on the drive before I/O goes past it.
+            self.tasks[number as usize].blocked = true;
+            let outcome = self.with_cache(now, |cache, _| {
+                cache.direct(now, number, file, offset, bytes)
+            });
+            if outcome == Outcome::Wait {
+                self.tasks[number as usize].action = Some(Action::Start(job, op));
+                return;
+            }
+        }
+        let mut found = std::mem::take(&mut self.found);
+        self.pieces_of(file, offset, bytes, &mut found);
+        let task = &mut self.tasks[number as usize];
+        task.blocked = task.path == Path::Direct && !found.is_empty();
+        if found.is_empty() {
+            // A hole: nothing to read.
+            self.succeeded(now, number, job, &op);
+        } else {
+            let id = self.operations.put(Operation {
+                task: number,
+                job,
+                op,
+                bios_left: found.len() as u32,
+            });
+            let direction = match op.kind {
+                OpKind::Write => Direction::Write,
+                _ => Direction::Read,
+            };
+            let drive = self.files[file as usize].drive;
+            for piece in found.drain(..) {
+                let bio = self.bio(now, number, direction, true, piece, id.number());
+                self.submit(now, drive, bio);
+            }
+            self.flush_task_plug(now);
+            self.run_drive(now, drive);
+        }
+        self.found = found;
+    }
+
+    fn start_buffered(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
+        let (offset, bytes) = (op.offset, u64::from(op.bytes));
+        // Before the call: what it waits for may be there before it returns.
+        self.tasks[number as usize].blocked = true;
+        let outcome = self.with_cache(now, |cache, effects| match op.kind {
+            OpKind::Read => cache.read(now, number, file, offset, bytes, effects),
+            OpKind::Write => cache.write(now, number, file, offset, bytes, effects),
+            OpKind::Fsync | OpKind::Fdatasync => cache.fsync(now, number, file),
+        });
+        match outcome {
+            Outcome::Done => {
+                self.tasks[number as usize].blocked = false;
+                self.succeeded(now, number, job, &op);
+            }
+            Outcome::Wait => {
+                // The same call again, when the task is woken.
+                self.tasks[number as usize].action = Some(Action::Start(job, op));
+                let drive = self.files[file as usize].drive;
+                self.drives[drive].unplug();
+                self.run_drive(now, drive);
+            }
+        }
+    }
+
+    fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {
+        let since_start = now - self.phase.start;
+        self.tasks[number as usize].jobs[job].succeeded(since_start, op);
+    }
+
+    pub(super) fn complete_operation(&mut self, now: Time, id: OpId) {
+        let number = self.operations[id].task;
+        self.tasks[number as usize].completed.push_back(id);
+        self.unblock(now, number);
+    }
+
+    fn allocates_at_write(&self, file: FileId) -> bool {
+        let drive = self.files[file as usize].drive;
+        self.allocators[drive]
+            .as_ref()
+            .is_some_and(|allocator| allocator.allocates_at_write())
+    }
+
+    /// Gives the range its place on the drive, unless it has one.
+    pub(super) fn allocate(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(), Full> {
+        let spec = &self.files[file as usize];
+        match (spec.place, &mut self.allocators[spec.drive]) {
+            (Place::Allocated { .. }, Some(allocator)) => {
+                let first = offset / BLOCK_BYTES;
+                let end = (offset + bytes).div_ceil(BLOCK_BYTES);
+                allocator.allocate(task, file, first, end - first)
+            }
+            _ => Ok(()),
+        }
+    }
+}

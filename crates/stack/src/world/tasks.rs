@@ -1,0 +1,143 @@
+//! Tasks on CPUs: each asks its jobs what next, spends the time that a call costs, and sleeps when it has to wait.
+
+use workload::job::Next;
+
+use super::task::{Action, Part, State};
+use super::{Event, KERNEL_TASKS, Path, World};
+use crate::block::TaskId;
+use crate::cache::PAGE_BYTES;
+use crate::time::Time;
+
+impl World {
+    /// The task goes on unless it waits for something else too. A wake-up may be one of an earlier phase.
+    pub(super) fn wake(&mut self, now: Time, number: TaskId) {
+        let Some(task) = self.tasks.get(number as usize) else {
+            return;
+        };
+        if task.state != State::Asleep || task.blocked || self.waiting_bios.contains_key(&number) {
+            return;
+        }
+        match self.cpus.wants(now, number) {
+            Some(cpu) => self.run_task(now, cpu, number),
+            None => self.tasks[number as usize].state = State::Ready,
+        }
+    }
+
+    /// What the task's call waited for has happened.
+    pub(super) fn unblock(&mut self, now: Time, number: TaskId) {
+        if number < KERNEL_TASKS {
+            self.tasks[number as usize].blocked = false;
+            self.wake(now, number);
+        }
+    }
+
+    /// The task has a CPU: what does it do next?
+    fn run_task(&mut self, now: Time, cpu: u16, number: TaskId) {
+        self.tasks[number as usize].state = State::Running(cpu);
+        // A call that had to wait for the cache is made again.
+        if self.tasks[number as usize].action.is_none() {
+            let action = self.next_action(now - self.phase.start, number);
+            self.tasks[number as usize].action = action;
+        }
+        match self.tasks[number as usize].action {
+            Some(action) => {
+                let task = &mut self.tasks[number as usize];
+                let cost = cost_of(&self.cpu_spec, task.path, action);
+                let cost = task.drawn(cost, self.cpu_spec.jitter);
+                task.cpu_ns += cost;
+                self.cpus.used(cost);
+                self.agenda.put(now + cost, Event::Cpu(cpu));
+            }
+            None => self.sleep(now, cpu, number),
+        }
+    }
+
+    fn next_action(&mut self, since_start: Time, number: TaskId) -> Option<Action> {
+        let task = &mut self.tasks[number as usize];
+        if let Some(id) = task.completed.pop_front() {
+            return Some(Action::Reap(id));
+        }
+        for (number, running) in task.jobs.iter_mut().enumerate() {
+            if running.done {
+                continue;
+            }
+            if self.phase.cut
+                && running.part != Part::Rest
+                && let Some(sync) = running.next_of_early_end(since_start)
+            {
+                return Some(Action::Start(number, sync));
+            }
+            match running.next(since_start) {
+                Next::Io(op) => return Some(Action::Start(number, op)),
+                Next::Done => {
+                    running.done = true;
+                    self.phase.cut |= self.phase.ends_with_first;
+                }
+                Next::WaitUntil(_) | Next::WaitForCompletion => {}
+            }
+        }
+        None
+    }
+
+    /// Nothing to do: until a completion, a time, or for good.
+    fn sleep(&mut self, now: Time, cpu: u16, number: TaskId) {
+        let task = &mut self.tasks[number as usize];
+        if task.jobs.iter().all(|job| job.done) {
+            task.state = State::Gone;
+            self.phase.tasks_left -= 1;
+            for drive in &mut self.drives {
+                drive.exited(now, number);
+            }
+        } else {
+            task.state = State::Asleep;
+            task.sleeps += 1;
+            let next = task.jobs.iter().filter_map(|job| job.next_wakeup()).min();
+            if let Some(at) = next {
+                let at = self.phase.start.saturating_add(at);
+                self.agenda.put(at, Event::Wake(number));
+            }
+        }
+        self.leave_cpu(now, cpu);
+    }
+
+    fn leave_cpu(&mut self, now: Time, cpu: u16) {
+        if let Some(next) = self.cpus.leaves(now, cpu) {
+            self.run_task(now, cpu, next);
+        }
+    }
+
+    /// The call has had its time on the CPU: now it takes effect.
+    pub(super) fn cpu_done(&mut self, now: Time, cpu: u16) {
+        let number = self.cpus.on(cpu);
+        let task = &mut self.tasks[number as usize];
+        match task.action.take().expect("the CPU did something") {
+            Action::Reap(id) => {
+                let operation = self.operations.take(id);
+                task.jobs[operation.job].succeeded(now - self.phase.start, &operation.op);
+            }
+            Action::Start(job, op) => self.start(now, number, job, op),
+        }
+        let task = &mut self.tasks[number as usize];
+        if task.blocked || self.waiting_bios.contains_key(&number) {
+            task.state = State::Asleep;
+            task.sleeps += 1;
+            self.leave_cpu(now, cpu);
+            return;
+        }
+        let next = self.cpus.goes_on(now, cpu);
+        if next != number {
+            self.tasks[number as usize].state = State::Ready;
+        }
+        self.run_task(now, cpu, next);
+    }
+}
+
+fn cost_of(spec: &super::CpuSpec, path: Path, action: Action) -> Time {
+    match action {
+        Action::Reap(_) => spec.completion_ns,
+        Action::Start(_, op) if path == Path::Buffered => {
+            spec.call_ns + spec.page_copy_ns * u64::from(op.bytes).div_ceil(PAGE_BYTES)
+        }
+        Action::Start(..) => spec.call_ns,
+    }
+}
