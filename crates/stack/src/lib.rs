@@ -6,6 +6,7 @@ pub mod allocator;
 pub mod block;
 pub mod cache;
 pub mod device;
+pub mod machine;
 pub mod scheduler;
 pub mod slab;
 pub mod station;

@@ -58,6 +58,16 @@ impl PoolRules {
         }
     }
 
+    /// `nr_requests` of 2.6 (`blk_queue_congestion_threshold`).
+    pub const fn with_requests(self, requests: u32) -> PoolRules {
+        PoolRules {
+            requests,
+            congested_from: requests - requests / 8 + 1,
+            uncongested_below: requests - requests / 8 - requests / 16 - 1,
+            ..self
+        }
+    }
+
     /// 128 for sync and async I/O each.
     pub const LINUX_2_6_35: PoolRules = PoolRules {
         requests: 128,
@@ -217,6 +227,14 @@ mod tests {
         let mut pool = Pool::new(rules);
         while pool.allocate(0, 1) {}
         pool
+    }
+
+    #[test]
+    fn thresholds_follow_the_number_of_requests() {
+        let rules = PoolRules::LINUX_2_6_35;
+        assert_eq!(rules.with_requests(128), rules);
+        let small = rules.with_requests(4);
+        assert!(small.uncongested_below < small.congested_from);
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn beyond_60_percent_a_writer_of_2_4_writes_32_buffers_and_waits_for_the_oldest(
         .filter(|io| io.task == 1)
         .collect();
     assert_eq!(pages(&of_writer), 32);
-    assert_eq!(bench.woken, []);
+    assert!(bench.woken.is_empty());
     let oldest = bench.under_way.remove(0);
     bench.call(|cache, now, effects| cache.completed(now, oldest.tag, effects));
     assert_eq!(bench.woken, [1]);
@@ -318,7 +318,7 @@ fn fsync_waits_for_all_that_was_written_to_the_file_before() {
     assert!(written.iter().all(|io| io.file == 1 && io.sync));
     let last = bench.under_way.pop().unwrap();
     bench.complete_all();
-    assert_eq!(bench.woken, []);
+    assert!(bench.woken.is_empty());
     bench.call(|cache, now, effects| cache.completed(now, last.tag, effects));
     assert_eq!(bench.woken, [1]);
     assert_eq!(bench.fsync(1, 1), Outcome::Done);

@@ -17,7 +17,7 @@ use crate::scheduler::linus::{self, Linus};
 use crate::scheduler::mq_deadline::{self, MqDeadline};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
-pub use forms::Form;
+pub use forms::{Form, Version, version};
 use tunables::Given;
 
 /// A scheduler that is known to exist, with tunables that it has.
@@ -83,6 +83,18 @@ pub enum BadScheduler {
         value: String,
         expected: String,
     },
+}
+
+impl BadScheduler {
+    /// The tunable that is wrong; None: the scheduler itself.
+    pub fn tunable(&self) -> Option<&str> {
+        match self {
+            BadScheduler::Tunable { tunable, .. } | BadScheduler::Value { tunable, .. } => {
+                Some(tunable)
+            }
+            _ => None,
+        }
+    }
 }
 
 fn list(names: &[&str]) -> String {

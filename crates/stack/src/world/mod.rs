@@ -149,7 +149,13 @@ pub enum Impossible {
 const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
 impl World {
-    pub fn new(cpu_spec: CpuSpec, drives: Vec<DriveParts>, cache: Option<PageCache>) -> World {
+    /// `task_plug`: kernels from 2.6.39 on have one.
+    pub fn new(
+        cpu_spec: CpuSpec,
+        drives: Vec<DriveParts>,
+        cache: Option<PageCache>,
+        task_plug: Option<TaskPlug>,
+    ) -> World {
         let (mut with_queue, mut allocators) = (Vec::new(), Vec::new());
         for parts in drives {
             with_queue.push(Drive::new(parts.queue, parts.device));
@@ -169,19 +175,13 @@ impl World {
             operations: Slab::new(),
             cache_io: BTreeMap::new(),
             waiting_bios: BTreeMap::new(),
-            task_plug: None,
+            task_plug,
             full: BTreeSet::new(),
             phase: Phase::default(),
             done: Vec::new(),
             may_retry: Vec::new(),
             found: Vec::new(),
         }
-    }
-
-    /// Tasks plug for themselves: kernels from 2.6.39 on.
-    pub fn with_task_plugs(mut self) -> World {
-        self.task_plug = Some(TaskPlug::default());
-        self
     }
 
     /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.

@@ -73,7 +73,7 @@ fn world(scheduler: Box<dyn crate::scheduler::Scheduler>) -> World {
         device: Box::new(disk),
         filesystem: None,
     };
-    let mut world = World::new(CPUS, vec![drive], None);
+    let mut world = World::new(CPUS, vec![drive], None, None);
     world.add_file(FileSpec {
         name: "disk".to_owned(),
         drive: 0,
@@ -246,7 +246,12 @@ fn with_files(kind: Kind, blocks: u64, files: &[u64]) -> World {
         filesystem: Some(filesystem.build().unwrap()),
     };
     let cache = CacheSpec::new(cache::Generation::Linux2_6_35, 4 << 20);
-    let mut world = World::new(CPUS, vec![drive], Some(PageCache::new(&cache).unwrap()));
+    let mut world = World::new(
+        CPUS,
+        vec![drive],
+        Some(PageCache::new(&cache).unwrap()),
+        None,
+    );
     for (number, &size_bytes) in files.iter().enumerate() {
         world.add_file(FileSpec {
             name: format!("file.{number}"),
@@ -388,7 +393,7 @@ fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
     for plugs in [false, true] {
         let mut world = with_files(Kind::Ext4, BLOCKS, &[8 << 20]);
         if plugs {
-            world = world.with_task_plugs();
+            world.task_plug = Some(TaskPlug::default());
         }
         let groups = [group(Path::Buffered, vec![sequential(0, 8 << 20, 0.0)])];
         assert_eq!(

@@ -15,7 +15,9 @@ pub struct Form {
     kernels: Option<(Kernel, Kernel)>,
 }
 
-type Kernel = [u32; 3];
+/// Of a kernel; what is left out is 0, and x is the last there is.
+pub type Version = [u32; 3];
+type Kernel = Version;
 
 const EVER: Kernel = [u32::MAX; 3];
 /// blk-mq became the only block layer.
@@ -74,7 +76,7 @@ fn forms() -> impl Iterator<Item = Form> {
 }
 
 pub(super) fn find(given: &BTreeMap<String, String>, kernel: &str) -> Result<Form, BadScheduler> {
-    let number = parse(kernel).ok_or_else(|| BadScheduler::Kernel {
+    let number = version(kernel).ok_or_else(|| BadScheduler::Kernel {
         kernel: kernel.to_owned(),
     })?;
     let is_there = |form: &Form| {
@@ -113,7 +115,7 @@ fn of_version(name: &str, version: &str) -> Result<Form, BadScheduler> {
 }
 
 /// "2.6.35", "2.5.59-mm2", "6.1", "6.x" (any of them: the last).
-fn parse(kernel: &str) -> Option<Kernel> {
+pub fn version(kernel: &str) -> Option<Version> {
     let numbers = kernel.split('-').next()?;
     let mut parsed = [0; 3];
     let parts: Vec<&str> = numbers.split('.').collect();

@@ -1,0 +1,63 @@
+//! From a checked machine to the world.
+
+use super::drive::DrivePlan;
+use super::{Impossible, MachineSpec, impossible};
+use crate::block::RequestQueue;
+use crate::cache::PageCache;
+use crate::scheduler::spec::Surroundings;
+use crate::world::{DriveParts, World};
+
+/// The root group's weight (`CFQ_WEIGHT_DEFAULT` doubled, as blk-cgroup gives it to the root).
+const ROOT_WEIGHT: u32 = 1000;
+
+pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
+    let mut weights = vec![ROOT_WEIGHT];
+    weights.extend(machine.cgroups.iter().map(|group| group.weight));
+    let drives: Result<Vec<DriveParts>, Impossible> = machine
+        .drives
+        .iter()
+        .enumerate()
+        .map(|(number, drive)| {
+            parts(drive, &weights).map_err(|error| error.within(&format!("drives.{number}")))
+        })
+        .collect();
+    let cache = machine
+        .memory
+        .as_ref()
+        .map(|memory| PageCache::new(&memory.cache(&machine.kernel, &machine.drives)))
+        .transpose()
+        .map_err(|error| impossible(&format!("memory.{}", error.key), error.what))?;
+    Ok(World::new(
+        machine.cpus,
+        drives?,
+        cache,
+        machine.kernel.task_plug(),
+    ))
+}
+
+fn parts(drive: &DrivePlan, weights: &[u32]) -> Result<DriveParts, Impossible> {
+    let device = drive
+        .device
+        .build()
+        .map_err(|error| impossible(&error.key, error.what).within("device"))?;
+    let filesystem = drive
+        .filesystem
+        .map(|spec| spec.build())
+        .transpose()
+        .map_err(|error| impossible(error.key, error.what).within("filesystem"))?;
+    let surroundings = Surroundings {
+        rotational: device.rotational(),
+        hardware_queues: drive.hardware.map_or(1, |rules| rules.queues),
+        request_sectors_max: drive.rules.request_sectors_max,
+        group_weights: weights,
+    };
+    let mut queue = RequestQueue::new(drive.rules, drive.scheduler.build(&surroundings));
+    if let Some(hardware) = drive.hardware {
+        queue = queue.with_hardware(hardware);
+    }
+    Ok(DriveParts {
+        queue,
+        device,
+        filesystem,
+    })
+}

@@ -1,0 +1,277 @@
+//! A drive of a machine file: device, queue, scheduler, filesystem.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Impossible, Kernel, Table, impossible, read, within};
+use crate::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
+use crate::block::pool::PoolRules;
+use crate::block::{HardwareRules, Merges, QueueRules, SECTOR_BYTES};
+use crate::device::{Device, DeviceSpec};
+use crate::scheduler::spec::SchedulerSpec;
+
+/// The file's keys.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DriveSpec {
+    device: Value,
+    filesystem: Option<Table>,
+    scheduler: Option<Value>,
+    #[serde(default)]
+    queue: QueueSpec,
+}
+
+/// The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    pub nr_requests: Option<u32>,
+    pub read_ahead_kb: Option<u64>,
+    pub max_sectors_kb: Option<u32>,
+    pub max_segments: Option<u16>,
+    pub nomerges: Option<u8>,
+    /// As many as the device has; only blk-mq uses more than one.
+    pub hardware_queues: Option<u16>,
+}
+
+/// A drive that can be built.
+#[derive(Clone, Debug)]
+pub(super) struct DrivePlan {
+    pub(super) device: DeviceSpec,
+    pub(super) scheduler: SchedulerSpec,
+    pub(super) filesystem: Option<FilesystemSpec>,
+    pub(super) queue: QueueSpec,
+    pub(super) rules: QueueRules,
+    pub(super) hardware: Option<HardwareRules>,
+}
+
+const NR_REQUESTS_MAX: u32 = 65_536;
+
+impl DriveSpec {
+    pub(super) fn plan(self, kernel: &Kernel, hz: u32, cpus: u16) -> Result<DrivePlan, Impossible> {
+        let device_spec = device_of(self.device)?;
+        let device = device_spec
+            .build()
+            .map_err(|error| impossible(&error.key, error.what).within("device"))?;
+        self.queue
+            .check(kernel, cpus)
+            .map_err(|error| error.within("queue"))?;
+        let queues = self.queue.hardware_queues.unwrap_or(1);
+        let scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
+        let filesystem = self
+            .filesystem
+            .map(|table| filesystem_of(table, kernel, device.as_ref()))
+            .transpose()?;
+        let (rules, hardware) = self.queue.rules(
+            kernel,
+            scheduler.is_multi_queue(),
+            scheduler.name(),
+            device.queue_depth(),
+        );
+        Ok(DrivePlan {
+            device: device_spec,
+            scheduler,
+            filesystem,
+            queue: self.queue,
+            rules,
+            hardware,
+        })
+    }
+}
+
+impl DrivePlan {
+    pub(super) fn is_journaled(&self) -> bool {
+        self.filesystem
+            .is_some_and(|spec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows | Kind::Ext4))
+    }
+}
+
+fn device_of(device: Value) -> Result<DeviceSpec, Impossible> {
+    let Value::Object(mut table) = device else {
+        return Err(impossible(
+            "device",
+            format!("expected a table or the name of a device file, found {device}"),
+        ));
+    };
+    let kind = match table.remove("kind") {
+        Some(Value::String(kind)) => kind,
+        Some(other) => {
+            return Err(impossible(
+                "device.kind",
+                format!("expected a text, found {other}"),
+            ));
+        }
+        None => String::new(),
+    };
+    let table = Value::Object(table);
+    Ok(match kind.as_str() {
+        "null" => DeviceSpec::Null(read("device", table)?),
+        "disk" => DeviceSpec::Disk(read("device", table)?),
+        "lun" => DeviceSpec::Lun(read("device", table)?),
+        "array" => DeviceSpec::Array(read("device", table)?),
+        "flash" => DeviceSpec::Flash(read("device", table)?),
+        _ => {
+            let what = format!("expected disk, array, lun, flash or null, found {kind:?}");
+            return Err(impossible("device.kind", what));
+        }
+    })
+}
+
+/// `scheduler = "NAME"` or a table of name and tunables.
+fn scheduler_of(
+    given: Option<Value>,
+    kernel: &Kernel,
+    hz: u32,
+    queues: u16,
+) -> Result<SchedulerSpec, Impossible> {
+    let mut tunables: BTreeMap<String, String> = match given {
+        None => BTreeMap::new(),
+        Some(Value::String(name)) => BTreeMap::from([("name".to_owned(), name)]),
+        Some(Value::Object(table)) => table
+            .into_iter()
+            .map(|(key, value)| {
+                let text = match value {
+                    Value::String(text) => text,
+                    Value::Number(number) => number.to_string(),
+                    Value::Bool(is) => u8::from(is).to_string(),
+                    other => {
+                        let key = format!("scheduler.{key}");
+                        let what = format!("expected a number or a text, found {other}");
+                        return Err(impossible(&key, what));
+                    }
+                };
+                Ok((key, text))
+            })
+            .collect::<Result<_, _>>()?,
+        Some(other) => {
+            let what = format!("expected a name or a table, found {other}");
+            return Err(impossible("scheduler", what));
+        }
+    };
+    let name = tunables
+        .entry("name".to_owned())
+        .or_insert_with(|| kernel.default_scheduler(queues).to_owned())
+        .clone();
+    if let Some(version) = kernel.patched(&name) {
+        tunables
+            .entry("version".to_owned())
+            .or_insert_with(|| version.to_owned());
+    }
+    SchedulerSpec::new(&tunables, kernel.name(), hz).map_err(|error| {
+        let key = match error.tunable() {
+            Some(tunable) => format!("scheduler.{tunable}"),
+            None => "scheduler".to_owned(),
+        };
+        impossible(&key, error.to_string())
+    })
+}
+
+/// `blocks` and what follows from the kernel are filled in.
+fn filesystem_of(
+    mut table: Table,
+    kernel: &Kernel,
+    device: &dyn Device,
+) -> Result<FilesystemSpec, Impossible> {
+    let kind = table.get("kind").and_then(Value::as_str).unwrap_or("");
+    if kind == "ext4" && !kernel.has_ext4() {
+        let what = format!("kernel {} has no ext4", kernel.name());
+        return Err(impossible("filesystem.kind", what));
+    }
+    if matches!(kind, "ext2" | "ext3") {
+        let windows = kind == "ext3" && kernel.reserves_windows();
+        table
+            .entry("start_colours")
+            .or_insert(kernel.start_colours().into());
+        if windows {
+            table.insert("kind".to_owned(), "ext3_windows".into());
+        }
+    }
+    let blocks = device.sectors() * SECTOR_BYTES / BLOCK_BYTES;
+    table.entry("blocks").or_insert(blocks.into());
+    let spec: FilesystemSpec = read("filesystem", Value::Object(table))?;
+    spec.check()
+        .map_err(|error| impossible(error.key, error.what).within("filesystem"))?;
+    within("filesystem.blocks", spec.blocks, 1, blocks)?;
+    Ok(spec)
+}
+
+impl QueueSpec {
+    fn check(&self, kernel: &Kernel, cpus: u16) -> Result<(), Impossible> {
+        if self.nr_requests.is_some() && !kernel.has_nr_requests() {
+            let what = format!("kernel {} has no such tunable", kernel.name());
+            return Err(impossible("nr_requests", what));
+        }
+        let given = [
+            (
+                "nr_requests",
+                self.nr_requests.map(u64::from),
+                4,
+                u64::from(NR_REQUESTS_MAX),
+            ),
+            (
+                "max_sectors_kb",
+                self.max_sectors_kb.map(u64::from),
+                4,
+                65_536,
+            ),
+            ("max_segments", self.max_segments.map(u64::from), 1, 65_535),
+            ("nomerges", self.nomerges.map(u64::from), 0, 2),
+            ("read_ahead_kb", self.read_ahead_kb, 0, 1 << 20),
+            (
+                "hardware_queues",
+                self.hardware_queues.map(u64::from),
+                1,
+                u64::from(cpus),
+            ),
+        ];
+        for (key, value, least, most) in given {
+            if let Some(value) = value {
+                within(key, value, least, most)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rules(
+        &self,
+        kernel: &Kernel,
+        is_multi_queue: bool,
+        scheduler: &str,
+        device_depth: u32,
+    ) -> (QueueRules, Option<HardwareRules>) {
+        let mut rules = kernel.queue_rules();
+        if let Some(kb) = self.max_sectors_kb {
+            rules.request_sectors_max = kb * 2;
+        }
+        if let Some(segments) = self.max_segments {
+            rules.request_segments_max = segments;
+        }
+        rules.merges = match self.nomerges {
+            None | Some(0) => Merges::All,
+            Some(1) => Merges::LastOnly,
+            Some(_) => Merges::Never,
+        };
+        if !is_multi_queue {
+            if let Some(requests) = self.nr_requests {
+                rules.pool = rules.pool.with_requests(requests);
+            }
+            return (rules, None);
+        }
+        let queues = self.hardware_queues.unwrap_or(1);
+        let depth = (device_depth / u32::from(queues)).max(1);
+        // `blk_mq_init_sched` and `blk_mq_default_queue_requests` of 5.x.
+        let requests = match scheduler {
+            "none" => depth,
+            _ => (2 * depth.min(128)).max(4),
+        };
+        rules.pool = PoolRules::tags(self.nr_requests.unwrap_or(requests) * u32::from(queues));
+        let hardware = HardwareRules {
+            queues,
+            depth,
+            shared_tags: queues == 1,
+        };
+        (rules, Some(hardware))
+    }
+}

@@ -1,0 +1,183 @@
+//! Kernels by version: what of the block layer, the page cache and the filesystems follows from it.
+//!
+//! Sources: the notes on merging and plugging (sections C and D), on the schedulers and on the allocators, which name the
+//! versions that were read. Where a change lies between two of them, the version given here is inferred.
+
+use crate::block::QueueRules;
+use crate::block::plug::PlugRules;
+use crate::block::pool::PoolRules;
+use crate::block::{Merges, TaskPlug};
+use crate::cache::Generation;
+use crate::scheduler::spec::{Version, version};
+
+/// A kernel that machines can have.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    name: String,
+    version: Version,
+    /// The number of its -mm patch.
+    mm: Option<u32>,
+}
+
+impl Kernel {
+    /// Such as 2.4.20, 2.5.59-mm2, 2.6.35-group-idle-v2, 6.1 or 6.x; None: that is no version of Linux.
+    pub fn named(name: &str) -> Option<Kernel> {
+        let version = version(name)?;
+        let mm = name
+            .split_once("-mm")
+            .and_then(|(_, number)| number.parse().ok());
+        (version >= [2, 4, 0]).then(|| Kernel {
+            name: name.to_owned(),
+            version,
+            mm,
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Clock ticks a second, as most were configured on x86.
+    pub fn hz(&self) -> u32 {
+        match self.version {
+            [2, 4, _] => 100,
+            [2, ..] => 1000,
+            _ => 250,
+        }
+    }
+
+    /// The scheduler of a device for which none is chosen, where it is modelled: CFQ is from 2.6.33 on.
+    pub fn default_scheduler(&self, hardware_queues: u16) -> &'static str {
+        match self.version {
+            version if version < [2, 5, 39] => "linus",
+            [2, 5, 59] if self.mm.is_some_and(|mm| mm >= 5) => "anticipatory",
+            version if version < [2, 5, 75] => "deadline",
+            version if version < [2, 6, 33] => "anticipatory",
+            version if version < [5, 0, 0] => "cfq",
+            _ if hardware_queues == 1 => "mq-deadline",
+            _ => "none",
+        }
+    }
+
+    /// The version of a scheduler that this kernel has by a patch.
+    pub fn patched(&self, scheduler: &str) -> Option<&'static str> {
+        match (scheduler, self.version) {
+            // The rbtree scheduler of 2.5.58 was in these before.
+            ("deadline", version) if self.mm.is_some() && in_mm_before(version) => Some("B"),
+            ("anticipatory", [2, 5, 59]) if self.mm.is_some_and(|mm| mm >= 5) => Some("first"),
+            ("cfq", [2, 6, 35]) if self.name.ends_with("-group-idle-v2") => {
+                Some("2.6.35-group-idle-v2")
+            }
+            _ => None,
+        }
+    }
+
+    pub fn queue_rules(&self) -> QueueRules {
+        let self_unplugs =
+            self.version >= [2, 5, 60] || self.mm.is_some() && self.version >= [2, 5, 51];
+        QueueRules {
+            request_sectors_max: if self.version < [2, 6, 8] { 255 } else { 1024 },
+            request_segments_max: 128,
+            merges: Merges::All,
+            pool: match self.version {
+                [2, 4, _] => PoolRules::LINUX_2_4_20,
+                version if version < [2, 6, 0] => PoolRules::LINUX_2_5_59,
+                _ => PoolRules::LINUX_2_6_35,
+            },
+            pool_by_sync: self.version >= [2, 6, 30],
+            plug: if self.tasks_plug() {
+                PlugRules::NONE
+            } else if self_unplugs {
+                PlugRules::SELF
+            } else {
+                PlugRules::EXPLICIT
+            },
+        }
+    }
+
+    /// Whether the number of requests is a tunable.
+    pub fn has_nr_requests(&self) -> bool {
+        self.version >= [2, 6, 0]
+    }
+
+    /// Whether tasks plug for themselves, instead of the queue.
+    fn tasks_plug(&self) -> bool {
+        self.version >= [2, 6, 39]
+    }
+
+    /// What a task of this kernel holds back.
+    pub fn task_plug(&self) -> Option<TaskPlug> {
+        self.tasks_plug().then(TaskPlug::default)
+    }
+
+    pub fn cache_generation(&self) -> Generation {
+        match self.version {
+            [2, 4, _] => Generation::Linux2_4,
+            version if version < [2, 6, 32] => Generation::Linux2_5,
+            _ => Generation::Linux2_6_35,
+        }
+    }
+
+    /// Whether ext2 and ext3 begin a task's files at one of 16 places.
+    pub fn start_colours(&self) -> bool {
+        self.version >= [2, 5, 53]
+    }
+
+    /// Whether ext3 reserves windows.
+    pub fn reserves_windows(&self) -> bool {
+        self.version >= [2, 6, 10]
+    }
+
+    /// Whether ext4 exists.
+    pub fn has_ext4(&self) -> bool {
+        self.version >= [2, 6, 19]
+    }
+}
+
+fn in_mm_before(version: Version) -> bool {
+    ([2, 5, 51]..[2, 5, 58]).contains(&version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(name: &str) -> Kernel {
+        Kernel::named(name).unwrap()
+    }
+
+    #[test]
+    fn what_is_no_version_of_linux_is_not_one() {
+        for name in ["", "linux", "2", "2.2.26", "-mm1"] {
+            assert!(Kernel::named(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn mm_kernels_unplug_themselves_before_the_mainline_does() {
+        assert_eq!(kernel("2.5.59").queue_rules().plug, PlugRules::EXPLICIT);
+        assert_eq!(kernel("2.5.51-mm1").queue_rules().plug, PlugRules::SELF);
+        assert_eq!(kernel("2.5.60").queue_rules().plug, PlugRules::SELF);
+        assert!(kernel("2.6.38").task_plug().is_none());
+        assert!(kernel("2.6.39").task_plug().is_some());
+    }
+
+    #[test]
+    fn each_kernel_has_the_scheduler_of_its_time() {
+        let default = |name| kernel(name).default_scheduler(1);
+        assert_eq!(default("2.4.20-pre10"), "linus");
+        assert_eq!(default("2.5.53-mm1"), "deadline");
+        assert_eq!(kernel("2.5.53-mm1").patched("deadline"), Some("B"));
+        assert_eq!(kernel("2.5.56").patched("deadline"), None);
+        assert_eq!(default("2.5.59-mm5"), "anticipatory");
+        assert_eq!(default("2.6.35-group-idle-v2"), "cfq");
+        assert_eq!(default("6.1"), "mq-deadline");
+        assert_eq!(kernel("6.1").default_scheduler(8), "none");
+    }
+
+    #[test]
+    fn colours_begin_with_2_5_53() {
+        assert!(!kernel("2.5.51-mm1").start_colours());
+        assert!(kernel("2.5.53-mm1").start_colours());
+    }
+}

@@ -1,0 +1,67 @@
+//! Memory and its page cache.
+
+use serde::Deserialize;
+
+use super::drive::DrivePlan;
+use super::{Impossible, Kernel, impossible};
+use crate::cache::CacheSpec;
+use crate::time::{SECOND, Time};
+
+/// Everything left out is as the kernel has it.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemorySpec {
+    /// For pages of files: the machine's, less what programs and the kernel itself have.
+    bytes: u64,
+    /// Of it, what the kernel addresses directly; a 32-bit machine has up to 896 MiB.
+    lowmem_bytes: Option<u64>,
+    dirty_background_percent: Option<u8>,
+    dirty_percent: Option<u8>,
+    dirty_expire_ns: Option<Time>,
+    dirty_writeback_interval_ns: Option<Time>,
+    /// Of journals in ordered mode.
+    commit_interval_ns: Option<Time>,
+}
+
+/// How often ext3 and ext4 commit.
+const COMMIT_INTERVAL_NS: Time = 5 * SECOND;
+
+impl MemorySpec {
+    pub(super) fn check(&self, kernel: &Kernel, drives: &[DrivePlan]) -> Result<(), Impossible> {
+        let windows: Vec<Option<u64>> = drives
+            .iter()
+            .map(|drive| drive.queue.read_ahead_kb)
+            .collect();
+        if let Some(other) = windows.iter().position(|window| *window != windows[0]) {
+            return Err(impossible(
+                &format!("drives.{other}.queue.read_ahead_kb"),
+                "the modelled page cache reads ahead as far on every drive; give all the same",
+            ));
+        }
+        self.cache(kernel, drives).check().map_err(|error| {
+            let key = match error.key {
+                "memory_bytes" => "memory.bytes".to_owned(),
+                "read_ahead_bytes" => "drives.0.queue.read_ahead_kb".to_owned(),
+                "ordered_commit_interval" => "memory.commit_interval_ns".to_owned(),
+                "dirty_expire" | "dirty_writeback_interval" => format!("memory.{}_ns", error.key),
+                key => format!("memory.{key}"),
+            };
+            impossible(&key, error.what)
+        })
+    }
+
+    pub(super) fn cache(&self, kernel: &Kernel, drives: &[DrivePlan]) -> CacheSpec {
+        let is_journaled = drives.iter().any(DrivePlan::is_journaled);
+        let interval = self.commit_interval_ns.unwrap_or(COMMIT_INTERVAL_NS);
+        CacheSpec {
+            lowmem_bytes: self.lowmem_bytes,
+            read_ahead_bytes: drives[0].queue.read_ahead_kb.map(|kb| kb << 10),
+            dirty_background_percent: self.dirty_background_percent,
+            dirty_percent: self.dirty_percent,
+            dirty_expire_ns: self.dirty_expire_ns,
+            dirty_writeback_interval_ns: self.dirty_writeback_interval_ns,
+            ordered_commit_interval_ns: is_journaled.then_some(interval),
+            ..CacheSpec::new(kernel.cache_generation(), self.bytes)
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A machine as its file describes it: kernel, CPUs, memory, drives. From it comes the world that phases run in.
+
+mod build;
+mod drive;
+mod kernel;
+mod memory;
+#[cfg(test)]
+mod tests;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::world::{CpuSpec, World};
+pub use drive::QueueSpec;
+use drive::{DrivePlan, DriveSpec};
+pub use kernel::Kernel;
+use memory::MemorySpec;
+
+/// A machine that can be built: everything in it has been checked.
+#[derive(Clone, Debug)]
+pub struct MachineSpec {
+    kernel: Kernel,
+    cpus: CpuSpec,
+    memory: Option<MemorySpec>,
+    drives: Vec<DrivePlan>,
+    cgroups: Vec<CgroupSpec>,
+}
+
+/// A control group. Those that are not named share the root, with the weight that kernels give it: 1000.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CgroupSpec {
+    pub name: String,
+    pub weight: u32,
+}
+
+/// What makes a machine impossible: the key by its dotted path, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {what}")]
+pub struct Impossible {
+    pub key: String,
+    pub what: String,
+}
+
+/// The file's keys, as they are written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// For people.
+    #[serde(default)]
+    #[expect(dead_code, reason = "a key that files have")]
+    title: String,
+    kernel: String,
+    hz: Option<u32>,
+    cpus: CpuSpec,
+    memory: Option<MemorySpec>,
+    drives: Vec<DriveSpec>,
+    #[serde(default)]
+    cgroups: Vec<CgroupSpec>,
+}
+
+const CPUS_MAX: u16 = 1024;
+const DRIVES_MAX: usize = 1024;
+const CGROUPS_MAX: usize = 1024;
+/// An hour: no call takes longer, so that sums of times do not overflow.
+const CALL_NS_MAX: u64 = 3_600_000_000_000;
+
+impl MachineSpec {
+    /// From a machine file's tables, as JSON.
+    pub fn from_json(file: Value) -> Result<MachineSpec, Impossible> {
+        let file: File = read("", file)?;
+        let kernel = Kernel::named(&file.kernel).ok_or_else(|| {
+            let what = format!(
+                "expected a version of Linux from 2.4 on, such as 2.4.20, 2.5.59-mm2 or 6.1, found {:?}",
+                file.kernel
+            );
+            impossible("kernel", what)
+        })?;
+        let hz = file.hz.unwrap_or(kernel.hz());
+        within("hz", u64::from(hz), 10, 10_000)?;
+        check_cpus(&file.cpus)?;
+        within("drives", file.drives.len() as u64, 1, DRIVES_MAX as u64)?;
+        within("cgroups", file.cgroups.len() as u64, 0, CGROUPS_MAX as u64)?;
+        for (number, cgroup) in file.cgroups.iter().enumerate() {
+            let key = format!("cgroups.{number}.weight");
+            within(&key, u64::from(cgroup.weight), 1, 10_000)?;
+        }
+        let drives: Result<Vec<DrivePlan>, Impossible> = file
+            .drives
+            .into_iter()
+            .enumerate()
+            .map(|(number, drive)| {
+                drive
+                    .plan(&kernel, hz, file.cpus.count)
+                    .map_err(|error| error.within(&format!("drives.{number}")))
+            })
+            .collect();
+        let drives = drives?;
+        if let Some(memory) = &file.memory {
+            memory.check(&kernel, &drives)?;
+        }
+        Ok(MachineSpec {
+            kernel,
+            cpus: file.cpus,
+            memory: file.memory,
+            drives,
+            cgroups: file.cgroups,
+        })
+    }
+
+    /// The machine, switched on.
+    pub fn build(&self) -> Result<World, Impossible> {
+        build::world(self)
+    }
+
+    /// The number of a control group; the root is 0.
+    pub fn cgroup(&self, name: &str) -> Option<u16> {
+        let number = self.cgroups.iter().position(|group| group.name == name)?;
+        Some(number as u16 + 1)
+    }
+}
+
+fn check_cpus(cpus: &CpuSpec) -> Result<(), Impossible> {
+    within("cpus.count", u64::from(cpus.count), 1, u64::from(CPUS_MAX))?;
+    within("cpus.time_slice_ns", cpus.time_slice_ns, 1, CALL_NS_MAX)?;
+    for (key, value) in [
+        ("cpus.call_ns", cpus.call_ns),
+        ("cpus.completion_ns", cpus.completion_ns),
+        ("cpus.page_copy_ns", cpus.page_copy_ns),
+    ] {
+        within(key, value, 0, CALL_NS_MAX)?;
+    }
+    if !(0.0..=1.0).contains(&cpus.jitter) {
+        let what = format!("expected 0 to 1, found {}", cpus.jitter);
+        return Err(impossible("cpus.jitter", what));
+    }
+    Ok(())
+}
+
+impl Impossible {
+    /// The same of a part: its key behind the part's.
+    fn within(self, part: &str) -> Impossible {
+        Impossible {
+            key: format!("{part}.{}", self.key),
+            what: self.what,
+        }
+    }
+}
+
+fn impossible(key: &str, what: impl Into<String>) -> Impossible {
+    Impossible {
+        key: key.to_owned(),
+        what: what.into(),
+    }
+}
+
+fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(impossible(
+        key,
+        format!("expected {least} to {most}, found {value}"),
+    ))
+}
+
+/// A table of the file, with the key in the error.
+fn read<T: for<'de> Deserialize<'de>>(part: &str, value: Value) -> Result<T, Impossible> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string().replace(['[', ']'], ".");
+        let path = path.replace("..", ".");
+        let keys: Vec<&str> = [part, path.trim_end_matches('.')]
+            .into_iter()
+            .filter(|key| !key.is_empty() && *key != ".")
+            .collect();
+        impossible(&keys.join("."), error.into_inner().to_string())
+    })
+}
+
+type Table = Map<String, Value>;
