@@ -1,10 +1,13 @@
 #![forbid(unsafe_code)]
-//! Kernel traces: bytes in, events and their analysis out. Pure: time and bytes are arguments.
+//! Kernel traces: bytes in, events and their analysis out; and events in, traces as the kernel writes them out. Pure: time
+//! and bytes are arguments.
 
+pub mod blktrace;
 pub mod block;
 pub mod decode;
 pub mod distribution;
 pub mod format;
+pub mod ftrace;
 pub mod intervals;
 pub mod page;
 pub mod profile;

@@ -13,6 +13,7 @@ mod device;
 mod event;
 mod in_flight;
 mod levels;
+mod line;
 mod measures;
 mod report;
 mod timing;
@@ -20,4 +21,5 @@ mod under_way;
 
 pub use analysis::Analysis;
 pub use event::{BIO_COMPLETE, BlockDecoder, BlockEvent, Device, EVENTS, GET_REQUEST, Kind, Op};
+pub use line::{Flags, Rwbs, TraceLine, What};
 pub use report::{Activities, Activity, BlockReport, Columns, Conservation, DeviceReport, Series};

@@ -3,6 +3,8 @@
 
 use proptest::prelude::*;
 
+#[path = "../../../../fuzz/properties/blktrace_file.rs"]
+mod blktrace_file;
 #[path = "../../../../fuzz/changed_seeds.rs"]
 mod changed_seeds;
 #[path = "../../../../fuzz/properties/event_format.rs"]
@@ -14,6 +16,9 @@ use changed_seeds::{changed_seed, seeds};
 
 #[test]
 fn seeds_keep_the_properties() {
+    seeds("blktrace_file")
+        .iter()
+        .for_each(|seed| blktrace_file::check(seed));
     seeds("event_format")
         .iter()
         .for_each(|seed| event_format::check(seed));
@@ -26,13 +31,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn changed_seeds_keep_the_properties(format in changed_seed("event_format"), page in changed_seed("ring_page")) {
+    fn changed_seeds_keep_the_properties(
+        file in changed_seed("blktrace_file"),
+        format in changed_seed("event_format"),
+        page in changed_seed("ring_page"),
+    ) {
+        blktrace_file::check(&file);
         event_format::check(&format);
         ring_page::check(&page);
     }
 
     #[test]
     fn any_bytes_keep_the_properties(bytes: Vec<u8>) {
+        blktrace_file::check(&bytes);
         event_format::check(&bytes);
         ring_page::check(&bytes);
     }

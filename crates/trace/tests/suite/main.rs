@@ -1,7 +1,9 @@
 //! One program for all tests of the crate that need more than a function.
 
+mod blktrace;
 mod block;
 mod format;
+mod ftrace;
 mod fuzz;
 mod page;
 mod recorded;

@@ -46,10 +46,11 @@ pub fn in_order(name: &str, mut each: impl FnMut(u32, Item<'_>)) {
 
 /// The lines that tracefs printed: CPU, time in microseconds, event, the rest.
 pub fn printed(name: &str) -> Vec<(u32, u64, String, String)> {
-    text(&format!("{name}.txt"))
-        .lines()
-        .filter_map(line)
-        .collect()
+    lines_of(&text(&format!("{name}.txt")))
+}
+
+pub fn lines_of(printed: &str) -> Vec<(u32, u64, String, String)> {
+    printed.lines().filter_map(line).collect()
 }
 
 /// `  dd-12 [000] ..... 12.345678: event: text`; None of remarks such as `CPU:1 [LOST 12 EVENTS]`.
