@@ -13,6 +13,7 @@ from iolab.cli.explain import explain
 from iolab.cli.import_ import import_files
 from iolab.cli.list import list_names
 from iolab.cli.report import report
+from iolab.cli.reproduce import reproduce
 from iolab.cli.restore import restore
 from iolab.cli.run import run
 from iolab.cli.show import show
@@ -58,6 +59,7 @@ for command, name, summary in (
     (explain, "explain", "Why? What moved together with a difference, and what did not."),
     (import_files, "import", "Make a run of other tools' files: fio, tiobench, iozone, any CSV ..."),
     (report, "report", "A run as one HTML file that opens without a network."),
+    (reproduce, "reproduce", "Published figures beside the modelled machine's, with the error of each."),
     (list_names, "list", "The words of an experiment, with units, defaults and help."),
     (restore, "restore", "Put back what a killed iolab left changed."),
 ):

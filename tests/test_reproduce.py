@@ -1,0 +1,309 @@
+"""Published figures and what is made of them: the format, finding a cell in a run, errors, means, aims, the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import CommandLine
+from fake_machine import FakeExecutor
+from hypothesis import given
+from hypothesis import strategies as st
+from iolab.errors import InputError
+from iolab.reproduction import compare, load, names
+from iolab.reproduction.options import AimOptions
+from iolab.reproduction.published import Cell, Published, loads
+from iolab.reproduction.reproduced import Compared, Reproduced
+from iolab.reproduction.score import claims, mean_error, within_factor
+from iolab.reproduction.scorecard import markdown, overall, scores
+from support.stored import stored_run
+
+GOLDEN = Path(__file__).parent / "golden" / "reproduce"
+EXPERIMENT = """\
+rounds = 2
+seed = 7
+
+[target]
+kind = "directory"
+path = "."
+
+[workloads.readers]
+engine = "null"
+read_percent = 50
+jobs = [1, 2]
+duration = "100ms"
+
+[settings.plain]
+
+[settings.pinned]
+cpus = [0]
+"""
+FIGURES = """\
+title = "Readers, as published"
+seed = "000"
+source = "a mail of 2001"
+experiment = "experiment.toml"
+setup = { machine = "two CPUs" }
+
+[fitted.speed]
+machine = "small"
+parameter = "cpus.call_ns"
+value = 2000
+to = "rate: 1/plain"
+why = "It is in no data sheet."
+
+[cell]
+workload = "readers[jobs={row}]"
+setting = "{column}"
+
+[tables.rate]
+title = "rate by readers"
+unit = "KiB/s"
+columns = ["plain", "pinned"]
+cell = { metric = "rate_bytes_per_s", divide_by = 1024 }
+fit = ["1/plain"]
+notes = { "2/pinned" = "measured on a busy machine" }
+aim = { "*" = { mean_error = "5%", factor = 1.5, factor_share = "60%", order_beyond = 1.1 } }
+
+[tables.rate.rows]
+1 = [40000, 50000]
+2 = [80000, 70000]
+
+[tables.others]
+title = "of two readers"
+unit = "as the rows say"
+columns = ["plain"]
+cell = { workload = "readers[jobs=2]" }
+not_compared = { "waits/*" = "the model has no words for it" }
+
+[tables.others.cells]
+"first/*" = { metric = "rate_bytes_per_s", job = "job.0" }
+"share/*" = { metric = "read.rate_bytes_per_s", per = "rate_bytes_per_s", divide_by = 0.01 }
+"none/*" = { metric = "rate_bytes_per_s", job = "job.7" }
+"zero/*" = { metric = "rate_bytes_per_s" }
+
+[tables.others.rows]
+first = [40960000]
+share = [25]
+none = [1]
+zero = [0]
+waits = [3]
+"""
+
+
+def figures(text: str = FIGURES) -> Published:
+    return loads(text, Path("figures.toml"))
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
+    return compare(figures(), stored_run(tmp_path_factory.mktemp("reproduce") / "run", EXPERIMENT))
+
+
+def test_a_cell_is_found_by_its_row_and_column(reproduced: Reproduced) -> None:
+    rate, others = reproduced.tables
+    assert [(one.cell.name, one.cell.role) for one in rate.compared] == [
+        ("1/plain", "fit"),
+        ("1/pinned", "prediction"),
+        ("2/plain", "prediction"),
+        ("2/pinned", "prediction"),
+    ]
+    # The machine without a machine makes about 10,000 operations of 4 KiB a second and job.
+    modelled = {one.cell.name: one.modelled for one in (*rate.compared, *others.compared)}
+    expected = {"1/plain": 40000, "1/pinned": 40000, "2/plain": 80000, "2/pinned": 80000, "share/plain": 50}
+    assert modelled == pytest.approx(expected | {"first/plain": 40960000}, rel=0.05)
+    assert rate.compared[1].error == pytest.approx(-0.2, abs=0.01)
+
+
+def test_means_are_told_apart_by_role(reproduced: Reproduced) -> None:
+    rate = reproduced.tables[0]
+    errors = [abs(one.error) for one in rate.compared]
+    assert rate.mean_abs_error == {"fit": errors[0], "prediction": pytest.approx(sum(errors[1:]) / 3)}
+    assert reproduced.tables[1].mean_abs_error["fit"] is None
+
+
+def test_what_says_nothing_of_the_model_is_left_out_with_the_reason(reproduced: Reproduced) -> None:
+    left_out = {one.cell.row: (one.reason, one.modelled is None) for one in reproduced.tables[1].not_compared}
+    assert left_out == {
+        "none": ("the run has no rate_bytes_per_s of job.7", True),
+        "zero": ("of 0 there is no relative error", False),
+        "waits": ("the model has no words for it", True),
+    }
+
+
+def test_a_failed_trial_has_its_reason_in_each_cell_and_meets_no_aim(tmp_path: Path) -> None:
+    executor = FakeExecutor(status_of=lambda trial: "failed" if trial.setting == "plain" else "ok")
+    rate = compare(figures(), stored_run(tmp_path / "run", EXPERIMENT, executor=executor)).tables[0]
+    assert {(one.cell.name, one.reason) for one in rate.not_compared} == {
+        ("1/plain", "the trial failed: it broke"),
+        ("2/plain", "the trial failed: it broke"),
+    }
+    assert rate.mean_abs_error["fit"] is None
+    assert [claim.met for claim in rate.claims if "factor of 1.5" in claim.text] == [True]
+    assert [claim.text for claim in rate.claims if "factor of 1.5" in claim.text] == [
+        "2 of 3 cells within a factor of 1.5, aim 60 %"
+    ]
+    assert not next(claim for claim in rate.claims if "mean error" in claim.text).met
+
+
+def test_the_json_is_a_list_of_tables_and_a_function_of_the_run(reproduced: Reproduced) -> None:
+    tables = json.loads(json.dumps(reproduced.as_dicts()))
+    assert [table["name"] for table in tables] == ["figures/rate", "figures/others"]
+    for table in tables:
+        assert table["seed"] == "000"
+        assert set(table["mean_abs_error"]) == {"fit", "prediction"}
+        for cell in table["cells"]:
+            assert set(cell) == {"row", "column", "role", "published", "modelled", "error"}
+            assert cell["role"] in ("fit", "prediction")
+            assert cell["error"] == pytest.approx(cell["modelled"] / cell["published"] - 1)
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_tables_are_golden_and_fit(columns: int, reproduced: Reproduced, monkeypatch: pytest.MonkeyPatch) -> None:
+    from iolab.table.reproduction import reproductions
+    from iolab.terminal import text_of
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = text_of(reproductions([reproduced]))
+    assert shown == (GOLDEN / f"figures-{columns}.txt").read_text()
+    assert max(map(len, shown.splitlines())) <= columns
+
+
+def test_the_scorecard_has_a_line_per_table(reproduced: Reproduced) -> None:
+    tables = reproduced.as_dicts()
+    assert [score[0:2] + score[3:4] for score in scores(tables)] == [
+        ("figures/rate", "1", "3"),
+        ("figures/others", "0", "2"),
+    ]
+    assert overall(tables).startswith("All tables: 5 predictions")
+    assert markdown(tables).count("\n| ") == 3
+
+
+# The format
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ('seed = "000"\n', 'seed = "000"\nseeds = 1\n', 3, ("seeds", "did you mean seed?")),
+        ('title = "rate by readers"\n', "", 18, ("tables.rate.title", "missing")),
+        ("1 = [40000, 50000]", "1 = [40000]", 28, ("tables.rate.rows.1", "1 figures given for 2 columns")),
+        ("1 = [40000, 50000]", '1 = [40000, "many"]', 27, ("tables.rate.rows", "many")),
+        ('columns = ["plain", "pinned"]', 'columns = ["plain", "plain"]', 21, ("columns", "a name of its own")),
+        ('fit = ["1/plain"]', 'fit = ["1/plane"]', 23, ("1/plane", "no cell is named so")),
+        ('fit = ["1/plain"]', 'fit = ["*/plain", "1/*"]', 18, ("1 of 4 cells are predictions", "at least half")),
+        ('metric = "rate_bytes_per_s", divide', 'metric = "rate", divide', 22, ("cell.metric", "unknown metric")),
+        ("divide_by = 1024", "divide_by = 0", 22, ("divide_by", "above 0")),
+        ('mean_error = "5%"', 'mean_error = "5"', 25, ("mean_error", "a share")),
+        ('setting = "{column}"\n', "", 21, ("setting missing of cell 1/plain",)),
+        ("value = 2000\n", "value = 2000\nunits = 1\n", 11, ("fitted.speed.units", "unknown option")),
+        ('[fitted.speed]\nmachine = "small"\n', "[fitted.speed]\n", 7, ("fitted.speed.machine", "missing")),
+        ("[tables.rate]", "[tables.rate", 18, ("not valid TOML",)),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(old: str, new: str, line: int, words: tuple[str, ...]) -> None:
+    assert old in FIGURES
+    with pytest.raises(InputError) as raised:
+        figures(FIGURES.replace(old, new, 1))
+    message = str(raised.value).splitlines()[0]
+    assert message.startswith(f"figures.toml:{line}:"), message
+    for word in words:
+        assert word in message
+
+
+def test_a_file_without_tables_is_refused() -> None:
+    with pytest.raises(InputError, match="no table"):
+        figures('title = ""\nseed = "1"\nsource = ""\nexperiment = ""\n')
+
+
+# Errors and aims
+
+
+def cell(published: float, row: str = "1") -> Cell:
+    return Cell(row, str(published), published, "prediction", None, None)
+
+
+@given(st.floats(1e-6, 1e9), st.floats(0, 100))
+def test_an_error_is_relative_to_what_was_published(published: float, ratio: float) -> None:
+    one = Compared(cell(published), published * ratio)
+    assert one.error == pytest.approx(ratio - 1, rel=1e-9, abs=1e-9)
+    assert mean_error([one]) == abs(one.error)
+    assert within_factor(one, 1.5) == (1 / 1.5 <= one.modelled / published <= 1.5) or abs(ratio - 1.5) < 1e-6
+
+
+def test_an_aim_says_what_came_out() -> None:
+    cells = [Compared(cell(10), 11), Compared(cell(20), 10), Compared(cell(21), 30), Compared(cell(5, "2"), 20)]
+    aim = AimOptions(mean_error=0.1, cell_error=0.2, factor=2, factor_share=0.75, order_beyond=1.5)
+    assert [(claim.text, claim.met) for claim in claims(aim, cells, unanswered=0)] == [
+        ("mean error 101 %, aim at most 10 %", False),
+        ("1 of 4 cells within 20 %, aim all", False),
+        ("3 of 4 cells within a factor of 2, aim 75 %", True),
+        ("1 of 2 pairs of a row that differ by more than 50 % in the published order, aim all", False),
+    ]
+    assert [claim.met for claim in claims(aim, cells, unanswered=1)] == [False, False, False, False]
+
+
+def test_no_answer_meets_no_aim() -> None:
+    assert not any(claim.met for claim in claims(AimOptions(mean_error=0.9, factor=9), [], unanswered=3))
+
+
+# The files that come with iolab
+
+
+@pytest.fixture(scope="module", params=names())
+def published(request: pytest.FixtureRequest) -> Published:
+    return load(request.param)
+
+
+def test_published_figures_say_where_they_are_from(published: Published) -> None:
+    assert published.seed in ("002", "003") and published.source and published.setup
+    for table in published.tables:
+        roles = [cell.role for cell in table.cells]
+        assert 2 * roles.count("prediction") >= len(roles)
+
+
+def test_posted_totals_are_the_sums_of_the_groups() -> None:
+    for table in load("group-idle").tables:
+        for row in table.rows:
+            *groups, total = (cell.published for cell in table.cells if cell.row == row)
+            assert abs(sum(groups) - total) <= 2  # each is rounded
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "latency"),
+    [("ext3-tiobench", "write_rate", "write_latency_mean"), ("ext3-tiobench-32", "rate", "latency_mean")],
+)
+def test_posted_latencies_are_longer_than_posted_rates_leave_room_for(name: str, rate: str, latency: str) -> None:
+    tables = {table.name.partition("/")[2]: table for table in load(name).tables}
+    for of_rate, of_latency in zip(tables[rate].cells, tables[latency].cells, strict=True):
+        threads = int(of_rate.row) if of_rate.row.isdecimal() else 32
+        longest_ms = threads * 4096 / (of_rate.published * 2**20) * 1000
+        assert of_latency.published > longest_ms
+
+
+# The command
+
+
+def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine) -> None:
+    iolab.write("experiment.toml", EXPERIMENT)
+    iolab.write("figures.toml", FIGURES)
+    rate = iolab("reproduce", "figures.toml", "--rounds", "1", "--out", "kept", "--json").json()[0]
+    assert rate["rounds"] == 1 and len(rate["cells"]) == 4
+    assert (iolab.cwd / "kept" / "figures" / "journal.jsonl").exists()
+    again = iolab("reproduce", "figures.toml", "--from", "kept")
+    assert "figures/rate" in again.stdout and "Fitted:" in again.stdout
+    missed = iolab("reproduce", "figures.toml", "--from", "kept", "--fail-on", "aim", status=1)
+    assert "--fail-on holds: figures/rate: " in missed.stderr
+
+
+def test_wrong_input_is_one_clear_line(iolab: CommandLine) -> None:
+    iolab("reproduce", "group-idel", status=2).assert_one_clear_line(2, "group-idel", "did you mean group-idle?")
+    iolab("reproduce", "none.toml", status=2).assert_one_clear_line(2, "none.toml", "cannot read")
+    iolab("reproduce", "--fail-on", "slower", status=2).assert_one_clear_line(2, "--fail-on", "aim")
+    iolab("reproduce", "--from", "a", "--seed", "1", status=2).assert_one_clear_line(2, "--seed", "nothing is run")
+    iolab.write("experiment.toml", EXPERIMENT)
+    iolab.write("figures.toml", FIGURES.replace("readers[jobs={row}]", "writers[jobs={row}]"))
+    iolab("reproduce", "figures.toml", status=2).assert_one_clear_line(2, "writers[jobs=1]", "unknown workload")
+    iolab.write("figures.toml", FIGURES.replace('"experiment.toml"', '"nowhere.toml"'))
+    iolab("reproduce", "figures.toml", status=2).assert_one_clear_line(2, "nowhere.toml", "cannot read")
