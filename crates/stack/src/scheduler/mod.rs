@@ -13,6 +13,7 @@ pub mod deadline_timed;
 pub mod kyber;
 pub mod line;
 pub mod linus;
+pub mod message;
 pub mod mq_deadline;
 pub mod none;
 pub mod noop;
@@ -23,6 +24,7 @@ pub(crate) mod laws;
 
 use crate::block::{Bio, RequestId, Requests, Sector, Side, TaskId};
 use crate::time::Time;
+pub use message::SchedulerMessage;
 
 pub trait Scheduler {
     /// Schedulers that look for merges by their own rules say here what the bio is to join, if anything; the queue
@@ -105,10 +107,11 @@ pub trait Scheduler {
     /// Requests that it holds.
     fn queued(&self) -> usize;
 
-    /// What it has to say since the last call, as the kernel's trace messages; only some say anything.
-    fn messages(&mut self) -> Vec<(Time, String)> {
-        Vec::new()
-    }
+    /// From now on it keeps what it does for `take_messages`, which has to be called now and then. Only CFQ does.
+    fn keep_messages(&mut self) {}
+
+    /// Appends what it has done since the last call, in order of time.
+    fn take_messages(&mut self, _into: &mut Vec<SchedulerMessage>) {}
 }
 
 /// What a scheduler with its own rules for merging says of a bio.

@@ -3,6 +3,7 @@
 use crate::block::{IoClass, Request, RequestId, Requests, Side, TaskId};
 use crate::scheduler::cfq::queue::{Habits, Queue, QueueId, Standing, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
+use crate::scheduler::message::Event;
 
 /// Larger than a page: worth sending at once.
 const PAGE_SECTORS: u32 = 8;
@@ -16,6 +17,7 @@ impl Cfq {
             self.queue_of.resize(number + 1, 0);
             self.group_of.resize(number + 1, 0);
         }
+        self.say(queue_id, Event::Inserted);
         self.queue_of[number] = queue_id;
         self.group_of[number] = self.queues[queue_id].group;
         let deadline = self.jiffies() + self.ticks.fifo_expire[usize::from(request.sync)];
@@ -231,7 +233,7 @@ impl Cfq {
                 }
             }
         } else if self.should_preempt(requests, id, queue_id) {
-            self.log(queue_id, || "preempt".to_owned());
+            self.say(queue_id, Event::Preempted);
             self.expire_active(true);
             self.stand(queue_id, true);
             self.queues[queue_id].slice_end = 0;
@@ -289,6 +291,7 @@ impl Cfq {
 
     /// The queue has something to do from now on.
     fn begin_standing(&mut self, id: QueueId) {
+        self.say(id, Event::JoinedLine);
         self.busy_queues += 1;
         self.stand(id, false);
     }

@@ -15,9 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
+use crate::scheduler::message::{Event, QueueName, SchedulerMessage};
 use crate::time::{Tick, Time};
 use group::Groups;
-use queue::{GroupId, Habits, Queue, QueueId, Workload};
+pub use queue::Workload;
+use queue::{GroupId, Habits, Queue, QueueId};
 use tunables::InTicks;
 pub use tunables::{Surroundings, Tunables, Version};
 
@@ -66,8 +68,8 @@ pub struct Cfq {
     /// Likewise the group that its dispatching counts for: its queue's when it came.
     group_of: Vec<GroupId>,
     depth: DeviceDepth,
-    logs: bool,
-    messages: Vec<(Time, String)>,
+    /// None: nobody asked for them.
+    messages: Option<Vec<SchedulerMessage>>,
     now: Time,
 }
 
@@ -124,16 +126,9 @@ impl Cfq {
             queue_of: Vec::new(),
             group_of: Vec::new(),
             depth: DeviceDepth::default(),
-            logs: false,
-            messages: Vec::new(),
+            messages: None,
             now: 0,
         }
-    }
-
-    /// Keep what it does as the kernel's trace messages (`Scheduler::messages`).
-    pub fn with_messages(mut self) -> Cfq {
-        self.logs = true;
-        self
     }
 
     /// Ticks since the start.
@@ -141,17 +136,18 @@ impl Cfq {
         self.tick.count(self.now)
     }
 
-    fn log(&mut self, queue: QueueId, text: impl FnOnce() -> String) {
-        if self.logs {
-            let (number, group) = (self.queues[queue].task, self.queues[queue].group);
-            let sync = if self.queues[queue].sync { 'S' } else { 'A' };
-            let path = if group == 0 {
-                "/".to_owned()
-            } else {
-                format!("/{group}")
-            };
-            let text = format!("cfq{number}{sync} {path} {}", text());
-            self.messages.push((self.now, text));
+    fn say(&mut self, queue: QueueId, event: Event) {
+        if let Some(messages) = &mut self.messages {
+            let queue = &self.queues[queue];
+            messages.push(SchedulerMessage {
+                at: self.now,
+                queue: Some(QueueName {
+                    task: queue.task,
+                    sync: queue.sync,
+                    group: queue.group as u16,
+                }),
+                event,
+            });
         }
     }
 
@@ -264,8 +260,12 @@ impl Scheduler for Cfq {
         self.queued as usize
     }
 
-    fn messages(&mut self) -> Vec<(Time, String)> {
-        std::mem::take(&mut self.messages)
+    fn keep_messages(&mut self) {
+        self.messages.get_or_insert_default();
+    }
+
+    fn take_messages(&mut self, into: &mut Vec<SchedulerMessage>) {
+        into.extend(self.messages.iter_mut().flat_map(|kept| kept.drain(..)));
     }
 }
 

@@ -8,7 +8,7 @@ pub(super) type GroupId = usize;
 
 /// Kinds of queue that take turns within a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Workload {
+pub enum Workload {
     Async,
     /// Sync, without idling on each queue: the tree as a whole is idled upon.
     SyncNoIdle,

@@ -5,6 +5,7 @@ use crate::scheduler::cfq::group::Saved;
 use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
 use crate::scheduler::line::Backwards;
+use crate::scheduler::message::Event;
 
 /// A workload's turn lasts at least this many ticks.
 const TURN_TICKS_MIN: u64 = 2;
@@ -74,7 +75,8 @@ impl Cfq {
         self.idle_timer = None;
         self.active = Some(queue);
         self.active_task = None;
-        self.log(queue, || "set_active".to_owned());
+        let (class, workload) = (self.serving_class, self.serving_workload);
+        self.say(queue, Event::Activated { class, workload });
         Some(queue)
     }
 
@@ -164,6 +166,7 @@ impl Cfq {
             return;
         };
         let now = self.jiffies();
+        self.say(id, Event::SliceExpired { timed_out });
         let queue = &mut self.queues[id];
         if queue.waits_for_request {
             self.idle_timer = None;
@@ -174,7 +177,9 @@ impl Cfq {
             queue.to_split = true;
         }
         if timed_out && !queue.slice_new {
-            queue.slice_residual = queue.slice_end as i64 - now as i64;
+            let ticks = queue.slice_end as i64 - now as i64;
+            queue.slice_residual = ticks;
+            self.say(id, Event::Residual { ticks });
         }
         self.charge_group(id);
         if self.queues[id].is_empty() {
@@ -192,6 +197,7 @@ impl Cfq {
             self.groups.get_mut(old.group).leave(id, old);
             self.groups.queue_leaves(old.group);
             self.busy_queues -= 1;
+            self.say(id, Event::LeftLine);
         }
     }
 
@@ -210,16 +216,15 @@ impl Cfq {
         } else {
             used
         };
-        let (dispatched, sectors) = (queue.slice_dispatch, queue.sectors_dispatched);
-        let version = self.version;
-        self.log(id, || match version {
-            Version::Linux2_6_35 => format!("sl_used={used}"),
-            Version::GroupIdleV2 => format!("sl_used={used}, disp={dispatched} sect={sectors}"),
-            Version::Linux2_6_37 => format!(
-                "sl_used={used} disp={dispatched} charge={charge} iops={} sect={sectors}",
-                u32::from(by_requests)
-            ),
-        });
+        let event = Event::SliceUsed {
+            version: self.version,
+            ticks: used,
+            requests: queue.slice_dispatch,
+            sectors: queue.sectors_dispatched,
+            charge,
+            by_requests,
+        };
+        self.say(id, event);
         self.groups.charge(group_id, charge);
         let left = self.workload_ends - self.jiffies() as i64;
         let (workload, class) = (self.serving_workload, self.serving_class);

@@ -3,6 +3,7 @@
 use crate::block::{IoClass, RequestId, Requests};
 use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{Cfq, DEEP_DEVICE, DEPTH_SAMPLES, Version};
+use crate::scheduler::message::{Event, SchedulerMessage};
 
 /// Of an async queue, dispatches in a slice for each step of priority: 16 at the default.
 const LEVELS: u32 = 8;
@@ -28,6 +29,7 @@ impl Cfq {
             queue.slice_end = now + 1;
             self.expire_active(false);
         }
+        self.say(queue_id, Event::Dispatched);
         Some(id)
     }
 
@@ -48,6 +50,7 @@ impl Cfq {
 
     fn send(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let request = &requests[id];
+        self.say(queue_id, Event::SentToDevice);
         self.queues[queue_id].next = self.next_after(requests, id, queue_id);
         self.leave_order(requests, id, queue_id);
         self.queues[queue_id].fifo.remove(id);
@@ -112,6 +115,8 @@ impl Cfq {
         let number = id.number() as usize;
         let queue_id = self.queue_of[number];
         let now = self.jiffies();
+        let no_idle = request.no_idle;
+        self.say(queue_id, Event::Completed { no_idle });
         self.learn_depth();
         self.in_driver -= 1;
         self.queues[queue_id].dispatched -= 1;
@@ -175,7 +180,7 @@ impl Cfq {
         queue.slice_end = now + slice;
         queue.slice_allocated = slice;
         queue.slice_new = false;
-        self.log(id, || format!("set_slice={slice}"));
+        self.say(id, Event::SliceBegun { ticks: slice });
     }
 
     /// A slice in ticks; with low latency, shorter when the group's queues would take more than its share of a turn.
@@ -264,14 +269,27 @@ impl Cfq {
         };
         self.queues[id].waits_for_request = true;
         self.idle_timer = Some(now + ticks);
-        self.log(id, || {
-            format!("arm_idle: {ticks} group_idle: {}", u32::from(on_group))
-        });
+        let version = self.version;
+        self.say(
+            id,
+            Event::IdleArmed {
+                version,
+                ticks,
+                on_group,
+            },
+        );
     }
 
     /// The idle timer has run out.
     pub(super) fn idled_long_enough(&mut self) {
         let now = self.jiffies();
+        if let Some(messages) = &mut self.messages {
+            messages.push(SchedulerMessage {
+                at: self.now,
+                queue: None,
+                event: Event::IdleTimerFired,
+            });
+        }
         if let Some(id) = self.active {
             let queue = &mut self.queues[id];
             if !queue.must_dispatch {
@@ -283,7 +301,6 @@ impl Cfq {
                     if !used {
                         queue.deep = false;
                     }
-                    self.log(id, || "idle timer expired".to_owned());
                     self.expire_active(false);
                 }
             }

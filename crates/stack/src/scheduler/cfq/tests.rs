@@ -385,33 +385,72 @@ fn tunables_of_another_version_do_nothing_there() {
 }
 
 #[test]
-fn messages_say_what_a_slice_used() {
-    let scheduler = cfq(Version::GroupIdleV2, Tunables::default(), &[1000]).with_messages();
-    let mut bench = Bench::new(scheduler);
+fn messages_are_those_of_the_version() {
+    let texts = |version| {
+        let mut bench = Bench::new(cfq(version, Tunables::default(), &[1000]));
+        bench.scheduler.keep_messages();
+        bench.add_bio(0, &read_of(1, 0, 0, 0));
+        let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+        bench
+            .scheduler
+            .completed(MILLISECOND, &bench.requests, first);
+        bench.scheduler.wake(20 * MILLISECOND, &bench.requests);
+        bench.add_bio(20 * MILLISECOND, &read_of(2, 0, 20 * MILLISECOND, 0));
+        bench
+            .scheduler
+            .dispatch(20 * MILLISECOND, &bench.requests)
+            .unwrap();
+        let mut messages = Vec::new();
+        bench.scheduler.take_messages(&mut messages);
+        let texts: Vec<String> = messages.iter().map(ToString::to_string).collect();
+        messages.clear();
+        bench.scheduler.take_messages(&mut messages);
+        assert_eq!(messages, [], "each is told once");
+        texts
+    };
+    let story = |armed: &str, used: &str| {
+        [
+            "cfq1S / insert_request",
+            "cfq1S / add_to_rr",
+            "cfq1S / set_active wl_prio:0 wl_type:2",
+            "cfq1S / dispatch_insert",
+            "cfq1S / dispatched a request",
+            "cfq1S / complete rqnoidle 0",
+            "cfq1S / set_slice=100",
+            armed,
+            "cfq idle timer fired",
+            "cfq1S / slice expired t=0",
+            used,
+            "cfq1S / del_from_rr",
+        ]
+        .map(str::to_owned)
+    };
+    for (version, armed, used) in [
+        (Version::Linux2_6_35, "arm_idle: 8", "sl_used=19"),
+        (
+            Version::GroupIdleV2,
+            "arm_idle: 8 group_idle: 0",
+            "sl_used=19, disp=1 sect=256",
+        ),
+        (
+            Version::Linux2_6_37,
+            "arm_idle: 8 group_idle: 0",
+            "sl_used=19 disp=1 charge=19 iops=0 sect=256",
+        ),
+    ] {
+        let story = story(&format!("cfq1S / {armed}"), &format!("cfq1S / {used}"));
+        assert_eq!(texts(version)[..story.len()], story, "{version:?}");
+    }
+}
+
+#[test]
+fn nothing_is_kept_for_those_who_did_not_ask() {
+    let mut bench = Bench::new(plain());
     bench.add_bio(0, &read_of(1, 0, 0, 0));
-    let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    bench
-        .scheduler
-        .completed(MILLISECOND, &bench.requests, first);
-    bench.scheduler.wake(20 * MILLISECOND, &bench.requests);
-    let messages: Vec<String> = bench
-        .scheduler
-        .messages()
-        .into_iter()
-        .map(|(_, text)| text)
-        .collect();
-    assert!(
-        messages
-            .iter()
-            .any(|text| text == "cfq1S / arm_idle: 8 group_idle: 0"),
-        "{messages:?}"
-    );
-    assert!(
-        messages
-            .iter()
-            .any(|text| text == "cfq1S / sl_used=19, disp=1 sect=256"),
-        "{messages:?}"
-    );
+    bench.dispatched(0, 1);
+    let mut messages = Vec::new();
+    bench.scheduler.take_messages(&mut messages);
+    assert_eq!(messages, []);
 }
 
 proptest! {
