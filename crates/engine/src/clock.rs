@@ -7,9 +7,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use workload::record::ClockKind;
 use workload::spec::Time;
-
-use crate::record::ClockKind;
 
 pub trait Clock: Copy + Send + 'static {
     fn now(self) -> Time;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use workload::job::{Op, OpKind};
+use workload::phase::Phase;
+use workload::record::MismatchRecord;
 use workload::verify;
 
 use crate::buffers::{Buffers, Freshener};
 use crate::error::StartError;
 use crate::files::{OpenFile, writes};
 use crate::memory::{Generations, Memory, STAMP_BYTES};
-use crate::phase::Phase;
-use crate::record::MismatchRecord;
 
 pub enum Contents {
     /// What the buffers hold, again and again.

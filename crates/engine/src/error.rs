@@ -57,10 +57,9 @@ impl StartError {
     }
 }
 
-/// The symbol of an errno, as manual pages write it; 0 is a short transfer.
-pub fn errno_name(errno: i32) -> String {
+/// The symbol of an errno, as manual pages write it.
+pub(crate) fn errno_name(errno: i32) -> String {
     let name = match errno {
-        0 => "short transfer",
         libc::EPERM => "EPERM",
         libc::EINTR => "EINTR",
         libc::EIO => "EIO",

@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::spec::JobSpec;
 
 use crate::error::StartError;
-use crate::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 
 #[derive(Debug)]
 pub struct OpenFile {

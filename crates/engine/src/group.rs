@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op, OpKind};
+use workload::measure::{Measure, Sample, Samples, Verdict, op_name};
 use workload::spec::Time;
 
 use crate::backend::{Queued, Serial};
@@ -13,11 +15,9 @@ use crate::batch::Batcher;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::contents::Contents;
-use crate::failures::Verdict;
-use crate::measure::{Measure, Measured};
 use crate::progress::{Counts, Shared};
 use crate::sleep::Sleeper;
-use crate::usage::{Sample, Samples};
+use crate::usage::sample;
 
 pub struct Group {
     pub index: usize,
@@ -68,15 +68,6 @@ pub struct Slot {
     offset: u64,
     bytes: u32,
     kind: OpKind,
-}
-
-/// What a group hands back when its loop is over.
-#[derive(Debug)]
-pub struct GroupMeasured {
-    pub jobs: Vec<Measured>,
-    pub notes: Vec<String>,
-    pub samples: Samples,
-    pub last_sample: Sample,
 }
 
 /// How often a thread looks for a stop, shows its progress and sees whether a sample is due.
@@ -287,7 +278,7 @@ impl Group {
                 }
             }
         }
-        self.state.cut = Some(Sample::now(now));
+        self.state.cut = Some(sample(now));
         for job in 0..self.jobs.len() {
             self.complete_files(job, backend);
         }
@@ -312,7 +303,7 @@ impl Group {
                 self.notes.push(format!(
                     "job {:?}: its file is not whole, a {} after the measured part failed",
                     running.name,
-                    crate::measure::op_name(op.kind)
+                    op_name(op.kind)
                 ));
                 running.job.stop();
             }
@@ -358,7 +349,7 @@ impl Group {
                 .collect(),
             notes: std::mem::take(&mut self.notes),
             samples: std::mem::replace(&mut self.samples, Samples::new(0, 1)),
-            last_sample: self.state.cut.unwrap_or_else(|| Sample::now(now)),
+            last_sample: self.state.cut.unwrap_or_else(|| sample(now)),
         }
     }
 
@@ -442,7 +433,7 @@ impl Group {
             let note = format!(
                 "job {:?} gave up: {} failed with {reason}",
                 running.name,
-                crate::measure::op_name(op.kind)
+                op_name(op.kind)
             );
             if !self.notes.contains(&note) {
                 self.notes.push(note);
@@ -463,7 +454,7 @@ impl Group {
     fn attend(&mut self, now: Time) {
         self.publish(now);
         if now >= self.samples.due() {
-            self.samples.add(Sample::now(now));
+            self.samples.add(sample(now));
         }
         if self.state.leave_at.is_none() && self.shared.stop.load(Ordering::Relaxed) {
             self.state.leave_at = Some(now + LEAVE_AFTER_NS);

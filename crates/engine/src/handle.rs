@@ -6,16 +6,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::assemble::assemble;
+use workload::assemble::{GroupMeasured, assemble};
+use workload::phase::Phase;
+use workload::record::{PhaseRecord, Snapshot};
+
 use crate::caches::drop_caches;
 use crate::clock::{Origin, monotonic_ns, unix_ns};
 use crate::error::{RunError, StartError};
-use crate::group::GroupMeasured;
 use crate::memory::Memory;
 use crate::outcome::{Outcome, Start};
-use crate::phase::Phase;
 use crate::progress::Shared;
-use crate::record::{PhaseRecord, Snapshot};
 use crate::setup::prepare;
 use crate::worker::{Decision, Gate, Message, run};
 
@@ -65,7 +65,11 @@ impl Work for Phase {
     type Record = PhaseRecord;
 
     fn record(&self, outcome: Outcome<GroupMeasured>) -> PhaseRecord {
-        assemble(self, outcome)
+        let mut record = assemble(self, outcome.circumstances(), outcome.results);
+        if let Some(first) = record.groups.first_mut() {
+            first.notes.extend(outcome.start_notes);
+        }
+        record
     }
 }
 

@@ -1,6 +1,6 @@
 //! The load engine: offers a phase's operations to the kernel and says what came of it.
 //!
-//! [`start`] checks, opens and begins; the [`Handle`] it returns shows progress, stops, and yields the [`record`].
+//! [`start`] checks, opens and begins; the [`Handle`] it returns shows progress, stops, and yields the [record](workload::record).
 
 pub mod error;
 pub mod extents;
@@ -8,23 +8,18 @@ pub mod features;
 pub mod handle;
 pub mod memory;
 pub mod metadata;
-pub mod phase;
 pub mod probe;
-pub mod record;
 pub mod sorter;
 
 mod affinity;
-mod assemble;
 mod backend;
 mod batch;
 mod buffers;
 mod caches;
 mod clock;
 mod contents;
-mod failures;
 mod files;
 mod group;
-mod measure;
 mod outcome;
 mod progress;
 mod setup;

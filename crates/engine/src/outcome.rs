@@ -1,5 +1,8 @@
 //! What a phase's threads came back with, and when it began.
 
+use workload::assemble::Circumstances;
+
+use crate::BUILD_PROFILE;
 use crate::clock::{Origin, monotonic_ns, unix_ns};
 
 #[derive(Debug)]
@@ -9,6 +12,18 @@ pub struct Outcome<M> {
     /// By thread; None for one that never came back.
     pub results: Vec<Option<M>>,
     pub start_notes: Vec<String>,
+}
+
+impl<M> Outcome<M> {
+    pub fn circumstances(&self) -> Circumstances {
+        Circumstances {
+            started_unix_ns: self.start.unix_ns,
+            wall_clock_shift_ns: self.start.wall_clock_shift_ns(),
+            clock: self.start.origin.kind(),
+            stopped: self.stopped,
+            build_profile: BUILD_PROFILE,
+        }
+    }
 }
 
 /// When the phase began, on each clock.
@@ -21,7 +36,7 @@ pub struct Start {
 
 impl Start {
     /// By how much the wall clock has moved against the monotonic clock since.
-    pub fn wall_clock_shift_ns(&self) -> i64 {
+    fn wall_clock_shift_ns(&self) -> i64 {
         let wall_ns = unix_ns() as i64 - self.unix_ns as i64;
         wall_ns - (monotonic_ns() - self.monotonic_ns) as i64
     }

@@ -6,18 +6,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use workload::job::Job;
+use workload::measure::{Measure, Samples};
+use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{JobSpec, Time};
 
 use crate::buffers::Buffers;
 use crate::contents::{Contents, check_verifiable};
-use crate::error::StartError;
+use crate::error::{StartError, errno_name};
 use crate::files::{OpenFile, open_all, queue_attribute, reads, writes};
 use crate::group::{Group, RunningJob, Slot, State};
-use crate::measure::Measure;
 use crate::memory::Memory;
-use crate::phase::{EngineKind, GroupSpec, Phase};
 use crate::progress::Shared;
-use crate::usage::Samples;
 
 /// Everything of a group but its thread's own things: buffers and rings are made on the thread that uses them.
 pub struct Prepared {
@@ -53,6 +52,12 @@ fn check_phase(phase: &Phase) -> Result<(), StartError> {
         return Err(StartError::spec(format!(
             "phase {:?}: nothing to do: a group without jobs",
             phase.name
+        )));
+    }
+    if let Some(file) = phase.files.iter().find(|file| file.place.is_some()) {
+        return Err(StartError::spec(format!(
+            "{}: only files of a modelled machine have a place",
+            file.path
         )));
     }
     for job in phase.groups.iter().flat_map(|group| &group.jobs) {
@@ -91,6 +96,9 @@ fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), StartError> {
         return refused(
             "ends_with_first and close_in_time need an engine of one operation at a time",
         );
+    }
+    if group.cgroup.is_some() {
+        return refused("only a modelled machine puts a thread into a cgroup");
     }
     let files = group.jobs.iter().flat_map(|job| &job.files);
     let grows = files
@@ -192,7 +200,7 @@ impl Prepared {
                 spec.name.clone(),
                 writes(&spec),
                 job,
-                Measure::new(self.warm_up, self.interval),
+                Measure::new(self.warm_up, self.interval, errno_name),
                 own,
             ));
         }

@@ -5,6 +5,9 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use workload::assemble::GroupMeasured;
+use workload::phase::EngineKind;
+
 use crate::affinity;
 use crate::backend::libaio::Libaio;
 use crate::backend::mmap::Mmap;
@@ -15,8 +18,7 @@ use crate::backend::{Queued, Serial, Target};
 use crate::clock::{Clock, Origin};
 use crate::error::{RunError, StartError};
 use crate::files::OpenFile;
-use crate::group::{Group, GroupMeasured};
-use crate::phase::EngineKind;
+use crate::group::Group;
 use crate::progress::Shared;
 use crate::setup::Prepared;
 

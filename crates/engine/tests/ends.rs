@@ -3,9 +3,9 @@
 mod common;
 
 use common::*;
-use engine::phase::{EngineKind, GroupSpec, Phase};
 use engine::start;
 use std::sync::Arc;
+use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{Arrival, JobSpec, Until};
 
 const BLOCK: u64 = 4096;
@@ -49,7 +49,7 @@ fn race(place: &Place, job: JobSpec) -> Phase {
         group(EngineKind::Psync, vec![slow]),
     ];
     let mut phase = growing(&place.path("quick"), groups);
-    let slow_file = engine::phase::FileSpec {
+    let slow_file = workload::phase::FileSpec {
         extend: false,
         ..file(&place.path("slow"))
     };

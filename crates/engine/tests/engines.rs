@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::*;
-use engine::phase::{EngineKind, GroupSpec, Phase};
 use engine::{Handle, Memory, start};
+use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{BlockSize, FileOrder, JobSpec, Pattern, Sync, SyncKind, Until};
 
 fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase {

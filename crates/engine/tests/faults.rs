@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use common::*;
 use devices::{LoopDevice, Mount};
-use engine::phase::{EngineKind, GroupSpec, Phase};
 use engine::{StartError, start};
+use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{BlockSize, JobSpec};
 
 fn refused(phase: Phase) -> StartError {

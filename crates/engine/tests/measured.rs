@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use engine::phase::{EngineKind, GroupSpec, Phase};
-use engine::record::{JobRecord, OpRecord};
+use workload::phase::{EngineKind, GroupSpec, Phase};
+use workload::record::{JobRecord, OpRecord};
 use workload::spec::{Arrival, JobSpec, Spacing, Until};
 
 fn counted(op: &OpRecord) -> u64 {

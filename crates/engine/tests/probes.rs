@@ -13,9 +13,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::*;
 use devices::LoopDevice;
-use engine::phase::EngineKind;
 use engine::probe::{Observed, Places, Probes, Spec};
 use serde_json::{Value, json};
+use workload::phase::EngineKind;
 use workload::spec::{JobSpec, Until};
 
 const TRACEFS: &str = "/sys/kernel/tracing";

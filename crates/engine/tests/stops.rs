@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use devices::Mount;
-use engine::phase::{EngineKind, Phase};
-use engine::record::PhaseRecord;
 use engine::start;
+use workload::phase::{EngineKind, Phase};
+use workload::record::PhaseRecord;
 use workload::spec::{Arrival, JobSpec, Spacing};
 
 /// Generous, because the machine may be busy; the engine's own bound is 100 ms.

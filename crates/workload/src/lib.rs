@@ -1,11 +1,16 @@
 #![forbid(unsafe_code)]
-//! What a job does next. Pure: time, seed and bytes are arguments.
+//! What a job does next, the [`phase`] it belongs to, and the [`record`] of what was measured. Pure: time, seed and bytes
+//! are arguments.
 
+pub mod assemble;
 pub mod check;
 pub mod histogram;
 pub mod job;
+pub mod measure;
 pub mod metadata;
 pub mod pattern;
+pub mod phase;
+pub mod record;
 pub mod rng;
 pub mod spec;
 pub mod steady;

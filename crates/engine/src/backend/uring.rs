@@ -10,10 +10,10 @@ use io_uring::{
     squeue,
 };
 use workload::job::{Op, OpKind};
+use workload::phase::GroupSpec;
 
 use crate::backend::{Completion, Queued, Target};
 use crate::buffers::Buffers;
-use crate::phase::GroupSpec;
 
 pub struct Uring {
     /// Borrows from `ring`, so it goes first: see `Drop`.

@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use serde::Serialize;
+use workload::measure::Usage;
+use workload::record::{
+    ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,
+};
 use workload::spec::Time;
 
 use super::calls;
 use super::thread::{OP_NAMES, OpMeasured, ThreadMeasured};
 use super::{MetadataPhase, ThreadSpec};
-use crate::BUILD_PROFILE;
-use crate::assemble::latency_record;
 use crate::outcome::Outcome;
-use crate::record::{
-    ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,
-};
-use crate::usage::Usage;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct MetadataRecord {
@@ -67,23 +65,22 @@ pub fn assemble(phase: &MetadataPhase, outcome: Outcome<ThreadMeasured>) -> Meta
         })
         .max_by_key(|used| used.cpu_user_ns + used.cpu_system_ns)
         .unwrap_or_default();
-    let start = outcome.start;
-    let stopped = outcome.stopped;
+    let circumstances = outcome.circumstances();
     let threads = outcome.results.into_iter().zip(&phase.threads);
     let groups: Vec<_> = threads.map(|(result, spec)| group(spec, result)).collect();
     let measures = phase_measures(phase, &groups, written_ns);
     MetadataRecord {
         phase: PhaseRecord {
             phase: phase.name.clone(),
-            started_unix_ns: start.unix_ns,
+            started_unix_ns: circumstances.started_unix_ns,
             elapsed_ns,
-            wall_clock_shift_ns: start.wall_clock_shift_ns(),
+            wall_clock_shift_ns: circumstances.wall_clock_shift_ns,
             measured_from_ns: 0,
             measured_to_ns: elapsed_ns,
             transient: None,
-            stopped,
-            build_profile: BUILD_PROFILE,
-            clock: start.origin.kind(),
+            stopped: circumstances.stopped,
+            build_profile: circumstances.build_profile,
+            clock: circumstances.clock,
             groups,
             process_cpu_user_ns: process.cpu_user_ns,
             process_cpu_system_ns: process.cpu_system_ns,
@@ -117,7 +114,7 @@ fn group(spec: &ThreadSpec, result: Option<ThreadMeasured>) -> GroupRecord<Threa
     let name = spec.job.name.clone();
     let Some(measured) = result else {
         let note = "never came back from the kernel and was left there; it has no figures";
-        return group_record(name, vec![note.into()], Usage::default(), Vec::new());
+        return GroupRecord::new(name, vec![note.into()], Usage::default(), Vec::new());
     };
     let used = measured
         .last_sample
@@ -142,34 +139,11 @@ fn group(spec: &ThreadSpec, result: Option<ThreadMeasured>) -> GroupRecord<Threa
         mismatches: Vec::new(),
         intervals: Vec::new(),
     };
-    group_record(name, measured.notes, used, vec![thread])
-}
-
-fn group_record(
-    name: String,
-    notes: Vec<String>,
-    used: Usage,
-    jobs: Vec<ThreadRecord>,
-) -> GroupRecord<ThreadRecord> {
-    GroupRecord {
-        name,
-        notes,
-        cpu_user_ns: used.cpu_user_ns,
-        cpu_system_ns: used.cpu_system_ns,
-        context_switches_voluntary: used.context_switches_voluntary,
-        context_switches_involuntary: used.context_switches_involuntary,
-        faults_minor: used.faults_minor,
-        faults_major: used.faults_major,
-        jobs,
-    }
+    GroupRecord::new(name, measured.notes, used, vec![thread])
 }
 
 fn op_record(op: &OpMeasured) -> OpRecord {
-    OpRecord {
-        count: op.latency.count(),
-        bytes: op.bytes,
-        latency: latency_record(&op.latency),
-    }
+    OpRecord::new(op.bytes, &op.latency)
 }
 
 fn total_ns(op: &OpRecord) -> f64 {

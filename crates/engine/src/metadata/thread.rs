@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use workload::histogram::LatencyHistogram;
+use workload::measure::{Failures, Sample, Verdict};
 use workload::metadata::{Call, MetadataJob};
 use workload::rng;
 use workload::spec::Time;
@@ -15,9 +16,9 @@ use super::calls;
 use super::path::Path;
 use crate::affinity;
 use crate::clock::Clock;
-use crate::failures::{Failures, Verdict};
+use crate::error::errno_name;
 use crate::progress::{Counts, Shared};
-use crate::usage::Sample;
+use crate::usage::sample;
 use crate::worker::{Decision, Gate, Message, Tell};
 
 /// Everything of a thread but its own things.
@@ -137,14 +138,14 @@ impl Thread {
                 .collect(),
             open: None,
             ops: Default::default(),
-            failures: Failures::default(),
+            failures: Failures::new(errno_name),
             notes,
             shared,
         }
     }
 
     fn run<C: Clock>(mut self, clock: C) -> ThreadMeasured {
-        let first_sample = Sample::now(clock.now());
+        let first_sample = sample(clock.now());
         let began_at = clock.now();
         let mut now = began_at;
         let mut attend_at = now;
@@ -186,7 +187,7 @@ impl Thread {
             failures: self.failures,
             notes: self.notes,
             first_sample,
-            last_sample: Sample::now(now),
+            last_sample: sample(now),
             began_at,
             written_at: written_at.unwrap_or(now),
             finished_at: now,

@@ -20,7 +20,7 @@ use workload::rng::{Stream, stream};
 use crate::BUILD_PROFILE;
 use crate::clock::{monotonic_ns, unix_ns};
 use crate::error::StartError;
-use crate::usage::Usage;
+use crate::usage;
 use pages::Pages;
 use quicksort::{Stopped, Watch, quicksort};
 
@@ -157,7 +157,7 @@ impl Drop for Sort {
 fn run(spec: &SortSpec, mut pages: Pages, shared: &Shared) -> SortRecord {
     let started_unix_ns = unix_ns();
     let started_ns = monotonic_ns();
-    let before = Usage::of_thread();
+    let before = usage::of_thread();
     let watch = Watch {
         stop: &shared.stop,
         placed: &shared.placed,
@@ -178,7 +178,7 @@ fn run(spec: &SortSpec, mut pages: Pages, shared: &Shared) -> SortRecord {
             }
         }
     }
-    let used = Usage::of_thread().since(before);
+    let used = usage::of_thread().since(before);
     SortRecord {
         started_unix_ns,
         elapsed_ns: monotonic_ns() - started_ns,

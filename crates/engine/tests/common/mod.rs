@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use engine::phase::{EngineKind, FileSpec, GroupSpec, Phase};
-use engine::record::{JobRecord, PhaseRecord};
 use engine::{Handle, Memory, start};
+use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
+use workload::record::{JobRecord, PhaseRecord};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 
 pub const MIB: u64 = 1 << 20;
@@ -116,6 +116,7 @@ pub fn group(engine: EngineKind, jobs: Vec<JobSpec>) -> GroupSpec {
         sqpoll_cpu: None,
         fresh_data: true,
         close_in_time: false,
+        cgroup: None,
         jobs,
     }
 }
@@ -142,6 +143,7 @@ pub fn file(path: &str) -> FileSpec {
         size_bytes: MIB,
         create: true,
         extend: true,
+        place: None,
     }
 }
 

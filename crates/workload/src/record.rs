@@ -1,7 +1,10 @@
-//! What a phase yielded. Serialized as JSON; the columns that readers see are made from it in `python/iolab/store/`.
+//! What a phase yielded, on a host or on the modelled machine. Serialized as JSON; the columns that readers see are made from it in `python/iolab/store/`.
 //! Times are nanoseconds since the start of the phase unless a name says otherwise.
 
 use serde::Serialize;
+
+use crate::histogram::LatencyHistogram;
+use crate::measure::Usage;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct PhaseRecord<J = JobRecord> {
@@ -30,6 +33,8 @@ pub struct PhaseRecord<J = JobRecord> {
 pub enum ClockKind {
     Tsc,
     Monotonic,
+    /// The modelled machine's: times are simulated.
+    Model,
 }
 
 /// What the steady-state search found.
@@ -45,7 +50,7 @@ pub struct GroupRecord<J = JobRecord> {
     pub name: String,
     /// One line each: what was asked for and not done (polling refused, pinning failed, memory not registered, ...).
     pub notes: Vec<String>,
-    /// Thread usage over the measured part (getrusage RUSAGE_THREAD).
+    /// Thread usage over the measured part (on a host, getrusage RUSAGE_THREAD).
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
     pub context_switches_voluntary: u64,
@@ -53,6 +58,22 @@ pub struct GroupRecord<J = JobRecord> {
     pub faults_minor: u64,
     pub faults_major: u64,
     pub jobs: Vec<J>,
+}
+
+impl<J> GroupRecord<J> {
+    pub fn new(name: String, notes: Vec<String>, used: Usage, jobs: Vec<J>) -> GroupRecord<J> {
+        GroupRecord {
+            name,
+            notes,
+            cpu_user_ns: used.cpu_user_ns,
+            cpu_system_ns: used.cpu_system_ns,
+            context_switches_voluntary: used.context_switches_voluntary,
+            context_switches_involuntary: used.context_switches_involuntary,
+            faults_minor: used.faults_minor,
+            faults_major: used.faults_major,
+            jobs,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -79,6 +100,16 @@ pub struct OpRecord {
     pub latency: Option<LatencyRecord>,
 }
 
+impl OpRecord {
+    pub fn new(bytes: u64, latency: &LatencyHistogram) -> OpRecord {
+        OpRecord {
+            count: latency.count(),
+            bytes,
+            latency: LatencyRecord::new(latency),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct LatencyRecord {
     pub min_ns: u64,
@@ -87,6 +118,21 @@ pub struct LatencyRecord {
     pub stddev_ns: f64,
     /// Non-empty buckets in rising order: lowest and highest value counted in the bucket, and the count.
     pub histogram: Vec<(u64, u64, u64)>,
+}
+
+impl LatencyRecord {
+    fn new(latency: &LatencyHistogram) -> Option<LatencyRecord> {
+        Some(LatencyRecord {
+            min_ns: latency.min_ns()?,
+            max_ns: latency.max_ns()?,
+            mean_ns: latency.mean_ns()?,
+            stddev_ns: latency.stddev_ns()?,
+            histogram: latency
+                .buckets()
+                .map(|bucket| (bucket.low_ns, bucket.high_ns, bucket.count))
+                .collect(),
+        })
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]

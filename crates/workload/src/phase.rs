@@ -1,7 +1,9 @@
-//! A phase: files, and groups of jobs that start together on them. What Python hands in; see `record` for what comes out.
+//! A phase: files, and groups of jobs that start together on them. What Python hands to the engine and to the modelled
+//! machine; see `record` for what comes out.
 
 use serde::Deserialize;
-use workload::spec::JobSpec;
+
+use crate::spec::JobSpec;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,6 +38,8 @@ pub struct FileSpec {
     pub create: bool,
     /// Give it its full size at once, sparsely; else writes make it grow, which what is mapped can't.
     pub extend: bool,
+    /// The number of the drive that holds the file, on a modelled machine; elsewhere the path says it.
+    pub place: Option<u32>,
 }
 
 /// Jobs that share one thread, one ring and one pool of buffers.
@@ -62,6 +66,8 @@ pub struct GroupSpec {
     pub fresh_data: bool,
     /// Closing the files counts in the jobs' time. For engines of one operation at a time.
     pub close_in_time: bool,
+    /// The control group of its jobs, on a modelled machine; elsewhere the thread is where its process is.
+    pub cgroup: Option<String>,
     pub jobs: Vec<JobSpec>,
 }
 

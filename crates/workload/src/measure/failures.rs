@@ -1,10 +1,13 @@
 //! What did not succeed, counted by operation and errno, and when to give up.
 
-use crate::error::errno_name;
 use crate::record::ErrorRecord;
 
-#[derive(Debug, Default)]
+/// The symbol of an errno, as manual pages write it. An argument, because the numbers are the operating system's.
+pub type ErrnoName = fn(i32) -> String;
+
+#[derive(Debug)]
 pub struct Failures {
+    errno_name: ErrnoName,
     pub count: u64,
     in_a_row: u32,
     records: Vec<ErrorRecord>,
@@ -21,6 +24,15 @@ pub enum Verdict {
 const IN_A_ROW_MAX: u32 = 1000;
 
 impl Failures {
+    pub fn new(errno_name: ErrnoName) -> Failures {
+        Failures {
+            errno_name,
+            count: 0,
+            in_a_row: 0,
+            records: Vec::new(),
+        }
+    }
+
     #[inline(always)]
     pub fn succeeded(&mut self) {
         self.in_a_row = 0;
@@ -38,22 +50,24 @@ impl Failures {
     ) -> Verdict {
         self.count += 1;
         self.in_a_row += 1;
-        match self
+        let known = self
             .records
-            .iter_mut()
-            .find(|known| known.errno == errno && known.op == op)
-        {
-            Some(known) => known.count += 1,
-            None => self.records.push(ErrorRecord {
+            .iter()
+            .position(|known| known.errno == errno && known.op == op);
+        let index = known.unwrap_or_else(|| {
+            self.records.push(ErrorRecord {
                 errno,
-                name: errno_name(errno),
+                name: self.name(errno),
                 op,
-                count: 1,
+                count: 0,
                 first_path: path.to_owned(),
                 first_offset: offset,
-            }),
-        }
-        let disk_full = grows && matches!(errno, libc::ENOSPC | libc::EDQUOT);
+            });
+            self.records.len() - 1
+        });
+        let record = &mut self.records[index];
+        record.count += 1;
+        let disk_full = grows && matches!(record.name.as_str(), "ENOSPC" | "EDQUOT");
         if disk_full || self.in_a_row >= IN_A_ROW_MAX {
             Verdict::GiveUp
         } else {
@@ -68,5 +82,12 @@ impl Failures {
 
     pub fn into_records(self) -> Vec<ErrorRecord> {
         self.records
+    }
+
+    fn name(&self, errno: i32) -> String {
+        match errno {
+            0 => "short transfer".to_owned(),
+            _ => (self.errno_name)(errno),
+        }
     }
 }

@@ -1,27 +1,43 @@
-//! From what the threads measured to the phase's record: the common cut, and all figures over the same window.
+//! From what the groups measured to the phase's record: the common cut, and all figures over the same window.
 
-use workload::histogram::LatencyHistogram;
-use workload::spec::Time;
-use workload::steady;
-use workload::timeline::{Interval, Total, totals};
-
-use crate::BUILD_PROFILE;
-use crate::group::GroupMeasured;
-use crate::measure::Measured;
-use crate::outcome::Outcome;
+use crate::histogram::LatencyHistogram;
+use crate::measure::{Measured, Sample, Samples, Usage};
 use crate::phase::{GroupSpec, Phase};
 use crate::record::{
-    GroupRecord, IntervalRecord, JobRecord, LatencyRecord, OpRecord, PhaseRecord, Transient,
+    ClockKind, GroupRecord, IntervalRecord, JobRecord, OpRecord, PhaseRecord, Transient,
 };
-use crate::usage::Usage;
+use crate::spec::Time;
+use crate::steady;
+use crate::timeline::{Interval, Total, totals};
 
-pub fn assemble(phase: &Phase, outcome: Outcome<GroupMeasured>) -> PhaseRecord {
-    let Outcome {
-        start,
-        stopped,
-        results,
-        start_notes,
-    } = outcome;
+/// What a group hands back when all its jobs are done.
+#[derive(Debug)]
+pub struct GroupMeasured {
+    /// In the order of the group's specification.
+    pub jobs: Vec<Measured>,
+    /// One line each: what was asked for and not done, which jobs gave up and why.
+    pub notes: Vec<String>,
+    pub samples: Samples,
+    pub last_sample: Sample,
+}
+
+/// What a record says of the phase as a whole, and no group knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances {
+    pub started_unix_ns: u64,
+    pub wall_clock_shift_ns: i64,
+    pub clock: ClockKind,
+    /// Someone called stop().
+    pub stopped: bool,
+    pub build_profile: &'static str,
+}
+
+/// `results` are by group, in the order of the phase; None for one that never came back.
+pub fn assemble(
+    phase: &Phase,
+    circumstances: Circumstances,
+    results: Vec<Option<GroupMeasured>>,
+) -> PhaseRecord {
     let elapsed_ns = jobs(&results).map(|job| job.finished).max().unwrap_or(0);
     let transient = phase
         .cut_transient
@@ -29,7 +45,7 @@ pub fn assemble(phase: &Phase, outcome: Outcome<GroupMeasured>) -> PhaseRecord {
     let cut_ns = transient.as_ref().map_or(0, |transient| transient.cut_ns);
     let measured_from_ns = (phase.warm_up_ns + cut_ns).min(elapsed_ns);
     let process = process_usage(&results, measured_from_ns);
-    let mut groups: Vec<GroupRecord> = results
+    let groups = results
         .into_iter()
         .zip(&phase.groups)
         .map(|(measured, spec)| match measured {
@@ -37,20 +53,17 @@ pub fn assemble(phase: &Phase, outcome: Outcome<GroupMeasured>) -> PhaseRecord {
             None => lost_group(spec),
         })
         .collect();
-    if let Some(first) = groups.first_mut() {
-        first.notes.extend(start_notes);
-    }
     PhaseRecord {
         phase: phase.name.clone(),
-        started_unix_ns: start.unix_ns,
+        started_unix_ns: circumstances.started_unix_ns,
         elapsed_ns,
-        wall_clock_shift_ns: start.wall_clock_shift_ns(),
+        wall_clock_shift_ns: circumstances.wall_clock_shift_ns,
         measured_from_ns,
         measured_to_ns: elapsed_ns,
         transient,
-        stopped,
-        build_profile: BUILD_PROFILE,
-        clock: start.origin.kind(),
+        stopped: circumstances.stopped,
+        build_profile: circumstances.build_profile,
+        clock: circumstances.clock,
         groups,
         process_cpu_user_ns: process.cpu_user_ns,
         process_cpu_system_ns: process.cpu_system_ns,
@@ -89,7 +102,7 @@ fn find_transient(
     }
 }
 
-/// Every thread samples the process too: from the sample nearest to the cut to the very last one.
+/// Every group samples the process too: from the sample nearest to the cut to the very last one.
 fn process_usage(results: &[Option<GroupMeasured>], from: Time) -> Usage {
     let groups = || results.iter().flatten();
     let first = groups()
@@ -115,7 +128,7 @@ fn group_record(spec: &GroupSpec, measured: GroupMeasured, from: Time) -> GroupR
         .into_iter()
         .zip(&spec.jobs)
         .map(|(job, spec)| job_record(&spec.name, job, from));
-    record_of(spec, measured.notes, used, jobs.collect())
+    GroupRecord::new(spec.name.clone(), measured.notes, used, jobs.collect())
 }
 
 /// A group whose thread is stuck in the kernel has no figures; none is better than zeros.
@@ -129,26 +142,7 @@ fn lost_group(spec: &GroupSpec) -> GroupRecord {
         "never came back from the kernel and was left there; no figures of job {}",
         names.join(", ")
     );
-    record_of(spec, vec![note], Usage::default(), Vec::new())
-}
-
-fn record_of(
-    spec: &GroupSpec,
-    notes: Vec<String>,
-    used: Usage,
-    jobs: Vec<JobRecord>,
-) -> GroupRecord {
-    GroupRecord {
-        name: spec.name.clone(),
-        notes,
-        cpu_user_ns: used.cpu_user_ns,
-        cpu_system_ns: used.cpu_system_ns,
-        context_switches_voluntary: used.context_switches_voluntary,
-        context_switches_involuntary: used.context_switches_involuntary,
-        faults_minor: used.faults_minor,
-        faults_major: used.faults_major,
-        jobs,
-    }
+    GroupRecord::new(spec.name.clone(), vec![note], Usage::default(), Vec::new())
 }
 
 fn job_record(name: &str, job: Measured, from: Time) -> JobRecord {
@@ -167,24 +161,7 @@ fn job_record(name: &str, job: Measured, from: Time) -> JobRecord {
 }
 
 fn op_record(total: &Total) -> OpRecord {
-    OpRecord {
-        count: total.latency.count(),
-        bytes: total.bytes,
-        latency: latency_record(&total.latency),
-    }
-}
-
-pub fn latency_record(latency: &LatencyHistogram) -> Option<LatencyRecord> {
-    Some(LatencyRecord {
-        min_ns: latency.min_ns()?,
-        max_ns: latency.max_ns()?,
-        mean_ns: latency.mean_ns()?,
-        stddev_ns: latency.stddev_ns()?,
-        histogram: latency
-            .buckets()
-            .map(|bucket| (bucket.low_ns, bucket.high_ns, bucket.count))
-            .collect(),
-    })
+    OpRecord::new(total.bytes, &total.latency)
 }
 
 fn interval_record(interval: &Interval) -> IntervalRecord {

@@ -1,12 +1,16 @@
 //! What one job measured so far: the timeline of what succeeded, and what did not, by errno.
 
-use workload::job::{Op, OpKind};
-use workload::spec::Time;
-use workload::timeline::{Interval, Timeline};
+mod failures;
+mod usage;
 
-use crate::failures::{Failures, Verdict};
+use crate::job::{Op, OpKind};
 use crate::record::{ErrorRecord, MismatchRecord};
+use crate::spec::Time;
+use crate::timeline::{Interval, Timeline};
+pub use failures::{ErrnoName, Failures, Verdict};
+pub use usage::{Sample, Samples, Usage};
 
+#[derive(Debug)]
 pub struct Measure {
     timeline: Timeline,
     pub ops: u64,
@@ -30,13 +34,13 @@ pub struct Measured {
 const MISMATCHES_KEPT: usize = 16;
 
 impl Measure {
-    pub fn new(warm_up: Time, interval: Time) -> Measure {
+    pub fn new(warm_up: Time, interval: Time, errno_name: ErrnoName) -> Measure {
         Measure {
             timeline: Timeline::new(warm_up, interval),
             ops: 0,
             bytes: 0,
             finished: 0,
-            failures: Failures::default(),
+            failures: Failures::new(errno_name),
             mismatches_count: 0,
             mismatches: Vec::new(),
         }
@@ -107,6 +111,17 @@ pub fn op_name(kind: OpKind) -> &'static str {
 mod tests {
     use super::*;
 
+    const EIO: i32 = 5;
+    const ENOSPC: i32 = 28;
+
+    fn errno_name(errno: i32) -> String {
+        match errno {
+            EIO => "EIO".into(),
+            ENOSPC => "ENOSPC".into(),
+            _ => format!("errno {errno}"),
+        }
+    }
+
     fn op(kind: OpKind) -> Op {
         Op {
             kind,
@@ -119,11 +134,11 @@ mod tests {
 
     #[test]
     fn errors_are_counted_by_errno_and_operation_with_the_first_place() {
-        let mut measure = Measure::new(0, 1);
+        let mut measure = Measure::new(0, 1, errno_name);
         for (kind, errno, offset) in [
-            (OpKind::Read, 5, 1),
-            (OpKind::Read, 5, 2),
-            (OpKind::Write, 5, 3),
+            (OpKind::Read, EIO, 1),
+            (OpKind::Read, EIO, 2),
+            (OpKind::Write, EIO, 3),
             (OpKind::Read, 0, 4),
         ] {
             assert_eq!(
@@ -148,18 +163,18 @@ mod tests {
 
     #[test]
     fn a_full_disk_ends_the_job_at_once_and_other_errors_only_in_a_row() {
-        let mut measure = Measure::new(0, 1);
+        let mut measure = Measure::new(0, 1, errno_name);
         assert_eq!(
-            measure.failed(1, &op(OpKind::Write), libc::ENOSPC, "/f", 0),
+            measure.failed(1, &op(OpKind::Write), ENOSPC, "/f", 0),
             Verdict::GiveUp
         );
         assert_eq!(
-            measure.failed(1, &op(OpKind::Fsync), libc::ENOSPC, "/f", 0),
+            measure.failed(1, &op(OpKind::Fsync), ENOSPC, "/f", 0),
             Verdict::GoOn
         );
         measure.succeeded(2, &op(OpKind::Read));
         let verdicts: Vec<_> = (0..1000)
-            .map(|_| measure.failed(3, &op(OpKind::Read), libc::EIO, "/f", 0))
+            .map(|_| measure.failed(3, &op(OpKind::Read), EIO, "/f", 0))
             .collect();
         assert_eq!(
             verdicts
