@@ -180,6 +180,15 @@ def _target_table(kind: str) -> Callable[[], str]:
     return render_target
 
 
+def _published_table(model: str) -> Callable[[], str]:
+    def render_published() -> str:
+        from iolab.reproduction import options
+
+        return options_table(getattr(options, model))
+
+    return render_published
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "experiment": _experiment_table,
     "compare": _compare_table,
@@ -197,5 +206,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "metrics": _metrics_table,
     "tool-metrics": _tool_metrics_table,
     "formats": _formats_table,
+    "published-file": _published_table("FileOptions"),
+    "published-fitted": _published_table("FittedOptions"),
+    "published-table": _published_table("TableOptions"),
+    "published-cell": _published_table("CellOptions"),
+    "published-aim": _published_table("AimOptions"),
 }
 """Name of a table -> what writes it."""

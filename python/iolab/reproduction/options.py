@@ -43,10 +43,13 @@ class TableOptions(Options):
     fit: list[str] = option(
         [],
         "Patterns of the cells that a parameter was fitted to; all others are predictions.",
+        default_is="none",
         expected='a list of patterns such as ["1/total"]',
     )
-    not_compared: dict[str, str] = option({}, "By pattern, why these cells are no test of the model.")
-    notes: dict[str, str] = option({}, "By pattern, what those who published these cells doubted themselves.")
+    not_compared: dict[str, str] = option(
+        {}, "By pattern, why these cells are no test of the model.", default_is="none"
+    )
+    notes: dict[str, str] = option({}, "By pattern, what is doubtful about these cells.", default_is="none")
     aim: dict[str, Any] = option({}, "By pattern, how good the predictions are to be.", default_is="no aim")
 
 
