@@ -1,4 +1,4 @@
-"""The record of a phase: the engine's (crates/engine/src/record.rs), and what other runners make in its likeness.
+"""The record of a phase: the engine's (crates/workload/src/record.rs), and what other runners make in its likeness.
 
 A job counts reads, writes and syncs under `read`, `write` and `sync`, and any other operation by name under `ops`, all
 in the same shape. What is a number and not an operation stands by the metric's name under `measures`, of a job or of

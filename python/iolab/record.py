@@ -38,7 +38,7 @@ class Record(BaseModel):
     controls_absent: dict[str, str]
     """Control name -> why it could not be set here."""
     phases: list[dict[str, Any]]
-    """The engine's phase records (crates/engine/src/record.rs), measured phases only."""
+    """The engine's phase records (crates/workload/src/record.rs), measured phases only."""
     observed: dict[str, Any]
     """The target as it was before the phases: filesystem, device. What probes saw stands in the phases."""
     faults: list[Fault]

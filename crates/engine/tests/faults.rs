@@ -136,6 +136,14 @@ fn impossible_specifications_are_refused() {
         of(vec![group(EngineKind::Null, vec![elsewhere])]),
         "no file 9",
     );
+    let grouped = GroupSpec {
+        cgroup: Some("small".into()),
+        ..group(EngineKind::Null, vec![job()])
+    };
+    says(of(vec![grouped]), "cgroup");
+    let mut placed = of(vec![group(EngineKind::Null, vec![job()])]);
+    placed.files[0].place = Some(0);
+    says(placed, "have a place");
     let both = vec![
         group(EngineKind::Null, vec![writer()]),
         group(EngineKind::Null, vec![job()]),

@@ -180,3 +180,154 @@ fn interval_record(interval: &Interval) -> IntervalRecord {
         latency_ns_max: latency.max_ns(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Op, OpKind};
+    use crate::measure::Measure;
+    use crate::phase::EngineKind;
+    use crate::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+
+    const MS: Time = 1_000_000;
+
+    fn phase(groups: usize) -> Phase {
+        let job = JobSpec {
+            name: "job".into(),
+            files: vec![0],
+            file_order: FileOrder::Sequential,
+            pattern: Pattern::Sequential,
+            read_share: 1.0,
+            blocks: vec![BlockSize {
+                bytes: 4096,
+                weight: 1.0,
+            }],
+            align_bytes: 4096,
+            offset_bytes: 0,
+            length_bytes: 1 << 20,
+            queue_depth: 1,
+            arrival: Arrival::Closed {
+                think_ns: 0,
+                think_every: 1,
+            },
+            until: Until {
+                ops: Some(20),
+                bytes: None,
+                duration_ns: None,
+            },
+            sync: None,
+            sync_at_end: false,
+            seed: 1,
+        };
+        let group = |index| GroupSpec {
+            name: format!("group {index}"),
+            engine: EngineKind::Psync,
+            direct: true,
+            cpus: None,
+            batch: None,
+            fixed_buffers: false,
+            registered_files: false,
+            poll: false,
+            sqpoll: false,
+            sqpoll_cpu: None,
+            fresh_data: false,
+            close_in_time: false,
+            cgroup: None,
+            jobs: vec![job.clone()],
+        };
+        Phase {
+            name: "phase".into(),
+            files: Vec::new(),
+            groups: (0..groups).map(group).collect(),
+            warm_up_ns: 10 * MS,
+            interval_ns: 5 * MS,
+            cut_transient: false,
+            verify: false,
+            drop_caches: false,
+            ends_with_first: false,
+            seed: 1,
+        }
+    }
+
+    const SIMULATED: Circumstances = Circumstances {
+        started_unix_ns: 7,
+        wall_clock_shift_ns: 0,
+        clock: ClockKind::Model,
+        stopped: false,
+        build_profile: "release",
+    };
+
+    /// Used at `at` by a thread that is on its CPU all the time, one of two of its process.
+    fn sample(at: Time) -> Sample {
+        let used = |cpu_user_ns| Usage {
+            cpu_user_ns,
+            ..Usage::default()
+        };
+        Sample {
+            at,
+            thread: used(at),
+            process: used(2 * at),
+        }
+    }
+
+    /// A read of 4 KiB each millisecond up to the twentieth.
+    fn measured(phase: &Phase) -> GroupMeasured {
+        let mut measure = Measure::new(phase.warm_up_ns, phase.interval_ns, |_| "EIO".into());
+        let mut samples = Samples::new(phase.warm_up_ns, phase.interval_ns);
+        for at in (1..=20).map(|turn| turn * MS) {
+            let op = Op {
+                kind: OpKind::Read,
+                file: 0,
+                offset: 0,
+                bytes: 4096,
+                due: at - MS,
+            };
+            measure.succeeded(at, &op);
+            if at >= samples.due() {
+                samples.add(sample(at));
+            }
+        }
+        GroupMeasured {
+            jobs: vec![measure.finish()],
+            notes: vec!["a note".into()],
+            samples,
+            last_sample: sample(20 * MS),
+        }
+    }
+
+    #[test]
+    fn all_figures_are_of_the_time_after_the_warm_up() {
+        let phase = phase(2);
+        let results = vec![Some(measured(&phase)), Some(measured(&phase))];
+        let record = assemble(&phase, SIMULATED, results);
+        assert_eq!(
+            (record.measured_from_ns, record.elapsed_ns),
+            (10 * MS, 20 * MS)
+        );
+        assert_eq!(record.process_cpu_user_ns, 20 * MS);
+        for group in &record.groups {
+            assert_eq!((group.cpu_user_ns, group.notes.len()), (10 * MS, 1));
+            let read = &group.jobs[0].read;
+            assert_eq!((read.count, read.bytes), (11, 11 * 4096));
+            assert_eq!(read.latency.as_ref().unwrap().min_ns, MS);
+        }
+    }
+
+    #[test]
+    fn a_group_that_never_came_back_has_a_note_and_no_jobs() {
+        let phase = phase(2);
+        let record = assemble(&phase, SIMULATED, vec![Some(measured(&phase)), None]);
+        assert_eq!(record.groups[0].jobs.len(), 1);
+        assert_eq!(record.groups[1].jobs.len(), 0);
+        assert!(record.groups[1].notes[0].contains("\"job\""));
+    }
+
+    #[test]
+    fn the_record_says_that_its_times_are_simulated() {
+        let phase = phase(1);
+        let record = assemble(&phase, SIMULATED, vec![Some(measured(&phase))]);
+        let json = serde_json::to_value(record).unwrap();
+        assert_eq!(json["clock"], "model");
+        assert_eq!(json["started_unix_ns"], 7);
+    }
+}

@@ -38,7 +38,7 @@ pub struct FileSpec {
     pub create: bool,
     /// Give it its full size at once, sparsely; else writes make it grow, which what is mapped can't.
     pub extend: bool,
-    /// The number of the drive that holds the file, on a modelled machine; elsewhere the path says it.
+    /// Which drive of a modelled machine holds the file, from 0; the first where it is absent. Elsewhere the path says it.
     pub place: Option<u32>,
 }
 

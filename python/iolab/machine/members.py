@@ -34,7 +34,7 @@ class Task:
     name: str
     work: Literal["load", "sort"]
     spec: Json
-    """Of the engine: a phase (crates/engine/src/phase.rs) or a sort (crates/engine/src/sorter/mod.rs)."""
+    """Of the engine: a phase (crates/workload/src/phase.rs) or a sort (crates/engine/src/sorter/mod.rs)."""
     cgroups: tuple[Cgroup, ...] = ()
     cpus: list[int] | None = None
     """CPUs it may run on, None: any."""

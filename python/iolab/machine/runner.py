@@ -26,7 +26,7 @@ RUNNERS: dict[str, Runner] = {
 
 
 def run(phase: Phase, around: Surroundings) -> dict[str, Any]:
-    """The phase's record: the engine's (crates/engine/src/record.rs), or one that `iolab.phase_record` makes in its
+    """The phase's record: the engine's (crates/workload/src/record.rs), or one that `iolab.phase_record` makes in its
     likeness. Its `stopped` is true when `should_stop` became so.
 
     Raises:

@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 def run(phase: WeightedLoadPhase, around: Surroundings) -> Json:
-    """One phase record (crates/engine/src/record.rs) of all groups together.
+    """One phase record (crates/workload/src/record.rs) of all groups together.
 
     Raises:
         InputError: the engine finds the phase impossible.

@@ -70,8 +70,8 @@ class LoadPhase(PhaseSpec):
 
     kind: Literal["load"] = "load"
     load: dict[str, Any]
-    """The engine's phase (crates/engine/src/phase.rs) with paths relative to the target's root; the machine makes them
-    absolute. A file may name its `place`: which of the target's devices it lies on, from 0."""
+    """The engine's phase (crates/workload/src/phase.rs) with paths relative to the target's root; the machine makes
+    them absolute. A file may name its `place`: which of the target's devices it lies on, from 0."""
 
     @property
     def writes(self) -> bool:
