@@ -1,5 +1,6 @@
 //! The block layer: from bios to requests, and what every scheduler and device knows of them.
 
+mod event;
 mod hardware;
 pub mod plug;
 pub mod pool;
@@ -7,6 +8,7 @@ mod queue;
 mod request;
 mod task_plug;
 
+pub use event::{EventKind, QueueEvent};
 pub use hardware::HardwareRules;
 pub use queue::{Counts, Merges, QueueRules, RequestQueue, Submitted};
 

@@ -4,10 +4,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::block::event::Tap;
 use crate::block::hardware::{HardwareQueues, HardwareRules};
 use crate::block::plug::{Plug, PlugRules};
 use crate::block::pool::{Pool, PoolRules, Waking};
-use crate::block::{Bio, Direction, Request, RequestId, Requests, Sector, Side, TaskId};
+use crate::block::{
+    Bio, Direction, EventKind, QueueEvent, Request, RequestId, Requests, Sector, Side, TaskId,
+};
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::slab::Slab;
 use crate::station::{Broken, Station};
@@ -68,6 +71,7 @@ pub struct RequestQueue {
     in_flight: u32,
     counts: Counts,
     station: Station,
+    tap: Tap,
 }
 
 impl RequestQueue {
@@ -85,6 +89,7 @@ impl RequestQueue {
             in_flight: 0,
             counts: Counts::default(),
             station: Station::default(),
+            tap: Tap::default(),
         }
     }
 
@@ -94,7 +99,27 @@ impl RequestQueue {
         self
     }
 
+    /// From now on events are kept for `take_events`, which has to be called now and then, under that number for the
+    /// drive; among them what the scheduler has to say.
+    pub fn tap(&mut self, drive: u16) {
+        self.tap.open(drive, self.plug.is_plugged());
+        self.scheduler.keep_messages();
+    }
+
+    /// Appends the events since the last time, in the order in which they happened.
+    pub fn take_events(&mut self, into: &mut Vec<QueueEvent>) {
+        self.tap.drain(into);
+    }
+
     pub fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+        self.tell_plug(now, false, None);
+        self.tap.came(now, &bio);
+        let submitted = self.take_in(now, bio);
+        self.tap.hear(self.scheduler.as_mut());
+        submitted
+    }
+
+    fn take_in(&mut self, now: Time, bio: Bio) -> Submitted {
         if let Some((request, side)) = self.find_merge(&bio) {
             self.station.enter(now);
             self.counts.bios += 1;
@@ -102,7 +127,9 @@ impl RequestQueue {
             return Submitted::Merged(request, side);
         }
         if !self.allocate(now, &bio) {
+            self.tap.must_wait(now, &bio);
             self.plug.unplug();
+            self.tell_plug(now, false, None);
             return Submitted::MustWait;
         }
         self.station.enter(now);
@@ -113,13 +140,15 @@ impl RequestQueue {
 
     /// The next request for the device.
     pub fn dispatch(&mut self, now: Time) -> Option<RequestId> {
+        self.tell_plug(now, false, None);
         if self.plug.is_plugged() {
             return None;
         }
-        let id = match self.hardware.take_held() {
-            Some(held) => held,
-            None => self.dispatch_from_scheduler(now)?,
-        };
+        let held = self.hardware.take_held();
+        let id = held.or_else(|| self.dispatch_from_scheduler(now));
+        self.tap.hear(self.scheduler.as_mut());
+        let id = id?;
+        self.tap.request(now, EventKind::Issue, &self.requests[id]);
         self.requests[id].issued_at = Some(now);
         self.in_flight += 1;
         self.counts.issued += 1;
@@ -129,7 +158,10 @@ impl RequestQueue {
     /// The device is done with the request: its bios, in ascending order, go into `done`. Returns who may try again to
     /// get a request.
     pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) -> Option<TaskId> {
+        self.tap
+            .request(now, EventKind::Complete, &self.requests[id]);
         self.scheduler.completed(now, &self.requests, id);
+        self.tap.hear(self.scheduler.as_mut());
         let request = self.requests.take(id);
         self.hardware.give_back(request.cpu);
         self.in_flight -= 1;
@@ -156,14 +188,18 @@ impl RequestQueue {
     }
 
     pub fn wake(&mut self, now: Time) {
+        self.tell_plug(now, false, None);
         self.plug.wake(now);
+        self.tell_plug(now, true, None);
         if self.scheduler.next_wakeup().is_some_and(|at| at <= now) {
             self.scheduler.wake(now, &self.requests);
+            self.tap.hear(self.scheduler.as_mut());
         }
     }
 
     pub fn exited(&mut self, now: Time, task: TaskId) {
         self.scheduler.exited(now, task);
+        self.tap.hear(self.scheduler.as_mut());
     }
 
     pub fn request(&self, id: RequestId) -> &Request {
@@ -225,11 +261,19 @@ impl RequestQueue {
         let request = Request::of(bio_id, &self.bios[bio_id]);
         let end = request.end();
         let id = self.requests.put(request);
+        self.tap
+            .request(now, EventKind::GetRequest, &self.requests[id]);
         self.ends.insert((end, id));
         self.last_merge = Some(id);
         self.scheduler.add(now, &self.requests, id);
+        let was_plugged = self.plug.is_plugged();
         self.plug
             .inserted(now, was_empty, self.scheduler.queued() as u32);
+        if !was_plugged {
+            self.tell_plug(now, false, Some(id));
+        }
+        self.tap.request(now, EventKind::Insert, &self.requests[id]);
+        self.tell_plug(now, false, None);
         id
     }
 
@@ -292,6 +336,11 @@ impl RequestQueue {
     }
 
     fn merge(&mut self, now: Time, id: RequestId, side: Side, bio: Bio) {
+        let kind = match side {
+            Side::Back => EventKind::BackMerge,
+            Side::Front => EventKind::FrontMerge,
+        };
+        self.tap.bio(now, kind, &bio);
         let was = self.requests[id].start;
         self.ends.remove(&(self.requests[id].end(), id));
         let (start, sectors, segments) = (bio.start, bio.sectors, bio.segments);
@@ -331,6 +380,8 @@ impl RequestQueue {
         if !self.may_fuse(survivor, absorbed) {
             return;
         }
+        self.tap
+            .request(now, EventKind::RequestMerge, &self.requests[absorbed]);
         self.no_more_merges(absorbed);
         self.scheduler
             .absorbed(now, &self.requests, survivor, absorbed);
@@ -361,6 +412,18 @@ impl RequestQueue {
             && !back.no_merge
             && front.sectors + back.sectors <= self.rules.request_sectors_max
             && front.segments + back.segments <= self.rules.request_segments_max
+    }
+
+    /// Whoever unplugs does not say when: it is told with the next step, which unplugging leads to at once. `by`: the
+    /// request with which the queue was plugged.
+    #[inline]
+    fn tell_plug(&mut self, now: Time, by_timer: bool, by: Option<RequestId>) {
+        if self.tap.is_on() {
+            let requests = self.pools.iter().map(Pool::allocated).sum();
+            let by = by.map(|id| &self.requests[id]);
+            self.tap
+                .plug(now, self.plug.is_plugged(), requests, by_timer, by);
+        }
     }
 
     fn no_more_merges(&mut self, id: RequestId) {
