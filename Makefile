@@ -12,10 +12,10 @@ CARGO_TESTED := --workspace --exclude iolab-bindings
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench golden clean
+.PHONY: help demo test check bench reproduce golden clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/extension.stamp ## a one-minute A/B on this machine: table, verdicts, report
 	@tools/setup.sh programs demo
@@ -42,6 +42,10 @@ check: $(VENV)/extension.stamp $(VENV)/dev.stamp ## format, lints, types, stubs,
 bench: $(VENV)/extension.stamp $(VENV)/dev.stamp ## measure against the peers, write docs/benchmarks.* (ONLY=name for one)
 	@tools/setup.sh programs bench
 	$(PYTHON) benches/run.py $(ONLY)
+
+reproduce: $(VENV)/extension.stamp ## ask the published figures of the model again, write published/results (ONLY=name for one)
+	$(PYTHON) tools/reproduce.py $(ONLY)
+	$(PYTHON) tools/golden.py
 
 golden: $(VENV)/extension.stamp ## rewrite the deterministic tables (docs, tests/golden)
 	$(PYTHON) tools/golden.py

@@ -189,6 +189,12 @@ def _published_table(model: str) -> Callable[[], str]:
     return render_published
 
 
+def _scorecard_table() -> str:
+    from iolab.reproduction.scorecard import markdown, stored
+
+    return markdown(stored())
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "experiment": _experiment_table,
     "compare": _compare_table,
@@ -211,5 +217,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "published-table": _published_table("TableOptions"),
     "published-cell": _published_table("CellOptions"),
     "published-aim": _published_table("AimOptions"),
+    "scorecard": _scorecard_table,
 }
 """Name of a table -> what writes it."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
+from iolab.reproduction.published import DIRECTORY
 from iolab.reproduction.score import percent
 
+RESULTS = DIRECTORY / "results"
+"""What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""
 HEAD = ("table", "fitted", "mean error", "predicted", "mean error", "aim")
 
 
@@ -36,6 +40,11 @@ def overall(tables: Sequence[dict[str, Any]]) -> str:
         f"{left_out} not compared",
     ]
     return "; ".join(parts) + "."
+
+
+def stored() -> list[dict[str, Any]]:
+    """The tables of the last `make reproduce`."""
+    return [table for path in sorted(RESULTS.glob("*.json")) for table in json.loads(path.read_text())]
 
 
 def markdown(tables: Sequence[dict[str, Any]]) -> str:
