@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ class Synthetic:
 
     def __init__(self) -> None:
         self._template, _ = ours.record_and_peak_memory(ours.phase(Path("null"), 1 << 40, A_NULL_PHASE))
+
+    def expect(self, trials: Iterable[Trial]) -> None: ...
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         stretch = random.Random(trial.seed).lognormvariate(0, SPREAD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,8 @@ class FakeExecutor:
         self._faster = faster or {}
         self._before = before
         self._status_of = status_of
+
+    def expect(self, trials: Iterable[Trial]) -> None: ...
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         if self._before:

@@ -11,7 +11,6 @@ import pytest
 from fake_machine import FakeExecutor
 from iolab.cli import invoke as module
 from iolab.cli.invoke import invoke
-from iolab.cli.list import MACHINES
 from support.stored import TWO_SETTINGS, stored_run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
@@ -239,13 +238,16 @@ def test_an_option_of_a_workload_has_type_default_and_help(capsys: pytest.Captur
     assert options["file_size"]["unit"] == "bytes" and options["queue_depth"]["default"] == "`1`"
 
 
-def test_the_listed_machines_are_those_an_experiment_may_name() -> None:
+def test_the_listed_machines_are_those_an_experiment_may_name(capsys: pytest.CaptureFixture[str]) -> None:
     from iolab.errors import IolabError
     from iolab.experiment import loads
 
-    workload = '[target]\nkind = "directory"\n[workloads.w]\nduration = "1s"\n'
-    for machine in MACHINES:
-        assert loads(f'machine = "{machine}"\n{workload}', "e.toml").machine == machine
+    workload = '[workloads.w]\nduration = "1s"\n'
+    assert invoke(["list", "machines", "--json"]) == 0
+    machines = [entry["name"] for entry in json.loads(capsys.readouterr().out)["machines"]]
+    assert {"host", "model:one_disk"} < set(machines)
+    for machine in machines:
+        assert loads(f'machine = "{machine}"\n{workload}', "e.toml", already_run=True).machine == machine
     with pytest.raises(IolabError):
         loads(f'machine = "elsewhere"\n{workload}', "e.toml")
 

@@ -234,10 +234,9 @@ def test_a_syntax_error_has_line_and_column(text: str, place: str) -> None:
     assert "not valid TOML" in said
 
 
-@pytest.mark.parametrize("machine", ["model:eva-raid5", "guest:6.1"])
-def test_machines_that_are_not_there_yet(machine: str) -> None:
+def test_machines_that_are_not_there_yet() -> None:
     with pytest.raises(MachineError, match="not part of this version") as raised:
-        loads(f'machine = "{machine}"\n{READS}', "x.toml")
+        loads(f'machine = "guest:6.1"\n{READS}', "x.toml")
     assert raised.value.exit_status == 3
 
 

@@ -9,6 +9,7 @@ __all__ = [
     "LogDirection",
     "Memory",
     "MetadataLoad",
+    "Model",
     "Probes",
     "RowGroups",
     "Sort",
@@ -88,7 +89,7 @@ class Load:
         """ValueError for a wrong specification, OSError(errno, message, path) for the kernel's refusals."""
 
     def snapshot(self) -> str:
-        """JSON of `Snapshot` (crates/engine/src/record.rs)."""
+        """JSON of `Snapshot` (crates/workload/src/record.rs)."""
 
     def stop(self) -> None:
         """Everything ends within 100 ms; `wait` then has the record."""
@@ -124,13 +125,42 @@ class MetadataLoad:
         message, path) for the kernel's refusals."""
 
     def snapshot(self) -> str:
-        """JSON of `Snapshot` (crates/engine/src/record.rs); `ops` are files made, `bytes` those written."""
+        """JSON of `Snapshot` (crates/workload/src/record.rs); `ops` are files made, `bytes` those written."""
 
     def stop(self) -> None:
         """It ends within 100 ms; what was made stays."""
 
     def wait(self, timeout_s: float) -> str | None:
         """JSON of `MetadataRecord` (crates/engine/src/metadata/record.rs), None while running."""
+
+@final
+class Model:
+    """A modelled machine, switched on: its phases run one after the other, in simulated time, each on a thread that
+    never touches Python. The same machine, seed and phases yield the same records."""
+
+    def __new__(cls, machine_json: str, seed: int) -> Model:
+        """JSON of a machine's file (crates/stack/src/machine/mod.rs), devices in place of their names.
+        ValueError(key, what) for an impossible one."""
+
+    def start(self, phase_json: str) -> None:
+        """JSON of `Phase` (crates/workload/src/phase.rs), with `place` of files, `cgroup` of groups, `probes`.
+        ValueError(key, what) for what the model has no mechanism for."""
+
+    def snapshot(self) -> str:
+        """JSON of `Snapshot`; simulated time."""
+
+    def stop(self) -> None:
+        """The phase ends soon; `wait` then has the record."""
+
+    def wait(self, timeout_s: float) -> str | None:
+        """JSON of `PhaseRecord`, with `probes` and `probes_absent`; None while running. RuntimeError: the model broke
+        a law of its own."""
+
+    def extents(self, paths: list[str], bounds_json: str) -> str:
+        """As the function `extents`, of the model's files."""
+
+    def check(self) -> None:
+        """At the end: RuntimeError when requests were lost, or a station disobeys Little's law."""
 
 @final
 class Probes:

@@ -1,4 +1,4 @@
-"""Hands a trial to whoever runs it. One small interface; today a child process on this machine."""
+"""Hands a trial to whoever runs it. One small interface; a child process on this machine, or the modelled machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -50,6 +50,10 @@ ShouldStop = Callable[[], bool]
 
 
 class Executor(Protocol):
+    def expect(self, trials: Iterable[Trial]) -> None:
+        """The trials that will be run next, in this order, for who can begin early. Some may never be asked for."""
+        ...
+
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """Runs one trial to its record. The record's status is `interrupted` when `should_stop` became true.
 
@@ -57,6 +61,35 @@ class Executor(Protocol):
             InputError, MachineError: the trial cannot run as it is, or here.
         """
         ...
+
+
+class ByMachine:
+    """Each trial on the machine that it names. Use as a context."""
+
+    def __init__(self) -> None:
+        from iolab.machine.model import RunAhead
+
+        self._host = LocalProcess()
+        self._model = RunAhead()
+
+    def expect(self, trials: Iterable[Trial]) -> None:
+        """See `Executor.expect`. A host does one trial at a time."""
+        self._model.expect(trial for trial in trials if trial.model is not None)
+
+    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+        """See `Executor.run`."""
+        chosen = self._host if trial.model is None else self._model
+        return chosen.run(trial, on_progress, should_stop)
+
+    def close(self) -> None:
+        self._model.close()
+        self._host.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
 
 
 class LocalProcess:
@@ -67,6 +100,9 @@ class LocalProcess:
 
     def __init__(self) -> None:
         self._locks: dict[str, Lock] = {}
+
+    def expect(self, trials: Iterable[Trial]) -> None:
+        """One trial at a time: what runs beside another would be measured with it."""
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """See `Executor.run`. A child that dies yields a record with status `failed` that names the signal."""

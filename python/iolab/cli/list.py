@@ -11,8 +11,6 @@ from iolab.cli.output import print_json
 from iolab.errors import InputError
 from iolab.nearest import unknown
 
-MACHINES = {"host": "this Linux machine"}
-
 Entries = list[dict[str, Any]]
 
 
@@ -52,7 +50,27 @@ def list_names(
 
 
 def _machines() -> Entries:
-    return [{"name": name, "help": text} for name, text in MACHINES.items()]
+    from iolab import machine_file
+
+    host: dict[str, Any] = {"name": "host", "kernel": None, "drives": [], "help": "this Linux machine"}
+    return [host, *(_machine(name, machine_file.as_filed(name)) for name in machine_file.names())]
+
+
+def _machine(name: str, table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": f"model:{name}",
+        "kernel": table["kernel"],
+        "drives": [_drive(drive) for drive in table["drives"]],
+        "help": table.get("title", ""),
+    }
+
+
+def _drive(drive: dict[str, Any]) -> str:
+    """`eva_raid5 (ext3)`."""
+    device = drive["device"]
+    named = device if isinstance(device, str) else device["kind"]
+    filesystem = drive.get("filesystem")
+    return f"{named} ({filesystem['kind'] if filesystem else 'bare'})"
 
 
 def _workloads() -> Entries:
@@ -119,6 +137,7 @@ def _metrics() -> Entries:
 _OF_IMPORTS = ["imported numbers"]
 _HELP_BESIDE_FROM = 110
 """Columns of the console."""
+_SHORT_LISTS = ("drives",)
 _NEEDS_ITS_NAME = ("better", "default", "example")
 _OF_OPTIONS = ["name", "takes", "default", "help"]
 _OF_METRICS = ["name", "unit", "better", "help"]
@@ -132,11 +151,15 @@ def _print_all(entries: Entries) -> None:
 
     parts: list[Any] = []
     for heading, group in _groups(entries).items():
-        columns = [key for key in group[0] if key not in ("help", "probe") and not isinstance(group[0][key], list)]
+        columns = [key for key, value in group[0].items() if key in _SHORT_LISTS or _is_column(key, value)]
         if heading:
             parts.append(Padding(Text(heading, style="bold cyan"), (1 if parts else 0, 0, 0, 0), expand=False))
         parts.append(_table([*columns, "help"], group))
     show(*parts)
+
+
+def _is_column(key: str, value: Any) -> bool:
+    return key not in ("help", "probe") and not isinstance(value, list)
 
 
 def _groups(entries: Entries) -> dict[str, Entries]:
@@ -183,7 +206,7 @@ def _table(columns: list[str], entries: Entries) -> Any:
         wide.add_column(column, overflow="fold", no_wrap=column == "name")
     narrow: list[Any] = []
     for entry in entries:
-        texts = [str(entry.get(column) or "").replace("`", "") for column in columns]
+        texts = [_text(entry.get(column)) for column in columns]
         wide.add_row(*map(Text, texts))
         name, *facts = zip(columns[:-1], texts, strict=False)
         told = (f"  {f'{column} ' if column in _NEEDS_ITS_NAME else ''}{fact}" for column, fact in facts if fact)
@@ -192,3 +215,8 @@ def _table(columns: list[str], entries: Entries) -> Any:
             Padding(texts[-1], (0, 0, 0, 4)),
         ]
     return WideFrom(_HELP_BESIDE_FROM, wide, Group(*narrow))
+
+
+def _text(value: Any) -> str:
+    words = ", ".join(value) if isinstance(value, list) else str(value or "")
+    return words.replace("`", "")

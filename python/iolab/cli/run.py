@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iolab.cli.fail_on import check_conditions
-from iolab.cli.list import MACHINES
 from iolab.cli.options import FailOn, Json
 from iolab.cli.outcome import show_outcome
 from iolab.errors import InputError
@@ -106,13 +104,13 @@ def run(
 
     probes = _known_probes(probe or [])
 
-    from iolab.executor import LocalProcess
+    from iolab.executor import ByMachine
     from iolab.progress import display
     from iolab.run import resume as go_on
     from iolab.run import run as start
 
     progress = display(as_json=json)
-    with LocalProcess() as executor:
+    with ByMachine() as executor:
         if resume is not None:
             done = go_on(
                 resume,
@@ -124,8 +122,10 @@ def run(
             )
         else:
             assert experiment is not None
+            loaded = _load(experiment, machine, engine, probes)
+            _say_if_target_is_left_out(loaded, experiment)
             done = start(
-                _load(experiment, machine, engine, probes),
+                loaded,
                 out,
                 executor=executor,
                 progress=progress,
@@ -147,13 +147,10 @@ def _known_probes(names: list[str]) -> list[str]:
 
 
 def _load(path: Path, machine: str | None, engine: str | None, probes: list[str]) -> Experiment:
-    if machine is not None and machine not in MACHINES:
-        raise InputError(f"{machine}: {unknown('machine', machine, MACHINES)}", where="--machine")
-    experiment = _read(path, engine, probes)
-    return experiment if machine is None else replace(experiment, machine=machine)
+    from iolab.machine_file import is_model
 
-
-def _read(path: Path, engine: str | None, probes: list[str]) -> Experiment:
+    if machine is not None and machine != "host" and not is_model(machine):
+        raise InputError(f"{machine}: {unknown('machine', machine, ['host', 'model:NAME'])}", where="--machine")
     from iolab.experiment import load, loads
     from iolab.fio.experiment import is_job_file, text_of
 
@@ -162,13 +159,21 @@ def _read(path: Path, engine: str | None, probes: list[str]) -> Experiment:
             raise InputError(
                 "only for a fio job file", where="--engine", remedy="an experiment's workloads and settings say theirs"
             )
-        return load(path, probes=probes)
+        return load(path, probes=probes, machine=machine)
     if engine not in (None, *ENGINES):
         raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
     text, without_effect = text_of(path, "fio" if engine == "fio" else "iolab")
     if without_effect:
         print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
-    return loads(text, str(path), probes=probes)
+    return loads(text, str(path), probes=probes, machine=machine)
+
+
+def _say_if_target_is_left_out(experiment: Experiment, path: Path) -> None:
+    """Of an experiment that was written for a host and runs on a model by choice of the command line."""
+    import tomllib
+
+    if experiment.modelled is not None and "target" in tomllib.loads(experiment.text):
+        print(f"{path}: [target] is left out: files lie on the drives of {experiment.machine}", file=sys.stderr)
 
 
 def _refuse_with_resume(given: dict[str, object]) -> None:

@@ -9,7 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from iolab.control import affinity, cache, cpu, filesystem, interrupt, kernel_file, power, priority, queue, writeback
+from iolab.control import (
+    affinity,
+    cache,
+    cpu,
+    filesystem,
+    interrupt,
+    kernel_file,
+    model,
+    power,
+    priority,
+    queue,
+    writeback,
+)
 from iolab.control.control import Applied, Context, Control, Impossible, Reach
 from iolab.errors import InputError
 from iolab.nearest import unknown
@@ -31,7 +43,7 @@ __all__ = [
     "validate",
 ]
 
-_FAMILIES = (filesystem, queue, interrupt, writeback, power, cpu, priority, cache, affinity)
+_FAMILIES = (model, filesystem, queue, interrupt, writeback, power, cpu, priority, cache, affinity)
 
 CONTROLS: dict[str, Control] = {control.name: control for family in _FAMILIES for control in family.CONTROLS}
 """In the order in which they are applied: what resets another, or decides what another finds, comes before it."""
@@ -56,7 +68,8 @@ def amend(trial: Trial) -> Trial:
         InputError: a control has no meaning for the trial's target.
     """
     for control, value in _in_order(trial.controls):
-        trial = control.amend(trial, value)
+        if trial.model is None or not control.on_model(value, trial.target.devices):  # else the trial's model has it
+            trial = control.amend(trial, value)
     return trial
 
 

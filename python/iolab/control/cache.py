@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from iolab.control.control import Applied, Context, Control
+from iolab.control.control import Applied, Context, Control, ModelKeys
 
 if TYPE_CHECKING:
     from iolab.trial import Trial
@@ -19,6 +19,9 @@ class DropCaches(Control):
         if not isinstance(value, bool):
             raise self.expected(value)
         return value
+
+    def on_model(self, value: bool, drives: int) -> ModelKeys:
+        return {}
 
     def amend(self, trial: Trial, value: bool) -> Trial:
         phases = [phase.dropping_caches(value) if phase.measured else phase for phase in trial.phases]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from iolab.trial import Phase, Trial
 
 Reach = Literal["queue", "machine"]
+ModelKeys = Mapping[tuple[str, ...], Any]
+"""Paths of keys in a modelled machine's file, such as ("drives", "0", "queue", "nr_requests"), with their values."""
 
 
 class Impossible(MachineError):
@@ -56,6 +58,8 @@ class Control(ABC):
     the whole machine."""
     takes_list: ClassVar[bool] = False
     """Whether one value is itself a list; a list of values is a matrix otherwise."""
+    of_models_only: ClassVar[bool] = False
+    """Whether it means nothing on a machine that is not modelled."""
 
     def __init__(
         self,
@@ -92,6 +96,15 @@ class Control(ABC):
             InputError: the control has no meaning for this target.
         """
         return trial
+
+    def validate_for_model(self, value: Any) -> Any:
+        """`validate` for a modelled machine, which may know other words."""
+        return self.validate(value)
+
+    def on_model(self, value: Any, drives: int) -> ModelKeys | None:
+        """What a modelled machine's file (docs/machines.md) says under this control, of all its drives. Nothing: the
+        control amends the trial. None: the model has no mechanism for it."""
+        return None
 
     def apply(self, context: Context, value: Any) -> Applied | None:
         """Changes the machine, journaled first; None when there is nothing to change.
@@ -147,6 +160,11 @@ def queue_device(control: Control, context: Context) -> BlockDevice:
             remedy='use [target] kind = "scratch", or a directory on a disk',
         )
     return context.device.disk
+
+
+def of_each_drive(drives: int, *key: str, value: Any) -> ModelKeys:
+    """The same value under a key of every drive."""
+    return {("drives", str(drive), *key): value for drive in range(drives)}
 
 
 def amended_filesystem(trial: Trial, changes: Mapping[str, str | None]) -> Trial:

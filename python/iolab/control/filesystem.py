@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from iolab.control.control import Control, amended_filesystem
+from iolab.control.control import Control, ModelKeys, amended_filesystem, of_each_drive
 from iolab.errors import InputError
 from iolab.machine.filesystem import FILESYSTEMS
 
@@ -19,6 +20,18 @@ class FilesystemKind(Control):
         if value not in (*FILESYSTEMS, BARE):
             raise self.expected(value)
         return str(value)
+
+    def validate_for_model(self, value: Any) -> dict[str, Any] | None:
+        """`"ext3"`, or `{ kind = "ext3", start_colours = true }`; None: bare. The model says which kinds there are."""
+        if value == BARE:
+            return None
+        table = {"kind": value} if isinstance(value, str) else value
+        if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
+            raise InputError(f'filesystem is {value!r}, expected a name, or a table such as {{ kind = "ext3" }}')
+        return dict(table)
+
+    def on_model(self, value: dict[str, Any] | None, drives: int) -> ModelKeys:
+        return of_each_drive(drives, "filesystem", value=value)
 
     def amend(self, trial: Trial, value: str) -> Trial:
         _check_scratch(self, trial)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab.control import kernel_file
-from iolab.control.control import Applied, Context, Control, Reach, queue_device, whole_number
+from iolab.control.control import Applied, Context, Control, ModelKeys, Reach, of_each_drive, queue_device, whole_number
 from iolab.errors import InputError, MachineError
 from iolab.nearest import unknown
 
@@ -20,18 +20,25 @@ if TYPE_CHECKING:
     from iolab.machine.undo import UndoJournal
 
 TUNABLE_UNIT_NS = {
+    "antic_expire": 1_000_000,
     "fifo_expire_async": 1_000_000,
     "fifo_expire_sync": 1_000_000,
+    "group_idle": 1_000_000,
     "prio_aging_expire": 1_000_000,
+    "read_batch_expire": 1_000_000,
     "read_expire": 1_000_000,
     "read_lat_nsec": 1,
+    "slice_async": 1_000_000,
     "slice_idle": 1_000_000,
     "slice_idle_us": 1_000,
+    "slice_sync": 1_000_000,
     "timeout_sync": 1_000_000,
+    "write_batch_expire": 1_000_000,
     "write_expire": 1_000_000,
     "write_lat_nsec": 1,
 }
-"""What one unit of a time tunable is (block/bfq-iosched.c, mq-deadline.c, kyber-iosched.c)."""
+"""What one unit of a time tunable is (block/bfq-iosched.c, mq-deadline.c, kyber-iosched.c; of 2.6 as-iosched.c,
+cfq-iosched.c)."""
 
 
 class QueueFile(Control):
@@ -39,13 +46,26 @@ class QueueFile(Control):
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
 
-    def __init__(self, name: str, help: str, *, at_least: int = 0, at_most: int | None = None, **words: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        help: str,
+        *,
+        at_least: int = 0,
+        at_most: int | None = None,
+        modelled: bool = True,
+        **words: Any,
+    ) -> None:
         super().__init__(name, help, **words)
         self._at_least = at_least
         self._at_most = at_most
+        self._modelled = modelled
 
     def validate(self, value: Any) -> int:
         return whole_number(self, value, at_least=self._at_least, at_most=self._at_most)
+
+    def on_model(self, value: int, drives: int) -> ModelKeys | None:
+        return of_each_drive(drives, "queue", self.name, value=value) if self._modelled else None
 
     def read(self, context: Context) -> str | None:
         from iolab.machine.block import shown
@@ -74,6 +94,9 @@ class Scheduler(Control):
         if name == "none" and tunables:
             raise InputError(f"scheduler none has no tunables, and {', '.join(tunables)} is given")
         return {"name": name, **tunables}
+
+    def on_model(self, value: dict[str, str], drives: int) -> ModelKeys:
+        return of_each_drive(drives, "scheduler", value=value)
 
     def read(self, context: Context) -> dict[str, str]:
         from iolab.machine import scheduler
@@ -179,6 +202,7 @@ CONTROLS: tuple[Control, ...] = (
         "Where a request completes: 0 where the interrupt came, 1 in the submitter's group of CPUs, 2 on its very CPU.",
         values="0, 1 or 2",
         at_most=2,
+        modelled=False,
         example="2",
     ),
     QueueFile(

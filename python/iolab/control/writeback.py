@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab.control import kernel_file
-from iolab.control.control import Applied, Context, Control, Reach, queue_device, whole_number
+from iolab.control.control import Applied, Context, Control, ModelKeys, Reach, queue_device, whole_number
 from iolab.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class Threshold(Control):
 
     def validate(self, value: Any) -> int:
         return whole_number(self, value, at_least=0, at_most=100)
+
+    def on_model(self, value: int, drives: int) -> ModelKeys | None:
+        return {("memory", self.name.replace("_ratio", "_percent")): value}
 
     def apply(self, context: Context, value: int) -> Applied:
         before = self._in_force()
@@ -54,15 +57,19 @@ class ThresholdBytes(Threshold):
     def validate(self, value: Any) -> int:
         return _bytes(self, value, at_least=1)
 
+    def on_model(self, value: int, drives: int) -> ModelKeys | None:
+        return None
+
 
 class Centiseconds(Control):
     """A time that the kernel keeps in hundredths of a second."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"machine"})
 
-    def __init__(self, name: str, help: str, *, file: str, **words: Any) -> None:
+    def __init__(self, name: str, help: str, *, file: str, model_key: str, **words: Any) -> None:
         super().__init__(name, help, **words)
         self._path = VM / file
+        self._model_key = model_key
 
     def validate(self, value: Any) -> str:
         from iolab.units import format_duration_ns, parse_duration_ns
@@ -76,6 +83,11 @@ class Centiseconds(Control):
         if duration_ns % CENTISECOND_NS:
             raise InputError(f"{self.name} is {value!r}, expected a multiple of 10ms: the kernel's unit")
         return format_duration_ns(duration_ns)
+
+    def on_model(self, value: str, drives: int) -> ModelKeys:
+        from iolab.units import parse_duration_ns
+
+        return {("memory", self._model_key): parse_duration_ns(value)}
 
     def apply(self, context: Context, value: str) -> Applied:
         from iolab.units import format_duration_ns, parse_duration_ns
@@ -158,6 +170,7 @@ CONTROLS: tuple[Control, ...] = (
         "dirty_expire",
         "Age from which dirty pages are written at the next wake-up of the kernel's flusher; machine-wide.",
         file="dirty_expire_centisecs",
+        model_key="dirty_expire_ns",
         values="a duration, a multiple of 10ms",
         example='"30s"',
     ),
@@ -165,6 +178,7 @@ CONTROLS: tuple[Control, ...] = (
         "dirty_writeback",
         "How often the kernel's flusher wakes up; 0s: never by itself; machine-wide.",
         file="dirty_writeback_centisecs",
+        model_key="dirty_writeback_interval_ns",
         values="a duration, a multiple of 10ms",
         example='"5s"',
     ),

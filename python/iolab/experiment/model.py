@@ -8,10 +8,8 @@ from typing import Any
 
 from iolab.experiment.probes import Probes
 from iolab.option import Options
-from iolab.trial import DeviceTarget, DirectoryTarget, FileTarget, Phase, ScratchTarget
+from iolab.trial import Phase, Target
 from iolab.workload import KINDS
-
-Target = ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,17 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class ModelledMachine:
+    """Tables as docs/machines.md describes them, devices in place of their names."""
+
+    as_filed: dict[str, Any]
+    under: Mapping[str, dict[str, Any]]
+    """By setting: as changed by it."""
+    files: Mapping[str, str]
+    """What it was read from: name of a run's copy -> text."""
+
+
+@dataclass(frozen=True)
 class Experiment:
     title: str
     machine: str
@@ -58,11 +67,13 @@ class Experiment:
     """The file, exactly."""
     probes: Mapping[str, Probes] = field(default_factory=dict)
     """By setting: the probes that are on."""
+    modelled: ModelledMachine | None = None
+    """The machine, where it is a modelled one."""
 
     @property
     def attachments(self) -> dict[str, str]:
-        """The files that its workloads name, which a run keeps: name of the copy -> text."""
-        found: dict[str, str] = {}
+        """The files that it names, which a run keeps: name of the copy -> text."""
+        found = {} if self.modelled is None else dict(self.modelled.files)
         for workload in (*self.workloads.values(), *self.variants.values()):
             found |= workload.options.attachments
         return found

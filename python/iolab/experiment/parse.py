@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from iolab import machine_file
 from iolab.errors import InputError, MachineError
-from iolab.experiment.model import Comparison, Experiment, Target
+from iolab.experiment import modelled
+from iolab.experiment.model import Comparison, Experiment
 from iolab.experiment.options import TARGETS, CompareOptions, DeviceOptions, ExperimentOptions, default_target_kind
 from iolab.experiment.probes import and_also, read_probes
 from iolab.experiment.problem import Problems
@@ -17,14 +19,14 @@ from iolab.experiment.workloads import Workload, read_workloads, variants
 from iolab.metric import ALL, METRICS, parse_key
 from iolab.nearest import unknown
 from iolab.option import shown
-from iolab.trial import ScratchTarget
+from iolab.trial import DrivesTarget, ScratchTarget, Target
 from iolab.units import format_bytes
 
 TRIALS_PER_ROUND_MAX = 100_000
 
 
-def load(path: Path, *, probes: Sequence[str] = ()) -> Experiment:
-    """Read and validate the experiment at `path`; InputError names file and line of each problem."""
+def load(path: Path, *, probes: Sequence[str] = (), machine: str | None = None) -> Experiment:
+    """Read and validate the experiment at `path`; InputError names file and line of each problem. See `loads`."""
     try:
         text = path.read_bytes().decode()
     except UnicodeDecodeError as error:
@@ -33,41 +35,64 @@ def load(path: Path, *, probes: Sequence[str] = ()) -> Experiment:
         ) from None
     except OSError as error:
         raise InputError(f"cannot read the experiment: {error.strerror}", where=str(path)) from None
-    return loads(text, str(path), probes=probes)
+    return loads(text, str(path), probes=probes, machine=machine)
 
 
-def loads(text: str, name: str, *, probes: Sequence[str] = ()) -> Experiment:
+def loads(
+    text: str, name: str, *, probes: Sequence[str] = (), machine: str | None = None, already_run: bool = False
+) -> Experiment:
     """Validate an experiment's text; `name` stands for the file in errors.
 
     Args:
         probes: also on, under every setting.
+        machine: instead of the one that the text names; its [target] then counts only on the kind of machine that it
+            was written for.
+        already_run: what a modelled machine can do was checked before.
     """
     document = parse(text, name)
     problems = Problems(document)
     top = problems.validated(ExperimentOptions, document.values, (), "an experiment") or ExperimentOptions()
     tables = {key: value for key, value in document.values.items() if isinstance(value, dict)}
 
-    target = _read_target(tables.get("target", {}), problems)
+    own_machine = document.values.get("machine", "host")
+    chosen = own_machine if machine is None else machine
+    _check_machine(chosen, problems)
+    model = None
+    if is_model := machine_file.is_model(chosen):
+        if "target" in document.values and machine_file.is_model(own_machine):
+            problems.add(("target",), "a modelled machine takes no [target]: files lie on its drives")
+        model = modelled.read_machine(chosen, problems, given_by=None if machine is None else "--machine")
+        target: Target | None = None if model is None else DrivesTarget(devices=model.drives)
+    else:
+        target = _read_target(tables.get("target", {}), problems)
     if not document.values.get("workloads"):
         example = 'such as [workloads.reads] with duration = "2s"'
         problems.add(("workloads",), f"no workload; an experiment needs at least one, {example}")
     workloads = read_workloads(tables.get("workloads", {}), problems)
-    settings = read_settings(tables.get("settings", {}), problems)
+    settings = read_settings(tables.get("settings", {}), problems, modelled=is_model)
     of_all = read_probes(tables.get("probes", {}), ("probes",), problems)
     compare = _read_compare(tables.get("compare", {}), settings, problems)
     under = variants(workloads, settings, problems)
-    if target is not None:
+    of_settings = {
+        setting.name: and_also(of_all if setting.probes is None else setting.probes, probes) for setting in settings
+    }
+    machines: modelled.Machines = {}
+    if model is not None:
+        machines = modelled.machines_under(settings, model, problems)
+        if not already_run:
+            modelled.check_probes(of_settings, settings, problems)
+            modelled.check(model, machines, settings, workloads, under, problems)
+    elif target is not None:
         _check_filesystems(target, settings, problems)
     if len(workloads) * len(settings) > TRIALS_PER_ROUND_MAX:
         what = f"{len(workloads)} workloads under {len(settings)} settings"
         problems.add(("workloads",), f"{what}; expected at most {TRIALS_PER_ROUND_MAX} trials a round")
-    _check_machine(document.values.get("machine", "host"), problems)
     problems.raise_any()
     assert target is not None and compare is not None, "without problems, everything is there"
 
     experiment = Experiment(
         title=top.title,
-        machine=top.machine,
+        machine=chosen,
         rounds=top.rounds,
         seed=top.seed,
         target=target,
@@ -76,9 +101,8 @@ def loads(text: str, name: str, *, probes: Sequence[str] = ()) -> Experiment:
         variants=under,
         compare=compare,
         text=text,
-        probes={
-            setting.name: and_also(of_all if setting.probes is None else setting.probes, probes) for setting in settings
-        },
+        probes=of_settings,
+        modelled=None if model is None else modelled.described(model, machines),
     )
     _check_space(experiment, workloads, problems)
     _check_named_paths(experiment, workloads, problems)
@@ -206,15 +230,13 @@ def _check_metrics_of_probes(experiment: Experiment, settings: list[Setting], pr
 
 
 def _check_machine(machine: object, problems: Problems) -> None:
-    if not isinstance(machine, str):
-        return  # said already, with the other wrong types
-    kind = machine.partition(":")[0]
-    if kind in ("model", "guest"):
-        problems.raise_any()
+    """MachineError for a kind of machine that there is not yet; any other problem is noted."""
+    if not isinstance(machine, str) or machine == "host" or machine_file.is_model(machine):
+        return  # a wrong type is said already, with the others
+    if machine.partition(":")[0] == "guest":
         raise MachineError(
-            f'machine = "{machine}": {kind} machines are not part of this version',
+            f'machine = "{machine}": guest machines are not part of this version',
             where=problems.where(("machine",)),
             remedy='use machine = "host"',
         )
-    if machine != "host":
-        problems.add(("machine",), f'"{machine}": {unknown("machine", machine, ["host"])}')
+    problems.add(("machine",), f'"{machine}": {unknown("machine", machine, ["host", f"{machine_file.PREFIX}NAME"])}')

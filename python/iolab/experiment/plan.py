@@ -44,5 +44,6 @@ def _trial(
         target=experiment.target,
         controls=experiment.settings[setting],
         probes=experiment.probes.get(setting, {}),
+        model=None if experiment.modelled is None else experiment.modelled.under[setting],
         phases=experiment.workload_under(workload, setting).phases(seed, experiment.target.devices),
     )

@@ -35,6 +35,15 @@ class Problems:
     def found(self) -> list[tuple[Path, str]]:
         return list(self._found)
 
+    @property
+    def file(self) -> str:
+        """What errors call the file."""
+        return self._document.name
+
+    def stands(self, path: Sequence[str | int]) -> bool:
+        """Whether the file has a key at `path`."""
+        return tuple(map(str, path)) in self._document.lines
+
     def where(self, path: Sequence[str | int]) -> str:
         """`file.toml:12`."""
         return f"{self._document.name}:{self._document.line(path)}"

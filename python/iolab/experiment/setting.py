@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from iolab.errors import IolabError
+from iolab.errors import InputError, IolabError
 from iolab.experiment.probes import Probes, read_probes
 from iolab.experiment.problem import Problems
 from iolab.nearest import unknown
 from iolab.option import natural_lists, shown
 from iolab.workload import KINDS
+
+if TYPE_CHECKING:
+    from iolab.control import Control
 
 SHORTCUTS = ("engine",)
 """Workload options that a setting may give without the `workload` table."""
@@ -31,8 +34,12 @@ class Setting:
     """Instead of the experiment's; None: the experiment's."""
 
 
-def read_settings(tables: dict[str, Any], problems: Problems) -> list[Setting]:
-    """Every member of every setting's matrix, in file order; without any, one that changes nothing."""
+def read_settings(tables: dict[str, Any], problems: Problems, *, modelled: bool = False) -> list[Setting]:
+    """Every member of every setting's matrix, in file order; without any, one that changes nothing.
+
+    Args:
+        modelled: they are for a modelled machine.
+    """
     if not tables:
         return [Setting("default", "default", {}, {}, {})]
     from iolab.control import CONTROLS
@@ -51,7 +58,7 @@ def read_settings(tables: dict[str, Any], problems: Problems) -> list[Setting]:
             full_name = member.named(name)
             if full_name in found:
                 problems.add(path, f"two members of the matrix are named {full_name}; give each value once")
-            found[full_name] = _read_setting(full_name, name, member.table, problems)
+            found[full_name] = _read_setting(full_name, name, member.table, problems, modelled)
     return list(found.values())
 
 
@@ -62,7 +69,7 @@ def _axis_label(path: tuple[str, ...], value: Any) -> str | None:
     return control.axis(path, value) if control else None
 
 
-def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: Problems) -> Setting:
+def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: Problems, modelled: bool) -> Setting:
     from iolab.control import CONTROLS
 
     path = ("settings", written_as)
@@ -83,7 +90,7 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
             if both := [other for other in CONTROLS[key].excludes if other in table]:
                 problems.add((*path, key), f"{' and '.join(both)} given too; keep one of them")
             try:
-                controls[key] = CONTROLS[key].validate(value)
+                controls[key] = _control_value(CONTROLS[key], value, modelled)
             except (IolabError, ValueError) as error:
                 problems.add((*path, key), str(error))
         elif key in SHORTCUTS:
@@ -92,3 +99,15 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
         else:
             problems.add((*path, key), unknown("setting", key, [*CONTROLS, *SHORTCUTS, "probes", "workload"]))
     return Setting(name, written_as, controls, changes, change_paths, probes)
+
+
+def _control_value(control: Control, value: Any, modelled: bool) -> Any:
+    """InputError where the value is wrong, or the machine has no such thing."""
+    if not modelled:
+        if control.of_models_only:
+            raise InputError('only for a modelled machine, machine = "model:NAME"')
+        return control.validate(value)
+    validated = control.validate_for_model(value)
+    if control.on_model(validated, drives=1) is None:
+        raise InputError("the modelled machine has no mechanism for it")
+    return validated

@@ -16,6 +16,8 @@ from typing import Any
 from iolab.errors import InputError
 
 KeyPath = tuple[str, ...]
+_Place = tuple[KeyPath, KeyPath]
+"""A place's path without and with the numbers of array elements."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Document:
     text: str
     values: dict[str, Any]
     lines: dict[KeyPath, int]
+    """A key inside an array has two paths, with and without the element's number; without it, the first element's."""
 
     def line(self, path: Sequence[str | int]) -> int:
         """Line of the key at `path`, or of the nearest table around it."""
@@ -56,7 +59,8 @@ def _syntax_error(message: str, text: str, name: str) -> InputError:
 
 
 class _Scanner:
-    """Yields (path, line) of every table header and key of a valid document, in file order."""
+    """Yields (path, line) of every table header and key of a valid document, in file order; elements of arrays also by
+    number: `drives.0.device`."""
 
     _SPACE = re.compile(r"[ \t]*")
     _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
@@ -71,41 +75,68 @@ class _Scanner:
         self._text = text
         self._at = 0
         self._line_starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
+        self._tables_in: dict[KeyPath, int] = {}
+        """By the numbered path of an array of tables: how many there have been."""
 
     def positions(self) -> Iterator[tuple[KeyPath, int]]:
-        table: KeyPath = ()
+        table: _Place = ((), ())
         while self._skip(self._BLANK):
-            line = self._line()
             if self._text[self._at] == "[":
-                while self._text[self._at] == "[":
-                    self._at += 1
-                table = self._key()
-                yield table, line
-                while self._text[self._at : self._at + 1] == "]":
-                    self._at += 1
+                line = self._line()
+                table = self._header()
+                yield from ((path, line) for path in table)
             else:
                 yield from self._pair(table)
 
-    def _pair(self, table: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+    def _header(self) -> _Place:
+        opening = self._at
+        while self._text[self._at] == "[":
+            self._at += 1
+        is_element = self._at - opening == 2
+        plain = self._key()
+        while self._text[self._at : self._at + 1] == "]":
+            self._at += 1
+        return plain, self._numbered(plain, is_element)
+
+    def _numbered(self, plain: KeyPath, is_element: bool) -> KeyPath:
+        """A header's path with the numbers of the arrays of tables that it is inside of, or begins an element of."""
+        path: KeyPath = ()
+        for key in plain[:-1]:
+            path += (key,)
+            if path in self._tables_in:
+                path += (str(self._tables_in[path] - 1),)
+        path += plain[-1:]
+        if is_element:
+            number = self._tables_in.get(path, 0)
+            self._tables_in[path] = number + 1
+            path += (str(number),)
+        return path
+
+    def _pair(self, table: _Place) -> Iterator[tuple[KeyPath, int]]:
         line = self._line()
-        path = table + self._key()
-        yield path, line
+        key = self._key()
+        place = (table[0] + key, table[1] + key)
+        yield from ((path, line) for path in place)
         self._at += 1  # the equals sign
         self._skip(self._SPACE)
-        yield from self._value(path)
+        yield from self._value(place)
 
-    def _value(self, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+    def _value(self, place: _Place) -> Iterator[tuple[KeyPath, int]]:
         opening = self._text[self._at]
         if opening in "[{":
             closing = "]" if opening == "[" else "}"
             self._at += 1
+            number = 0
             while self._skip(self._BLANK) and self._text[self._at] != closing:
                 if self._text[self._at] == ",":
                     self._at += 1
                 elif opening == "[":
-                    yield from self._value(path)
+                    element = (*place[1], str(number))
+                    yield element, self._line()
+                    yield from self._value((place[0], element))
+                    number += 1
                 else:
-                    yield from self._pair(path)
+                    yield from self._pair(place)
             self._at += 1
         elif opening in "\"'":
             self._take(self._STRING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,23 +28,41 @@ class Extents:
         """Writes each file's dirty pages, so that what was delayed has its place."""
         from iolab import _native
 
-        found = [file for place in self._site.places for file in _files(place)]
-        if not found:
-            raise Absent("the phase left no files on a filesystem")
-        paths = evenly(found, self._options["files_max"])
-        method = self._options["method"]
-        bounds = {
-            "extents_max": self._options["extents_max"],
-            "listed_max": self._options["listed"],
-            "method": None if method == "auto" else method,
-        }
-        examined = json.loads(_native.extents([str(path) for _, path in paths], json.dumps(bounds)))
-        reasons = [file["absent"] for file in examined["files"] if "absent" in file]
-        if len(reasons) == len(paths):
-            raise Absent(reasons[0])
-        names = [str(path.relative_to(root)) if path != root else path.name for root, path in paths]
-        files = [{**file, "path": name} for file, name in zip(examined["files"], names, strict=True)]
-        return {**examined, "files": files, "files_found": len(found), "files_left_out": len(found) - len(paths)}
+        found = [
+            (str(path.relative_to(root)) if path != root else path.name, str(path))
+            for place in self._site.places
+            for root, path in _files(place)
+        ]
+        return examined(found, self._options, _native.extents)
+
+
+def examined(
+    found: list[tuple[str, str]], options: dict[str, Any], look: Callable[[list[str], str], str]
+) -> dict[str, Any]:
+    """What the probe saw of the files, or of so many of them as its options say.
+
+    Args:
+        found: by the name that they are told under, their paths.
+        look: paths and bounds -> JSON of `Examined` (crates/engine/src/extents/mod.rs).
+
+    Raises:
+        Absent: there is no file, or none could be looked at.
+    """
+    if not found:
+        raise Absent("the phase left no files on a filesystem")
+    chosen = evenly(found, options["files_max"])
+    method = options["method"]
+    bounds = {
+        "extents_max": options["extents_max"],
+        "listed_max": options["listed"],
+        "method": None if method == "auto" else method,
+    }
+    seen = json.loads(look([path for _, path in chosen], json.dumps(bounds)))
+    reasons = [file["absent"] for file in seen["files"] if "absent" in file]
+    if len(reasons) == len(chosen):
+        raise Absent(reasons[0])
+    files = [{**file, "path": name} for file, (name, _) in zip(seen["files"], chosen, strict=True)]
+    return {**seen, "files": files, "files_found": len(found), "files_left_out": len(found) - len(chosen)}
 
 
 def evenly(found: list[T], count: int) -> list[T]:

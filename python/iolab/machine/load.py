@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from iolab.errors import InputError, MachineError
-from iolab.executor import Progress
+from iolab.executor import OnProgress, Progress, ShouldStop
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -19,7 +19,7 @@ POLL_S = 0.1
 
 
 class UnderWay(Protocol):
-    """What the engine runs: `iolab._native`'s handles."""
+    """What the engine runs, or the model: `iolab._native`'s handles."""
 
     def snapshot(self) -> str: ...
     def stop(self) -> None: ...
@@ -27,7 +27,7 @@ class UnderWay(Protocol):
 
 
 def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
-    """The engine's phase record (crates/engine/src/record.rs); its `stopped` is true when `should_stop` became so.
+    """The engine's phase record (crates/workload/src/record.rs); its `stopped` is true when `should_stop` became so.
 
     Raises:
         InputError: the engine finds the phase impossible.
@@ -42,7 +42,16 @@ def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
     return follow(phase, start, around)
 
 
-def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Surroundings) -> dict[str, Any]:
+class Watcher(Protocol):
+    """Who is told of progress, and says when to stop."""
+
+    @property
+    def on_progress(self) -> OnProgress: ...
+    @property
+    def should_stop(self) -> ShouldStop: ...
+
+
+def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> dict[str, Any]:
     """The record of what `start` begins; shows its progress, stops it when asked. Raises as `run` does."""
     try:
         load = start()
@@ -74,7 +83,7 @@ def refused(error: OSError, where: str) -> MachineError:
 
 
 def progress(phase: PhaseSpec, snapshot: dict[str, Any]) -> Progress:
-    """What the engine's snapshot (crates/engine/src/record.rs) says."""
+    """What the engine's snapshot (crates/workload/src/record.rs) says."""
     return Progress(
         phase=phase.name,
         doing="running" if phase.measured else "laying out",

@@ -72,6 +72,7 @@ def prepare(target: Target, phases: Sequence[Phase], undo: UndoJournal, stack: E
     Raises:
         InputError, MachineError: see `safety` and `scratch`.
     """
+    assert target.kind != "drives", "a modelled machine has no place here"
     takes_devices = any(phase.takes_devices for phase in phases)
     if target.kind == "scratch":
         return _scratch(target, undo, bare=takes_devices)
@@ -234,7 +235,7 @@ def _in_directory(place: Place) -> Placer:
 def _in_regions(place: Place, path: Path, files: Files) -> Placer:
     """Each named file becomes a region of its own, one after the other, in the order in which the phases name them;
     a file without a name is a region already."""
-    bases, end = _regions(files)
+    bases, end = regions(files)
     if place.capacity_bytes is None:
         os.truncate(path, end)
     elif end > place.capacity_bytes:
@@ -253,7 +254,7 @@ def _located(file: dict[str, Any], path: Path, *, base_bytes: int, create: bool)
     return located
 
 
-def _regions(files: Files) -> tuple[dict[tuple[str, int], int], int]:
+def regions(files: Files) -> tuple[dict[tuple[str, int], int], int]:
     """Where each file, by name and base, begins, and where the last one ends."""
     sizes: dict[tuple[str, int], int] = {}
     for file in files:

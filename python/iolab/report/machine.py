@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 MAIN_FACTS = (
+    "model.name",
+    "model.title",
     "kernel.release",
     "kernel.distribution",
     "cpu.model",

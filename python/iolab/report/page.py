@@ -88,7 +88,7 @@ def _facts(run: RunData, summary: Summary) -> Iterator[str]:
     yield f"{summary.rounds} rounds"
     yield f"{summary.trials} trials"
     yield f"{len(summary.settings)} settings"
-    yield f"machine {summary.machine}"
+    yield f"machine {summary.machine_in_words}"
     kernel = run.machine.get("kernel")
     if isinstance(kernel, Mapping) and isinstance(kernel.get("release"), str):
         yield f"Linux {kernel['release']}"

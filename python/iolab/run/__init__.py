@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +53,8 @@ def run(
     given = experiment.seed if seed is None else seed
     plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
     plan.check()
+    if experiment.modelled is not None:
+        progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
     first_event = {
         "event": "run_started",
         "format": session.FORMAT,
@@ -107,8 +108,8 @@ def resume(
         state = fold(read_journal(opened.journal_file).events)
         check_resumable(opened, state, accept_other_machine=accept_other_machine)
         probes = state.started.get("probes", [])
-        text_says = loads(opened.experiment_text(), str(opened.experiment_file), probes=probes)
-        experiment = replace(text_says, machine=state.started["machine"])
+        machine = state.started["machine"]
+        experiment = loads(opened.experiment_text(), str(opened.experiment_file), probes=probes, machine=machine)
         goal = Goal.on_resume(state, rounds, until_decided)
         _restore_abandoned(progress)
         _say_what_probes_lack(experiment, progress)
@@ -130,12 +131,16 @@ def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
     from iolab.machine import probe_needs
     from iolab.probe import PROBES
 
+    if experiment.modelled is not None:
+        return  # its probes need nothing of this machine
     for name in dict.fromkeys(name for probes in experiment.probes.values() for name in probes):
         for supply in probe_needs.lacking(PROBES[name]):
             progress.say(f"probe {name}: {supply.detail}; {supply.remedy}")
 
 
 def _describe_machine(experiment: Experiment) -> dict[str, Any]:
-    from iolab.machine.describe import describe
+    from iolab.machine import describe, model
 
-    return describe(experiment.target)
+    if experiment.modelled is None:
+        return describe.describe(experiment.target)
+    return model.describe(experiment.machine, experiment.modelled.as_filed, list(experiment.modelled.files))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,7 @@ class Loop:
         open_comparisons: list[str] | None = None
         rounds = 0
         self._announce(range(self._rounds_known_to_run()))
+        self.executor.expect(self._coming())
         for rounds in range(1, self.goal.rounds + 1):
             if rounds > self._rounds_known_to_run():
                 self._announce(range(rounds - 1, rounds))
@@ -107,6 +109,11 @@ class Loop:
                 where=str(self.directory.path),
             )
         return Run(self.directory.path, rounds, dict(statuses), open_comparisons)
+
+    def _coming(self) -> Iterator[Trial]:
+        """All that is missing, planned as it is taken."""
+        for number in range(self.goal.rounds):
+            yield from self.plan.missing(number, self.state)
 
     def _impossible_again(self, trial: Trial) -> Record | None:
         """What was impossible in one round is in each: its record, without another try."""

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 from iolab.errors import InputError, MachineError
+from iolab.machine_file import is_model
 from iolab.run.plan import Plan
 from iolab.store import index, session
 from iolab.store.directory import RunDirectory
@@ -39,7 +40,8 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
             remedy="put the text back, or start a new run with the new one",
         )
     changes = session.differences(state.started["fingerprint"], session.fingerprint())
-    if changes and not accept_other_machine:
+    # What a modelled machine yields is the same wherever it is simulated.
+    if changes and not accept_other_machine and not is_model(state.started["machine"]):
         raise MachineError(
             f"the run was started elsewhere: {'; '.join(changes)}; its trials would not be comparable",
             where=str(directory.path),

@@ -80,10 +80,16 @@ class RunData:
         from iolab.experiment import loads
         from iolab.importer import experiment as imported
 
-        if self.state.started.get("machine") == imported.IMPORTED:
+        machine = self.state.started.get("machine")
+        if machine == imported.IMPORTED:
             return imported.parse(self.experiment_text, str(self.directory.experiment_file))
-        probes = self.state.started.get("probes", [])
-        return loads(self.experiment_text, str(self.directory.experiment_file), probes=probes)
+        return loads(
+            self.experiment_text,
+            str(self.directory.experiment_file),
+            probes=self.state.started.get("probes", []),
+            machine=machine,
+            already_run=True,
+        )
 
     @property
     def workloads(self) -> list[str]:

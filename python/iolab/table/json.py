@@ -22,6 +22,7 @@ def as_dict(summary: Summary, run: RunData) -> dict[str, Any]:
         "run": str(run.path),
         "title": summary.title,
         "machine": summary.machine,
+        "seed": summary.seed,
         "baseline": summary.baseline,
         "settings": summary.settings,
         "rounds": summary.rounds,

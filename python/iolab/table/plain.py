@@ -39,7 +39,7 @@ def tables(summary: Summary) -> RenderableType:
 
     parts: list[RenderableType] = [Text(summary.title, style="bold")]
     rounds = f"{summary.rounds} {'round' if summary.rounds == 1 else 'rounds'}"
-    parts.append(Text(f"{rounds} on {summary.machine}; baseline {summary.baseline}", style="dim"))
+    parts.append(Text(f"{rounds} on {summary.machine_in_words}; baseline {summary.baseline}", style="dim"))
     footnotes = Footnotes()
     for workload, block in blocks(summary).items():
         # Not as the table's own title, which is broken where the table is narrower.

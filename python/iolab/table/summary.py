@@ -49,6 +49,8 @@ class Row:
 class Summary:
     title: str
     machine: str
+    seed: int | None
+    """Of a modelled machine's run: all that it takes to have the same numbers again."""
     settings: list[str]
     """The baseline first."""
     rounds: int
@@ -57,6 +59,10 @@ class Summary:
     same_within: float
     rows: list[Row]
     problems: list[str]
+
+    @property
+    def machine_in_words(self) -> str:
+        return self.machine if self.seed is None else f"{self.machine} (simulated, seed {self.seed})"
 
     @property
     def baseline(self) -> str:
@@ -98,6 +104,7 @@ def summarise(
     return Summary(
         title=experiment.title or run.path.name,
         machine=experiment.machine,
+        seed=None if experiment.modelled is None else started["seed"],
         settings=sorted(run.settings, key=lambda name: name != baseline),
         rounds=run.trials["round"].n_unique(),
         trials=run.trials.height,

@@ -16,13 +16,14 @@ from iolab.trial.phase import (
     WeightedGroup,
     WeightedLoadPhase,
 )
-from iolab.trial.target import DeviceTarget, DirectoryTarget, FileTarget, ScratchTarget, Target
+from iolab.trial.target import DeviceTarget, DirectoryTarget, DrivesTarget, FileTarget, ScratchTarget, Target
 from iolab.trial.trial import Trial
 
 __all__ = [
     "CommandsPhase",
     "DeviceTarget",
     "DirectoryTarget",
+    "DrivesTarget",
     "FileTarget",
     "FioPhase",
     "LoadPhase",

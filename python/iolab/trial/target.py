@@ -79,4 +79,17 @@ class DeviceTarget(Spec):
         return given
 
 
-Target = Annotated[ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget, Field(discriminator="kind")]
+class DrivesTarget(Spec):
+    """The drives of a modelled machine."""
+
+    kind: Literal["drives"] = "drives"
+    devices: int
+
+    def holds(self, path: str) -> bool:
+        """Any name will do: nothing of this machine is touched."""
+        return True
+
+
+Target = Annotated[
+    ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget | DrivesTarget, Field(discriminator="kind")
+]

@@ -28,4 +28,6 @@ class Trial(Spec):
     """The setting's controls by name (python/iolab/control/), validated, units resolved."""
     probes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """The probes that are on by name (python/iolab/probe/), each with its options, units in their names."""
+    model: dict[str, Any] | None = None
+    """The modelled machine (docs/machines.md), devices in place of their names, settings applied; None: a host."""
     phases: list[Phase]

@@ -1,0 +1,64 @@
+"""Controls of what only a modelled machine lets one choose: its kernel, and any key of its file (docs/machines.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from iolab.control.control import Control, ModelKeys
+from iolab.errors import InputError
+
+if TYPE_CHECKING:
+    from iolab.trial import Trial
+
+
+class ModelControl(Control):
+    of_models_only: ClassVar[bool] = True
+
+    def amend(self, trial: Trial, value: Any) -> Trial:
+        raise InputError(f"{self.name} is for modelled machines only", remedy='say machine = "model:NAME"')
+
+
+class Kernel(ModelControl):
+    def validate(self, value: Any) -> str:
+        if not isinstance(value, str) or not value:
+            raise self.expected(value)
+        return value
+
+    def on_model(self, value: str, drives: int) -> ModelKeys:
+        return {("kernel",): value}
+
+
+class MachineKeys(ModelControl):
+    def validate(self, value: Any) -> dict[str, Any]:
+        """By dotted path; tables inside the table are the same as dots."""
+        if not isinstance(value, Mapping) or not value:
+            raise self.expected(value)
+        return {".".join(path): found for path, found in _flat(value, ())}
+
+    def on_model(self, value: Mapping[str, Any], drives: int) -> ModelKeys:
+        return {tuple(path.split(".")): found for path, found in value.items()}
+
+
+def _flat(table: Mapping[str, Any], prefix: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
+    found = []
+    for key, value in table.items():
+        path = (*prefix, key)
+        found += _flat(value, path) if isinstance(value, Mapping) else [(path, value)]
+    return found
+
+
+CONTROLS: tuple[Control, ...] = (
+    Kernel(
+        "kernel",
+        "Kernel of a modelled machine, instead of its file's.",
+        values="a version that the model knows",
+        example='"2.6.35"',
+    ),
+    MachineKeys(
+        "machine",
+        "Any key of a modelled machine's file, by its dotted path.",
+        values="a table of keys and values",
+        example='{ "cpus.count" = 1, "drives.0.device.queue_depth" = 64 }',
+    ),
+)

@@ -1,0 +1,155 @@
+"""What of an experiment is different when its machine is a modelled one: the machine under each setting, and everything
+that it has no mechanism for, told before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from iolab import machine_file
+from iolab.errors import InputError
+from iolab.experiment.model import CompiledWorkload, ModelledMachine
+from iolab.experiment.probes import Probes
+from iolab.experiment.problem import Problems
+from iolab.experiment.setting import Setting
+from iolab.experiment.workloads import Workload
+from iolab.machine_file import Change, Changed, Impossible, ImpossibleChange, MachineFile
+
+Machines = dict[str, Changed]
+"""By setting."""
+
+
+def read_machine(machine: str, problems: Problems, *, given_by: str | None) -> MachineFile | None:
+    """The file of `model:NAME`, None with the problem noted when there is none such.
+
+    Args:
+        given_by: the option of the command line that names it; None: the experiment does.
+
+    Raises:
+        InputError: the machine's file is wrong, on which line.
+    """
+    directory = Path(problems.file).parent
+    try:
+        return machine_file.read(machine, directory, copies=directory / "files")
+    except InputError as error:
+        if error.where is not None:
+            raise
+        if given_by is not None:
+            raise InputError(error.what, where=given_by) from None
+        problems.add(("machine",), error.what)
+        return None
+
+
+def machines_under(settings: Sequence[Setting], machine: MachineFile, problems: Problems) -> Machines:
+    """The machine under each setting, settings whose changes lead nowhere left out."""
+    found = {}
+    for setting in settings:
+        try:
+            found[setting.name] = machine_file.changed(machine, _changes(setting, machine.drives))
+        except ImpossibleChange as error:
+            _blame(error.change, error, problems)
+    return found
+
+
+def described(machine: MachineFile, machines: Machines) -> ModelledMachine:
+    return ModelledMachine(
+        as_filed=machine.table,
+        under={setting: changed.table for setting, changed in machines.items()},
+        files=machine.copies,
+    )
+
+
+def check(
+    machine: MachineFile,
+    machines: Machines,
+    settings: Sequence[Setting],
+    workloads: Sequence[Workload],
+    under: Mapping[tuple[str, str], CompiledWorkload],
+    problems: Problems,
+) -> None:
+    """Notes what the model cannot be or do.
+
+    Raises:
+        InputError: the machine's file describes none, whatever the settings change.
+    """
+    try:
+        machine_file.check(machine.table)
+    except Impossible as error:
+        raise InputError(str(error), where=machine.where(error.path)) from None
+    asked: set[str] = set()
+    for setting in settings:
+        changed = machines.get(setting.name)
+        if changed is None:
+            continue
+        for workload in workloads:
+            compiled = under.get((workload.name, setting.name), workload.compiled)
+            phases = compiled.phases(seed=0, devices=machine.drives)
+            for phase in phases:
+                for refusal in machine_file.refused(phase, changed.table):
+                    problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
+            table = machine_file.with_groups(changed.table, phases)
+            # The model says the same of equal machines, and most settings and workloads have equal ones.
+            if (text := json.dumps(table)) not in asked:
+                asked.add(text)
+                _check_changed(table, changed, setting, workload, machine, problems)
+
+
+def check_probes(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:
+    """Notes the probes that a modelled machine does not have."""
+    known = ", ".join(machine_file.PROBES)
+    for setting in settings:
+        for name in probes[setting.name]:
+            if name not in machine_file.PROBES:
+                path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
+                problems.add((*path, name), f"the modelled machine has no such probe; there are: {known}")
+
+
+def _changes(setting: Setting, drives: int) -> list[Change]:
+    from iolab.control import CONTROLS
+
+    return [
+        Change(key, value, _given_at(setting, name, key))
+        for name, control in CONTROLS.items()
+        if name in setting.controls
+        for key, value in (control.on_model(setting.controls[name], drives) or {}).items()
+    ]
+
+
+def _given_at(setting: Setting, control: str, key: tuple[str, ...]) -> tuple[str, ...]:
+    path = ("settings", setting.written_as, control)
+    return (*path, ".".join(key)) if control == "machine" else path
+
+
+def _check_changed(
+    table: dict[str, Any],
+    changed: Changed,
+    setting: Setting,
+    workload: Workload,
+    machine: MachineFile,
+    problems: Problems,
+) -> None:
+    try:
+        machine_file.check(table)
+    except Impossible as error:
+        if error.path[:1] == ("cgroups",):
+            problems.add(("workloads", workload.written_as, "weights"), str(error))
+        elif change := changed.blamed(error.path):
+            _blame(change, error, problems)
+        else:  # what the file says no longer goes with what the setting changes
+            problems.add(("settings", setting.written_as), f"{error} ({machine.where(error.path)})")
+
+
+def _blame(change: Change, error: Impossible, problems: Problems) -> None:
+    named_already = error.key == change.given_at[-1]
+    problems.add(change.given_at, error.what if named_already else str(error))
+
+
+def _blamed(refusal: machine_file.Refusal, workload: Workload, setting: Setting, problems: Problems) -> tuple[str, ...]:
+    """Where the option is given: in the setting, in the workload's job, else in the workload."""
+    if given := setting.change_paths.get(refusal.key):
+        return given
+    path = ("workloads", workload.written_as)
+    of_job = (*path, "jobs", refusal.job or "", refusal.key)
+    return of_job if problems.stands(of_job) else (*path, refusal.key)

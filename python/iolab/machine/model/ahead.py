@@ -1,0 +1,94 @@
+"""Simulates trials on all cores, ahead of the one that is asked for, and hands their records back in the order asked.
+
+Threads suffice: a simulation runs outside of Python's lock, and touches nothing that a child would have to put back.
+A trial's record is a function of the trial, so it is the same whatever runs beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from iolab.executor import POLL_S, OnProgress, Progress, ShouldStop
+from iolab.machine.model.simulation import execute
+
+if TYPE_CHECKING:
+    from iolab.record import Record
+    from iolab.trial import Trial
+
+Simulate = Callable[["Trial", OnProgress, ShouldStop], "Record"]
+
+
+class RunAhead:
+    """An `iolab.executor.Executor` for trials of modelled machines. Use as a context."""
+
+    def __init__(self, *, cores: int | None = None, simulate: Simulate = execute) -> None:
+        """`cores`: trials at once; None: as many as this process may use."""
+        self._cores = cores or len(os.sched_getaffinity(0))
+        self._simulate = simulate
+        self._pool = ThreadPoolExecutor(self._cores, thread_name_prefix="simulation")
+        self._stop = threading.Event()
+        self._expected: Iterator[Trial] = iter(())
+        self._begun: deque[_Begun] = deque()
+
+    def expect(self, trials: Iterable[Trial]) -> None:
+        """See `Executor.expect`. Taken from as cores become free, no more than a few trials ahead."""
+        self._expected = iter(trials)
+
+    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+        """See `Executor.run`."""
+        self._begin_expected()
+        asked = self._take(trial)
+        while True:
+            self._begin_expected()
+            done, _ = wait([asked.record], POLL_S)
+            if done:
+                return asked.record.result()
+            if should_stop():
+                self._stop.set()
+            on_progress(asked.progress)
+
+    def close(self) -> None:
+        """Ends what was begun and not asked for."""
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def _take(self, trial: Trial) -> _Begun:
+        """What was begun of it, or begun now. What was expected before it is not asked for any more."""
+        if any(begun.trial == trial for begun in self._begun):
+            while (begun := self._begun.popleft()).trial != trial:
+                begun.record.cancel()
+            return begun
+        return self._begin(trial)
+
+    def _begin_expected(self) -> None:
+        """Enough that no core is idle while a record is being stored."""
+        while len(self._begun) < 2 * self._cores and (trial := next(self._expected, None)) is not None:
+            self._begun.append(self._begin(trial))
+
+    def _begin(self, trial: Trial) -> _Begun:
+        begun = _Begun(trial)
+        begun.record = self._pool.submit(self._simulate, trial, begun.keep_progress, self._stop.is_set)
+        return begun
+
+
+@dataclass
+class _Begun:
+    trial: Trial
+    progress: Progress = field(default_factory=lambda: Progress(phase="", doing="preparing"))
+    record: Future[Record] = field(default_factory=Future)
+
+    def keep_progress(self, progress: Progress) -> None:
+        self.progress = progress

@@ -1,0 +1,61 @@
+"""A modelled machine for people and for tables, in the shape that a host's description has (machine/describe.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iolab.trial import Trial
+
+Json = dict[str, Any]
+
+
+def describe(name: str, machine: Json, files: Sequence[str]) -> Json:
+    """What machine.json says.
+
+    Args:
+        name: as the experiment has it, `model:NAME`.
+        machine: as its file describes it, devices in place of their names.
+        files: names of the run's copies of what it was read from.
+    """
+    from iolab import __version__, _native
+
+    return {
+        "model": {"name": name, "title": machine.get("title", ""), "files": list(files)},
+        "kernel": {"release": machine["kernel"]},
+        "cpu": {"count_online": machine["cpus"]["count"], **machine["cpus"]},
+        "memory": machine.get("memory") or {"absent": "no page cache: all I/O is direct"},
+        "drives": [_drive(drive) for drive in machine["drives"]],
+        "versions": {"iolab": __version__, "native_build_profile": _native.build_profile()},
+    }
+
+
+def observed(trial: Trial) -> Json:
+    """What the trial's record says of its machine: filesystem and device of the first drive, others under `further`."""
+    assert trial.model is not None
+    first, *others = ({"filesystem": _filesystem(drive), "device": _device(drive)} for drive in trial.model["drives"])
+    machine = {"name": trial.machine, "kernel": trial.model["kernel"], "seed": trial.seed}
+    return {"model": machine, **first, **({"further": others} if others else {})}
+
+
+def _drive(drive: Json) -> Json:
+    return {**_device(drive), "filesystem": _filesystem(drive)}
+
+
+def _filesystem(drive: Json) -> Json:
+    filesystem = drive.get("filesystem")
+    if filesystem is None:
+        return {"absent": "a bare drive"}
+    return {"type": filesystem["kind"], **{key: value for key, value in filesystem.items() if key != "kind"}}
+
+
+def _device(drive: Json) -> Json:
+    scheduler = drive.get("scheduler") or {}
+    named = {"name": scheduler} if isinstance(scheduler, str) else scheduler
+    return {
+        "model": drive["device"].get("kind"),
+        "virtual": True,
+        "scheduler": named.get("name", {"absent": "the kernel's own"}),
+        "scheduler_tunables": {key: str(value) for key, value in named.items() if key != "name"},
+        "queue": {key: str(value) for key, value in (drive.get("queue") or {}).items()},
+    }

@@ -1,0 +1,138 @@
+"""Runs a trial on the modelled machine that it carries: a function of that machine, the trial's phases and its seed."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from iolab import control, machine_file
+from iolab.errors import InputError
+from iolab.executor import OnProgress, Progress, ShouldStop
+from iolab.machine import load, outcome
+from iolab.machine.absent import Absent
+from iolab.machine.extents import examined
+from iolab.machine.model.describe import observed
+from iolab.machine.model.placing import Json, named_files, phase_for_model
+from iolab.phase_record import failures_of
+from iolab.record import Fault, Record
+from iolab.trial import LoadPhase, Trial
+
+if TYPE_CHECKING:
+    from iolab import _native
+
+Status = Literal["ok", "faulty", "failed", "interrupted"]
+
+
+def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+    """The trial's record; status `interrupted` when `should_stop` became true.
+
+    Raises:
+        InputError: there can be no such machine, or it has no mechanism for something in a phase.
+    """
+    on_progress(Progress(phase="", doing="preparing"))
+    simulation = _Simulation(trial, on_progress, should_stop)
+    try:
+        simulation.run()
+    except RuntimeError as defect:
+        simulation.faults.append(Fault(what=f"iolab's model broke a law of its own: {defect}"))
+        simulation.failed = True
+    return simulation.record()
+
+
+@dataclass
+class _Simulation:
+    """What accumulates towards the record."""
+
+    trial: Trial
+    on_progress: OnProgress
+    should_stop: ShouldStop
+    phases: list[Json] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    failed: bool = False
+    started_unix_ns: int = field(default_factory=time.time_ns)
+
+    @property
+    def machine(self) -> Json:
+        assert self.trial.model is not None, "a trial of a modelled machine carries it"
+        return self.trial.model
+
+    def run(self) -> None:
+        amended = control.amend(self.trial)
+        phases = [phase for phase in amended.phases if isinstance(phase, LoadPhase)]
+        assert len(phases) == len(amended.phases), "an experiment with other phases is refused before it runs"
+        model = _switched_on(machine_file.with_groups(self.machine, phases), self.trial.seed)
+        for number, phase in enumerate(phases):
+            done = load.follow(phase, partial(self._started, model, phase, phases), self)
+            if phase.measured:
+                done = self._with_extents(done, model, phases[: number + 1])
+                self.phases.append(done)
+            self.faults += outcome.faults(done)
+            self.notes += outcome.notes(done)
+            self.failed = bool(failures_of(done) if phase.measured else self.faults)
+            self.interrupted = done["stopped"] or self.should_stop()
+            if self.interrupted or self.failed:
+                return
+        model.check()
+
+    def record(self) -> Record:
+        return Record(
+            spec=self.trial,
+            status=self._status(),
+            started_unix_ns=self.started_unix_ns,
+            ended_unix_ns=time.time_ns(),
+            controls_applied={name: {"before": None, "applied": value} for name, value in self.trial.controls.items()},
+            controls_absent={},
+            phases=self.phases,
+            observed=observed(self.trial),
+            faults=self.faults,
+            notes=self.notes,
+        )
+
+    def _started(self, model: _native.Model, phase: LoadPhase, phases: list[LoadPhase]) -> _native.Model:
+        probes = self.trial.probes if phase.measured else {}
+        native = {name: options for name, options in probes.items() if name != "extents"}
+        try:
+            model.start(json.dumps({**phase_for_model(phase, phases, self.machine), "probes": native}))
+        except ValueError as error:
+            refusal = machine_file.Impossible.told_by(error)
+            where = ": ".join(filter(None, [f"phase {phase.name}", refusal.key]))
+            raise InputError(refusal.what, where=where) from None
+        return model
+
+    def _with_extents(self, done: Json, model: _native.Model, phases: list[LoadPhase]) -> Json:
+        """With what the probe `extents` saw: it looks when the phase is over."""
+        options = self.trial.probes.get("extents")
+        if options is None:
+            return done
+        seen: dict[str, Any] = {}
+        absent: dict[str, str] = {}
+        try:
+            seen["extents"] = examined(named_files(phases, self.machine), options, model.extents)
+        except Absent as reason:
+            absent["extents"] = str(reason)
+        return {
+            **done,
+            "probes": {**done.get("probes", {}), **seen},
+            "probes_absent": {**done.get("probes_absent", {}), **absent},
+        }
+
+    def _status(self) -> Status:
+        if self.interrupted:
+            return "interrupted"
+        if self.failed:
+            return "failed"
+        return "faulty" if self.faults else "ok"
+
+
+def _switched_on(machine: Json, seed: int) -> _native.Model:
+    from iolab import _native
+
+    try:
+        return _native.Model(json.dumps(machine), seed)
+    except ValueError as error:
+        raise InputError(str(machine_file.Impossible.told_by(error)), where="the modelled machine") from None

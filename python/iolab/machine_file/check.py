@@ -1,0 +1,32 @@
+"""Whether the model can be such a machine: its own word, asked before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from iolab.machine_file.impossible import Impossible
+from iolab.machine_file.machine_file import Table
+
+if TYPE_CHECKING:
+    from iolab.trial import Phase
+
+
+def check(table: Table) -> None:
+    """Raises Impossible with the key and the reason."""
+    from iolab import _native
+
+    try:
+        _native.Model(json.dumps(table), 0)
+    except ValueError as error:
+        raise Impossible.told_by(error) from None
+
+
+def with_groups(table: Table, phases: Sequence[Phase]) -> Table:
+    """The machine with a control group for each weighted group of the phases."""
+    groups = [group for phase in phases for group in phase.weighted_groups]
+    if not groups:
+        return table
+    weights = {group.name: group.weight for group in groups}
+    return {**table, "cgroups": [{"name": name, "weight": weight} for name, weight in weights.items()]}

@@ -1,0 +1,153 @@
+"""Reads a machine's file and the devices' that it names, and knows on which line each key of the whole stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.errors import InputError
+from iolab.machine_file.impossible import Impossible
+from iolab.machine_file.shelf import PREFIX, copy_of, device_path, machine_path
+
+if TYPE_CHECKING:
+    from iolab.experiment.toml import Document, KeyPath
+
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class MachineFile:
+    """Devices stand in the table in place of their names."""
+
+    name: str
+    table: Table
+    document: Document
+    device: Callable[[str], Document]
+    """The file of a device that a setting names. Raises InputError."""
+    copies: dict[str, str]
+    """What the machine was read from, as a run keeps it: name of the copy -> text."""
+    _devices: dict[KeyPath, Document] = field(default_factory=dict)
+    """Path of a device in the table -> the file that it came from."""
+
+    @property
+    def drives(self) -> int:
+        return len(self.table["drives"])
+
+    def where(self, key: KeyPath) -> str:
+        """`machines/NAME.toml:12`, or the line of the device's own file."""
+        for place, document in self._devices.items():
+            if key[: len(place)] == place and len(key) > len(place):
+                return _where(document, key[len(place) :])
+        return _where(self.document, key)
+
+
+def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFile:
+    """The file of `model:NAME`.
+
+    Args:
+        directory: from which a path counts.
+        copies: where a run keeps what it was started with; what lies there is taken first.
+
+    Raises:
+        InputError: no such machine, not TOML, or no drives; says file and line.
+    """
+    reader = _Reader(copies)
+    path = reader.machine(machine.removeprefix(PREFIX), directory)
+    document = reader.document(path)
+    table = deepcopy(document.values)
+    devices: dict[KeyPath, Document] = {}
+    for number, drive in enumerate(_drives(document)):
+        place = ("drives", str(number), "device")
+        if isinstance(name := drive.get("device"), str):
+            try:
+                devices[place] = reader.device(name, path)
+            except InputError as error:
+                raise InputError(f"{'.'.join(place)}: {error.what}", where=_where(document, place)) from None
+            table["drives"][number]["device"] = deepcopy(devices[place].values)
+    try:
+        check_values(table)
+    except Impossible as error:
+        raise InputError(str(error), where=_where(document, error.path)) from None
+    return MachineFile(path.stem, table, document, lambda name: reader.device(name, path), reader.copies, devices)
+
+
+def as_filed(name: str) -> Table:
+    """The table of one of iolab's machines, devices by name."""
+    document = _Reader(None).document(machine_path(name, Path()))
+    _drives(document)
+    return document.values
+
+
+def check_values(value: object, path: KeyPath = ()) -> None:
+    """Raises Impossible for what has no place in JSON: dates, infinities."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            check_values(inner, (*path, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            check_values(inner, (*path, str(number)))
+    elif not isinstance(value, str | int | float):
+        raise Impossible(".".join(path), f"{value} given; expected a number, a text, true or false")
+    elif isinstance(value, float) and not abs(value) < float("inf"):
+        raise Impossible(".".join(path), f"{value} given; expected a finite number")
+
+
+class _Reader:
+    """Reads each file once, from the run's copy where there is one, and keeps what it read."""
+
+    def __init__(self, copies: Path | None) -> None:
+        self.copies: dict[str, str] = {}
+        self._from = copies
+
+    def machine(self, name: str, directory: Path) -> Path:
+        if self._copy(plain := Path(name if name.endswith(".toml") else f"{name}.toml")):
+            return plain
+        return machine_path(name, directory)
+
+    def device(self, name: str, machine: Path) -> Document:
+        plain = Path("devices", f"{name}.toml")
+        return self.document(plain if self._copy(plain) else device_path(name, machine))
+
+    def document(self, path: Path) -> Document:
+        from iolab.experiment.toml import parse
+
+        source = self._copy(path) or path
+        try:
+            text = source.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"not UTF-8 text at byte {error.start}", where=str(source)) from None
+        except OSError as error:
+            raise InputError(f"cannot read it: {error.strerror}", where=str(source)) from None
+        self.copies[copy_of(path)] = text
+        return parse(text, _shown(source))
+
+    def _copy(self, path: Path) -> Path | None:
+        if self._from is None:
+            return None
+        copy = self._from / copy_of(path)
+        return copy if copy.is_file() else None
+
+
+def _drives(document: Document) -> list[Table]:
+    """Enough of the shape to find the devices; all else is the model's to judge."""
+    drives = document.values.get("drives")
+    if not isinstance(drives, list) or not all(isinstance(drive, dict) for drive in drives) or not drives:
+        raise InputError(
+            "drives: expected at least one [[drives]] table with a device", where=_where(document, ("drives",))
+        )
+    return drives
+
+
+def _where(document: Document, key: KeyPath) -> str:
+    return f"{document.name}:{document.line(key)}"
+
+
+def _shown(path: Path) -> str:
+    """From the current directory where that is shorter."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,80 @@
+"""What the modelled machine has no mechanism for, told from a phase alone; the model itself refuses the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from iolab.machine_file.machine_file import Table
+from iolab.trial import LoadPhase, WeightedLoadPhase
+
+if TYPE_CHECKING:
+    from iolab.trial import Phase
+
+PROBES = ("block", "extents")
+"""The probes that a modelled machine has."""
+
+_NO_MECHANISM = "the modelled machine has no mechanism for"
+_KINDS = {
+    "metadata": ("kind", "making and unlinking files"),
+    "commands": ("kind", "running programs"),
+    "sort": ("kind", "swapping memory"),
+    "fio": ("runner", 'fio itself; say runner = "iolab"'),
+}
+"""Of phases that are no loads: the option to blame, and what there is no mechanism for."""
+_OF_GROUPS = {
+    "cpus": "choosing a thread's CPUs",
+    "poll": "polling for completions",
+    "sqpoll": "a kernel thread that submits",
+}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    key: str
+    """The option to blame."""
+    what: str
+    job: str | None = None
+    """Whose option it is; None: the workload's."""
+
+
+def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
+    """Each thing in the phase that cannot be run on this machine."""
+    if phase.kind in _KINDS:
+        key, what = _KINDS[phase.kind]
+        yield Refusal(key, f"{_NO_MECHANISM} {what}")
+        return
+    assert isinstance(phase, LoadPhase)
+    if phase.verifies:
+        yield Refusal("verify", f"{_NO_MECHANISM} data: nothing that is written can be read back")
+    if isinstance(phase, WeightedLoadPhase):
+        yield from _of_controller(phase, machine)
+    for group in phase.load["groups"]:
+        yield from _of_group(group, machine)
+    most = max((int(file.get("place", 0)) for file in phase.load["files"]), default=0)
+    if most >= len(machine["drives"]):
+        yield Refusal("devices", f"uses drive {most}, the machine has {len(machine['drives'])}, from 0")
+
+
+def _of_controller(phase: WeightedLoadPhase, machine: Table) -> Iterator[Refusal]:
+    if phase.controller == "cost":
+        yield Refusal("controller", f"{_NO_MECHANISM} io.cost; a scheduler with groups enforces weights")
+    elif phase.controller in ("bfq", "cfq"):
+        names = [(drive.get("scheduler") or {}).get("name") for drive in machine["drives"]]
+        others = [name for name in names if name not in (None, phase.controller)]
+        if others:
+            yield Refusal("controller", f"{phase.controller} enforces no weights, the drive's scheduler is {others[0]}")
+
+
+def _of_group(group: dict[str, Any], machine: Table) -> Iterator[Refusal]:
+    job = group["name"].partition(".")[0]
+    if group["engine"] == "mmap":
+        yield Refusal("engine", f"{_NO_MECHANISM} page faults (mmap)", job)
+    elif group["engine"] == "null":
+        yield Refusal("engine", "null does no I/O, there is nothing to model", job)
+    elif not group["direct"] and machine.get("memory") is None:
+        yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
+    for key, what in _OF_GROUPS.items():
+        if group[key]:
+            yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
