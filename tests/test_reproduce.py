@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import CommandLine
 from fake_machine import FakeExecutor
 from hypothesis import given
 from hypothesis import strategies as st
+from iolab.cli.invoke import invoke
 from iolab.errors import InputError
 from iolab.reproduction import compare, load, names
 from iolab.reproduction.options import AimOptions
@@ -19,6 +22,7 @@ from iolab.reproduction.score import claims, mean_error, within_factor
 from iolab.reproduction.scorecard import markdown, overall, scores
 from support.stored import stored_run
 
+MACHINES = Path(__file__).parents[1] / "machines"
 GOLDEN = Path(__file__).parent / "golden" / "reproduce"
 EXPERIMENT = """\
 rounds = 2
@@ -217,6 +221,18 @@ def test_a_file_without_tables_is_refused() -> None:
         figures('title = ""\nseed = "1"\nsource = ""\nexperiment = ""\n')
 
 
+@given(
+    st.integers(0, len(FIGURES.splitlines()) - 1), st.sampled_from(["", "x = 1", "[cell]", "1 = [1]", "fit = 3", '"'])
+)
+def test_whatever_is_written_is_understood_or_refused(line: int, instead: str) -> None:
+    lines = FIGURES.splitlines()
+    lines[line] = instead
+    try:
+        figures("\n".join(lines))
+    except InputError as error:
+        assert str(error).startswith("figures.toml:")
+
+
 # Errors and aims
 
 
@@ -263,6 +279,14 @@ def test_published_figures_say_where_they_are_from(published: Published) -> None
         assert 2 * roles.count("prediction") >= len(roles)
 
 
+def test_fitted_values_are_those_of_the_machine(published: Published) -> None:
+    for fitted in published.fitted.values():
+        found: Any = tomllib.loads((MACHINES / f"{fitted.machine}.toml").read_text())
+        for key in fitted.parameter.split("."):
+            found = found[int(key) if key.isdecimal() else key]
+        assert found == fitted.value, fitted.parameter
+
+
 def test_posted_totals_are_the_sums_of_the_groups() -> None:
     for table in load("group-idle").tables:
         for row in table.rows:
@@ -285,25 +309,44 @@ def test_posted_latencies_are_longer_than_posted_rates_leave_room_for(name: str,
 # The command
 
 
-def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine) -> None:
+def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:
     iolab.write("experiment.toml", EXPERIMENT)
-    iolab.write("figures.toml", FIGURES)
-    rate = iolab("reproduce", "figures.toml", "--rounds", "1", "--out", "kept", "--json").json()[0]
+    path = str(iolab.write("figures.toml", FIGURES))
+    rate = iolab("reproduce", path, "--rounds", "1", "--out", "kept", "--json").json()[0]
     assert rate["rounds"] == 1 and len(rate["cells"]) == 4
-    assert (iolab.cwd / "kept" / "figures" / "journal.jsonl").exists()
-    again = iolab("reproduce", "figures.toml", "--from", "kept")
-    assert "figures/rate" in again.stdout and "Fitted:" in again.stdout
-    missed = iolab("reproduce", "figures.toml", "--from", "kept", "--fail-on", "aim", status=1)
-    assert "--fail-on holds: figures/rate: " in missed.stderr
+    kept = str(iolab.cwd / "kept")
+    assert invoke(["reproduce", path, "--from", kept]) == 0
+    shown = capsys.readouterr().out
+    assert "figures/rate" in shown and "Fitted:" in shown
+    assert invoke(["reproduce", path, "--from", kept, "--fail-on", "aim"]) == 1
+    assert "--fail-on holds: figures/rate: " in capsys.readouterr().err
 
 
-def test_wrong_input_is_one_clear_line(iolab: CommandLine) -> None:
-    iolab("reproduce", "group-idel", status=2).assert_one_clear_line(2, "group-idel", "did you mean group-idle?")
-    iolab("reproduce", "none.toml", status=2).assert_one_clear_line(2, "none.toml", "cannot read")
-    iolab("reproduce", "--fail-on", "slower", status=2).assert_one_clear_line(2, "--fail-on", "aim")
-    iolab("reproduce", "--from", "a", "--seed", "1", status=2).assert_one_clear_line(2, "--seed", "nothing is run")
-    iolab.write("experiment.toml", EXPERIMENT)
-    iolab.write("figures.toml", FIGURES.replace("readers[jobs={row}]", "writers[jobs={row}]"))
-    iolab("reproduce", "figures.toml", status=2).assert_one_clear_line(2, "writers[jobs=1]", "unknown workload")
-    iolab.write("figures.toml", FIGURES.replace('"experiment.toml"', '"nowhere.toml"'))
-    iolab("reproduce", "figures.toml", status=2).assert_one_clear_line(2, "nowhere.toml", "cannot read")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["group-idel"], ("group-idel", "did you mean group-idle?")),
+        (["none.toml"], ("none.toml", "cannot read")),
+        (["--fail-on", "slower"], ("--fail-on", "aim")),
+        (["--from", "a", "--seed", "1"], ("--seed", "nothing is run")),
+        (["group-idle", "--from", "nowhere"], ("nowhere",)),
+        (["renamed.toml"], ("writers[jobs=1]", "unknown workload")),
+        (["astray.toml"], ("nowhere.toml", "cannot read")),
+    ],
+)
+def test_wrong_input_is_one_clear_line(
+    arguments: list[str],
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    (tmp_path / "renamed.toml").write_text(FIGURES.replace("readers[jobs={row}]", "writers[jobs={row}]"))
+    (tmp_path / "astray.toml").write_text(FIGURES.replace('"experiment.toml"', '"nowhere.toml"'))
+    assert invoke(["reproduce", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1 and "Traceback" not in said
+    for word in words:
+        assert word in said
