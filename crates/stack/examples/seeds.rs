@@ -7,6 +7,7 @@ use stack::machine::MachineSpec;
 use stack::time::SECOND;
 use stack::world::{FileSpec, GroupSpec, Path, PhaseSpec, Place, Results};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+use workload::timeline::totals;
 
 fn job(name: String, file: u32, bytes: u64, read_share: f64, duration_ns: Option<u64>) -> JobSpec {
     JobSpec {
@@ -38,20 +39,28 @@ fn job(name: String, file: u32, bytes: u64, read_share: f64, duration_ns: Option
     }
 }
 
+fn done(results: &Results) -> Vec<(u64, u64, u64)> {
+    let jobs = results.groups.iter().map(|group| &group.jobs[0]);
+    jobs.map(|job| {
+        let total = totals(&job.intervals, 0);
+        let ops = total.read.latency.count() + total.write.latency.count();
+        (ops, total.read.bytes + total.write.bytes, job.finished)
+    })
+    .collect()
+}
+
 fn show(what: &str, results: &Results, threads: usize, started: Instant) {
-    let bytes: u64 = results.jobs.iter().map(|job| job.bytes).sum();
-    let ops: u64 = results.jobs.iter().map(|job| job.ops).sum();
-    let last = results
-        .jobs
-        .iter()
-        .map(|job| job.finished_ns)
-        .max()
-        .unwrap();
+    let done = done(results);
+    let ops: u64 = done.iter().map(|job| job.0).sum();
+    let bytes: u64 = done.iter().map(|job| job.1).sum();
+    let last = done.iter().map(|job| job.2).max().unwrap();
+    let cpu_ns = results.groups[0].last_sample.process.cpu_system_ns;
     println!(
-        "{what} {threads} threads: {:.2} MB/s (2^20) in {:.1} s, average latency {:.3} ms, {:.1} s of wall time, requests {:?}",
+        "{what} {threads} threads: {:.2} MB/s (2^20) in {:.1} s, average latency {:.3} ms, CPU so far {:.1} s, {:.1} s of wall time, requests {:?}",
         bytes as f64 / (1 << 20) as f64 / (last as f64 / 1e9),
         last as f64 / 1e9,
         last as f64 * threads as f64 / ops as f64 / 1e6,
+        cpu_ns as f64 / 1e9,
         started.elapsed().as_secs_f64(),
         results.requests[0],
     );
@@ -81,7 +90,6 @@ fn main() {
             let started = Instant::now();
             let groups = (0..threads)
                 .map(|n| GroupSpec {
-                    name: format!("t{n}"),
                     path: Path::Buffered,
                     cgroup: 0,
                     jobs: vec![job(format!("t{n}"), n, bytes, read_share, None)],
@@ -126,7 +134,6 @@ fn main() {
                 }));
                 let name = format!("test{group}.{reader}");
                 groups.push(GroupSpec {
-                    name: name.clone(),
                     path: Path::Buffered,
                     cgroup: group,
                     jobs: vec![job(
@@ -154,9 +161,9 @@ fn main() {
         let results = world.end_phase();
         show("read", &results, total, started);
         let mut rates = vec![0.0; 8];
-        for job in &results.jobs {
-            rates[job.group / per_group as usize] +=
-                job.bytes as f64 / 1024.0 / (job.finished_ns as f64 / 1e9);
+        for (number, (_, bytes, finished_ns)) in done(&results).into_iter().enumerate() {
+            rates[number / per_group as usize] +=
+                bytes as f64 / 1024.0 / (finished_ns as f64 / 1e9);
         }
         println!(
             "KB/s by group: {:?} total {:.0}",

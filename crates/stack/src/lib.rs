@@ -7,6 +7,7 @@ pub mod block;
 pub mod cache;
 pub mod device;
 pub mod machine;
+pub mod model;
 pub mod probe;
 pub mod scheduler;
 pub mod slab;

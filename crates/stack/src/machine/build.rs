@@ -1,7 +1,7 @@
 //! From a checked machine to the world.
 
 use super::drive::DrivePlan;
-use super::{Impossible, MachineSpec, impossible};
+use super::{Impossible, MachineSpec};
 use crate::block::RequestQueue;
 use crate::cache::PageCache;
 use crate::scheduler::spec::Surroundings;
@@ -26,7 +26,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
         .as_ref()
         .map(|memory| PageCache::new(&memory.cache(&machine.kernel, &machine.drives)))
         .transpose()
-        .map_err(|error| impossible(&format!("memory.{}", error.key), error.what))?;
+        .map_err(|error| Impossible::of(&format!("memory.{}", error.key), error.what))?;
     Ok(World::new(
         machine.cpus,
         drives?,
@@ -39,12 +39,12 @@ fn parts(drive: &DrivePlan, weights: &[u32]) -> Result<DriveParts, Impossible> {
     let device = drive
         .device
         .build()
-        .map_err(|error| impossible(&error.key, error.what).within("device"))?;
+        .map_err(|error| Impossible::of(&error.key, error.what).within("device"))?;
     let filesystem = drive
         .filesystem
         .map(|spec| spec.build())
         .transpose()
-        .map_err(|error| impossible(error.key, error.what).within("filesystem"))?;
+        .map_err(|error| Impossible::of(error.key, error.what).within("filesystem"))?;
     let surroundings = Surroundings {
         rotational: device.rotational(),
         hardware_queues: drive.hardware.map_or(1, |rules| rules.queues),

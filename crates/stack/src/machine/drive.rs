@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Impossible, Kernel, Table, impossible, read, within};
+use super::{Impossible, Kernel, Table, read, within};
 use crate::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
 use crate::block::pool::PoolRules;
-use crate::block::{HardwareRules, Merges, QueueRules, SECTOR_BYTES};
+use crate::block::{HardwareRules, Merges, QueueRules, SECTOR_BYTES, Sector};
 use crate::device::{Device, DeviceSpec};
 use crate::scheduler::spec::SchedulerSpec;
 
@@ -40,6 +40,7 @@ pub struct QueueSpec {
 #[derive(Clone, Debug)]
 pub(super) struct DrivePlan {
     pub(super) device: DeviceSpec,
+    pub(super) sectors: Sector,
     pub(super) scheduler: SchedulerSpec,
     pub(super) filesystem: Option<FilesystemSpec>,
     pub(super) queue: QueueSpec,
@@ -54,7 +55,7 @@ impl DriveSpec {
         let device_spec = device_of(self.device)?;
         let device = device_spec
             .build()
-            .map_err(|error| impossible(&error.key, error.what).within("device"))?;
+            .map_err(|error| Impossible::of(&error.key, error.what).within("device"))?;
         self.queue
             .check(kernel, cpus)
             .map_err(|error| error.within("queue"))?;
@@ -72,6 +73,7 @@ impl DriveSpec {
         );
         Ok(DrivePlan {
             device: device_spec,
+            sectors: device.sectors(),
             scheduler,
             filesystem,
             queue: self.queue,
@@ -90,7 +92,7 @@ impl DrivePlan {
 
 fn device_of(device: Value) -> Result<DeviceSpec, Impossible> {
     let Value::Object(mut table) = device else {
-        return Err(impossible(
+        return Err(Impossible::of(
             "device",
             format!("expected a table or the name of a device file, found {device}"),
         ));
@@ -98,7 +100,7 @@ fn device_of(device: Value) -> Result<DeviceSpec, Impossible> {
     let kind = match table.remove("kind") {
         Some(Value::String(kind)) => kind,
         Some(other) => {
-            return Err(impossible(
+            return Err(Impossible::of(
                 "device.kind",
                 format!("expected a text, found {other}"),
             ));
@@ -114,7 +116,7 @@ fn device_of(device: Value) -> Result<DeviceSpec, Impossible> {
         "flash" => DeviceSpec::Flash(read("device", table)?),
         _ => {
             let what = format!("expected disk, array, lun, flash or null, found {kind:?}");
-            return Err(impossible("device.kind", what));
+            return Err(Impossible::of("device.kind", what));
         }
     })
 }
@@ -139,7 +141,7 @@ fn scheduler_of(
                     other => {
                         let key = format!("scheduler.{key}");
                         let what = format!("expected a number or a text, found {other}");
-                        return Err(impossible(&key, what));
+                        return Err(Impossible::of(&key, what));
                     }
                 };
                 Ok((key, text))
@@ -147,7 +149,7 @@ fn scheduler_of(
             .collect::<Result<_, _>>()?,
         Some(other) => {
             let what = format!("expected a name or a table, found {other}");
-            return Err(impossible("scheduler", what));
+            return Err(Impossible::of("scheduler", what));
         }
     };
     let name = tunables
@@ -164,7 +166,7 @@ fn scheduler_of(
             Some(tunable) => format!("scheduler.{tunable}"),
             None => "scheduler".to_owned(),
         };
-        impossible(&key, error.to_string())
+        Impossible::of(&key, error.to_string())
     })
 }
 
@@ -177,7 +179,7 @@ fn filesystem_of(
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or("");
     if kind == "ext4" && !kernel.has_ext4() {
         let what = format!("kernel {} has no ext4", kernel.name());
-        return Err(impossible("filesystem.kind", what));
+        return Err(Impossible::of("filesystem.kind", what));
     }
     if matches!(kind, "ext2" | "ext3") {
         let windows = kind == "ext3" && kernel.reserves_windows();
@@ -192,7 +194,7 @@ fn filesystem_of(
     table.entry("blocks").or_insert(blocks.into());
     let spec: FilesystemSpec = read("filesystem", Value::Object(table))?;
     spec.check()
-        .map_err(|error| impossible(error.key, error.what).within("filesystem"))?;
+        .map_err(|error| Impossible::of(error.key, error.what).within("filesystem"))?;
     within("filesystem.blocks", spec.blocks, 1, blocks)?;
     Ok(spec)
 }
@@ -201,7 +203,7 @@ impl QueueSpec {
     fn check(&self, kernel: &Kernel, cpus: u16) -> Result<(), Impossible> {
         if self.nr_requests.is_some() && !kernel.has_nr_requests() {
             let what = format!("kernel {} has no such tunable", kernel.name());
-            return Err(impossible("nr_requests", what));
+            return Err(Impossible::of("nr_requests", what));
         }
         let given = [
             (

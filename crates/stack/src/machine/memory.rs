@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::drive::DrivePlan;
-use super::{Impossible, Kernel, impossible};
+use super::{Impossible, Kernel};
 use crate::cache::CacheSpec;
 use crate::time::{SECOND, Time};
 
@@ -33,7 +33,7 @@ impl MemorySpec {
             .map(|drive| drive.queue.read_ahead_kb)
             .collect();
         if let Some(other) = windows.iter().position(|window| *window != windows[0]) {
-            return Err(impossible(
+            return Err(Impossible::of(
                 &format!("drives.{other}.queue.read_ahead_kb"),
                 "the modelled page cache reads ahead as far on every drive; give all the same",
             ));
@@ -46,7 +46,7 @@ impl MemorySpec {
                 "dirty_expire" | "dirty_writeback_interval" => format!("memory.{}_ns", error.key),
                 key => format!("memory.{key}"),
             };
-            impossible(&key, error.what)
+            Impossible::of(&key, error.what)
         })
     }
 

@@ -10,6 +10,7 @@ mod tests;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::block::Sector;
 use crate::world::{CpuSpec, World};
 pub use drive::QueueSpec;
 use drive::{DrivePlan, DriveSpec};
@@ -74,7 +75,7 @@ impl MachineSpec {
                 "expected a version of Linux from 2.4 on, such as 2.4.20, 2.5.59-mm2 or 6.1, found {:?}",
                 file.kernel
             );
-            impossible("kernel", what)
+            Impossible::of("kernel", what)
         })?;
         let hz = file.hz.unwrap_or(kernel.hz());
         within("hz", u64::from(hz), 10, 10_000)?;
@@ -113,6 +114,19 @@ impl MachineSpec {
         build::world(self)
     }
 
+    pub fn drive_count(&self) -> usize {
+        self.drives.len()
+    }
+
+    /// The size of a drive; None: there is no such.
+    pub fn drive_sectors(&self, drive: usize) -> Option<Sector> {
+        self.drives.get(drive).map(|drive| drive.sectors)
+    }
+
+    pub fn has_filesystem(&self, drive: usize) -> bool {
+        self.drives[drive].filesystem.is_some()
+    }
+
     /// The number of a control group; the root is 0.
     pub fn cgroup(&self, name: &str) -> Option<u16> {
         let number = self.cgroups.iter().position(|group| group.name == name)?;
@@ -132,14 +146,21 @@ fn check_cpus(cpus: &CpuSpec) -> Result<(), Impossible> {
     }
     if !(0.0..=1.0).contains(&cpus.jitter) {
         let what = format!("expected 0 to 1, found {}", cpus.jitter);
-        return Err(impossible("cpus.jitter", what));
+        return Err(Impossible::of("cpus.jitter", what));
     }
     Ok(())
 }
 
 impl Impossible {
+    pub fn of(key: &str, what: impl Into<String>) -> Impossible {
+        Impossible {
+            key: key.to_owned(),
+            what: what.into(),
+        }
+    }
+
     /// The same of a part: its key behind the part's.
-    fn within(self, part: &str) -> Impossible {
+    pub fn within(self, part: &str) -> Impossible {
         Impossible {
             key: format!("{part}.{}", self.key),
             what: self.what,
@@ -147,18 +168,11 @@ impl Impossible {
     }
 }
 
-fn impossible(key: &str, what: impl Into<String>) -> Impossible {
-    Impossible {
-        key: key.to_owned(),
-        what: what.into(),
-    }
-}
-
 fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(impossible(
+    Err(Impossible::of(
         key,
         format!("expected {least} to {most}, found {value}"),
     ))
@@ -173,7 +187,7 @@ fn read<T: for<'de> Deserialize<'de>>(part: &str, value: Value) -> Result<T, Imp
             .into_iter()
             .filter(|key| !key.is_empty() && *key != ".")
             .collect();
-        impossible(&keys.join("."), error.into_inner().to_string())
+        Impossible::of(&keys.join("."), error.into_inner().to_string())
     })
 }
 

@@ -1,9 +1,9 @@
 //! The page cache's calls, and what it asks for.
 
 use super::bios::OF_CACHE;
-use super::{Event, World};
+use super::{CACHE_DROPPER, Event, World};
 use crate::block::Direction;
-use crate::cache::{Effects, Io, PAGE_BYTES, PageCache};
+use crate::cache::{Effects, FileId, Io, Outcome, PAGE_BYTES, PageCache};
 use crate::time::Time;
 
 impl World {
@@ -36,6 +36,25 @@ impl World {
             self.unblock(now, task);
         }
         result
+    }
+
+    /// Writes back what is dirty and forgets all: `sync; echo 3 > /proc/sys/vm/drop_caches`.
+    pub fn drop_caches(&mut self) {
+        for file in 0..self.files.len() as FileId {
+            let bytes = self.files[file as usize].size_bytes;
+            let mut now = self.agenda.now();
+            while self.cache.is_some()
+                && self.with_cache(now, |cache, _| {
+                    cache.direct(now, CACHE_DROPPER, file, 0, bytes)
+                }) == Outcome::Wait
+            {
+                while !std::mem::take(&mut self.cache_dropper_woken) {
+                    let (at, event) = self.agenda.take().expect("writes are under way");
+                    self.handle(at, event);
+                    now = at;
+                }
+            }
+        }
     }
 
     fn start_cache_io(&mut self, now: Time, io: &Io) {

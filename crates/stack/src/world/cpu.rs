@@ -28,7 +28,6 @@ pub(super) struct Cpus {
     /// By CPU: whose it is, and until when.
     running: Vec<Option<Running>>,
     ready: VecDeque<TaskId>,
-    busy_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +42,6 @@ impl Cpus {
             slice_ns: spec.time_slice_ns,
             running: vec![None; usize::from(spec.count)],
             ready: VecDeque::new(),
-            busy_ns: 0,
         }
     }
 
@@ -82,15 +80,6 @@ impl Cpus {
         self.running[usize::from(cpu)]
             .expect("somebody runs there")
             .task
-    }
-
-    pub(super) fn used(&mut self, cost_ns: Time) {
-        self.busy_ns += cost_ns;
-    }
-
-    /// CPU time that tasks have used, in nanoseconds.
-    pub(super) fn busy_ns(&self) -> u64 {
-        self.busy_ns
     }
 
     fn give(&mut self, now: Time, cpu: u16, task: TaskId) {

@@ -13,10 +13,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use workload::assemble::GroupMeasured;
 use workload::job::{Job, SpecError};
+use workload::measure::{Sample, Samples, Usage};
 use workload::rng::stream;
 use workload::spec::JobSpec;
-use workload::timeline::Interval;
 
 use crate::agenda::Agenda;
 use crate::allocator::{Allocator, BLOCK_BYTES, Extent};
@@ -31,13 +32,12 @@ use cpu::Cpus;
 use drive::Drive;
 use files::Piece;
 pub use files::{FileSpec, Place};
-pub use task::Path;
 use task::{Operation, RunningJob, State, Task};
+pub use task::{Path, Progress};
 
 /// Jobs that share a thread.
 #[derive(Clone, Debug)]
 pub struct GroupSpec {
-    pub name: String,
     pub path: Path,
     /// The cgroup that it runs in; 0 is the root.
     pub cgroup: u16,
@@ -66,6 +66,8 @@ pub struct DriveParts {
 
 /// Tasks of the machine itself, such as flushers, have numbers from here on.
 pub const KERNEL_TASKS: TaskId = 1 << 30;
+/// Who drops the page cache before a phase.
+const CACHE_DROPPER: TaskId = KERNEL_TASKS + 1024;
 
 pub struct World {
     agenda: Agenda<Event>,
@@ -88,6 +90,9 @@ pub struct World {
     /// Files of which something could not be written back for want of space: the next sync of each says so.
     full: BTreeSet<FileId>,
     phase: Phase,
+    /// By all tasks of all phases.
+    used: Usage,
+    cache_dropper_woken: bool,
     // Kept between events, so that none is allocated for each.
     done: Vec<Bio>,
     may_retry: Vec<TaskId>,
@@ -115,24 +120,11 @@ enum Event {
     Cache,
 }
 
-/// What a job did.
-#[derive(Clone, Debug)]
-pub struct JobResult {
-    pub group: usize,
-    pub name: String,
-    pub finished_ns: Time,
-    pub ops: u64,
-    pub bytes: u64,
-    pub errors: u64,
-    pub intervals: Vec<Interval>,
-}
-
-#[derive(Clone, Debug)]
+/// What a phase came to.
+#[derive(Debug)]
 pub struct Results {
-    pub elapsed_ns: Time,
-    pub jobs: Vec<JobResult>,
-    /// Of all phases so far.
-    pub cpu_busy_ns: u64,
+    /// By task, in the order of the phase's groups.
+    pub groups: Vec<GroupMeasured>,
     /// By drive, of all phases so far.
     pub requests: Vec<Counts>,
 }
@@ -141,8 +133,10 @@ pub struct Results {
 pub enum Impossible {
     #[error("job {name}: {error}")]
     Job { name: String, error: String },
-    #[error("group {name}: buffered I/O, and the machine has no page cache")]
-    NoCache { name: String },
+    #[error(
+        "buffered I/O, and the machine has no memory for a page cache; give it [memory], or say direct = true"
+    )]
+    NoCache,
 }
 
 /// Events between two looks at whether to go on.
@@ -178,6 +172,8 @@ impl World {
             task_plug,
             full: BTreeSet::new(),
             phase: Phase::default(),
+            used: Usage::default(),
+            cache_dropper_woken: false,
             done: Vec::new(),
             may_retry: Vec::new(),
             found: Vec::new(),
@@ -197,6 +193,15 @@ impl World {
         }
         self.files.push(file);
         number
+    }
+
+    /// The file is to be at least so long.
+    pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
+        let spec = &mut self.files[file as usize];
+        spec.size_bytes = spec.size_bytes.max(size_bytes);
+        if let Some(cache) = &mut self.cache {
+            cache.set_size(file, spec.size_bytes);
+        }
     }
 
     /// Where the file lies, in blocks of 4 KiB, as FIEMAP and bmap tell it.
@@ -248,8 +253,7 @@ impl World {
         sizes: &[u64],
     ) -> Result<Task, Impossible> {
         if group.path == Path::Buffered && self.cache.is_none() {
-            let name = group.name.clone();
-            return Err(Impossible::NoCache { name });
+            return Err(Impossible::NoCache);
         }
         let jobs: Result<Vec<RunningJob>, Impossible> = group
             .jobs
@@ -269,7 +273,6 @@ impl World {
             })
             .collect();
         Ok(Task {
-            name: group.name.clone(),
             path: group.path,
             group: group.cgroup,
             jobs: jobs?,
@@ -278,8 +281,9 @@ impl World {
             action: None,
             completed: VecDeque::new(),
             jitter: stream(phase.seed, number),
-            cpu_ns: 0,
-            sleeps: 0,
+            used: Usage::default(),
+            samples: Samples::new(phase.warm_up_ns, phase.interval_ns),
+            notes: Vec::new(),
         })
     }
 
@@ -307,13 +311,23 @@ impl World {
         self.agenda.now()
     }
 
-    /// Operations and bytes that have completed, for showing progress.
-    pub fn completed(&self) -> (u64, u64) {
-        let jobs = || self.tasks.iter().flat_map(|task| &task.jobs);
-        (
-            jobs().map(|job| job.ops).sum(),
-            jobs().map(|job| job.bytes).sum(),
-        )
+    /// Since the phase's start.
+    pub fn elapsed_ns(&self) -> Time {
+        self.agenda.now() - self.phase.start
+    }
+
+    /// How far the phase's jobs have come together.
+    pub fn progress(&self) -> Progress {
+        let elapsed_ns = self.elapsed_ns();
+        let jobs = self.tasks.iter().flat_map(|task| &task.jobs);
+        jobs.map(|job| job.done_so_far(elapsed_ns))
+            .reduce(|a, b| Progress {
+                ops: a.ops + b.ops,
+                bytes: a.bytes + b.bytes,
+                errors: a.errors + b.errors,
+                fraction: a.fraction.zip(b.fraction).map(|(a, b)| a.min(b)),
+            })
+            .unwrap_or_default()
     }
 
     /// Conservation and Little's law at every station.
@@ -334,23 +348,20 @@ impl World {
                 allocator.close(file);
             }
         }
+        let last = Sample {
+            at: self.elapsed_ns(),
+            thread: Usage::default(),
+            process: self.used,
+        };
         Results {
-            elapsed_ns: self.agenda.now() - self.phase.start,
-            cpu_busy_ns: self.cpus.busy_ns(),
+            groups: std::mem::take(&mut self.tasks)
+                .into_iter()
+                .map(|task| task.into_measured(last))
+                .collect(),
             requests: self
                 .drives
                 .iter()
                 .map(|drive| drive.queue().counts())
-                .collect(),
-            jobs: std::mem::take(&mut self.tasks)
-                .into_iter()
-                .enumerate()
-                .flat_map(|(group, task)| {
-                    let name = task.name;
-                    task.jobs
-                        .into_iter()
-                        .map(move |job| job.into_result(group, name.clone()))
-                })
                 .collect(),
         }
     }

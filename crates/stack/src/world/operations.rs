@@ -2,15 +2,12 @@
 
 use workload::job::{Op, OpKind};
 
-use super::task::{Action, OpId, Operation};
+use super::task::{Action, ENOSPC, OpId, Operation};
 use super::{Path, Place, World};
 use crate::allocator::{BLOCK_BYTES, Full};
 use crate::block::{Direction, TaskId};
 use crate::cache::{FileId, Outcome};
 use crate::time::Time;
-
-/// No space left on device.
-const ENOSPC: i32 = 28;
 
 impl World {
     /// Blocks the task if it has to wait for what it starts.
@@ -26,7 +23,11 @@ impl World {
         {
             let name = &self.files[file as usize].name;
             let since_start = now - self.phase.start;
-            self.tasks[number as usize].jobs[job].failed(since_start, &op, ENOSPC, name);
+            let task = &mut self.tasks[number as usize];
+            if task.jobs[job].failed(since_start, &op, ENOSPC, name) {
+                let what = "the filesystem is full, so a job ended early";
+                task.notes.push(format!("{name}: {what}"));
+            }
         } else if path == Path::Buffered {
             self.start_buffered(now, number, job, op, file);
         } else {

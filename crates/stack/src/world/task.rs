@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op};
+use workload::measure::{Measure, Measured, Sample, Samples, Usage, Verdict};
 use workload::rng::Stream;
-use workload::timeline::Timeline;
 
-use super::JobResult;
 use crate::slab::Id;
 use crate::time::Time;
 
@@ -22,7 +22,6 @@ pub enum Path {
 }
 
 pub(super) struct Task {
-    pub(super) name: String,
     pub(super) path: Path,
     /// The cgroup that is charged; 0 is the root.
     pub(super) group: u16,
@@ -35,8 +34,9 @@ pub(super) struct Task {
     /// Operations that have completed and that it has not looked at.
     pub(super) completed: VecDeque<OpId>,
     pub(super) jitter: Stream,
-    pub(super) cpu_ns: u64,
-    pub(super) sleeps: u64,
+    pub(super) used: Usage,
+    pub(super) samples: Samples,
+    pub(super) notes: Vec<String>,
 }
 
 pub(super) struct RunningJob {
@@ -46,11 +46,7 @@ pub(super) struct RunningJob {
     pub(super) part: Part,
     /// Of an early end, still to be done.
     syncs: VecDeque<Op>,
-    timeline: Timeline,
-    finished: Time,
-    pub(super) ops: u64,
-    pub(super) bytes: u64,
-    errors: u64,
+    measure: Measure,
 }
 
 /// What a job's operations count for.
@@ -89,6 +85,16 @@ pub(super) struct Operation {
     pub(super) bios_left: u32,
 }
 
+/// How far jobs have come, for showing it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    pub ops: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    /// 0 to 1, the furthest-behind job's; None when no bound tells.
+    pub fraction: Option<f64>,
+}
+
 pub(super) type OpId = Id<Operation>;
 
 impl RunningJob {
@@ -99,11 +105,7 @@ impl RunningJob {
             done: false,
             part: Part::Measured,
             syncs: VecDeque::new(),
-            timeline: Timeline::new(warm_up_ns, interval_ns),
-            finished: 0,
-            ops: 0,
-            bytes: 0,
-            errors: 0,
+            measure: Measure::new(warm_up_ns, interval_ns, errno_name),
         }
     }
 
@@ -147,40 +149,82 @@ impl RunningJob {
                 return;
             }
         }
-        self.finished = now;
-        self.ops += 1;
-        self.bytes += u64::from(op.bytes);
-        self.timeline.record(now, op.kind, op.bytes, now - op.due);
+        self.measure.succeeded(now, op);
     }
 
-    /// A filesystem that is full ends the job.
-    pub(super) fn failed(&mut self, now: Time, op: &Op, errno: i32, _name: &str) {
-        self.finished = now;
-        self.errors += 1;
-        if self.part != Part::EarlyEnd {
+    /// True: the job gives up.
+    pub(super) fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str) -> bool {
+        if self.part == Part::Rest {
+            self.job.completed(REST_COMPLETED_AT, op, Err(errno));
+            self.job.stop();
+            return true;
+        }
+        if self.part == Part::Measured {
             self.job.completed(now, op, Err(errno));
         }
-        self.job.stop();
+        let verdict = self.measure.failed(now, op, errno, path, op.offset);
+        if verdict == Verdict::GiveUp {
+            self.job.stop();
+        }
+        verdict == Verdict::GiveUp
     }
 
-    pub(super) fn into_result(self, group: usize, name: String) -> JobResult {
-        JobResult {
-            group,
-            name,
-            finished_ns: self.finished,
-            ops: self.ops,
-            bytes: self.bytes,
-            errors: self.errors,
-            intervals: self.timeline.finish(self.finished),
+    pub(super) fn done_so_far(&self, now: Time) -> Progress {
+        Progress {
+            ops: self.measure.ops,
+            bytes: self.measure.bytes,
+            errors: self.measure.errors(),
+            fraction: self.job.progress(now),
         }
+    }
+
+    pub(super) fn into_measured(self) -> Measured {
+        self.measure.finish()
     }
 }
 
+fn errno_name(errno: i32) -> String {
+    match errno {
+        ENOSPC => "ENOSPC".to_owned(),
+        other => format!("errno {other}"),
+    }
+}
+
+/// No space left on device.
+pub(super) const ENOSPC: i32 = 28;
 /// With all ends long past when the next is offered, no pause is due between operations of the rest.
 const REST_COMPLETED_AT: Time = 0;
 const REST_OFFERED_AT: Time = Time::MAX - 1;
 
 impl Task {
+    /// So that what a transient used can be left out afterwards.
+    pub(super) fn sample(&mut self, since_start: Time, all: Usage) {
+        if since_start >= self.samples.due() {
+            self.samples.add(Sample {
+                at: since_start,
+                thread: self.used,
+                process: all,
+            });
+        }
+    }
+
+    /// `last`: what all tasks have used until the phase's end.
+    pub(super) fn into_measured(self, last: Sample) -> GroupMeasured {
+        GroupMeasured {
+            jobs: self
+                .jobs
+                .into_iter()
+                .map(RunningJob::into_measured)
+                .collect(),
+            notes: self.notes,
+            samples: self.samples,
+            last_sample: Sample {
+                thread: self.used,
+                ..last
+            },
+        }
+    }
+
     /// A cost as it turns out this time.
     pub(super) fn drawn(&mut self, cost_ns: Time, jitter: f64) -> Time {
         if jitter == 0.0 {

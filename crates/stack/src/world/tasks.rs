@@ -3,7 +3,7 @@
 use workload::job::Next;
 
 use super::task::{Action, Part, State};
-use super::{Event, KERNEL_TASKS, Path, World};
+use super::{CACHE_DROPPER, Event, KERNEL_TASKS, Path, World};
 use crate::block::TaskId;
 use crate::cache::PAGE_BYTES;
 use crate::time::Time;
@@ -25,7 +25,9 @@ impl World {
 
     /// What the task's call waited for has happened.
     pub(super) fn unblock(&mut self, now: Time, number: TaskId) {
-        if number < KERNEL_TASKS {
+        if number == CACHE_DROPPER {
+            self.cache_dropper_woken = true;
+        } else if number < KERNEL_TASKS {
             self.tasks[number as usize].blocked = false;
             self.wake(now, number);
         }
@@ -44,8 +46,8 @@ impl World {
                 let task = &mut self.tasks[number as usize];
                 let cost = cost_of(&self.cpu_spec, task.path, action);
                 let cost = task.drawn(cost, self.cpu_spec.jitter);
-                task.cpu_ns += cost;
-                self.cpus.used(cost);
+                task.used.cpu_system_ns += cost;
+                self.used.cpu_system_ns += cost;
                 self.agenda.put(now + cost, Event::Cpu(cpu));
             }
             None => self.sleep(now, cpu, number),
@@ -90,7 +92,8 @@ impl World {
             }
         } else {
             task.state = State::Asleep;
-            task.sleeps += 1;
+            task.used.context_switches_voluntary += 1;
+            self.used.context_switches_voluntary += 1;
             let next = task.jobs.iter().filter_map(|job| job.next_wakeup()).min();
             if let Some(at) = next {
                 let at = self.phase.start.saturating_add(at);
@@ -118,15 +121,20 @@ impl World {
             Action::Start(job, op) => self.start(now, number, job, op),
         }
         let task = &mut self.tasks[number as usize];
+        task.sample(now - self.phase.start, self.used);
         if task.blocked || self.waiting_bios.contains_key(&number) {
             task.state = State::Asleep;
-            task.sleeps += 1;
+            task.used.context_switches_voluntary += 1;
+            self.used.context_switches_voluntary += 1;
             self.leave_cpu(now, cpu);
             return;
         }
         let next = self.cpus.goes_on(now, cpu);
         if next != number {
-            self.tasks[number as usize].state = State::Ready;
+            let task = &mut self.tasks[number as usize];
+            task.state = State::Ready;
+            task.used.context_switches_involuntary += 1;
+            self.used.context_switches_involuntary += 1;
         }
         self.run_task(now, cpu, next);
     }

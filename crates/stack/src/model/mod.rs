@@ -1,0 +1,172 @@
+//! A modelled machine as whoever runs trials sees it: phases in, records out, files by their names.
+
+mod phase;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use workload::assemble::{Circumstances, assemble};
+use workload::phase::Phase;
+use workload::record::{ClockKind, PhaseRecord, Snapshot};
+
+use crate::allocator::Extent;
+use crate::block::{SECTOR_BYTES, Sector};
+use crate::cache::FileId;
+use crate::machine::{Impossible, MachineSpec};
+use crate::station::Broken;
+use crate::world::{FileSpec, Place, World};
+
+pub struct Model {
+    machine: MachineSpec,
+    world: World,
+    /// By path and base.
+    files: BTreeMap<(String, u64), FileId>,
+    directories: BTreeMap<String, u32>,
+    /// By drive without a filesystem: where the next file begins.
+    next_sector: Vec<Sector>,
+    /// The last phase was, before its end.
+    stopped: bool,
+}
+
+/// Files on a drive without a filesystem begin at multiples of this.
+const REGION_ALIGN_SECTORS: Sector = 2048;
+
+impl Model {
+    pub fn new(machine: &MachineSpec) -> Result<Model, Impossible> {
+        Ok(Model {
+            machine: machine.clone(),
+            world: machine.build()?,
+            files: BTreeMap::new(),
+            directories: BTreeMap::new(),
+            next_sector: vec![0; machine.drive_count()],
+            stopped: false,
+        })
+    }
+
+    /// Puts the phase's jobs in their places; `run` runs them. The error names a key of the phase.
+    pub fn begin(&mut self, phase: &Phase) -> Result<(), Impossible> {
+        let mut spec = phase::translate(phase, &self.machine)?;
+        let files: Result<Vec<FileId>, Impossible> = phase
+            .files
+            .iter()
+            .enumerate()
+            .map(|(number, file)| self.file(number, file))
+            .collect();
+        spec.files = files?;
+        if phase.drop_caches {
+            self.world.drop_caches();
+        }
+        self.stopped = false;
+        self.world
+            .begin_phase(&spec)
+            .map_err(|error| Impossible::of("groups", error.to_string()))
+    }
+
+    /// Runs the phase to its end. `go_on` is asked now and then; false stops its jobs.
+    pub fn run(&mut self, warm_up_ns: u64, mut go_on: impl FnMut(Snapshot) -> bool) {
+        let mut stopped = false;
+        self.world.run(|world| {
+            let goes_on = go_on(snapshot(world, warm_up_ns));
+            stopped |= !goes_on;
+            goes_on
+        });
+        self.stopped = stopped;
+    }
+
+    /// What the phase came to. `started_unix_ns` is when it was run, in the time of whoever ran it.
+    pub fn end(
+        &mut self,
+        phase: &Phase,
+        started_unix_ns: u64,
+        build_profile: &'static str,
+    ) -> PhaseRecord {
+        let circumstances = Circumstances {
+            started_unix_ns,
+            wall_clock_shift_ns: 0,
+            clock: ClockKind::Model,
+            stopped: self.stopped,
+            build_profile,
+        };
+        let results = self.world.end_phase();
+        let groups = results.groups.into_iter().map(Some).collect();
+        assemble(phase, circumstances, groups)
+    }
+
+    /// Where a file lies, in blocks of 4 KiB; None: no phase has named it.
+    pub fn extents(&self, path: &str) -> Option<Vec<Extent>> {
+        let file = self.files.get(&(path.to_owned(), 0))?;
+        Some(self.world.extents(*file))
+    }
+
+    /// Conservation and Little's law, of all so far.
+    pub fn check(&self) -> Result<(), Broken> {
+        self.world.check()
+    }
+
+    fn file(
+        &mut self,
+        number: usize,
+        spec: &workload::phase::FileSpec,
+    ) -> Result<FileId, Impossible> {
+        let key = (spec.path.clone(), spec.base_bytes);
+        if let Some(&known) = self.files.get(&key) {
+            self.world.grow_file(known, spec.size_bytes);
+            return Ok(known);
+        }
+        let wrong =
+            |key: &str, what: String| Err(Impossible::of(&format!("files.{number}.{key}"), what));
+        let drive = spec.place.unwrap_or(0) as usize;
+        let Some(capacity) = self.machine.drive_sectors(drive) else {
+            let what = format!("the machine has {} drives", self.machine.drive_count());
+            return wrong("place", what);
+        };
+        let sectors = spec.size_bytes.div_ceil(SECTOR_BYTES);
+        let place = if self.machine.has_filesystem(drive) {
+            let (directory, _) = spec.path.rsplit_once('/').unwrap_or(("", ""));
+            let next = self.directories.len() as u32;
+            let directory = *self.directories.entry(directory.to_owned()).or_insert(next);
+            Place::Allocated { directory }
+        } else if spec.path.is_empty() {
+            Place::Contiguous(spec.base_bytes / SECTOR_BYTES)
+        } else {
+            Place::Contiguous(self.next_sector[drive])
+        };
+        let begin = match place {
+            Place::Contiguous(begin) => begin,
+            Place::Allocated { .. } => 0,
+        };
+        if begin.saturating_add(sectors) > capacity {
+            let bytes = capacity * SECTOR_BYTES;
+            return wrong(
+                "size_bytes",
+                format!("with the files before it more than drive {drive} has, {bytes} bytes"),
+            );
+        }
+        if !spec.path.is_empty() {
+            self.next_sector[drive] = (begin + sectors).next_multiple_of(REGION_ALIGN_SECTORS);
+        }
+        let file = self.world.add_file(FileSpec {
+            name: spec.path.clone(),
+            drive,
+            size_bytes: spec.size_bytes,
+            place,
+        });
+        self.files.insert(key, file);
+        Ok(file)
+    }
+}
+
+fn snapshot(world: &World, warm_up_ns: u64) -> Snapshot {
+    let progress = world.progress();
+    let elapsed_ns = world.elapsed_ns();
+    Snapshot {
+        elapsed_ns,
+        ops: progress.ops,
+        bytes: progress.bytes,
+        errors: progress.errors,
+        fraction: progress.fraction,
+        warming_up: elapsed_ns < warm_up_ns,
+        done: false,
+    }
+}

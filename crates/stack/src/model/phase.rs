@@ -1,0 +1,127 @@
+//! A phase as the world takes it, and what of it the model has no mechanism for.
+
+use workload::phase::{EngineKind, GroupSpec, Phase};
+use workload::spec::{Arrival, JobSpec, Time};
+
+use crate::machine::{Impossible, MachineSpec};
+use crate::world::{self, Path, PhaseSpec};
+
+/// Thirty years: sums of a few such times do not overflow.
+const TIME_NS_MAX: Time = 1_000_000_000_000_000_000;
+
+/// Without the files, which only the model knows.
+pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpec, Impossible> {
+    let wrong = |key: &str, what: &str| Err(Impossible::of(key, what));
+    if phase.verify {
+        return wrong("verify", "the model moves no data that could be verified");
+    }
+    check_time("warm_up_ns", phase.warm_up_ns)?;
+    check_time("interval_ns", phase.interval_ns)?;
+    if phase.groups.is_empty() || phase.groups.iter().any(|group| group.jobs.is_empty()) {
+        return wrong("groups", "nothing to do: a group without jobs");
+    }
+    let groups: Result<Vec<world::GroupSpec>, Impossible> = phase
+        .groups
+        .iter()
+        .enumerate()
+        .map(|(number, group)| group_of(number, group, phase, machine))
+        .collect();
+    Ok(PhaseSpec {
+        groups: groups?,
+        files: Vec::new(),
+        warm_up_ns: phase.warm_up_ns,
+        interval_ns: phase.interval_ns,
+        ends_with_first: phase.ends_with_first,
+        seed: phase.seed,
+    })
+}
+
+fn group_of(
+    number: usize,
+    group: &GroupSpec,
+    phase: &Phase,
+    machine: &MachineSpec,
+) -> Result<world::GroupSpec, Impossible> {
+    let wrong =
+        |key: &str, what: String| Err(Impossible::of(&format!("groups.{number}.{key}"), what));
+    let path = match (group.engine, group.direct) {
+        (EngineKind::IoUring | EngineKind::Libaio, true) => Path::DirectAsync,
+        (EngineKind::Psync | EngineKind::Pvsync, true) => Path::Direct,
+        (EngineKind::Psync | EngineKind::Pvsync, false) => Path::Buffered,
+        (EngineKind::IoUring | EngineKind::Libaio, false) => {
+            if let Some(job) = group.jobs.iter().find(|job| job.queue_depth > 1) {
+                let what = format!(
+                    "job {:?} has queue_depth = {}, and modelled buffered I/O is one at a time; say direct = true, or queue_depth = 1",
+                    job.name, job.queue_depth
+                );
+                return wrong("direct", what);
+            }
+            Path::Buffered
+        }
+        (EngineKind::Mmap, _) => {
+            let what = "the model has no page faults; take psync or io_uring";
+            return wrong("engine", what.to_owned());
+        }
+        (EngineKind::Null, _) => {
+            let what = "null does no I/O; take io_uring and a machine with a null device";
+            return wrong("engine", what.to_owned());
+        }
+    };
+    if phase.ends_with_first && path == Path::DirectAsync {
+        let what = "ends_with_first needs an engine of one operation at a time";
+        return wrong("engine", what.to_owned());
+    }
+    if group.cpus.is_some() {
+        let what = "the model's tasks run on any of its CPUs; leave it out";
+        return wrong("cpus", what.to_owned());
+    }
+    if group.poll || group.sqpoll {
+        let key = if group.poll { "poll" } else { "sqpoll" };
+        return wrong(key, "the model has no polling".to_owned());
+    }
+    let cgroup = match &group.cgroup {
+        None => 0,
+        Some(name) => match machine.cgroup(name) {
+            Some(number) => number,
+            None => return wrong("cgroup", format!("the machine has no cgroup {name:?}")),
+        },
+    };
+    for (of_job, job) in group.jobs.iter().enumerate() {
+        check_job(job).map_err(|error| error.within(&format!("groups.{number}.jobs.{of_job}")))?;
+    }
+    Ok(world::GroupSpec {
+        path,
+        cgroup,
+        jobs: group.jobs.iter().map(|job| as_run(job, path)).collect(),
+    })
+}
+
+/// Engines of one operation at a time have no more in flight.
+fn as_run(job: &JobSpec, path: Path) -> JobSpec {
+    JobSpec {
+        queue_depth: if path == Path::DirectAsync {
+            job.queue_depth
+        } else {
+            1
+        },
+        ..job.clone()
+    }
+}
+
+fn check_job(job: &JobSpec) -> Result<(), Impossible> {
+    if let Some(duration_ns) = job.until.duration_ns {
+        check_time("until.duration_ns", duration_ns)?;
+    }
+    match job.arrival {
+        Arrival::Closed { think_ns, .. } => check_time("arrival.think_ns", think_ns),
+        Arrival::Open { .. } => Ok(()),
+    }
+}
+
+fn check_time(key: &str, time_ns: Time) -> Result<(), Impossible> {
+    if time_ns <= TIME_NS_MAX {
+        return Ok(());
+    }
+    let what = format!("expected at most 30 years, {TIME_NS_MAX} ns, found {time_ns}");
+    Err(Impossible::of(key, what))
+}

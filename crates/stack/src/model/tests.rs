@@ -1,0 +1,143 @@
+use serde_json::json;
+
+use super::*;
+
+fn machine(filesystem: bool) -> MachineSpec {
+    let mut drive = json!({
+        "device": { "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 100_000, "queue_depth": 32 }
+    });
+    if filesystem {
+        drive["filesystem"] = json!({ "kind": "ext4" });
+    }
+    MachineSpec::from_json(json!({
+        "kernel": "6.1",
+        "cpus": {
+            "count": 2, "time_slice_ns": 100_000_000, "call_ns": 2000, "completion_ns": 2000,
+            "page_copy_ns": 1000, "jitter": 0.05
+        },
+        "memory": { "bytes": 64 << 20 },
+        "drives": [drive],
+        "cgroups": [{ "name": "gold", "weight": 800 }]
+    }))
+    .unwrap()
+}
+
+fn phase(changes: serde_json::Value) -> Phase {
+    let mut phase = json!({
+        "name": "load",
+        "files": [{
+            "path": "a", "base_bytes": 0, "size_bytes": 32 << 20, "create": true, "extend": true, "place": null
+        }],
+        "groups": [{
+            "name": "g", "engine": "io_uring", "direct": true, "cpus": null, "batch": null, "fixed_buffers": true,
+            "registered_files": true, "poll": false, "sqpoll": false, "sqpoll_cpu": null, "fresh_data": false,
+            "close_in_time": false, "cgroup": null,
+            "jobs": [{
+                "name": "j", "files": [0], "file_order": "sequential", "pattern": { "kind": "uniform" },
+                "read_share": 0.5, "blocks": [{ "bytes": 4096, "weight": 1.0 }], "align_bytes": 4096,
+                "offset_bytes": 0, "length_bytes": 32 << 20, "queue_depth": 4,
+                "arrival": { "kind": "closed", "think_ns": 0, "think_every": 1 },
+                "until": { "ops": 1000, "bytes": null, "duration_ns": null }, "sync": null,
+                "sync_at_end": false, "seed": 7
+            }]
+        }],
+        "warm_up_ns": 0, "interval_ns": 10_000_000, "cut_transient": false, "verify": false,
+        "drop_caches": false, "ends_with_first": false, "seed": 3
+    });
+    for (pointer, value) in changes.as_object().unwrap() {
+        *phase.pointer_mut(pointer).unwrap() = value.clone();
+    }
+    serde_json::from_value(phase).unwrap()
+}
+
+fn run(model: &mut Model, phase: &Phase) -> PhaseRecord {
+    model.begin(phase).unwrap();
+    model.run(phase.warm_up_ns, |_| true);
+    model.check().unwrap();
+    model.end(phase, 0, "test")
+}
+
+#[test]
+fn a_phase_becomes_a_record_and_the_same_one_from_the_same_seed() {
+    let record = |filesystem| {
+        let mut model = Model::new(&machine(filesystem)).unwrap();
+        serde_json::to_value(run(&mut model, &phase(json!({})))).unwrap()
+    };
+    let found = record(false);
+    let job = &found["groups"][0]["jobs"][0];
+    let count = |op: &str| job[op]["count"].as_u64().unwrap();
+    assert_eq!(count("read") + count("write"), 1000);
+    assert_eq!(found["clock"], "model");
+    assert!(found["process_cpu_system_ns"].as_u64().unwrap() > 0);
+    assert!(job["read"]["latency"]["min_ns"].as_u64().unwrap() >= 100_000);
+    assert_eq!(found, record(false));
+}
+
+#[test]
+fn what_there_is_no_mechanism_for_is_refused_with_its_key() {
+    for (pointer, value, key) in [
+        ("/verify", json!(true), "verify"),
+        ("/groups/0/engine", json!("mmap"), "groups.0.engine"),
+        ("/groups/0/engine", json!("null"), "groups.0.engine"),
+        ("/groups/0/direct", json!(false), "groups.0.direct"),
+        ("/groups/0/poll", json!(true), "groups.0.poll"),
+        ("/groups/0/cpus", json!([0]), "groups.0.cpus"),
+        ("/groups/0/cgroup", json!("lead"), "groups.0.cgroup"),
+        ("/files/0/place", json!(1), "files.0.place"),
+        (
+            "/files/0/size_bytes",
+            json!(2u64 << 30),
+            "files.0.size_bytes",
+        ),
+        ("/warm_up_ns", json!(u64::MAX), "warm_up_ns"),
+        (
+            "/groups/0/jobs/0/until/duration_ns",
+            json!(u64::MAX),
+            "groups.0.jobs.0.until.duration_ns",
+        ),
+        ("/groups/0/jobs/0/length_bytes", json!(0), "groups"),
+    ] {
+        let mut model = Model::new(&machine(false)).unwrap();
+        let error = model.begin(&phase(json!({ pointer: value }))).unwrap_err();
+        assert_eq!(error.key, key, "{error}");
+    }
+}
+
+#[test]
+fn files_are_found_again_in_the_next_phase_and_caches_can_be_dropped_before_it() {
+    let mut model = Model::new(&machine(true)).unwrap();
+    let buffered = |read_share: f64, drop_caches: bool| {
+        phase(json!({
+            "/groups/0/engine": "psync",
+            "/groups/0/direct": false,
+            "/groups/0/jobs/0/pattern": { "kind": "sequential" },
+            "/groups/0/jobs/0/read_share": read_share,
+            "/groups/0/cgroup": "gold",
+            "/drop_caches": drop_caches,
+        }))
+    };
+    let elapsed_ns = |model: &mut Model, phase: &Phase| run(model, phase).elapsed_ns;
+    elapsed_ns(&mut model, &buffered(0.0, false));
+    let cached = elapsed_ns(&mut model, &buffered(1.0, false));
+    let dropped = elapsed_ns(&mut model, &buffered(1.0, true));
+    assert!(dropped > cached + 100_000, "{dropped} after {cached}");
+    let blocks: u64 = model
+        .extents("a")
+        .unwrap()
+        .iter()
+        .map(|extent| extent.blocks)
+        .sum();
+    assert_eq!(blocks, 1000);
+    assert!(model.extents("b").is_none());
+}
+
+#[test]
+fn a_phase_can_be_stopped() {
+    let mut model = Model::new(&machine(false)).unwrap();
+    let long = phase(json!({
+        "/groups/0/jobs/0/until": { "ops": null, "bytes": null, "duration_ns": 1_000_000_000_000u64 }
+    }));
+    model.begin(&long).unwrap();
+    model.run(0, |_| false);
+    assert!(model.end(&long, 0, "test").stopped);
+}
