@@ -83,11 +83,11 @@ def reproduce(
 def _run(
     wanted: Sequence[Published], out: Path | None, rounds: int | None, seed: int | None, *, as_json: bool
 ) -> list[Reproduced]:
-    from iolab.executor import LocalProcess
+    from iolab.executor import ByMachine
     from iolab.progress import display
     from iolab.reproduction import reproduce
 
-    with LocalProcess() as executor, _directory(out) as directory:
+    with ByMachine() as executor, _directory(out) as directory:
         return [
             reproduce(
                 published,
