@@ -159,6 +159,22 @@ def _settings_table() -> str:
     return settings_table()
 
 
+def _model_settings_table() -> str:
+    """The controls that reach a modelled machine, with the keys of its file that they set, from their own examples."""
+    import tomllib
+
+    from iolab.control import CONTROLS
+
+    rows = []
+    for control in CONTROLS.values():
+        example = control.validate_for_model(tomllib.loads(control.example_line)[control.name])
+        keys = control.on_model(example, drives=1)
+        if keys is not None:
+            paths = ", ".join(f"`{'.'.join(path)}`".replace("drives.0", "drives.N") for path in keys)
+            rows.append((f"`{control.name}`", paths or "none: each measured phase"))
+    return markdown_table(("setting", "keys of the machine's file"), rows)
+
+
 def _experiment_table() -> str:
     from iolab.experiment.options import ExperimentOptions
 
@@ -208,6 +224,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "fio-job-options": _fio_job_table,
     "fio-refused-options": _fio_refused_table,
     "settings": _settings_table,
+    "model-settings": _model_settings_table,
     "probes": _probes_table,
     "metrics": _metrics_table,
     "tool-metrics": _tool_metrics_table,

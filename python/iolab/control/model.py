@@ -59,6 +59,6 @@ CONTROLS: tuple[Control, ...] = (
         "machine",
         "Any key of a modelled machine's file, by its dotted path.",
         values="a table of keys and values",
-        example='{ "cpus.count" = 1, "drives.0.device.queue_depth" = 64 }',
+        example='{ "cpus.count" = 1, "drives.0.device" = "atlas_10k_v" }',
     ),
 )

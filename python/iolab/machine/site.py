@@ -235,7 +235,7 @@ def _in_directory(place: Place) -> Placer:
 def _in_regions(place: Place, path: Path, files: Files) -> Placer:
     """Each named file becomes a region of its own, one after the other, in the order in which the phases name them;
     a file without a name is a region already."""
-    bases, end = regions(files)
+    bases, end = _regions(files)
     if place.capacity_bytes is None:
         os.truncate(path, end)
     elif end > place.capacity_bytes:
@@ -254,7 +254,7 @@ def _located(file: dict[str, Any], path: Path, *, base_bytes: int, create: bool)
     return located
 
 
-def regions(files: Files) -> tuple[dict[tuple[str, int], int], int]:
+def _regions(files: Files) -> tuple[dict[tuple[str, int], int], int]:
     """Where each file, by name and base, begins, and where the last one ends."""
     sizes: dict[tuple[str, int], int] = {}
     for file in files:

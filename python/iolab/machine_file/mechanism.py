@@ -52,6 +52,7 @@ def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
         yield from _of_controller(phase, machine)
     for group in phase.load["groups"]:
         yield from _of_group(group, machine)
+        yield from _of_depth(group) if phase.measured else ()
     most = max((int(file.get("place", 0)) for file in phase.load["files"]), default=0)
     if most >= len(machine["drives"]):
         yield Refusal("devices", f"uses drive {most}, the machine has {len(machine['drives'])}, from 0")
@@ -68,7 +69,7 @@ def _of_controller(phase: WeightedLoadPhase, machine: Table) -> Iterator[Refusal
 
 
 def _of_group(group: dict[str, Any], machine: Table) -> Iterator[Refusal]:
-    job = group["name"].partition(".")[0]
+    job = _job_of(group)
     if group["engine"] == "mmap":
         yield Refusal("engine", f"{_NO_MECHANISM} page faults (mmap)", job)
     elif group["engine"] == "null":
@@ -78,3 +79,15 @@ def _of_group(group: dict[str, Any], machine: Table) -> Iterator[Refusal]:
     for key, what in _OF_GROUPS.items():
         if group[key]:
             yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
+
+
+def _of_depth(group: dict[str, Any]) -> Iterator[Refusal]:
+    deepest = max(job["queue_depth"] for job in group["jobs"])
+    if group["engine"] in ("io_uring", "libaio") and not group["direct"] and deepest > 1:
+        what = f"{_NO_MECHANISM} buffered I/O with queue_depth = {deepest}; say direct = true, or queue_depth = 1"
+        yield Refusal("direct", what, _job_of(group))
+
+
+def _job_of(group: dict[str, Any]) -> str:
+    """`readers.3` is the fourth copy of the job readers."""
+    return str(group["name"]).partition(".")[0]

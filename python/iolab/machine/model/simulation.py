@@ -67,7 +67,7 @@ class _Simulation:
         assert len(phases) == len(amended.phases), "an experiment with other phases is refused before it runs"
         model = _switched_on(machine_file.with_groups(self.machine, phases), self.trial.seed)
         for number, phase in enumerate(phases):
-            done = load.follow(phase, partial(self._started, model, phase, phases), self)
+            done = load.follow(phase, partial(self._started, model, phase), self)
             if phase.measured:
                 done = self._with_extents(done, model, phases[: number + 1])
                 self.phases.append(done)
@@ -93,11 +93,11 @@ class _Simulation:
             notes=self.notes,
         )
 
-    def _started(self, model: _native.Model, phase: LoadPhase, phases: list[LoadPhase]) -> _native.Model:
+    def _started(self, model: _native.Model, phase: LoadPhase) -> _native.Model:
         probes = self.trial.probes if phase.measured else {}
         native = {name: options for name, options in probes.items() if name != "extents"}
         try:
-            model.start(json.dumps({**phase_for_model(phase, phases, self.machine), "probes": native}))
+            model.start(json.dumps({**phase_for_model(phase), "probes": native}))
         except ValueError as error:
             refusal = machine_file.Impossible.told_by(error)
             where = ": ".join(filter(None, [f"phase {phase.name}", refusal.key]))
