@@ -65,6 +65,8 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
             try:
                 devices[place] = reader.device(name, path)
             except InputError as error:
+                if error.where is not None:
+                    raise
                 raise InputError(f"{'.'.join(place)}: {error.what}", where=_where(document, place)) from None
             table["drives"][number]["device"] = deepcopy(devices[place].values)
     try:

@@ -75,7 +75,10 @@ class RunAhead:
 
     def _begin_expected(self) -> None:
         """Enough that no core is idle while a record is being stored."""
-        while len(self._begun) < 2 * self._cores and (trial := next(self._expected, None)) is not None:
+        while not self._stop.is_set() and len(self._begun) < 2 * self._cores:
+            trial = next(self._expected, None)
+            if trial is None:
+                return
             self._begun.append(self._begin(trial))
 
     def _begin(self, trial: Trial) -> _Begun:

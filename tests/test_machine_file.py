@@ -1,0 +1,141 @@
+"""Machine files: found, read with their devices, changed by settings; each key known by its line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iolab import machine_file
+from iolab.errors import InputError
+from iolab.experiment.toml import parse
+from iolab.machine_file import Change, ImpossibleChange, MachineFile
+from iolab.machine_file.shelf import SHELF
+from support.machines import MACHINE, QUICK, line_of, write_machine
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MachineFile:
+    monkeypatch.chdir(tmp_path)
+    write_machine(tmp_path)
+    return machine_file.read("model:small.toml", Path())
+
+
+def changed(machine: MachineFile, changes: dict[str, Any]) -> dict[str, Any]:
+    listed = [Change(tuple(key.split(".")), value, ("settings", "s", key)) for key, value in changes.items()]
+    return machine_file.changed(machine, listed).table
+
+
+def test_elements_of_arrays_have_lines_of_their_own() -> None:
+    document = parse("[[a]]\nx = 1\n[[a]]\nx = [\n  { y = 1 },\n  { y = [2,\n 3] },\n]\n[a.b]\n[[a.b.c]]\nz = 1\n", "f")
+    keys = ("a.0.x", "a.1", "a.1.x.0.y", "a.1.x.1.y.1", "a.1.b.c.0.z", "a.x", "a.b")
+    assert [document.line(key.split(".")) for key in keys] == [2, 3, 5, 7, 11, 2, 9]
+
+
+def test_a_device_stands_in_the_place_of_its_name(small: MachineFile) -> None:
+    assert small.drives == 2
+    assert small.table["drives"][0]["device"]["latency_ns"] == 100_000
+    assert set(small.copies) == {"machines%2Fsmall.toml", "machines%2Fdevices%2Fquick.toml"}
+    assert small.copies["machines%2Fsmall.toml"] == MACHINE
+
+
+@pytest.mark.parametrize(
+    ("key", "where"),
+    [
+        ("kernel", f"small.toml:{line_of(MACHINE, 'kernel')}"),
+        ("cpus.jitter", f"small.toml:{line_of(MACHINE, 'jitter')}"),
+        ("drives.0.device", f"small.toml:{line_of(MACHINE, 'device')}"),
+        ("drives.0.device.latency_ns", f"devices/quick.toml:{line_of(QUICK, 'latency_ns')}"),
+        ("drives.1.device.latency_ns", f"small.toml:{line_of(MACHINE, 'device = {')}"),
+        ("drives.1.scheduler.name", f"small.toml:{len(MACHINE.splitlines())}"),
+    ],
+)
+def test_every_key_of_the_whole_has_a_file_and_a_line(small: MachineFile, key: str, where: str) -> None:
+    assert small.where(tuple(key.split("."))) == where
+
+
+def test_the_copies_of_a_run_are_read_before_anything_else(small: MachineFile, tmp_path: Path) -> None:
+    kept = tmp_path / "files"
+    kept.mkdir()
+    for name, text in small.copies.items():
+        (kept / name).write_text(text)
+    write_machine(tmp_path, MACHINE.replace("2.6.35", "6.1"), QUICK.replace("100000", "1"))
+    assert machine_file.read("model:small.toml", Path(), copies=kept).table == small.table
+
+
+def test_keys_are_changed_added_and_taken_away(small: MachineFile) -> None:
+    table = changed(
+        small,
+        {
+            "cpus.count": 1,
+            "drives.0.queue.nr_requests": 8,
+            "drives.0.filesystem": None,
+            "drives.1.device": "quick",
+            "drives.1.device.latency_ns": 1,
+        },
+    )
+    assert table["cpus"]["count"] == 1
+    assert table["drives"][0]["queue"] == {"nr_requests": 8}
+    assert "filesystem" not in table["drives"][0]
+    assert (table["drives"][1]["device"]["latency_ns"], table["drives"][1]["device"]["queue_depth"]) == (1, 4)
+    assert small.table["cpus"]["count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [
+        ("drives.2.device", "quick", "expected a number from 0 to 1 in place of 2"),
+        ("drives.x.device", "quick", "in place of x"),
+        ("kernel.name", "6.1", "kernel is a value, it has no keys"),
+        ("drives.0.device", "quik", "did you mean quick?"),
+        ("cpus.jitter", float("inf"), "expected a finite number"),
+    ],
+)
+def test_a_key_that_leads_nowhere_is_told_with_the_change(
+    small: MachineFile, key: str, value: object, what: str
+) -> None:
+    with pytest.raises(ImpossibleChange, match=re.escape(what)) as raised:
+        changed(small, {"cpus.count": 1, key: value})
+    assert raised.value.change.given_at == ("settings", "s", key)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"quick"', '"quik"', "small.toml:16: drives.0.device: .*did you mean quick"),
+        ("67108864", "inf", "small.toml:13: memory.bytes: inf given; expected a finite number"),
+        ("67108864", "1979-05-27", "small.toml:13: memory.bytes: 1979-05-27 given"),
+        ("[[drives]]", "[[disks]]", "small.toml:1: drives: expected at least one"),
+        ("[cpus]", "[cpus", "small.toml:4:6: not valid TOML"),
+    ],
+)
+def test_a_machine_that_cannot_be_read_is_told_on_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_machine(tmp_path, MACHINE.replace(before, after))
+    with pytest.raises(InputError, match=said):
+        machine_file.read("model:small.toml", Path())
+
+
+def test_a_device_file_that_is_no_toml_is_told_on_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_machine(tmp_path, device="kind = null")
+    with pytest.raises(InputError, match=r"^devices/quick.toml:1:8: not valid TOML"):
+        machine_file.read("model:small.toml", Path())
+
+
+def test_unknown_machines_are_told_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean one_disk"):
+        machine_file.read("model:one_disc", Path())
+    with pytest.raises(InputError, match=r"absent.toml: cannot read it: No such file"):
+        machine_file.read("model:absent.toml", Path())
+
+
+@pytest.mark.parametrize("name", machine_file.names())
+def test_the_machines_that_come_with_iolab_can_be_read(name: str) -> None:
+    machine = machine_file.read(f"model:{name}", Path())
+    assert machine.table["title"]
+    assert all(isinstance(drive["device"], dict) for drive in machine.table["drives"])
+    assert (SHELF / f"{name}.toml").read_text() in machine.copies.values()
