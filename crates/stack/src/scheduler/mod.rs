@@ -26,7 +26,7 @@ use crate::block::{Bio, RequestId, Requests, Sector, Side, TaskId};
 use crate::time::Time;
 pub use message::SchedulerMessage;
 
-pub trait Scheduler {
+pub trait Scheduler: Send {
     /// Schedulers that look for merges by their own rules say here what the bio is to join, if anything; the queue
     /// then looks no further.
     fn own_merge(&mut self, _requests: &Requests, _bio: &Bio) -> OwnMerge {
