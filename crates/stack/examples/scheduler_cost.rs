@@ -14,6 +14,7 @@ const REQUESTS: u32 = 1_000_000;
 const SERVICE_NS: u64 = 10_000;
 
 fn main() {
+    let only = std::env::args().nth(1);
     for (name, kernel) in [
         ("noop", "2.6.35"),
         ("deadline", "2.6.35"),
@@ -24,21 +25,38 @@ fn main() {
         ("kyber", "6.x"),
         ("bfq", "6.x"),
     ] {
-        for tasks in [32, 1000] {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
+        for (order, tasks) in [
+            (Order::Random, 32),
+            (Order::Random, 1000),
+            (Order::Sequential, 32),
+        ] {
             let began = Instant::now();
-            random_reads(name, kernel, tasks);
+            reads(name, kernel, order, tasks);
             let rate = f64::from(REQUESTS) / began.elapsed().as_secs_f64() / 1e6;
-            println!("{name}, {tasks} tasks with a read each: {rate:.2} M requests/s of wall time");
+            println!(
+                "{name}, {order:?}, {tasks} tasks with a read each: {rate:.2} M requests/s of wall time"
+            );
         }
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    /// On a device without seeks.
+    Random,
+    /// On a disk, each task its own stream.
+    Sequential,
+}
+
 /// Through the queue to a device that serves one request after the other and holds 32.
-fn random_reads(name: &str, kernel: &str, tasks: u32) {
+fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
     let given = BTreeMap::from([("name".to_owned(), name.to_owned())]);
     let spec = SchedulerSpec::new(&given, kernel, 1000).expect("a scheduler of that kernel");
     let scheduler = spec.build(&Surroundings {
-        rotational: false,
+        rotational: order == Order::Sequential,
         hardware_queues: 1,
         request_sectors_max: 1024,
         group_weights: &[1000],
@@ -53,13 +71,20 @@ fn random_reads(name: &str, kernel: &str, tasks: u32) {
     };
     let mut queue = RequestQueue::new(rules, scheduler);
     let mut stream = workload::rng::stream(1, 0);
+    let mut places = vec![0; tasks as usize];
     let mut submit = |queue: &mut RequestQueue, task: u32, now: u64| {
+        let place = &mut places[task as usize];
+        *place += 8;
+        let start = match order {
+            Order::Random => stream.below(100_000_000) * 8,
+            Order::Sequential => u64::from(task) * 20_000_000 + *place,
+        };
         let bio = Bio {
             direction: Direction::Read,
             sync: true,
             metadata: false,
             no_idle: false,
-            start: stream.below(100_000_000) * 8,
+            start,
             sectors: 8,
             segments: 1,
             task,

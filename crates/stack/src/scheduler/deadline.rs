@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use crate::block::{Bio, Direction, RequestId, Requests, Sector, Side};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::{Fifo, Sorted};
+use crate::scheduler::line::Lines;
+use crate::scheduler::turns::Turns;
 use crate::time::{MILLISECOND, SECOND, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,30 +48,28 @@ impl Default for Tunables {
 pub struct Deadline {
     generation: Generation,
     tunables: Tunables,
-    of: [OfDirection; 2],
+    /// Of each direction.
+    expire_ns: [Time; 2],
+    /// A line for each direction.
+    lines: Lines,
     /// The sorted successor of what was dispatched last.
     next: Option<RequestId>,
     last_sector: Sector,
     batching: u32,
-    starved: u32,
-}
-
-#[derive(Clone, Debug, Default)]
-struct OfDirection {
-    sorted: Sorted,
-    fifo: Fifo,
+    turns: Turns,
 }
 
 impl Deadline {
     pub fn new(generation: Generation, tunables: Tunables) -> Deadline {
         Deadline {
             generation,
+            expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
             tunables,
-            of: Default::default(),
+            lines: Lines::default(),
             next: None,
             last_sector: 0,
             batching: 0,
-            starved: 0,
+            turns: Turns::default(),
         }
     }
 
@@ -84,106 +83,66 @@ impl Deadline {
     }
 
     fn choose_direction(&mut self) -> Option<Direction> {
-        let waits = |direction| !self.of[index(direction)].sorted.is_empty();
+        let waits = |direction| !self.lines.is_empty(direction as usize);
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
-        if reads && writes {
-            let starved = self.starved;
-            self.starved += 1;
-            if starved < self.tunables.writes_starved {
-                return Some(Direction::Read);
-            }
-        } else if reads {
-            return Some(Direction::Read);
-        } else if !writes {
-            return None;
-        }
-        self.starved = 0;
-        Some(Direction::Write)
+        self.turns.next(reads, writes, self.tunables.writes_starved)
     }
 
     /// Where a batch of that direction begins.
-    fn begin(&mut self, now: Time, requests: &Requests, direction: Direction) -> RequestId {
-        let of = &self.of[index(direction)];
-        let (deadline, first_in_line) = of.fifo.first().expect("something waits");
+    fn begin(&mut self, now: Time, requests: &Requests, direction: Direction) -> Option<RequestId> {
+        let line = direction as usize;
         let next = self
             .next
             .filter(|&next| requests[next].direction == direction);
-        let expired = now > deadline;
-        match (self.generation, next) {
-            (_, Some(next)) if !expired => {
-                if self.generation == Generation::C {
-                    self.batching = 0;
-                }
-                next
-            }
-            (Generation::B, None) if !expired => {
-                self.batching = 0;
-                of.sorted.first().expect("something waits")
-            }
-            _ => {
-                self.batching = 0;
-                first_in_line
-            }
+        let expired = self.lines.overdue(line, now);
+        if expired.is_none() && next.is_some() && self.generation == Generation::B {
+            return next;
         }
+        self.batching = 0;
+        let otherwise = match self.generation {
+            Generation::B => self.lines.lowest(line),
+            Generation::C => self.lines.oldest(line),
+        };
+        expired.or(next).or(otherwise)
     }
 
     fn take(&mut self, requests: &Requests, id: RequestId) -> RequestId {
-        let request = &requests[id];
-        let of = &mut self.of[index(request.direction)];
-        self.next = of.sorted.after(request, id);
-        self.last_sector = request.end();
-        of.sorted.remove(request.start, id);
-        of.fifo.remove(id);
+        self.next = self.lines.after(requests, id);
+        self.last_sector = requests[id].end();
+        self.lines.remove(requests, id);
         self.batching += 1;
         id
-    }
-
-    fn expire_ns(&self, direction: Direction) -> Time {
-        match direction {
-            Direction::Read => self.tunables.read_expire_ns,
-            Direction::Write => self.tunables.write_expire_ns,
-        }
     }
 }
 
 impl Scheduler for Deadline {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let of = &self.of[index(bio.direction)];
         if !self.tunables.front_merges {
             return None;
         }
-        of.sorted.front_merge(requests, bio)
+        self.lines
+            .front_merge(requests, bio.direction as usize, bio)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        let of = &self.of[index(requests[id].direction)];
-        of.sorted.neighbour(requests, id, side)
+        self.lines.neighbour(requests, id, side)
     }
 
     fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        if side == Side::Front {
-            let sorted = &mut self.of[index(requests[id].direction)].sorted;
-            sorted.remove(was, id);
-            sorted.insert(requests[id].start, id);
-        }
+        self.lines.grown(requests, id, side, was);
     }
 
     fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let gone = &requests[absorbed];
-        let of = &mut self.of[index(gone.direction)];
         if self.next == Some(absorbed) {
-            self.next = of.sorted.after(gone, absorbed);
+            self.next = self.lines.after(requests, absorbed);
         }
-        of.fifo.absorb(survivor, absorbed);
-        of.sorted.remove(gone.start, absorbed);
+        self.lines.absorbed(requests, survivor, absorbed);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
-        let request = &requests[id];
-        let deadline = now + self.expire_ns(request.direction);
-        let of = &mut self.of[index(request.direction)];
-        of.sorted.insert(request.start, id);
-        of.fifo.push(id, deadline);
+        let direction = requests[id].direction as usize;
+        let deadline = now + self.expire_ns[direction];
+        self.lines.add(requests, id, direction, deadline);
     }
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
@@ -191,19 +150,15 @@ impl Scheduler for Deadline {
             Some(next) => next,
             None => {
                 let direction = self.choose_direction()?;
-                self.begin(now, requests, direction)
+                self.begin(now, requests, direction)?
             }
         };
         Some(self.take(requests, id))
     }
 
     fn queued(&self) -> usize {
-        self.of.iter().map(|of| of.sorted.len()).sum()
+        self.lines.len()
     }
-}
-
-fn index(direction: Direction) -> usize {
-    direction as usize
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::block::{Bio, Direction, RequestId, Requests, Sector, Side};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::{Fifo, Sorted};
+use crate::scheduler::line::Lines;
 use crate::time::{MILLISECOND, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -38,9 +38,8 @@ impl Default for Tunables {
 #[derive(Clone, Debug)]
 pub struct DeadlineA {
     tunables: Tunables,
-    reads: Sorted,
-    reads_in_line: Fifo,
-    writes: Sorted,
+    /// A line for each direction.
+    lines: Lines,
     /// The batch under way; nothing is merged into it any more.
     dispatching: VecDeque<RequestId>,
     last_sector: Sector,
@@ -51,9 +50,7 @@ impl DeadlineA {
     pub fn new(tunables: Tunables) -> DeadlineA {
         DeadlineA {
             tunables,
-            reads: Sorted::default(),
-            reads_in_line: Fifo::default(),
-            writes: Sorted::default(),
+            lines: Lines::default(),
             dispatching: VecDeque::new(),
             last_sector: 0,
             starved: 0,
@@ -62,11 +59,12 @@ impl DeadlineA {
 
     /// Where the next batch begins.
     fn choose(&mut self, now: Time) -> Option<RequestId> {
-        let lowest_write = self.writes.first();
-        let Some((deadline, oldest_read)) = self.reads_in_line.first() else {
+        let lowest_write = self.lines.lowest(Direction::Write as usize);
+        let reads = Direction::Read as usize;
+        if self.lines.is_empty(reads) {
             self.starved = 0;
             return lowest_write;
-        };
+        }
         if lowest_write.is_some() {
             let starved = self.starved;
             self.starved += 1;
@@ -75,11 +73,9 @@ impl DeadlineA {
                 return lowest_write;
             }
         }
-        if now > deadline {
-            Some(oldest_read)
-        } else {
-            self.reads.first()
-        }
+        self.lines
+            .overdue(reads, now)
+            .or_else(|| self.lines.lowest(reads))
     }
 
     /// Moves a batch from there on, in sector order.
@@ -89,12 +85,8 @@ impl DeadlineA {
         let mut next = Some(first);
         while let Some(id) = next {
             let request = &requests[id];
-            let sorted = self.sorted(request.direction);
-            next = sorted.after(request, id);
-            sorted.remove(request.start, id);
-            if request.direction == Direction::Read {
-                self.reads_in_line.remove(id);
-            }
+            next = self.lines.after(requests, id);
+            self.lines.remove(requests, id);
             self.dispatching.push_back(id);
             budget -= i64::from(if request.start == end {
                 request.sectors.div_ceil(256)
@@ -107,25 +99,12 @@ impl DeadlineA {
             }
         }
     }
-
-    fn sorted(&mut self, direction: Direction) -> &mut Sorted {
-        match direction {
-            Direction::Read => &mut self.reads,
-            Direction::Write => &mut self.writes,
-        }
-    }
-
-    fn sorted_of(&self, direction: Direction) -> &Sorted {
-        match direction {
-            Direction::Read => &self.reads,
-            Direction::Write => &self.writes,
-        }
-    }
 }
 
 impl Scheduler for DeadlineA {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        self.sorted_of(bio.direction).front_merge(requests, bio)
+        self.lines
+            .front_merge(requests, bio.direction as usize, bio)
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
@@ -133,34 +112,24 @@ impl Scheduler for DeadlineA {
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.sorted_of(requests[id].direction)
-            .neighbour(requests, id, side)
+        self.lines.neighbour(requests, id, side)
     }
 
     fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        if side == Side::Front {
-            let request = &requests[id];
-            let sorted = self.sorted(request.direction);
-            sorted.remove(was, id);
-            sorted.insert(request.start, id);
-        }
+        self.lines.grown(requests, id, side, was);
     }
 
     fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let gone = &requests[absorbed];
-        if gone.direction == Direction::Read {
-            self.reads_in_line.absorb(survivor, absorbed);
-        }
-        self.sorted(gone.direction).remove(gone.start, absorbed);
+        self.lines.absorbed(requests, survivor, absorbed);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
-        let request = &requests[id];
-        self.sorted(request.direction).insert(request.start, id);
-        if request.direction == Direction::Read {
-            let deadline = now + self.tunables.read_expire_ns;
-            self.reads_in_line.push(id, deadline);
-        }
+        let direction = requests[id].direction;
+        let deadline = match direction {
+            Direction::Read => now + self.tunables.read_expire_ns,
+            Direction::Write => Time::MAX,
+        };
+        self.lines.add(requests, id, direction as usize, deadline);
     }
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
@@ -174,7 +143,7 @@ impl Scheduler for DeadlineA {
     }
 
     fn queued(&self) -> usize {
-        self.reads.len() + self.writes.len() + self.dispatching.len()
+        self.lines.len() + self.dispatching.len()
     }
 }
 

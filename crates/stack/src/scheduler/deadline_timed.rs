@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::block::{Bio, Direction, RequestId, Requests, Sector, Side};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::{Fifo, Sorted};
+use crate::scheduler::line::Lines;
 use crate::time::{MILLISECOND, SECOND, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -35,34 +35,25 @@ impl Default for Tunables {
 #[derive(Clone, Debug)]
 pub struct DeadlineTimed {
     tunables: Tunables,
-    of: [OfDirection; 2],
+    /// Of each direction, as are the next two.
+    expire_ns: [Time; 2],
+    lines: Lines,
+    checked_at: [Time; 2],
     direction: Direction,
     batch_ends_at: Time,
     next: Option<RequestId>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct OfDirection {
-    sorted: Sorted,
-    fifo: Fifo,
-    checked_at: Time,
-}
-
 impl DeadlineTimed {
     pub fn new(tunables: Tunables) -> DeadlineTimed {
         DeadlineTimed {
+            expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
             tunables,
-            of: Default::default(),
+            lines: Lines::default(),
+            checked_at: [0; 2],
             direction: Direction::Read,
             batch_ends_at: 0,
             next: None,
-        }
-    }
-
-    fn expire_ns(&self, direction: Direction) -> Time {
-        match direction {
-            Direction::Read => self.tunables.read_expire_ns,
-            Direction::Write => self.tunables.write_expire_ns,
         }
     }
 
@@ -73,8 +64,8 @@ impl DeadlineTimed {
             Direction::Write => Direction::Read,
         };
         let (here, there) = (
-            !self.of[self.direction as usize].sorted.is_empty(),
-            !self.of[other as usize].sorted.is_empty(),
+            !self.lines.is_empty(self.direction as usize),
+            !self.lines.is_empty(other as usize),
         );
         if here && now < self.batch_ends_at {
             return false;
@@ -92,72 +83,57 @@ impl DeadlineTimed {
 
     /// The one first in line, if it has expired; looked at once in the time that requests have.
     fn expired(&mut self, now: Time) -> Option<RequestId> {
-        let expire_ns = self.expire_ns(self.direction);
-        let of = &mut self.of[self.direction as usize];
-        if now < of.checked_at + expire_ns {
+        let line = self.direction as usize;
+        if now < self.checked_at[line] + self.expire_ns[line] {
             return None;
         }
-        of.checked_at = now;
-        let (deadline, first) = of.fifo.first()?;
-        (now > deadline).then_some(first)
+        self.checked_at[line] = now;
+        self.lines.overdue(line, now)
     }
 }
 
 impl Scheduler for DeadlineTimed {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        self.of[bio.direction as usize]
-            .sorted
-            .front_merge(requests, bio)
+        self.lines
+            .front_merge(requests, bio.direction as usize, bio)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        let of = &self.of[requests[id].direction as usize];
-        of.sorted.neighbour(requests, id, side)
+        self.lines.neighbour(requests, id, side)
     }
 
     fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        if side == Side::Front {
-            let sorted = &mut self.of[requests[id].direction as usize].sorted;
-            sorted.remove(was, id);
-            sorted.insert(requests[id].start, id);
-        }
+        self.lines.grown(requests, id, side, was);
     }
 
     fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let gone = &requests[absorbed];
-        let of = &mut self.of[gone.direction as usize];
         if self.next == Some(absorbed) {
-            self.next = of.sorted.after(gone, absorbed);
+            self.next = self.lines.after(requests, absorbed);
         }
-        of.fifo.absorb(survivor, absorbed);
-        of.sorted.remove(gone.start, absorbed);
+        self.lines.absorbed(requests, survivor, absorbed);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
-        let request = &requests[id];
-        let deadline = now + self.expire_ns(request.direction);
-        let of = &mut self.of[request.direction as usize];
-        of.sorted.insert(request.start, id);
-        of.fifo.push(id, deadline);
+        let direction = requests[id].direction as usize;
+        let deadline = now + self.expire_ns[direction];
+        self.lines.add(requests, id, direction, deadline);
     }
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let turned = self.turn(now);
         let expired = self.expired(now);
-        let of = &mut self.of[self.direction as usize];
-        let first_in_line = of.fifo.first().map(|(_, id)| id);
+        let line = self.direction as usize;
+        let first_in_line = self.lines.oldest(line);
         let id = expired
             .or(if turned { first_in_line } else { self.next })
-            .or(of.sorted.first())?;
-        let request = &requests[id];
-        self.next = of.sorted.after(request, id);
-        of.sorted.remove(request.start, id);
-        of.fifo.remove(id);
+            .or(self.lines.lowest(line))?;
+        self.next = self.lines.after(requests, id);
+        self.lines.remove(requests, id);
         Some(id)
     }
 
     fn queued(&self) -> usize {
-        self.of.iter().map(|of| of.sorted.len()).sum()
+        self.lines.len()
     }
 }
 

@@ -1,165 +1,208 @@
-//! What schedulers keep requests in: sorted by sector, and in line by arrival with a time by which to be served.
+//! What schedulers keep requests in: lines, in each of which they are sorted by sector, and by arrival with a time by
+//! which to be served.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::block::{Bio, Request, RequestId, Requests, Sector, Side};
+use crate::block::{Bio, RequestId, Requests, Sector, Side};
+use crate::scheduler::sorted::Sorted;
 use crate::time::Time;
 
-/// Requests by sector.
+/// A scheduler's lines, by numbers of its own.
 #[derive(Clone, Debug, Default)]
-pub struct Sorted(BTreeSet<(Sector, RequestId)>);
+pub struct Lines {
+    lines: Vec<Line>,
+    /// By the request's number. Links between requests instead of a container in each line: lines are many and short.
+    places: Vec<Place>,
+    len: usize,
+}
 
-impl Sorted {
-    pub fn len(&self) -> usize {
-        self.0.len()
+pub type LineId = usize;
+
+#[derive(Clone, Debug, Default)]
+struct Line {
+    sorted: Sorted<(Sector, RequestId)>,
+    oldest: Option<RequestId>,
+    newest: Option<RequestId>,
+}
+
+/// A request's place by arrival.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    line: LineId,
+    deadline: Time,
+    older: Option<RequestId>,
+    newer: Option<RequestId>,
+}
+
+impl Lines {
+    /// Puts the request into its place by sector and at the end by arrival.
+    pub fn add(&mut self, requests: &Requests, id: RequestId, line: LineId, deadline: Time) {
+        let number = id.number() as usize;
+        if self.places.len() <= number {
+            self.places.resize(number + 1, Place::default());
+        }
+        if self.lines.len() <= line {
+            self.lines.resize_with(line + 1, Line::default);
+        }
+        let into = &mut self.lines[line];
+        into.sorted.insert((requests[id].start, id));
+        self.len += 1;
+        let older = into.newest.replace(id);
+        into.oldest.get_or_insert(id);
+        self.places[number] = Place {
+            line,
+            deadline,
+            older,
+            newer: None,
+        };
+        if let Some(older) = older {
+            self.place_mut(older).newer = Some(id);
+        }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Takes the request out of its line; it is still known which that was.
+    pub fn remove(&mut self, requests: &Requests, id: RequestId) {
+        self.leave_order(requests[id].start, id);
+        self.leave_line(id);
+        self.len -= 1;
     }
 
-    pub fn insert(&mut self, start: Sector, id: RequestId) {
-        self.0.insert((start, id));
+    /// The line that the request is in, or was in last.
+    #[inline]
+    pub fn line_of(&self, id: RequestId) -> LineId {
+        self.place(id).line
     }
 
-    /// `start`: the one that it was inserted with.
-    pub fn remove(&mut self, start: Sector, id: RequestId) {
-        let was_there = self.0.remove(&(start, id));
-        debug_assert!(was_there, "{id:?} at {start}");
+    /// The request has grown at that side; before, it started at `was`.
+    pub fn grown(&mut self, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        if side == Side::Front {
+            self.leave_order(was, id);
+            let line = self.line_of(id);
+            self.lines[line].sorted.insert((requests[id].start, id));
+        }
     }
 
-    pub fn first(&self) -> Option<RequestId> {
-        self.0.first().map(|&(_, id)| id)
-    }
-
-    pub fn last(&self) -> Option<RequestId> {
-        self.0.last().map(|&(_, id)| id)
-    }
-
-    /// The one that starts at or behind the sector.
-    pub fn from(&self, start: Sector) -> Option<RequestId> {
-        self.0
-            .range((start, RequestId::FIRST)..)
-            .next()
-            .map(|&(_, id)| id)
-    }
-
-    /// The one that starts before the sector.
-    pub fn before(&self, start: Sector) -> Option<RequestId> {
-        self.0
-            .range(..(start, RequestId::FIRST))
-            .next_back()
-            .map(|&(_, id)| id)
-    }
-
-    /// The one after a request that is in here, or was.
-    pub fn after(&self, request: &Request, id: RequestId) -> Option<RequestId> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        self.0
-            .range((Excluded((request.start, id)), Unbounded))
-            .next()
-            .map(|&(_, id)| id)
+    /// `absorbed` has become part of `survivor`, which takes the earlier deadline and, with it, the place by arrival.
+    pub fn absorbed(&mut self, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
+        self.leave_order(requests[absorbed].start, absorbed);
+        self.len -= 1;
+        if self.place(absorbed).deadline < self.place(survivor).deadline {
+            self.leave_line(survivor);
+            let place = *self.place(absorbed);
+            *self.place_mut(survivor) = place;
+            self.link(place.line, place.older, Some(survivor));
+            self.link(place.line, Some(survivor), place.newer);
+        } else {
+            self.leave_line(absorbed);
+        }
     }
 
     pub fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        let key = (requests[id].start, id);
+        let (before, after) = self.around(requests, id);
         match side {
-            Side::Back => self.after(&requests[id], id),
-            Side::Front => self.0.range(..key).next_back().map(|&(_, id)| id),
+            Side::Back => after,
+            Side::Front => before,
         }
     }
 
-    /// The request that begins where the bio ends.
-    pub fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        self.from(bio.end())
-            .filter(|&id| requests[id].start == bio.end())
+    /// The request behind this one, which is in line or has just left.
+    #[inline]
+    pub fn after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.around(requests, id).1
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = RequestId> {
-        self.0.iter().map(|&(_, id)| id)
-    }
-}
-
-/// How far back schedulers that serve the nearest go, and what that costs.
-#[derive(Clone, Copy, Debug)]
-pub struct Backwards {
-    pub sectors_max: u64,
-    /// How many times as far a step backwards counts.
-    pub penalty: u64,
-}
-
-impl Backwards {
-    /// Whether, from a position, the first of two sectors is to be gone to before the second: the nearer, the higher of
-    /// equally near ones. Too far back is after all that lies ahead, and then the lower comes first.
-    pub fn first_comes_first(self, from: Sector, first: Sector, second: Sector) -> bool {
-        let cost = |start: Sector| {
-            if start >= from {
-                Some(start - from)
-            } else if from - start <= self.sectors_max {
-                Some((from - start) * self.penalty)
-            } else {
-                None
-            }
-        };
-        match (cost(first), cost(second)) {
-            (Some(x), Some(y)) if x != y => x < y,
-            (Some(_), Some(_)) => first >= second,
-            (x, None) if x.is_some() => true,
-            (None, Some(_)) => false,
-            _ => first <= second,
-        }
-    }
-}
-
-/// Requests in line, each with its deadline.
-#[derive(Clone, Debug, Default)]
-pub struct Fifo {
-    line: BTreeMap<u64, (Time, RequestId)>,
-    /// By the request's number: its place in line.
-    places: Vec<u64>,
-    next_place: u64,
-}
-
-impl Fifo {
-    pub fn push(&mut self, id: RequestId, deadline: Time) {
-        let number = id.number() as usize;
-        if self.places.len() <= number {
-            self.places.resize(number + 1, 0);
-        }
-        self.places[number] = self.next_place;
-        self.line.insert(self.next_place, (deadline, id));
-        self.next_place += 1;
+    /// Between which the request lies: the one before it, and the one behind it or else the first of all.
+    #[inline]
+    pub fn around_cyclically(
+        &self,
+        requests: &Requests,
+        id: RequestId,
+    ) -> (Option<RequestId>, Option<RequestId>) {
+        let (before, after) = self.around(requests, id);
+        let first = || self.lowest(self.line_of(id)).filter(|&first| first != id);
+        (before, after.or_else(first))
     }
 
-    pub fn remove(&mut self, id: RequestId) {
-        let gone = self.line.remove(&self.places[id.number() as usize]);
-        debug_assert!(gone.is_some_and(|(_, other)| other == id));
+    /// The line's request that begins where the bio ends.
+    pub fn front_merge(&self, requests: &Requests, line: LineId, bio: &Bio) -> Option<RequestId> {
+        let sorted = &self.lines.get(line)?.sorted;
+        let (_, id) = sorted.from(&(bio.end(), RequestId::FIRST))?;
+        (requests[id].start == bio.end()).then_some(id)
     }
 
-    /// The one that is first in line, and its deadline.
-    pub fn first(&self) -> Option<(Time, RequestId)> {
-        self.line.values().next().copied()
+    /// The one of the lowest sector.
+    #[inline]
+    pub fn lowest(&self, line: LineId) -> Option<RequestId> {
+        self.lines.get(line)?.sorted.first().map(|(_, id)| id)
+    }
+
+    /// The first by arrival.
+    #[inline]
+    pub fn oldest(&self, line: LineId) -> Option<RequestId> {
+        self.lines.get(line)?.oldest
     }
 
     /// By when a request that is in line is to be served.
+    #[inline]
     pub fn deadline(&self, id: RequestId) -> Time {
-        self.line[&self.place(id)].0
+        self.place(id).deadline
     }
 
-    /// `absorbed` has become part of `survivor`, which takes the earlier deadline and, with it, the place.
-    pub fn absorb(&mut self, survivor: RequestId, absorbed: RequestId) {
-        let (own, other) = (self.place(survivor), self.place(absorbed));
-        let (deadline, _) = self.line[&other];
-        if deadline < self.line[&own].0 {
-            self.line.remove(&own);
-            self.line.insert(other, (deadline, survivor));
-            self.places[survivor.number() as usize] = other;
-        } else {
-            self.line.remove(&other);
+    /// The first by arrival, if its deadline has passed, or is now.
+    pub fn due(&self, line: LineId, now: Time) -> Option<RequestId> {
+        self.oldest(line).filter(|&id| now >= self.deadline(id))
+    }
+
+    /// The same with a deadline that has passed strictly.
+    pub fn overdue(&self, line: LineId, now: Time) -> Option<RequestId> {
+        self.oldest(line).filter(|&id| now > self.deadline(id))
+    }
+
+    pub fn is_empty(&self, line: LineId) -> bool {
+        self.oldest(line).is_none()
+    }
+
+    /// Requests in all lines.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    fn around(&self, requests: &Requests, id: RequestId) -> (Option<RequestId>, Option<RequestId>) {
+        let sorted = &self.lines[self.line_of(id)].sorted;
+        let (before, after) = sorted.around(&(requests[id].start, id));
+        (before.map(|(_, id)| id), after.map(|(_, id)| id))
+    }
+
+    fn leave_order(&mut self, start: Sector, id: RequestId) {
+        let line = self.line_of(id);
+        let was_there = self.lines[line].sorted.remove(&(start, id));
+        debug_assert!(was_there, "{id:?} at {start}");
+    }
+
+    fn leave_line(&mut self, id: RequestId) {
+        let Place {
+            line, older, newer, ..
+        } = *self.place(id);
+        self.link(line, older, newer);
+    }
+
+    /// These two follow one another from now on; with nothing on one side, the other is the line's end.
+    fn link(&mut self, line: LineId, older: Option<RequestId>, newer: Option<RequestId>) {
+        match older {
+            Some(older) => self.place_mut(older).newer = newer,
+            None => self.lines[line].oldest = newer,
+        }
+        match newer {
+            Some(newer) => self.place_mut(newer).older = older,
+            None => self.lines[line].newest = older,
         }
     }
 
-    fn place(&self, id: RequestId) -> u64 {
-        self.places[id.number() as usize]
+    #[inline]
+    fn place(&self, id: RequestId) -> &Place {
+        &self.places[id.number() as usize]
+    }
+
+    fn place_mut(&mut self, id: RequestId) -> &mut Place {
+        &mut self.places[id.number() as usize]
     }
 }

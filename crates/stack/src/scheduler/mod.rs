@@ -5,19 +5,24 @@
 //! queue (`crate::block`) finds back merges by itself and asks the scheduler for the rest.
 
 pub mod anticipatory;
+mod backwards;
 pub mod bfq;
+mod by_task;
 pub mod cfq;
 pub mod deadline;
 pub mod deadline_a;
 pub mod deadline_timed;
 pub mod kyber;
-pub mod line;
+mod line;
 pub mod linus;
+mod mean;
 pub mod message;
 pub mod mq_deadline;
 pub mod none;
 pub mod noop;
+mod sorted;
 pub mod spec;
+mod turns;
 
 #[cfg(test)]
 pub(crate) mod laws;

@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use crate::block::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, Side};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::{Fifo, Sorted};
+use crate::scheduler::line::{LineId, Lines};
+use crate::scheduler::turns::Turns;
 use crate::time::{MILLISECOND, SECOND, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -45,44 +46,40 @@ impl Default for Tunables {
 #[derive(Clone, Debug)]
 pub struct MqDeadline {
     tunables: Tunables,
-    of: [OfClass; 3],
+    /// Of each direction.
+    expire_ns: [Time; 2],
+    /// A line for each class and direction.
+    lines: Lines,
+    /// By line: the sorted successor of what was dispatched from it last.
+    next: [Option<RequestId>; LINES],
+    /// Of each class, queued or at the device.
+    outstanding: [u32; CLASSES.len()],
     // These three are common to all classes, as in the kernel.
     last_direction: Direction,
     batching: u32,
-    starved: u32,
-}
-
-#[derive(Clone, Debug, Default)]
-struct OfClass {
-    of: [OfDirection; 2],
-    /// Queued or at the device.
-    outstanding: u32,
-}
-
-#[derive(Clone, Debug, Default)]
-struct OfDirection {
-    sorted: Sorted,
-    fifo: Fifo,
-    /// The sorted successor of what was dispatched last in this direction.
-    next: Option<RequestId>,
+    turns: Turns,
 }
 
 const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
+const LINES: usize = 2 * CLASSES.len();
 
 impl MqDeadline {
     pub fn new(tunables: Tunables) -> MqDeadline {
         MqDeadline {
+            expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
             tunables,
-            of: Default::default(),
+            lines: Lines::default(),
+            next: [None; LINES],
+            outstanding: [0; CLASSES.len()],
             last_direction: Direction::Read,
             batching: 0,
-            starved: 0,
+            turns: Turns::default(),
         }
     }
 
     /// What has waited so long that its class does not matter any more.
     fn dispatch_aged(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
-        let classes_busy = self.of.iter().filter(|of| of.outstanding > 0).count();
+        let classes_busy = self.outstanding.iter().filter(|&&count| count > 0).count();
         let started_by = now.checked_sub(self.tunables.prio_aging_expire_ns)?;
         if classes_busy < 2 {
             return None;
@@ -100,74 +97,44 @@ impl MqDeadline {
         class: IoClass,
         arrived_by: Time,
     ) -> Option<RequestId> {
-        let of = &self.of[class as usize];
-        let next = of.of[self.last_direction as usize].next;
+        let next = self.next[line_of(class, self.last_direction)];
         let id = match next.filter(|_| self.batching < self.tunables.fifo_batch) {
             Some(next) => next,
             None => {
                 let direction = self.choose_direction(class)?;
-                let id = first_of_batch(&self.of[class as usize].of[direction as usize], now);
                 self.last_direction = direction;
                 self.batching = 0;
-                id
+                self.first_of_batch(line_of(class, direction), now)?
             }
         };
         if self.arrived_at(&requests[id], id) > arrived_by {
             return None;
         }
         self.batching += 1;
-        let request = &requests[id];
-        let of = self.direction_mut(request);
-        of.next = of.sorted.after(request, id);
-        of.sorted.remove(request.start, id);
-        of.fifo.remove(id);
+        self.next[self.lines.line_of(id)] = self.lines.after(requests, id);
+        self.lines.remove(requests, id);
         Some(id)
     }
 
     fn choose_direction(&mut self, class: IoClass) -> Option<Direction> {
-        let of = &self.of[class as usize].of;
-        let waits = |direction: Direction| !of[direction as usize].sorted.is_empty();
+        let waits = |direction| !self.lines.is_empty(line_of(class, direction));
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
-        if reads && writes {
-            let starved = self.starved;
-            self.starved += 1;
-            if starved < self.tunables.writes_starved {
-                return Some(Direction::Read);
-            }
-        } else if reads {
-            return Some(Direction::Read);
-        } else if !writes {
-            return None;
-        }
-        self.starved = 0;
-        Some(Direction::Write)
+        self.turns.next(reads, writes, self.tunables.writes_starved)
+    }
+
+    /// Where a batch begins: at the oldest request if it has expired or nothing follows the last one, else there.
+    fn first_of_batch(&self, line: LineId, now: Time) -> Option<RequestId> {
+        let expired = self.lines.due(line, now);
+        expired.or(self.next[line]).or(self.lines.oldest(line))
     }
 
     fn arrived_at(&self, request: &Request, id: RequestId) -> Time {
-        let deadline = self.direction(request).fifo.deadline(id);
-        deadline - self.expire_ns(request.direction)
-    }
-
-    fn expire_ns(&self, direction: Direction) -> Time {
-        match direction {
-            Direction::Read => self.tunables.read_expire_ns,
-            Direction::Write => self.tunables.write_expire_ns,
-        }
-    }
-
-    fn direction(&self, request: &Request) -> &OfDirection {
-        &self.of[request.priority.class as usize].of[request.direction as usize]
-    }
-
-    fn direction_mut(&mut self, request: &Request) -> &mut OfDirection {
-        &mut self.of[request.priority.class as usize].of[request.direction as usize]
+        self.lines.deadline(id) - self.expire_ns[request.direction as usize]
     }
 }
 
-/// Where a batch begins: at the oldest request if it has expired or nothing follows the last one, else there.
-fn first_of_batch(of: &OfDirection, now: Time) -> RequestId {
-    let (deadline, oldest) = of.fifo.first().expect("something waits");
-    of.next.filter(|_| now < deadline).unwrap_or(oldest)
+fn line_of(class: IoClass, direction: Direction) -> LineId {
+    2 * class as usize + direction as usize
 }
 
 impl Scheduler for MqDeadline {
@@ -175,9 +142,8 @@ impl Scheduler for MqDeadline {
         if !self.tunables.front_merges {
             return None;
         }
-        self.of[bio.priority.class as usize].of[bio.direction as usize]
-            .sorted
-            .front_merge(requests, bio)
+        let line = line_of(bio.priority.class, bio.direction);
+        self.lines.front_merge(requests, line, bio)
     }
 
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
@@ -185,27 +151,20 @@ impl Scheduler for MqDeadline {
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        let of = self.direction(&requests[id]);
-        of.sorted.neighbour(requests, id, side)
+        self.lines.neighbour(requests, id, side)
     }
 
     fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        if side == Side::Front {
-            let sorted = &mut self.direction_mut(&requests[id]).sorted;
-            sorted.remove(was, id);
-            sorted.insert(requests[id].start, id);
-        }
+        self.lines.grown(requests, id, side, was);
     }
 
     fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let gone = &requests[absorbed];
-        self.of[gone.priority.class as usize].outstanding -= 1;
-        let of = self.direction_mut(gone);
-        if of.next == Some(absorbed) {
-            of.next = of.sorted.after(gone, absorbed);
+        self.outstanding[requests[absorbed].priority.class as usize] -= 1;
+        let next = &mut self.next[self.lines.line_of(absorbed)];
+        if *next == Some(absorbed) {
+            *next = self.lines.after(requests, absorbed);
         }
-        of.fifo.absorb(survivor, absorbed);
-        of.sorted.remove(gone.start, absorbed);
+        self.lines.absorbed(requests, survivor, absorbed);
     }
 
     /// All but sync reads leave a part of the tags to these.
@@ -218,11 +177,11 @@ impl Scheduler for MqDeadline {
 
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        let deadline = now + self.expire_ns(request.direction);
-        self.of[request.priority.class as usize].outstanding += 1;
-        let of = self.direction_mut(request);
-        of.sorted.insert(request.start, id);
-        of.fifo.push(id, deadline);
+        let class = request.priority.class;
+        let deadline = now + self.expire_ns[request.direction as usize];
+        self.outstanding[class as usize] += 1;
+        let line = line_of(class, request.direction);
+        self.lines.add(requests, id, line, deadline);
     }
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
@@ -231,17 +190,16 @@ impl Scheduler for MqDeadline {
         }
         let class = CLASSES
             .into_iter()
-            .find(|&class| self.of[class as usize].outstanding > 0)?;
+            .find(|&class| self.outstanding[class as usize] > 0)?;
         self.dispatch_class(now, requests, class, now)
     }
 
     fn completed(&mut self, _: Time, requests: &Requests, request: RequestId) {
-        self.of[requests[request].priority.class as usize].outstanding -= 1;
+        self.outstanding[requests[request].priority.class as usize] -= 1;
     }
 
     fn queued(&self) -> usize {
-        let all = self.of.iter().flat_map(|of| &of.of);
-        all.map(|of| of.sorted.len()).sum()
+        self.lines.len()
     }
 }
 

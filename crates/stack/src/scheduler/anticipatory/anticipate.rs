@@ -50,7 +50,7 @@ impl Anticipatory {
 
     /// The timer has run out: the target is slower than was thought, or gone.
     pub(super) fn waited_in_vain(&mut self) {
-        let habits = self.target.and_then(|task| self.habits.get(&task));
+        let habits = self.target.and_then(|task| self.habits.get(task));
         let (unknown, exited) = habits.map_or((true, true), |habits| {
             (habits.think.get().is_none(), habits.exited)
         });
@@ -75,7 +75,7 @@ impl Anticipatory {
         if self.target_finished && waited >= self.antic_expire {
             return true;
         }
-        let habits = self.habits.entry(target).or_default();
+        let habits = self.habits_of(target);
         if habits.queued > 0 {
             return true;
         }
@@ -105,7 +105,7 @@ impl Anticipatory {
                 return true;
             }
         }
-        match self.habits[&target].think.get() {
+        match self.habits_of(target).think.get() {
             Some(think) => think > self.antic_expire,
             None => {
                 self.strangers.think.get() > self.antic_expire
@@ -130,7 +130,7 @@ impl Anticipatory {
         if last <= next + window / 2 && next <= last + window {
             return true;
         }
-        let usual = self.habits[&target].seek.get();
+        let usual = self.habits.get(target).and_then(|habits| habits.seek.get());
         last.abs_diff(next) < usual.unwrap_or(self.strangers.seek.get())
     }
 }

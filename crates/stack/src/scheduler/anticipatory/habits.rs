@@ -2,30 +2,7 @@
 
 use crate::block::{Request, Sector};
 use crate::scheduler::anticipatory::tunables::Version;
-
-/// A mean that forgets: 1.0 is 256, and each new sample counts an eighth (in the first version a quarter).
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mean {
-    samples: u64,
-    total: u64,
-    mean: u64,
-}
-
-impl Mean {
-    pub(super) fn add(&mut self, version: Version, value: u64) {
-        let keep = match version {
-            Version::First => 3,
-            Version::Linux2_6_32 => 7,
-        };
-        self.samples = (keep * self.samples + 256) / (keep + 1);
-        self.total = (keep * self.total + 256 * value) / (keep + 1);
-        self.mean = (self.total + 128) / self.samples;
-    }
-
-    pub(super) fn get(&self) -> Option<u64> {
-        (self.samples > 0).then_some(self.mean)
-    }
-}
+use crate::scheduler::mean::Mean;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Habits {
@@ -62,19 +39,23 @@ impl Habits {
             strangers.think.add(think);
             observe(&mut strangers.exit, false);
         }
-        self.think.add(version, think);
+        let keep = match version {
+            Version::First => 3,
+            Version::Linux2_6_32 => 7,
+        };
+        self.think.add(keep, think);
         let distance = last_sector.unwrap_or(0).abs_diff(request.start);
         if self.seek.get().is_none() {
             strangers.seek.add(distance);
         }
-        self.seek.add(version, distance.min(self.seek_max(version)));
+        self.seek.add(keep, distance.min(self.seek_max(version)));
     }
 
     /// Distances are clipped so that one long way does not hide many short ones.
     fn seek_max(&self, version: Version) -> u64 {
         let few = match version {
-            Version::First => self.seek.samples < 400,
-            Version::Linux2_6_32 => self.seek.samples <= 60,
+            Version::First => self.seek.samples() < 400,
+            Version::Linux2_6_32 => self.seek.samples() <= 60,
         };
         let beyond = if few { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         self.seek.get().unwrap_or(0) * 4 + beyond

@@ -7,11 +7,11 @@ mod anticipate;
 mod habits;
 mod tunables;
 
-use std::collections::BTreeMap;
-
 use crate::block::{Bio, Request, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::{Backwards, Fifo, Sorted};
+use crate::scheduler::backwards::Backwards;
+use crate::scheduler::by_task::ByTask;
+use crate::scheduler::line::Lines;
 use crate::time::{Tick, Time};
 use anticipate::Waiting;
 use habits::{Habits, Strangers};
@@ -27,6 +27,8 @@ pub struct Anticipatory {
     antic_expire: u64,
     second: u64,
 
+    /// A line for each class.
+    lines: Lines,
     of: [OfClass; 2],
     class: Class,
     batch_end: u64,
@@ -46,7 +48,7 @@ pub struct Anticipatory {
     waiting_since: u64,
     timer: Option<u64>,
 
-    habits: BTreeMap<TaskId, Habits>,
+    habits: ByTask<Habits>,
     strangers: Strangers,
     in_flight: u32,
     kicked: Option<Time>,
@@ -62,8 +64,6 @@ enum Class {
 
 #[derive(Clone, Debug, Default)]
 struct OfClass {
-    sorted: Sorted,
-    fifo: Fifo,
     next: Option<RequestId>,
     /// Where what was dispatched last ended.
     last_sector: Sector,
@@ -89,6 +89,7 @@ impl Anticipatory {
             batch_expire: [write_batch, ticks(tunables.read_batch_expire_ns)],
             antic_expire: ticks(tunables.antic_expire_ns),
             second: u64::from(hz),
+            lines: Lines::default(),
             of: Default::default(),
             class: Class::Sync,
             batch_end: ticks(tunables.read_batch_expire_ns),
@@ -102,7 +103,7 @@ impl Anticipatory {
             target_finished: false,
             waiting_since: 0,
             timer: None,
-            habits: BTreeMap::new(),
+            habits: ByTask::default(),
             strangers: Strangers::default(),
             in_flight: 0,
             kicked: None,
@@ -124,7 +125,7 @@ impl Anticipatory {
     }
 
     fn has(&self, class: Class) -> bool {
-        !self.of(class).sorted.is_empty()
+        !self.lines.is_empty(class as usize)
     }
 
     fn dispatch_one(&mut self, requests: &Requests) -> Option<RequestId> {
@@ -136,11 +137,10 @@ impl Anticipatory {
             return None;
         }
         if !(sync && writes && self.batch_expired()) {
-            let mut candidate = self.of(self.class).next;
+            let candidate = self.of(self.class).next;
             if self.class == Class::Sync && self.antic_expire > 0 {
-                if self.fifo_expired(Class::Sync) {
-                    candidate = self.first_in_line(Class::Sync);
-                    return candidate.map(|id| self.send(requests, id));
+                if let Some(expired) = self.expired(Class::Sync) {
+                    return Some(self.send(requests, expired));
                 }
                 if self.can_anticipate(requests, candidate) {
                     self.wait();
@@ -151,7 +151,7 @@ impl Anticipatory {
                 if sync && !writes {
                     self.batch_end = self.jiffies() + self.batch_expire[Class::Sync as usize];
                 }
-                let id = self.expired_or(next);
+                let id = self.expired(self.class).unwrap_or(next);
                 return Some(self.send(requests, id));
             }
         }
@@ -211,21 +211,14 @@ impl Anticipatory {
 
     fn take_out(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        let of = &mut self.of[class_of(request) as usize];
-        of.sorted.remove(request.start, id);
-        of.fifo.remove(id);
-        self.habits.entry(request.task).or_default().queued -= 1;
+        self.lines.remove(requests, id);
+        self.habits_of(request.task).queued -= 1;
     }
 
     /// What is best in its class once a request has gone: one of its neighbours, or the first of all.
     fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        let request = &requests[id];
-        let class = class_of(request);
-        let sorted = &self.of(class).sorted;
-        let first = || sorted.first().filter(|&first| first != id);
-        let after = sorted.after(request, id).or_else(first);
-        let before = sorted.neighbour(requests, id, Side::Front);
-        self.better(requests, class, after, before)
+        let (before, after) = self.lines.around_cyclically(requests, id);
+        self.better(requests, class_of(&requests[id]), after, before)
     }
 
     /// The nearer of two of a class: backwards counts twice, and far back is after all that lies ahead.
@@ -236,41 +229,22 @@ impl Anticipatory {
         one: Option<RequestId>,
         other: Option<RequestId>,
     ) -> Option<RequestId> {
-        let (Some(a), Some(b)) = (one, other) else {
-            return one.or(other);
-        };
-        let (from, first, second) = (
-            self.of(class).last_sector,
-            requests[a].start,
-            requests[b].start,
-        );
-        if BACKWARDS.first_comes_first(from, first, second) {
-            one
-        } else {
-            other
-        }
+        BACKWARDS.nearer(requests, self.of(class).last_sector, one, other)
     }
 
     fn first_in_line(&self, class: Class) -> Option<RequestId> {
-        self.of(class).fifo.first().map(|(_, id)| id)
+        self.lines.oldest(class as usize)
     }
 
-    /// The oldest request of the batch's class if it has waited too long, else this one.
-    fn expired_or(&mut self, id: RequestId) -> RequestId {
-        let expired = self.fifo_expired(self.class);
-        let oldest = self.first_in_line(self.class).filter(|_| expired);
-        oldest.unwrap_or(id)
-    }
-
-    /// Whether the class's oldest request has waited too long; looked at once in the time that requests have.
-    fn fifo_expired(&mut self, class: Class) -> bool {
+    /// The class's oldest request if it has waited too long; looked at once in the time that requests have.
+    fn expired(&mut self, class: Class) -> Option<RequestId> {
         let (now, expire) = (self.jiffies(), self.expire[class as usize]);
         let of = &mut self.of[class as usize];
         if now < of.checked_at + expire {
-            return false;
+            return None;
         }
         of.checked_at = now;
-        of.fifo.first().is_some_and(|(deadline, _)| now > deadline)
+        self.lines.overdue(class as usize, now)
     }
 
     fn batch_expired(&self) -> bool {
@@ -334,7 +308,7 @@ impl Anticipatory {
     fn note_end(&mut self, request: &Request) {
         if request.sync {
             let now = self.jiffies();
-            self.habits.entry(request.task).or_default().last_end = Some(now);
+            self.habits_of(request.task).last_end = Some(now);
         }
     }
 
@@ -344,12 +318,10 @@ impl Anticipatory {
         if request.sync {
             self.learn(request.task, request);
         }
-        self.habits.entry(request.task).or_default().queued += 1;
+        self.habits_of(request.task).queued += 1;
         let deadline = self.jiffies() + self.expire[class as usize];
-        let of = &mut self.of[class as usize];
-        of.sorted.insert(request.start, id);
-        of.fifo.push(id, deadline);
-        let next = of.next;
+        self.lines.add(requests, id, class as usize, deadline);
+        let next = self.of(class).next;
         self.of[class as usize].next = self.better(requests, class, Some(id), next);
         if self.is_anticipating() && self.can_break(requests, Some(id)) {
             self.stop_waiting();
@@ -359,8 +331,12 @@ impl Anticipatory {
     /// The request counts as the task's, which thinks no longer than a fiftieth of a second.
     fn learn(&mut self, task: TaskId, request: &Request) {
         let (now, cap) = (self.jiffies(), (self.second / 50).saturating_sub(1));
-        let habits = self.habits.entry(task).or_default();
+        let habits = self.habits.get_or_insert_with(task, Habits::default);
         habits.learn(self.version, request, now, cap, &mut self.strangers);
+    }
+
+    fn habits_of(&mut self, task: TaskId) -> &mut Habits {
+        self.habits.get_or_insert_with(task, Habits::default)
     }
 
     fn kick(&mut self) {
@@ -371,7 +347,7 @@ impl Anticipatory {
 impl Scheduler for Anticipatory {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let class = if bio.sync { Class::Sync } else { Class::Async };
-        self.of(class).sorted.front_merge(requests, bio)
+        self.lines.front_merge(requests, class as usize, bio)
     }
 
     /// The task that is waited for.
@@ -380,17 +356,12 @@ impl Scheduler for Anticipatory {
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        let of = self.of(class_of(&requests[id]));
-        of.sorted.neighbour(requests, id, side)
+        self.lines.neighbour(requests, id, side)
     }
 
     fn grown(&mut self, now: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
         self.now = now;
-        if side == Side::Front {
-            let sorted = &mut self.of[class_of(&requests[id]) as usize].sorted;
-            sorted.remove(was, id);
-            sorted.insert(requests[id].start, id);
-        }
+        self.lines.grown(requests, id, side, was);
     }
 
     fn absorbed(
@@ -408,10 +379,8 @@ impl Scheduler for Anticipatory {
         }
         // To the kernel a request that has become part of another has ended.
         self.note_end(gone);
-        self.habits.entry(gone.task).or_default().queued -= 1;
-        let of = &mut self.of[class];
-        of.fifo.absorb(survivor, absorbed);
-        of.sorted.remove(gone.start, absorbed);
+        self.habits_of(gone.task).queued -= 1;
+        self.lines.absorbed(requests, survivor, absorbed);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {
@@ -445,11 +414,11 @@ impl Scheduler for Anticipatory {
 
     fn exited(&mut self, now: Time, task: TaskId) {
         self.now = now;
-        self.habits.entry(task).or_default().exited = true;
+        self.habits_of(task).exited = true;
     }
 
     fn queued(&self) -> usize {
-        self.of.iter().map(|of| of.sorted.len()).sum()
+        self.lines.len()
     }
 }
 

@@ -9,23 +9,20 @@ impl Bfq {
     pub(super) fn enqueue(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let queue_id = self.queue_for(request);
-        let number = id.number() as usize;
-        if self.queue_of.len() <= number {
-            self.queue_of.resize(number + 1, 0);
-        }
-        self.queue_of[number] = queue_id;
         self.learn(request, queue_id);
         let expire_ns = if request.sync {
             self.tunables.fifo_expire_sync_ns
         } else {
             self.tunables.fifo_expire_async_ns
         };
-        let queue = &mut self.queues[queue_id];
-        queue.fifo.push(id, self.now + expire_ns);
-        queue.sorted.insert(request.start, id);
+        let deadline = self.now + expire_ns;
+        self.lines.add(requests, id, queue_id, deadline);
+        self.queues[queue_id].queued += 1;
         self.queued += 1;
         let next = self.queues[queue_id].next;
-        self.queues[queue_id].next = self.better(requests, self.last_position, next, Some(id));
+        self.queues[queue_id].next =
+            self.backwards
+                .better(requests, self.last_position, next, Some(id));
         if !self.queues[queue_id].busy {
             self.becomes_busy(requests, queue_id);
         } else if self.active == Some(queue_id) && self.queues[queue_id].waits_for_request {
@@ -39,14 +36,12 @@ impl Bfq {
     }
 
     pub(super) fn absorb(&mut self, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let queue_id = self.queue_of[survivor.number() as usize];
-        debug_assert_eq!(queue_id, self.queue_of[absorbed.number() as usize]);
-        let queue = &mut self.queues[queue_id];
+        let queue = &mut self.queues[self.lines.line_of(absorbed)];
         if queue.next == Some(absorbed) {
             queue.next = Some(survivor);
         }
-        queue.fifo.absorb(survivor, absorbed);
-        queue.sorted.remove(requests[absorbed].start, absorbed);
+        queue.queued -= 1;
+        self.lines.absorbed(requests, survivor, absorbed);
         self.queued -= 1;
     }
 
@@ -58,7 +53,7 @@ impl Bfq {
         priority: Priority,
     ) -> Option<QueueId> {
         if sync {
-            return self.sync_queues.get(&task).copied();
+            return self.sync_queues.get(task).copied();
         }
         let key = (usize::from(group), priority.class, priority.level);
         self.async_queues.get(&key).copied()
@@ -78,9 +73,10 @@ impl Bfq {
         let id = self.queues.len();
         let queue = Queue::new(entity, sync, priority, group, budget, self.now);
         self.queues.push(queue);
-        self.queue_of_entity.insert(entity, id);
+        self.queue_of_entity.resize(entity + 1, None);
+        self.queue_of_entity[entity] = Some(id);
         if sync {
-            self.sync_queues.insert(request.task, id);
+            self.sync_queues.get_or_insert_with(request.task, || id);
         } else {
             let key = (group, priority.class, priority.level);
             self.async_queues.insert(key, id);

@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 
 use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
+use crate::scheduler::backwards::Backwards;
+use crate::scheduler::by_task::ByTask;
+use crate::scheduler::line::Lines;
 use crate::time::Time;
 use hierarchy::{GroupId, Hierarchy};
 use queue::{Queue, QueueId};
@@ -29,14 +32,15 @@ pub use tunables::Tunables;
 pub struct Bfq {
     tunables: Tunables,
     rotational: bool,
+    backwards: Backwards,
     queues: Vec<Queue>,
-    /// By entity.
-    queue_of_entity: BTreeMap<usize, QueueId>,
+    /// A line for each queue; which a request is in is known until it completes.
+    lines: Lines,
+    /// By entity; groups have none.
+    queue_of_entity: Vec<Option<QueueId>>,
     hierarchy: Hierarchy,
-    sync_queues: BTreeMap<TaskId, QueueId>,
+    sync_queues: ByTask<QueueId>,
     async_queues: BTreeMap<(GroupId, IoClass, u8), QueueId>,
-    /// The queue of each request that is here or at the device, by its number.
-    queue_of: Vec<QueueId>,
 
     active: Option<QueueId>,
     active_since: Time,
@@ -81,14 +85,18 @@ impl Bfq {
     /// `group_weights`: by group; the first, the root's, has no meaning here. Groups beyond have 100.
     pub fn new(tunables: Tunables, rotational: bool, group_weights: &[u32]) -> Bfq {
         Bfq {
+            backwards: Backwards {
+                sectors_max: tunables.back_seek_max_kib * 2,
+                penalty: tunables.back_seek_penalty,
+            },
             tunables,
             rotational,
             queues: Vec::new(),
-            queue_of_entity: BTreeMap::new(),
+            lines: Lines::default(),
+            queue_of_entity: Vec::new(),
             hierarchy: Hierarchy::new(group_weights),
-            sync_queues: BTreeMap::new(),
+            sync_queues: ByTask::default(),
             async_queues: BTreeMap::new(),
-            queue_of: Vec::new(),
             active: None,
             active_since: 0,
             times_out_at: 0,
@@ -131,30 +139,28 @@ impl Bfq {
 impl Scheduler for Bfq {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority)?;
-        self.queues[queue].sorted.front_merge(requests, bio)
+        self.lines.front_merge(requests, queue, bio)
     }
 
     /// Only in the queue to which the bio would go.
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
         let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority);
-        bio.sync == requests[request].sync
-            && queue == Some(self.queue_of[request.number() as usize])
+        bio.sync == requests[request].sync && queue == Some(self.lines.line_of(request))
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        let queue = &self.queues[self.queue_of[id.number() as usize]];
-        queue.sorted.neighbour(requests, id, side)
+        self.lines.neighbour(requests, id, side)
     }
 
     fn grown(&mut self, now: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
         self.now = now;
+        self.lines.grown(requests, id, side, was);
         if side == Side::Front {
-            let queue_id = self.queue_of[id.number() as usize];
-            let queue = &mut self.queues[queue_id];
-            queue.sorted.remove(was, id);
-            queue.sorted.insert(requests[id].start, id);
-            let next = queue.next;
-            self.queues[queue_id].next = self.better(requests, self.last_position, next, Some(id));
+            let queue_id = self.lines.line_of(id);
+            let next = self.queues[queue_id].next;
+            self.queues[queue_id].next =
+                self.backwards
+                    .better(requests, self.last_position, next, Some(id));
         }
     }
 
@@ -200,7 +206,7 @@ impl Scheduler for Bfq {
     }
 
     fn exited(&mut self, _: Time, task: TaskId) {
-        if let Some(&queue) = self.sync_queues.get(&task) {
+        if let Some(&queue) = self.sync_queues.get(task) {
             self.queues[queue].exited = true;
             self.queues[queue].judge_think(self.tunables.slice_idle_ns);
         }

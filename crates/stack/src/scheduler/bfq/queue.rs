@@ -3,7 +3,7 @@
 use crate::block::{IoClass, Priority, Request, RequestId, Sector};
 use crate::scheduler::bfq::hierarchy::GroupId;
 use crate::scheduler::bfq::tree::EntityId;
-use crate::scheduler::line::{Fifo, Sorted};
+use crate::scheduler::mean::Mean;
 use crate::time::Time;
 
 pub(super) type QueueId = usize;
@@ -15,8 +15,7 @@ pub(super) struct Queue {
     pub(super) priority: Priority,
     pub(super) group: GroupId,
     pub(super) weight: u64,
-    pub(super) sorted: Sorted,
-    pub(super) fifo: Fifo,
+    pub(super) queued: u32,
     pub(super) next: Option<RequestId>,
     /// At the device.
     pub(super) dispatched: u32,
@@ -39,9 +38,7 @@ pub(super) struct Queue {
     pub(super) short_think: bool,
     pub(super) exited: bool,
     pub(super) last_end: Time,
-    samples: u64,
-    total: u64,
-    mean: u64,
+    think: Mean,
     /// A bit for each of the last 32 requests: it was far from the one before.
     seeks: u32,
     last_position: Sector,
@@ -70,8 +67,7 @@ impl Queue {
             priority,
             group,
             weight: weight_of(priority),
-            sorted: Sorted::default(),
-            fifo: Fifo::default(),
+            queued: 0,
             next: None,
             dispatched: 0,
             busy: false,
@@ -85,9 +81,7 @@ impl Queue {
             short_think: sync && priority.class != IoClass::Idle,
             exited: false,
             last_end: now,
-            samples: 0,
-            total: 0,
-            mean: 0,
+            think: Mean::default(),
             // The first request is almost certainly far from anything.
             seeks: 1,
             last_position: 0,
@@ -95,7 +89,7 @@ impl Queue {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
+        self.queued == 0
     }
 
     pub(super) fn is_idle_class(&self) -> bool {
@@ -114,17 +108,16 @@ impl Queue {
     }
 
     /// From its last completion to a request that finds it with nothing to do: at most twice as long as anybody would
-    /// idle for it. Decays by 7/8; 1.0 is 256.
+    /// idle for it.
     pub(super) fn note_think(&mut self, now: Time, slice_idle: Time) {
         let think = (now - self.last_end).min(2 * slice_idle);
-        self.samples = (7 * self.samples + 256) / 8;
-        self.total = (7 * self.total + 256 * think) / 8;
-        self.mean = (self.total + 128) / self.samples;
+        self.think.add(7, think);
     }
 
     pub(super) fn judge_think(&mut self, slice_idle: Time) {
         if self.sync && !self.is_idle_class() {
-            let long = self.samples > 80 && self.mean > slice_idle;
+            let usual = self.think.get().filter(|_| self.think.samples() > 80);
+            let long = usual.is_some_and(|think| think > slice_idle);
             self.short_think = !(self.exited || slice_idle == 0 || long);
         }
     }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::block::{RequestId, Requests, Sector};
+use crate::block::{RequestId, Requests};
 use crate::scheduler::bfq::queue::QueueId;
 use crate::scheduler::bfq::{BUDGETS_ENOUGH, Bfq, DEFAULT_MAX_BUDGET};
-use crate::scheduler::line::Backwards;
 use crate::time::{MILLISECOND, Time};
 
 /// Why a queue's turn ends.
@@ -54,7 +53,7 @@ impl Bfq {
 
     fn set_active(&mut self) -> Option<QueueId> {
         let entity = self.hierarchy.serve_next(self.now)?;
-        let id = self.queue_of_entity[&entity];
+        let id = self.queue_of_entity[entity].expect("entities that are served are queues");
         self.queues[id].fifo_looked_at = false;
         self.budgets_given = (self.budgets_given * 7 + 256) / 8;
         self.active = Some(id);
@@ -195,32 +194,6 @@ impl Bfq {
         };
         let is_known = self.budgets_given >= BUDGETS_ENOUGH || self.tunables.max_budget > 0;
         deserved.min(if is_known { max } else { DEFAULT_MAX_BUDGET })
-    }
-
-    /// The better of two requests to go to from a position: sync before async, metadata before data, then the nearer.
-    pub(super) fn better(
-        &self,
-        requests: &Requests,
-        from: Sector,
-        one: Option<RequestId>,
-        other: Option<RequestId>,
-    ) -> Option<RequestId> {
-        let (Some(a), Some(b)) = (one, other) else {
-            return one.or(other);
-        };
-        let (first, second) = (&requests[a], &requests[b]);
-        let backwards = Backwards {
-            sectors_max: self.tunables.back_seek_max_kib * 2,
-            penalty: self.tunables.back_seek_penalty,
-        };
-        let first_is_better = if first.sync != second.sync {
-            first.sync
-        } else if first.metadata != second.metadata {
-            first.metadata
-        } else {
-            backwards.first_comes_first(from, first.start, second.start)
-        };
-        if first_is_better { one } else { other }
     }
 
     /// Whether the queue is among those by which symmetry is judged: it has requests, here or at the device.

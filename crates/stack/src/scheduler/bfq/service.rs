@@ -1,6 +1,6 @@
 //! Requests go out and come back, and waiting for more of a queue.
 
-use crate::block::{RequestId, Requests, Side};
+use crate::block::{RequestId, Requests};
 use crate::scheduler::bfq::queue::QueueId;
 use crate::scheduler::bfq::select::Reason;
 use crate::scheduler::bfq::{Bfq, DEEP_DEVICE, DEPTH_SAMPLES};
@@ -22,10 +22,10 @@ impl Bfq {
         self.hierarchy.served(self.queues[queue_id].entity, charge);
         self.peak_rate
             .dispatched(self.now, request.start, request.sectors, self.in_driver);
-        self.queues[queue_id].next = self.next_after(requests, id, queue_id);
+        self.queues[queue_id].next = self.next_after(requests, id);
+        self.lines.remove(requests, id);
         let queue = &mut self.queues[queue_id];
-        queue.sorted.remove(request.start, id);
-        queue.fifo.remove(id);
+        queue.queued -= 1;
         queue.dispatched += 1;
         self.queued -= 1;
         self.in_driver += 1;
@@ -42,31 +42,22 @@ impl Bfq {
         let now = self.now;
         let queue = &mut self.queues[queue_id];
         if !std::mem::replace(&mut queue.fifo_looked_at, true)
-            && let Some((deadline, first)) = queue.fifo.first()
-            && now >= deadline
+            && let Some(expired) = self.lines.due(queue_id, now)
         {
-            return first;
+            return expired;
         }
         queue.next.expect("a queue that is chosen has requests")
     }
 
-    fn next_after(
-        &self,
-        requests: &Requests,
-        id: RequestId,
-        queue_id: QueueId,
-    ) -> Option<RequestId> {
-        let request = &requests[id];
-        let sorted = &self.queues[queue_id].sorted;
-        let before = sorted.neighbour(requests, id, Side::Front);
-        let after = sorted
-            .after(request, id)
-            .or_else(|| sorted.first().filter(|&first| first != id));
-        self.better(requests, request.start, after, before)
+    /// What is best in its queue once a request has gone, seen from where that starts.
+    fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        let (before, after) = self.lines.around_cyclically(requests, id);
+        let from = requests[id].start;
+        self.backwards.better(requests, from, after, before)
     }
 
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
-        let queue_id = self.queue_of[id.number() as usize];
+        let queue_id = self.lines.line_of(id);
         self.learn_depth();
         self.in_driver -= 1;
         self.peak_rate.completed(self.now);
@@ -129,8 +120,8 @@ impl Bfq {
         }
         if let Some(id) = self.active {
             let queue = &self.queues[id];
-            let own = queue.dispatched as usize + queue.sorted.len();
-            if queue.short_think && own < DEEP_DEVICE as usize && self.in_driver < DEEP_DEVICE {
+            let own = queue.dispatched + queue.queued;
+            if queue.short_think && own < DEEP_DEVICE && self.in_driver < DEEP_DEVICE {
                 return;
             }
         }

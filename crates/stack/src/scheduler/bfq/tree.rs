@@ -4,7 +4,7 @@
 //! Of those that should have begun (S <= V) the one with the smallest F is served. V moves with the service given to all,
 //! over the sum of weights. Source: note on BFQ (`block/bfq-wf2q.c` of 5.10).
 
-use std::collections::BTreeSet;
+use crate::scheduler::sorted::Sorted;
 
 pub(super) type EntityId = usize;
 
@@ -62,18 +62,18 @@ impl Entity {
     }
 }
 
-/// The entities of one class under one parent. Every step costs O(log n): those that wait are kept by S, and move over to
+/// The entities of one class under one parent. Those that wait are kept by S, and move over to
 /// those that are kept by F when V reaches them, each once a stay.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     now: Virtual,
     weights: u64,
     /// By finish.
-    eligible: BTreeSet<(Virtual, EntityId)>,
+    eligible: Sorted<(Virtual, EntityId)>,
     /// By start and finish.
-    waiting: BTreeSet<(Virtual, Virtual, EntityId)>,
+    waiting: Sorted<(Virtual, Virtual, EntityId)>,
     /// By finish.
-    idle: BTreeSet<(Virtual, EntityId)>,
+    idle: Sorted<(Virtual, EntityId)>,
 }
 
 impl Tree {
@@ -135,14 +135,14 @@ impl Tree {
 
     /// The one that would be served next.
     pub(super) fn peek(&self) -> Option<EntityId> {
-        let eligible = self.eligible.first().map(|&(_, id)| id);
-        eligible.or_else(|| self.waiting.first().map(|&(.., id)| id))
+        let eligible = self.eligible.first().map(|(_, id)| id);
+        eligible.or_else(|| self.waiting.first().map(|(.., id)| id))
     }
 
     /// Takes out the one to be served next.
     pub(super) fn serve_next(&mut self, entities: &mut [Entity]) -> Option<EntityId> {
         if self.eligible.is_empty() {
-            let &(start, ..) = self.waiting.first()?;
+            let (start, ..) = self.waiting.first()?;
             self.advance_to(entities, start.max(self.now));
         }
         let (_, id) = self.eligible.pop_first()?;
@@ -158,14 +158,14 @@ impl Tree {
 
     fn advance_to(&mut self, entities: &mut [Entity], now: Virtual) {
         self.now = now;
-        while let Some(&(start, finish, id)) = self.waiting.first()
+        while let Some((start, finish, id)) = self.waiting.first()
             && start <= now
         {
             self.waiting.pop_first();
             self.eligible.insert((finish, id));
             entities[id].place = Place::Eligible;
         }
-        while let Some(&(finish, id)) = self.idle.first()
+        while let Some((finish, id)) = self.idle.first()
             && finish <= now
         {
             self.idle.pop_first();

@@ -1,6 +1,6 @@
 //! Requests come in: into which queue, what is learned of their task, and whether they interrupt who is being served.
 
-use crate::block::{IoClass, Request, RequestId, Requests, Side, TaskId};
+use crate::block::{IoClass, Request, RequestId, Requests, TaskId};
 use crate::scheduler::cfq::queue::{Habits, Queue, QueueId, Standing, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
 use crate::scheduler::message::Event;
@@ -13,64 +13,51 @@ impl Cfq {
         let request = &requests[id];
         let queue_id = self.queue_for(requests, id);
         let number = id.number() as usize;
-        if self.queue_of.len() <= number {
-            self.queue_of.resize(number + 1, 0);
+        if self.group_of.len() <= number {
             self.group_of.resize(number + 1, 0);
         }
         self.say(queue_id, Event::Inserted);
-        self.queue_of[number] = queue_id;
         self.group_of[number] = self.queues[queue_id].group;
         let deadline = self.jiffies() + self.ticks.fifo_expire[usize::from(request.sync)];
+        self.lines.add(requests, id, queue_id, deadline);
         let queue = &mut self.queues[queue_id];
-        queue.fifo.push(id, deadline);
-        queue.sorted.insert(request.start, id);
+        queue.queued += 1;
         queue.metadata_queued += u32::from(request.metadata);
         self.queued += 1;
         if self.queues[queue_id].standing.is_none() {
             self.begin_standing(queue_id);
         }
         let next = self.queues[queue_id].next;
-        self.queues[queue_id].next = self.better(requests, self.last_position, next, Some(id));
+        self.queues[queue_id].next =
+            self.backwards
+                .better(requests, self.last_position, next, Some(id));
         self.settle_place(requests, queue_id);
         self.learn(requests, id, queue_id);
         self.notice(requests, id, queue_id);
     }
 
     pub(super) fn absorb(&mut self, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let (own, other) = (
-            self.queue_of[survivor.number() as usize],
-            self.queue_of[absorbed.number() as usize],
-        );
-        debug_assert_eq!(own, other, "only a queue's own requests are neighbours");
+        let own = self.lines.line_of(absorbed);
         if self.queues[own].next == Some(absorbed) {
             self.queues[own].next = Some(survivor);
         }
-        self.queues[own].fifo.absorb(survivor, absorbed);
-        self.leave_order(requests, absorbed, own);
+        self.lines.absorbed(requests, survivor, absorbed);
+        self.count_out(requests, absorbed, own);
         self.settle_place(requests, own);
     }
 
-    /// What is best in the queue once a request has gone, seen from where that starts.
-    pub(super) fn next_after(
-        &self,
-        requests: &Requests,
-        id: RequestId,
-        queue_id: QueueId,
-    ) -> Option<RequestId> {
-        let request = &requests[id];
-        let sorted = &self.queues[queue_id].sorted;
-        let before = sorted.neighbour(requests, id, Side::Front);
-        let after = sorted
-            .after(request, id)
-            .or_else(|| sorted.first().filter(|&first| first != id));
-        self.better(requests, request.start, after, before)
+    /// What is best in its queue once a request has gone, seen from where that starts.
+    pub(super) fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        let (before, after) = self.lines.around_cyclically(requests, id);
+        let from = requests[id].start;
+        self.backwards.better(requests, from, after, before)
     }
 
-    pub(super) fn leave_order(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
-        let request = &requests[id];
+    /// The request has left its line.
+    pub(super) fn count_out(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let queue = &mut self.queues[queue_id];
-        queue.sorted.remove(request.start, id);
-        queue.metadata_queued -= u32::from(request.metadata);
+        queue.queued -= 1;
+        queue.metadata_queued -= u32::from(requests[id].metadata);
         self.queued -= 1;
     }
 
@@ -80,7 +67,7 @@ impl Cfq {
         let (task, sync) = (request.task, request.sync);
         self.groups.ensure(usize::from(request.group));
         let now = self.jiffies();
-        let habits = self.habits.entry(task).or_insert_with(|| Habits::new(now));
+        let habits = self.habits.get_or_insert_with(task, || Habits::new(now));
         if let Some(known) = habits.queues[usize::from(sync)]
             && let Some(queue) = self.still_its_own(known)
         {
@@ -136,7 +123,7 @@ impl Cfq {
     }
 
     fn assign(&mut self, task: TaskId, sync: bool, queue: QueueId) {
-        let habits = self.habits.get_mut(&task).expect("the task is known");
+        let habits = self.habits.get_mut(task).expect("the task is known");
         habits.queues[usize::from(sync)] = Some(queue);
     }
 
@@ -154,7 +141,7 @@ impl Cfq {
     }
 
     pub(super) fn task_exited(&mut self, task: TaskId) {
-        let Some(habits) = self.habits.get_mut(&task) else {
+        let Some(habits) = self.habits.get_mut(task) else {
             return;
         };
         habits.exited = true;
@@ -190,7 +177,7 @@ impl Cfq {
         let request = &requests[id];
         let now = self.jiffies();
         let fast = !self.rotational;
-        let habits = self.habits.get_mut(&request.task).expect("it has a queue");
+        let habits = self.habits.get_mut(request.task).expect("it has a queue");
         habits.note_think(now, self.ticks.slice_idle);
         self.queues[queue_id].note_seek(request, fast);
         self.update_idle_window(requests, queue_id, request.task);
@@ -198,12 +185,12 @@ impl Cfq {
     }
 
     fn update_idle_window(&mut self, requests: &Requests, queue_id: QueueId, task: u32) {
-        let habits: &Habits = &self.habits[&task];
+        let habits = self.habits.get(task).expect("it has a queue");
         let queue = &mut self.queues[queue_id];
         if !queue.sync || queue.is_idle_class() {
             return;
         }
-        if queue.sorted.len() >= 4 {
+        if queue.queued >= 4 {
             queue.deep = true;
         }
         let next_is_last = self.version == Version::Linux2_6_37
@@ -214,8 +201,8 @@ impl Cfq {
             || (!queue.deep && queue.is_seeky())
         {
             queue.idle_window = false;
-        } else if habits.is_known() {
-            queue.idle_window = habits.think_mean <= self.ticks.slice_idle;
+        } else if let Some(think) = habits.usual_think() {
+            queue.idle_window = think <= self.ticks.slice_idle;
         }
     }
 
@@ -305,10 +292,10 @@ impl Cfq {
         let tree = self.groups.get(group).tree(class, workload);
         let now = self.jiffies() as i64;
         let key = if class == IoClass::Idle {
-            let last = tree.last().filter(|&&(.., last)| last != id);
-            last.map_or(now, |&(key, ..)| key) + self.ticks.join_delay as i64
+            let last = tree.last().filter(|&(.., last)| last != id);
+            last.map_or(now, |(key, ..)| key) + self.ticks.join_delay as i64
         } else if at_front {
-            tree.first().map_or(now, |&(first, ..)| first) - self.ticks.second as i64
+            tree.first().map_or(now, |(first, ..)| first) - self.ticks.second as i64
         } else {
             now + self.key_offset(id) - queue.slice_residual
         };

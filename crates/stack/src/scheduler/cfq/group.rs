@@ -1,12 +1,11 @@
 //! Groups: queues that share a weight. The one that has had least of its share is served next.
 
-use std::collections::BTreeSet;
-
 use crate::block::IoClass;
 use crate::scheduler::cfq::queue::{GroupId, QueueId, Standing, WORKLOADS, Workload};
+use crate::scheduler::sorted::Sorted;
 
 /// A group's queues of one class and kind, in the order of their keys.
-type Tree = BTreeSet<(i64, u64, QueueId)>;
+type Tree = Sorted<(i64, u64, QueueId)>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Group {
@@ -42,7 +41,7 @@ impl Group {
             is_waiting: false,
             queues: 0,
             trees: Default::default(),
-            idle_tree: Tree::new(),
+            idle_tree: Tree::default(),
             busy_mean: [0; 2],
             saved: None,
             dispatched: 0,
@@ -101,7 +100,7 @@ impl Group {
         WORKLOADS
             .into_iter()
             .filter_map(|workload| {
-                let &(key, ..) = self.tree(class, workload).first()?;
+                let (key, ..) = self.tree(class, workload).first()?;
                 Some((key, workload))
             })
             .min_by_key(|&(key, _)| key)
@@ -129,7 +128,7 @@ impl Group {
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     groups: Vec<Group>,
-    waiting: BTreeSet<(u64, u64, GroupId)>,
+    waiting: Sorted<(u64, u64, GroupId)>,
     /// By group: its second key, the order of joining.
     sequences: Vec<u64>,
     next_sequence: u64,
@@ -155,7 +154,7 @@ impl Groups {
         Groups {
             sequences: vec![0; groups.len()],
             groups,
-            waiting: BTreeSet::new(),
+            waiting: Sorted::default(),
             next_sequence: 0,
             total_weight: 0,
             served_min: 0,
@@ -180,7 +179,7 @@ impl Groups {
     /// One more queue of the group has something to do. A group that joins does so a little behind the last one, as if
     /// it had slept through the turns it missed.
     pub(super) fn queue_joins(&mut self, id: GroupId, join_delay: u64) {
-        let last = self.waiting.last().map(|&(served, ..)| served);
+        let last = self.waiting.last().map(|(served, ..)| served);
         let served_min = self.served_min;
         let group = &mut self.groups[id];
         group.queues += 1;
@@ -216,7 +215,7 @@ impl Groups {
 
     /// The group that has had least.
     pub(super) fn next(&mut self) -> Option<GroupId> {
-        let &(served, _, id) = self.waiting.first()?;
+        let (served, _, id) = self.waiting.first()?;
         self.served_min = self.served_min.max(served);
         Some(id)
     }

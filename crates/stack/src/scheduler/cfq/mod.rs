@@ -11,11 +11,15 @@ mod select;
 mod service;
 mod tunables;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
+use crate::scheduler::backwards::Backwards;
+use crate::scheduler::by_task::ByTask;
+use crate::scheduler::line::Lines;
 use crate::scheduler::message::{Event, QueueName, SchedulerMessage};
+use crate::scheduler::sorted::Sorted;
 use crate::time::{Tick, Time};
 use group::Groups;
 pub use queue::Workload;
@@ -30,17 +34,20 @@ pub struct Cfq {
     ticks: InTicks,
     tick: Tick,
     rotational: bool,
+    backwards: Backwards,
 
     queues: Vec<Queue>,
+    /// A line for each queue; which a request is in is known until it completes.
+    lines: Lines,
     groups: Groups,
     /// What is known of each task.
-    habits: BTreeMap<TaskId, Habits>,
+    habits: ByTask<Habits>,
     /// Queues shared by all tasks for what nobody waits for, by priority.
     async_queues: BTreeMap<(IoClass, u8), QueueId>,
     /// Of queues that are over: to be used again.
     free_queues: Vec<QueueId>,
     /// By level: queues of any group and class but idle, by where their next requests start.
-    places: [BTreeSet<(Sector, QueueId)>; 8],
+    places: [Sorted<(Sector, QueueId)>; 8],
     next_sequence: u64,
 
     active: Option<QueueId>,
@@ -63,14 +70,14 @@ pub struct Cfq {
     in_flight: [u32; 2],
     last_position: Sector,
     last_delayed_sync: u64,
-    /// The queue of each request that is here or at the device, by its number.
-    queue_of: Vec<QueueId>,
-    /// Likewise the group that its dispatching counts for: its queue's when it came.
+    /// By request: the group that its dispatching counts for, its queue's when it came.
     group_of: Vec<GroupId>,
     depth: DeviceDepth,
     /// None: nobody asked for them.
     messages: Option<Vec<SchedulerMessage>>,
     now: Time,
+    /// The same in ticks.
+    jiffies: u64,
 }
 
 /// Whether the device takes several requests at once: 0 no, 1 yes, -1 not known yet.
@@ -101,9 +108,14 @@ impl Cfq {
             tunables,
             tick: Tick::of_hz(surroundings.hz),
             rotational: surroundings.rotational,
+            backwards: Backwards {
+                sectors_max: tunables.back_seek_max_kib * 2,
+                penalty: tunables.back_seek_penalty,
+            },
             queues: Vec::new(),
+            lines: Lines::default(),
             groups: Groups::new(group_weights),
-            habits: BTreeMap::new(),
+            habits: ByTask::default(),
             async_queues: BTreeMap::new(),
             free_queues: Vec::new(),
             places: Default::default(),
@@ -123,17 +135,17 @@ impl Cfq {
             in_flight: [0; 2],
             last_position: 0,
             last_delayed_sync: 0,
-            queue_of: Vec::new(),
             group_of: Vec::new(),
             depth: DeviceDepth::default(),
             messages: None,
             now: 0,
+            jiffies: 0,
         }
     }
 
     /// Ticks since the start.
     fn jiffies(&self) -> u64 {
-        self.tick.count(self.now)
+        self.jiffies
     }
 
     fn say(&mut self, queue: QueueId, event: Event) {
@@ -157,14 +169,17 @@ impl Cfq {
     }
 
     fn at(&mut self, now: Time) {
-        self.now = now;
+        if now != self.now {
+            self.now = now;
+            self.jiffies = self.tick.count(now);
+        }
     }
 }
 
 impl Scheduler for Cfq {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = self.habits.get(&bio.task)?.queues[usize::from(bio.sync)]?;
-        self.queues[queue].sorted.front_merge(requests, bio)
+        let queue = self.habits.get(bio.task)?.queues[usize::from(bio.sync)]?;
+        self.lines.front_merge(requests, queue, bio)
     }
 
     /// The request must be in the queue to which the bio would go; sync I/O never waits behind async.
@@ -172,27 +187,26 @@ impl Scheduler for Cfq {
         if bio.sync && !requests[request].sync {
             return false;
         }
-        let Some(habits) = self.habits.get(&bio.task) else {
+        let Some(habits) = self.habits.get(bio.task) else {
             return false;
         };
         let queue = habits.queues[usize::from(bio.sync)];
-        queue == Some(self.queue_of[request.number() as usize])
+        queue == Some(self.lines.line_of(request))
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        let queue = &self.queues[self.queue_of[id.number() as usize]];
-        queue.sorted.neighbour(requests, id, side)
+        self.lines.neighbour(requests, id, side)
     }
 
     fn grown(&mut self, now: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
         self.at(now);
+        self.lines.grown(requests, id, side, was);
         if side == Side::Front {
-            let queue = &mut self.queues[self.queue_of[id.number() as usize]];
-            queue.sorted.remove(was, id);
-            queue.sorted.insert(requests[id].start, id);
-            let queue_id = self.queue_of[id.number() as usize];
+            let queue_id = self.lines.line_of(id);
             let next = self.queues[queue_id].next;
-            self.queues[queue_id].next = self.better(requests, self.last_position, next, Some(id));
+            self.queues[queue_id].next =
+                self.backwards
+                    .better(requests, self.last_position, next, Some(id));
             self.settle_place(requests, queue_id);
         }
     }
@@ -248,7 +262,7 @@ impl Scheduler for Cfq {
 
     /// The task that is idled for, once a slice.
     fn may_exceed_pool(&mut self, task: TaskId, sync: bool) -> bool {
-        let queue = self.habits.get(&task);
+        let queue = self.habits.get(task);
         let Some(queue) = queue.and_then(|habits| habits.queues[usize::from(sync)]) else {
             return false;
         };

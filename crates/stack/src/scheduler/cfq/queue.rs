@@ -1,7 +1,7 @@
 //! A queue: the requests of one task, or those of all tasks that nobody waits for.
 
 use crate::block::{IoClass, Priority, Request, RequestId, Sector, TaskId};
-use crate::scheduler::line::{Fifo, Sorted};
+use crate::scheduler::mean::Mean;
 
 pub(super) type QueueId = usize;
 pub(super) type GroupId = usize;
@@ -39,8 +39,7 @@ pub(super) struct Queue {
     pub(super) home_group: GroupId,
     /// Tasks whose I/O goes here, or is about to (`merges_into`).
     pub(super) tasks: u32,
-    pub(super) sorted: Sorted,
-    pub(super) fifo: Fifo,
+    pub(super) queued: u32,
     pub(super) next: Option<RequestId>,
     /// Where it stands among the queues of its level: at the start of its next request.
     pub(super) place: Option<Sector>,
@@ -96,8 +95,7 @@ impl Queue {
             group,
             home_group: group,
             tasks: 0,
-            sorted: Sorted::default(),
-            fifo: Fifo::default(),
+            queued: 0,
             next: None,
             place: None,
             metadata_queued: 0,
@@ -133,7 +131,7 @@ impl Queue {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
+        self.queued == 0
     }
 
     pub(super) fn is_idle_class(&self) -> bool {
@@ -193,9 +191,7 @@ pub(super) struct Habits {
     /// Its queues for async and sync I/O.
     pub(super) queues: [Option<QueueId>; 2],
     pub(super) last_end: u64,
-    samples: u64,
-    total: u64,
-    pub(super) think_mean: u64,
+    think: Mean,
     pub(super) exited: bool,
 }
 
@@ -205,24 +201,19 @@ impl Habits {
         Habits {
             queues: [None; 2],
             last_end: now,
-            samples: 0,
-            total: 0,
-            think_mean: 0,
+            think: Mean::default(),
             exited: false,
         }
     }
 
-    /// Between its last completion and now, at most twice as long as anybody would idle for it. Decays by 7/8; 1.0 is
-    /// 256.
+    /// Between its last completion and now, at most twice as long as anybody would idle for it.
     pub(super) fn note_think(&mut self, now: u64, slice_idle: u64) {
         let think = now.saturating_sub(self.last_end).min(2 * slice_idle);
-        self.samples = (7 * self.samples + 256) / 8;
-        self.total = (7 * self.total + 256 * think) / 8;
-        self.think_mean = (self.total + 128) / self.samples;
+        self.think.add(7, think);
     }
 
-    /// Enough seen to judge by: three samples.
-    pub(super) fn is_known(&self) -> bool {
-        self.samples > 80
+    /// Its usual think time; None: too little has been seen to judge by, fewer than three samples.
+    pub(super) fn usual_think(&self) -> Option<u64> {
+        self.think.get().filter(|_| self.think.samples() > 80)
     }
 }

@@ -1,10 +1,9 @@
 //! Which queue is served: groups by their share, then classes, then kinds of workload, then queues.
 
-use crate::block::{IoClass, RequestId, Requests, Sector};
+use crate::block::{IoClass, Requests};
 use crate::scheduler::cfq::group::Saved;
 use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
-use crate::scheduler::line::Backwards;
 use crate::scheduler::message::Event;
 
 /// A workload's turn lasts at least this many ticks.
@@ -86,7 +85,7 @@ impl Cfq {
         }
         let group = self.groups.get(self.serving_group?);
         let tree = group.tree(self.serving_class, self.serving_workload);
-        tree.first().map(|&(.., queue)| queue)
+        tree.first().map(|(.., queue)| queue)
     }
 
     fn choose_group(&mut self) {
@@ -273,12 +272,12 @@ impl Cfq {
     fn nearest(&self, level: u8) -> Option<QueueId> {
         let here = self.last_position;
         let places = &self.places[usize::from(level)];
-        let ahead = places.range((here, 0)..).next();
-        let behind = places.range(..(here, 0)).next_back();
+        let ahead = places.from(&(here, 0));
+        let (behind, _) = places.around(&(here, 0));
         [ahead, behind]
             .into_iter()
             .flatten()
-            .map(|&(start, queue)| (here.abs_diff(start), queue))
+            .map(|(start, queue)| (here.abs_diff(start), queue))
             .filter(|&(distance, _)| distance <= CLOSE_SECTORS)
             .min_by_key(|&(distance, _)| distance)
             .map(|(_, queue)| queue)
@@ -325,39 +324,6 @@ impl Cfq {
         } else {
             self.queues[last].merges_into = Some(id);
             self.queues[id].tasks += other;
-        }
-    }
-
-    /// The better of two requests to go to from a position: sync before async, metadata before data, then the
-    /// nearer; a step back counts more, and one too far back counts as going round.
-    pub(super) fn better(
-        &self,
-        requests: &Requests,
-        from: Sector,
-        one: Option<RequestId>,
-        other: Option<RequestId>,
-    ) -> Option<RequestId> {
-        let (Some(a), Some(b)) = (one, other) else {
-            return one.or(other);
-        };
-        if a == b {
-            return one;
-        }
-        let (first, second) = (&requests[a], &requests[b]);
-        if first.sync != second.sync {
-            return if first.sync { one } else { other };
-        }
-        if first.metadata != second.metadata {
-            return if first.metadata { one } else { other };
-        }
-        let backwards = Backwards {
-            sectors_max: self.tunables.back_seek_max_kib * 2,
-            penalty: self.tunables.back_seek_penalty,
-        };
-        if backwards.first_comes_first(from, first.start, second.start) {
-            one
-        } else {
-            other
         }
     }
 }

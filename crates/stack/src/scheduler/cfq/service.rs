@@ -39,10 +39,8 @@ impl Cfq {
         let queue = &mut self.queues[queue_id];
         if !queue.fifo_looked_at {
             queue.fifo_looked_at = true;
-            if let Some((deadline, first)) = queue.fifo.first()
-                && now >= deadline
-            {
-                return first;
+            if let Some(expired) = self.lines.due(queue_id, now) {
+                return expired;
             }
         }
         queue.next.expect("a queue that is chosen has requests")
@@ -51,9 +49,9 @@ impl Cfq {
     fn send(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let request = &requests[id];
         self.say(queue_id, Event::SentToDevice);
-        self.queues[queue_id].next = self.next_after(requests, id, queue_id);
-        self.leave_order(requests, id, queue_id);
-        self.queues[queue_id].fifo.remove(id);
+        self.queues[queue_id].next = self.next_after(requests, id);
+        self.lines.remove(requests, id);
+        self.count_out(requests, id, queue_id);
         self.settle_place(requests, queue_id);
         self.last_position = request.end();
         let queue = &mut self.queues[queue_id];
@@ -113,7 +111,7 @@ impl Cfq {
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let number = id.number() as usize;
-        let queue_id = self.queue_of[number];
+        let queue_id = self.lines.line_of(id);
         let now = self.jiffies();
         let no_idle = request.no_idle;
         self.say(queue_id, Event::Completed { no_idle });
@@ -123,7 +121,7 @@ impl Cfq {
         self.groups.get_mut(self.group_of[number]).dispatched -= 1;
         self.in_flight[usize::from(request.sync)] -= 1;
         if request.sync {
-            if let Some(habits) = self.habits.get_mut(&request.task) {
+            if let Some(habits) = self.habits.get_mut(request.task) {
                 habits.last_end = now;
             }
             let queued_at = self.tick.count(request.queued_at);
@@ -227,8 +225,7 @@ impl Cfq {
 
     /// The usual think time of the task that is waited for, in ticks.
     fn active_think(&self) -> Option<u64> {
-        let habits = self.habits.get(&self.active_task?)?;
-        habits.is_known().then_some(habits.think_mean)
+        self.habits.get(self.active_task?)?.usual_think()
     }
 
     /// Arms the idle timer: nobody else is served until the queue's task sends its next request, or the time is over.
@@ -249,7 +246,7 @@ impl Cfq {
         }
         let gone = self
             .active_task
-            .and_then(|task| self.habits.get(&task))
+            .and_then(|task| self.habits.get(task))
             .is_none_or(|habits| habits.exited);
         if gone {
             return;
@@ -319,8 +316,8 @@ impl Cfq {
         }
         if let Some(id) = self.active {
             let queue = &self.queues[id];
-            let own = queue.dispatched as usize + queue.sorted.len();
-            if queue.idle_window && own < DEEP_DEVICE as usize && self.in_driver < DEEP_DEVICE {
+            let own = queue.dispatched + queue.queued;
+            if queue.idle_window && own < DEEP_DEVICE && self.in_driver < DEEP_DEVICE {
                 return;
             }
         }

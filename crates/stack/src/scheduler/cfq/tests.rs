@@ -223,7 +223,8 @@ fn a_task_that_comes_late_has_not_thought_all_the_time_before() {
     for n in 0..3 {
         bench.add_bio(late, &read_of(1, 0, late, n * 1000));
     }
-    let think = bench.scheduler.habits[&1].think_mean;
+    let think = bench.scheduler.habits.get(1).unwrap();
+    let think = think.usual_think().unwrap();
     assert!(think <= 1, "{think}: rounding alone");
     assert!(bench.scheduler.queues[0].idle_window);
 }
@@ -272,10 +273,7 @@ fn the_neighbour_of_a_request_that_is_dispatched_is_measured_from_its_start() {
     let queue = 0;
     bench.scheduler.queues[queue].next = None;
     let (first, _) = bench.requests.iter().next().unwrap();
-    let next = bench
-        .scheduler
-        .next_after(&bench.requests, first, queue)
-        .unwrap();
+    let next = bench.scheduler.next_after(&bench.requests, first).unwrap();
     assert_eq!(bench.requests[next].start, 9_700);
 }
 
@@ -293,7 +291,8 @@ fn two_readers_of_one_stream_come_to_share_a_queue_and_part_when_it_turns_seeky(
             bench.scheduler.completed(now, &bench.requests, id);
         }
     }
-    let queue_of = |bench: &Bench<Cfq>, task| bench.scheduler.habits[&task].queues[1].unwrap();
+    let queue_of =
+        |bench: &Bench<Cfq>, task| bench.scheduler.habits.get(task).unwrap().queues[1].unwrap();
     let shared = queue_of(&bench, 1);
     assert_eq!(shared, queue_of(&bench, 2));
     assert_eq!(bench.scheduler.queues[shared].tasks, 2);
