@@ -76,7 +76,7 @@ programs() {
         demo) wanted="mkfs.ext4:e2fsprogs losetup:mount mount:mount" ;;
         test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
                       partx:util-linux setpriv:util-linux dmsetup:dmsetup chromium:chromium fio:fio
-                      /usr/share/doc/fio/examples:fio-examples tar:tar gzip:gzip make:make" ;;
+                      /usr/share/doc/fio/examples:fio-examples blkparse:blktrace tar:tar gzip:gzip make:make" ;;
         bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark" ;;
         *) fail "programs for what? demo, test or bench" ;;
     esac

@@ -64,6 +64,8 @@ pub(super) struct Tap {
     messages: Vec<SchedulerMessage>,
     /// As it was told last.
     plugged: bool,
+    /// Of the bio or request that came last: what the queue does by itself it does there.
+    cpu: u16,
 }
 
 type Waiting = (TaskId, Direction, Sector, u32);
@@ -112,6 +114,7 @@ impl Tap {
     #[inline]
     pub(super) fn bio(&mut self, now: Time, kind: EventKind, bio: &Bio) {
         if self.on {
+            self.cpu = bio.cpu;
             self.events.push(QueueEvent {
                 at: now,
                 drive: self.drive,
@@ -130,6 +133,7 @@ impl Tap {
     #[inline]
     pub(super) fn request(&mut self, now: Time, kind: EventKind, request: &Request) {
         if self.on {
+            self.cpu = request.cpu;
             let completed = kind == EventKind::Complete;
             self.events.push(QueueEvent {
                 at: now,
@@ -166,7 +170,6 @@ impl Tap {
         };
         let event = QueueEvent {
             task: by.map(|request| request.task),
-            cpu: by.map_or(0, |request| request.cpu),
             ..self.without_sectors(now, kind)
         };
         self.events.push(event);
@@ -192,7 +195,7 @@ impl Tap {
             drive: self.drive,
             kind,
             task: None,
-            cpu: 0,
+            cpu: self.cpu,
             direction: Direction::Read,
             sync: false,
             metadata: false,

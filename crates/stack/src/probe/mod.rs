@@ -1,4 +1,18 @@
 //! What probes see on the modelled machine, in the shapes that the host's have.
+//!
+//! [`block::BlockProbe`] takes the queues' events and makes of them what the host's probe makes of the kernel's, and on
+//! request a trace that blktrace's and ftrace's tools read.
+
+pub mod block;
+mod line;
+mod trace_files;
+
+pub use line::device;
+pub use trace_files::Form;
 
 #[cfg(test)]
 pub(crate) mod bench;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tools;

@@ -1,0 +1,77 @@
+//! The probe `block`: requests on their way through the modelled block layer, by the analysis that the host's has.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trace::block::{Analysis, BlockReport};
+
+use super::line::{line, names};
+use super::trace_files::{Form, TraceFiles};
+use crate::block::QueueEvent;
+use crate::time::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockOptions {
+    /// Between two points of the series.
+    pub interval_ns: u64,
+    /// What is written besides the report.
+    pub trace: Option<Form>,
+}
+
+/// A phase under observation.
+#[derive(Clone, Debug)]
+pub struct BlockProbe {
+    began: Time,
+    analysis: Analysis,
+    files: Option<TraceFiles>,
+}
+
+/// What docs/probes.md describes as the observation of `block`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Observation {
+    #[serde(flatten)]
+    pub report: BlockReport,
+    /// The model keeps all of them.
+    pub trace_events_lost: u64,
+    pub notes: Vec<String>,
+}
+
+impl BlockProbe {
+    /// `began`: when the phase did; times in report and traces count from there. `tasks`: what the phase's tasks are
+    /// called, by their numbers.
+    pub fn new(options: &BlockOptions, began: Time, tasks: &[String]) -> BlockProbe {
+        BlockProbe {
+            began,
+            analysis: Analysis::new(0, options.interval_ns),
+            files: options
+                .trace
+                .map(|form| TraceFiles::new(form, names(tasks))),
+        }
+    }
+
+    /// Takes what `RequestQueue::take_events` appended of all drives since the last time, each drive's in its order.
+    pub fn events(&mut self, events: &mut Vec<QueueEvent>) {
+        events.sort_by_key(|event| event.at);
+        for event in events.drain(..) {
+            let line = line(&event, self.began);
+            if let Some(event) = line.event() {
+                self.analysis.add(&event);
+            }
+            if let Some(files) = &mut self.files {
+                files.add(event.drive, &line);
+            }
+        }
+    }
+
+    /// The observation, and by their names the files that were asked for.
+    pub fn finish(self, ended: Time) -> (Observation, BTreeMap<String, Vec<u8>>) {
+        let observation = Observation {
+            report: self.analysis.finish(ended.saturating_sub(self.began)),
+            trace_events_lost: 0,
+            notes: Vec::new(),
+        };
+        let files = self.files.map(TraceFiles::finish).unwrap_or_default();
+        (observation, files)
+    }
+}
