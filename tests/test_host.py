@@ -320,7 +320,7 @@ def test_stopping_the_executor_stops_the_child(place: Path) -> None:
 def test_a_child_that_hangs_is_killed_and_everything_is_restored(
     leftovers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("iolab.executor.STOP_PATIENCE_S", 0.5)
+    monkeypatch.setattr("iolab.worker_process.STOP_PATIENCE_S", 0.5)
     hanging = threading.Event()
 
     def hang(progress: Progress) -> None:

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import selectors
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from iolab.errors import InputError, InterruptedRun, IolabError, MachineError
 
@@ -22,10 +13,6 @@ if TYPE_CHECKING:
     from iolab.machine.lock import Lock
     from iolab.record import Record
     from iolab.trial import Target, Trial
-
-POLL_S = 0.1
-STOP_PATIENCE_S = 30.0
-"""A stopped child waits for its I/O, unmounts and detaches; after this it is killed and restored from outside."""
 
 Doing = Literal["preparing", "laying out", "running", "restoring"]
 
@@ -106,17 +93,14 @@ class LocalProcess:
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """See `Executor.run`. A child that dies yields a record with status `failed` that names the signal."""
-        lock = self._lock(trial.target)
-        started_unix_ns = time.time_ns()
-        with tempfile.TemporaryFile() as stderr:
-            child = _Child(lock, stderr)
-            try:
-                answer = child.run(trial, on_progress, should_stop)
-            finally:
-                child.end()
-            if answer is None:
-                return _record_of_death(trial, started_unix_ns, child, stderr, stopped=child.stopping)
-        return _result(answer)
+        from iolab.worker_process import WorkerProcess
+
+        # The child inherits the lock: if this process is killed, nobody gets the target before the child is done.
+        child = WorkerProcess(pass_fds=self._lock(trial.target).fds)
+        try:
+            return child.run(trial, on_progress, should_stop)
+        finally:
+            child.end()
 
     def close(self) -> None:
         """Lets others use the targets."""
@@ -139,105 +123,6 @@ class LocalProcess:
         return self._locks[key]
 
 
-class _Child:
-    """The worker process. It stops, restores everything and ends when its standard input closes."""
-
-    def __init__(self, lock: Lock, stderr: IO[bytes]) -> None:
-        # The child inherits the lock: if this process is killed, nobody gets the target before the child is done.
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "iolab.machine.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            pass_fds=lock.fds,
-        )
-        self.stopping = False
-        self.killed_after_stop = False
-        self.restored: list[str] = []
-        self._stop_deadline = float("inf")
-
-    @property
-    def exit_status(self) -> int:
-        return self._process.returncode
-
-    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> dict[str, Any] | None:
-        """The child's answer: {"record": ...} or {"error": ...}; None when it died without one."""
-        self._send(trial.model_dump_json())
-        for message in self._messages(should_stop):
-            if message is None:
-                continue
-            if "progress" in message:
-                on_progress(Progress(**message["progress"]))
-            else:
-                return message
-        return None
-
-    def end(self) -> None:
-        """Waits for the child, killing it when its patience is over. What a killed child leaves is restored."""
-        self._stop()
-        try:
-            self._process.wait(max(0.0, self._stop_deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._kill()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-    def _send(self, line: str) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
-
-    def _messages(self, should_stop: ShouldStop) -> Iterator[dict[str, Any] | None]:
-        """The child's lines as they come, None when there was none for a while."""
-        assert self._process.stdout is not None
-        fd = self._process.stdout.fileno()
-        buffer = bytearray()
-        with selectors.DefaultSelector() as selector:
-            selector.register(fd, selectors.EVENT_READ)
-            while True:
-                if not self.stopping and should_stop():
-                    self.stopping = True
-                    self._stop()
-                if time.monotonic() > self._stop_deadline:
-                    self._kill()
-                    return
-                if not selector.select(POLL_S):
-                    yield None
-                    continue
-                chunk = os.read(fd, 1 << 20)
-                if not chunk:
-                    return
-                buffer += chunk
-                *lines, rest = buffer.split(b"\n")
-                buffer = bytearray(rest)
-                for line in lines:
-                    yield json.loads(line)
-
-    def _stop(self) -> None:
-        assert self._process.stdin is not None
-        if self._stop_deadline == float("inf"):
-            self._stop_deadline = time.monotonic() + STOP_PATIENCE_S
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
-
-    def _kill(self) -> None:
-        from iolab.machine.undo import restore_abandoned
-
-        self.killed_after_stop = True
-        self._process.kill()
-        self._process.wait()
-        self.restored += restore_abandoned()
-
-
-def _result(answer: dict[str, Any]) -> Record:
-    from iolab.record import Record
-
-    if "record" in answer:
-        return Record.model_validate(answer["record"])
-    raise error_from_json(answer["error"])
-
-
 def error_to_json(error: IolabError) -> dict[str, Any]:
     """What `error_from_json` raises again on the other side."""
     return {
@@ -253,34 +138,3 @@ def error_from_json(fields: dict[str, Any]) -> IolabError:
     kinds: dict[int, type[IolabError]] = {kind.exit_status: kind for kind in (InputError, MachineError, InterruptedRun)}
     kind = kinds.get(fields["exit_status"], MachineError)
     return kind(fields["what"], where=fields["where"], remedy=fields["remedy"])
-
-
-def _record_of_death(trial: Trial, started_unix_ns: int, child: _Child, stderr: IO[bytes], *, stopped: bool) -> Record:
-    from iolab.machine.undo import restore_abandoned
-    from iolab.record import Fault, Record
-
-    restored = [*child.restored, *restore_abandoned()]
-    return Record(
-        spec=trial,
-        status="interrupted" if stopped else "failed",
-        started_unix_ns=started_unix_ns,
-        ended_unix_ns=time.time_ns(),
-        controls_applied={},
-        controls_absent={},
-        phases=[],
-        observed={},
-        faults=[Fault(what=_death(child, stderr))],
-        notes=restored,
-    )
-
-
-def _death(child: _Child, stderr: IO[bytes]) -> str:
-    stderr.seek(0)
-    said = " / ".join(stderr.read().decode(errors="replace").split("\n")[-4:]).strip(" /")
-    tail = f": {said}" if said else ""
-    if child.killed_after_stop:
-        return f"the trial's process did not stop within {STOP_PATIENCE_S:.0f} s and was killed{tail}"
-    if child.exit_status < 0:
-        name = signal.Signals(-child.exit_status).name
-        return f"the trial's process was killed by {name} ({-child.exit_status}){tail}"
-    return f"the trial's process ended with status {child.exit_status} and no record{tail}"

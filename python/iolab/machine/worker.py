@@ -1,8 +1,8 @@
-"""The main of the child process that runs one trial.
+"""The main of the child process that runs trials.
 
-The first line of standard input is the trial; standard output gets JSON lines: {"progress": ...} and, last, {"record":
-...} or {"error": ...}. When standard input closes (the parent stopped it or died), or on SIGTERM, SIGINT or SIGHUP, the
-trial is stopped, everything is restored and the process ends.
+Each line of standard input is a trial; standard output gets JSON lines: {"progress": ...} and, last of each trial,
+{"record": ...} or {"error": ...}. When standard input closes (the parent stopped it or died), or on SIGTERM, SIGINT or
+SIGHUP, the trial is stopped, everything is restored and the process ends.
 """
 
 from __future__ import annotations
@@ -13,39 +13,55 @@ import signal
 import sys
 import threading
 from dataclasses import asdict
+from queue import SimpleQueue
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iolab.errors import IolabError, MachineError
-from iolab.executor import Progress, error_to_json
+from iolab.executor import OnProgress, Progress, ShouldStop, error_to_json
+
+if TYPE_CHECKING:
+    from iolab.record import Record
+    from iolab.trial import Trial
 
 
 def main() -> int:
-    """Runs the trial on standard input; 0 when the answer was a record."""
+    """Runs the trials on standard input until it closes; 0 when the last answer was a record."""
     stop = threading.Event()
     _stop_on_signals(stop)
-    line = sys.stdin.buffer.readline()
-    threading.Thread(target=_stop_when_input_closes, args=(stop,), daemon=True).start()
-    answer = _answer(line, stop)
-    _say(answer, stop)
-    return 0 if "record" in answer else 1
+    trials: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_read, args=(trials, stop), daemon=True).start()
+    status = 0
+    while line := trials.get():
+        answer = _answer(line, stop)
+        _say(answer, stop)
+        status = 0 if "record" in answer else 1
+    return status
 
 
 def _answer(line: bytes, stop: threading.Event) -> dict[str, Any]:
-    from iolab.machine import host
     from iolab.trial import Trial
 
     def on_progress(progress: Progress) -> None:
         _say({"progress": asdict(progress)}, stop)
 
     try:
-        trial = Trial.model_validate_json(line)
-        record = host.execute(trial, on_progress=on_progress, should_stop=stop.is_set, locked=True)
+        record = _execute(Trial.model_validate_json(line), on_progress, stop.is_set)
         return {"record": record.model_dump(mode="json")}
     except IolabError as error:
         return {"error": error_to_json(error)}
     except OSError as error:
         return {"error": error_to_json(MachineError(error.strerror or str(error), where=error.filename))}
+
+
+def _execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+    if trial.model is not None:
+        from iolab.machine.model import simulation
+
+        return simulation.execute(trial, on_progress, should_stop)
+    from iolab.machine import host
+
+    return host.execute(trial, on_progress=on_progress, should_stop=should_stop, locked=True)
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
@@ -56,10 +72,12 @@ def _stop_on_signals(stop: threading.Event) -> None:
         signal.signal(number, request_stop)
 
 
-def _stop_when_input_closes(stop: threading.Event) -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
+def _read(trials: SimpleQueue[bytes], stop: threading.Event) -> None:
+    """Hands on line after line, and at the end none."""
+    for line in sys.stdin.buffer:
+        trials.put(line)
     stop.set()
+    trials.put(b"")
 
 
 def _say(message: dict[str, Any], stop: threading.Event) -> None:

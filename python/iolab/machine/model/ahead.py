@@ -1,7 +1,7 @@
 """Simulates trials on all cores, ahead of the one that is asked for, and hands their records back in the order asked.
 
-Threads suffice: a simulation runs outside of Python's lock, and touches nothing that a child would have to put back.
-A trial's record is a function of the trial, so it is the same whatever runs beside it.
+Each core has a worker process that does one trial after the other, so that a crash costs one trial and not the run. A
+trial's record is a function of the trial: it is the same whatever runs beside it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from iolab.executor import POLL_S, OnProgress, Progress, ShouldStop
-from iolab.machine.model.simulation import execute
+from iolab.executor import OnProgress, Progress, ShouldStop
+from iolab.worker_process import POLL_S, WorkerProcess
 
 if TYPE_CHECKING:
     from iolab.record import Record
@@ -28,10 +28,15 @@ Simulate = Callable[["Trial", OnProgress, ShouldStop], "Record"]
 class RunAhead:
     """An `iolab.executor.Executor` for trials of modelled machines. Use as a context."""
 
-    def __init__(self, *, cores: int | None = None, simulate: Simulate = execute) -> None:
-        """`cores`: trials at once; None: as many as this process may use."""
+    def __init__(self, *, cores: int | None = None, simulate: Simulate | None = None) -> None:
+        """
+        Args:
+            cores: trials at once; None: as many as this process may use.
+            simulate: instead of worker processes.
+        """
         self._cores = cores or len(os.sched_getaffinity(0))
-        self._simulate = simulate
+        self._workers = _Workers()
+        self._simulate = simulate or self._workers.run
         self._pool = ThreadPoolExecutor(self._cores, thread_name_prefix="simulation")
         self._stop = threading.Event()
         self._expected: Iterator[Trial] = iter(())
@@ -58,6 +63,7 @@ class RunAhead:
         """Ends what was begun and not asked for."""
         self._stop.set()
         self._pool.shutdown(cancel_futures=True)
+        self._workers.end()
 
     def __enter__(self) -> Self:
         return self
@@ -95,3 +101,25 @@ class _Begun:
 
     def keep_progress(self, progress: Progress) -> None:
         self.progress = progress
+
+
+class _Workers:
+    """Worker processes, each taken by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._idle: deque[WorkerProcess] = deque()
+
+    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            worker = WorkerProcess()
+        try:
+            return worker.run(trial, on_progress, should_stop)
+        finally:
+            if not worker.ended:
+                self._idle.append(worker)
+
+    def end(self) -> None:
+        for worker in self._idle:
+            worker.end()
