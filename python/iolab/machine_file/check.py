@@ -18,7 +18,7 @@ def check(table: Table) -> None:
     from iolab import _native
 
     try:
-        _native.Model(json.dumps(table), 0)
+        _native.Model(json.dumps(table))
     except ValueError as error:
         raise Impossible.told_by(error) from None
 

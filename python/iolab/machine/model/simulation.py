@@ -1,4 +1,5 @@
-"""Runs a trial on the modelled machine that it carries: a function of that machine, the trial's phases and its seed."""
+"""Runs a trial on the modelled machine that it carries: a function of that machine and of the phases, which have the
+seeds."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ class _Simulation:
         amended = control.amend(self.trial)
         phases = [phase for phase in amended.phases if isinstance(phase, LoadPhase)]
         assert len(phases) == len(amended.phases), "an experiment with other phases is refused before it runs"
-        model = _switched_on(machine_file.with_groups(self.machine, phases), self.trial.seed)
+        model = _switched_on(machine_file.with_groups(self.machine, phases))
         for number, phase in enumerate(phases):
             done = load.follow(phase, partial(self._started, model, phase), self)
             if phase.measured:
@@ -129,10 +130,10 @@ class _Simulation:
         return "faulty" if self.faults else "ok"
 
 
-def _switched_on(machine: Json, seed: int) -> _native.Model:
+def _switched_on(machine: Json) -> _native.Model:
     from iolab import _native
 
     try:
-        return _native.Model(json.dumps(machine), seed)
+        return _native.Model(json.dumps(machine))
     except ValueError as error:
         raise InputError(str(machine_file.Impossible.told_by(error)), where="the modelled machine") from None
