@@ -136,9 +136,9 @@ class MetadataLoad:
 @final
 class Model:
     """A modelled machine, switched on: its phases run one after the other, in simulated time, each on a thread that
-    never touches Python. The same machine, seed and phases yield the same records."""
+    never touches Python. The same machine and phases, which carry the seeds, yield the same records."""
 
-    def __new__(cls, machine_json: str, seed: int) -> Model:
+    def __new__(cls, machine_json: str) -> Model:
         """JSON of a machine's file (crates/stack/src/machine/mod.rs), devices in place of their names.
         ValueError(key, what) for an impossible one."""
 
@@ -158,6 +158,9 @@ class Model:
 
     def extents(self, paths: list[str], bounds_json: str) -> str:
         """As the function `extents`, of the model's files."""
+
+    def take_traces(self) -> dict[str, bytes]:
+        """The trace files of the last phase by their names, where the probe `block` was asked for some."""
 
     def check(self) -> None:
         """At the end: RuntimeError when requests were lost, or a station disobeys Little's law."""

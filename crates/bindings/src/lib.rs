@@ -3,6 +3,7 @@
 
 mod file_extents;
 mod metadata;
+mod model;
 mod probes;
 mod sums;
 
@@ -12,6 +13,7 @@ use std::time::Duration;
 use engine::{RunError, StartError};
 use file_extents::extents;
 use metadata::MetadataLoad;
+use model::Model;
 use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -24,9 +26,9 @@ use workload::{steady, units};
 mod _native {
     #[pymodule_export]
     use super::{
-        IoLog, Load, LogDirection, Memory, MetadataLoad, Probes, RowGroups, Sort, build_profile,
-        extents, features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns,
-        parse_rate, steady_cut,
+        IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort,
+        build_profile, extents, features, format_bytes, format_duration_ns, parse_bytes,
+        parse_duration_ns, parse_rate, steady_cut,
     };
 }
 

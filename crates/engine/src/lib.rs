@@ -9,6 +9,7 @@ pub mod handle;
 pub mod memory;
 pub mod metadata;
 pub mod probe;
+pub mod simulation;
 pub mod sorter;
 
 mod affinity;
@@ -31,6 +32,7 @@ pub use error::{RunError, StartError};
 pub use features::{Features, features};
 pub use handle::{Handle, start};
 pub use memory::Memory;
+pub use simulation::Simulation;
 pub use sorter::{Sort, SortSpec};
 
 /// How this library was compiled: numbers from a debug build mean nothing.

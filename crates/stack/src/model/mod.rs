@@ -1,5 +1,6 @@
 //! A modelled machine as whoever runs trials sees it: phases in, records out, files by their names.
 
+mod observed;
 mod phase;
 #[cfg(test)]
 mod tests;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 
 use workload::assemble::{Circumstances, assemble};
 use workload::phase::Phase;
-use workload::record::{ClockKind, PhaseRecord, Snapshot};
+use workload::record::{ClockKind, Snapshot};
 
 use crate::allocator::Extent;
 use crate::block::{SECTOR_BYTES, Sector};
@@ -16,6 +17,8 @@ use crate::cache::FileId;
 use crate::machine::{Impossible, MachineSpec};
 use crate::station::Broken;
 use crate::world::{FileSpec, Place, World};
+use observed::Watch;
+pub use observed::{ObservedPhase, Probes, Record};
 
 pub struct Model {
     machine: MachineSpec,
@@ -25,8 +28,12 @@ pub struct Model {
     directories: BTreeMap<String, u32>,
     /// By drive without a filesystem: where the next file begins.
     next_sector: Vec<Sector>,
+    /// The phase under way, and who watches it.
+    phase: Option<Phase>,
+    watch: Watch,
     /// The last phase was, before its end.
     stopped: bool,
+    traces: BTreeMap<String, Vec<u8>>,
 }
 
 /// Files on a drive without a filesystem begin at multiples of this.
@@ -40,13 +47,17 @@ impl Model {
             files: BTreeMap::new(),
             directories: BTreeMap::new(),
             next_sector: vec![0; machine.drive_count()],
+            phase: None,
+            watch: Watch::default(),
             stopped: false,
+            traces: BTreeMap::new(),
         })
     }
 
     /// Puts the phase's jobs in their places; `run` runs them. The error names a key of the phase.
-    pub fn begin(&mut self, phase: &Phase) -> Result<(), Impossible> {
-        let mut spec = phase::translate(phase, &self.machine)?;
+    pub fn begin(&mut self, observed: ObservedPhase) -> Result<(), Impossible> {
+        let ObservedPhase { phase, probes } = observed;
+        let mut spec = phase::translate(&phase, &self.machine)?;
         let files: Result<Vec<FileId>, Impossible> = phase
             .files
             .iter()
@@ -57,16 +68,20 @@ impl Model {
         if phase.drop_caches {
             self.world.drop_caches();
         }
-        self.stopped = false;
         self.world
             .begin_phase(&spec)
-            .map_err(|error| Impossible::of("groups", error.to_string()))
+            .map_err(|error| Impossible::of("groups", error.to_string()))?;
+        self.watch = Watch::new(&probes, &phase, &mut self.world);
+        self.phase = Some(phase);
+        Ok(())
     }
 
     /// Runs the phase to its end. `go_on` is asked now and then; false stops its jobs.
-    pub fn run(&mut self, warm_up_ns: u64, mut go_on: impl FnMut(Snapshot) -> bool) {
+    pub fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
+        let warm_up_ns = self.phase.as_ref().map_or(0, |phase| phase.warm_up_ns);
         let mut stopped = false;
         self.world.run(|world| {
+            self.watch.look(world);
             let goes_on = go_on(snapshot(world, warm_up_ns));
             stopped |= !goes_on;
             goes_on
@@ -75,12 +90,11 @@ impl Model {
     }
 
     /// What the phase came to. `started_unix_ns` is when it was run, in the time of whoever ran it.
-    pub fn end(
-        &mut self,
-        phase: &Phase,
-        started_unix_ns: u64,
-        build_profile: &'static str,
-    ) -> PhaseRecord {
+    ///
+    /// # Panics
+    /// Where no phase was begun.
+    pub fn end(&mut self, started_unix_ns: u64, build_profile: &'static str) -> Record {
+        let phase = self.phase.take().expect("a phase that was begun");
         let circumstances = Circumstances {
             started_unix_ns,
             wall_clock_shift_ns: 0,
@@ -88,9 +102,19 @@ impl Model {
             stopped: self.stopped,
             build_profile,
         };
+        let (probes, traces) = std::mem::take(&mut self.watch).end(&mut self.world);
+        self.traces = traces;
         let results = self.world.end_phase();
         let groups = results.groups.into_iter().map(Some).collect();
-        assemble(phase, circumstances, groups)
+        Record {
+            phase: assemble(&phase, circumstances, groups),
+            probes,
+        }
+    }
+
+    /// The trace files of the last phase by their names, where its probes were asked for some.
+    pub fn take_traces(&mut self) -> BTreeMap<String, Vec<u8>> {
+        std::mem::take(&mut self.traces)
     }
 
     /// Where a file lies, in blocks of 4 KiB; None: no phase has named it.

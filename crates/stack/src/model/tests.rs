@@ -50,18 +50,46 @@ fn phase(changes: serde_json::Value) -> Phase {
     serde_json::from_value(phase).unwrap()
 }
 
-fn run(model: &mut Model, phase: &Phase) -> PhaseRecord {
+fn unobserved(phase: Phase) -> ObservedPhase {
+    ObservedPhase {
+        phase,
+        probes: Probes::default(),
+    }
+}
+
+fn run(model: &mut Model, phase: Phase) -> Record {
+    run_observed(model, unobserved(phase))
+}
+
+fn run_observed(model: &mut Model, phase: ObservedPhase) -> Record {
     model.begin(phase).unwrap();
-    model.run(phase.warm_up_ns, |_| true);
+    model.run(|_| true);
     model.check().unwrap();
-    model.end(phase, 0, "test")
+    model.end(0, "test")
+}
+
+#[test]
+fn the_block_probe_sees_every_request_of_a_phase() {
+    let mut model = Model::new(&machine(false)).unwrap();
+    for (n, trace) in [(1, json!(null)), (2, json!("blktrace"))] {
+        let mut observed = unobserved(phase(json!({})));
+        observed.probes = serde_json::from_value(json!({
+            "block": { "interval_ns": 1_000_000, "trace": trace }
+        }))
+        .unwrap();
+        let record = serde_json::to_value(run_observed(&mut model, observed)).unwrap();
+        let seen = &record["probes"]["block"];
+        assert_eq!(seen["trace_events_lost"], 0, "{seen}");
+        assert!(seen.to_string().contains("1000"), "{seen}");
+        assert_eq!(model.take_traces().is_empty(), n == 1);
+    }
 }
 
 #[test]
 fn a_phase_becomes_a_record_and_the_same_one_from_the_same_seed() {
     let record = |filesystem| {
         let mut model = Model::new(&machine(filesystem)).unwrap();
-        serde_json::to_value(run(&mut model, &phase(json!({})))).unwrap()
+        serde_json::to_value(run(&mut model, phase(json!({})))).unwrap()
     };
     let found = record(false);
     let job = &found["groups"][0]["jobs"][0];
@@ -98,7 +126,9 @@ fn what_there_is_no_mechanism_for_is_refused_with_its_key() {
         ("/groups/0/jobs/0/length_bytes", json!(0), "groups"),
     ] {
         let mut model = Model::new(&machine(false)).unwrap();
-        let error = model.begin(&phase(json!({ pointer: value }))).unwrap_err();
+        let error = model
+            .begin(unobserved(phase(json!({ pointer: value }))))
+            .unwrap_err();
         assert_eq!(error.key, key, "{error}");
     }
 }
@@ -116,10 +146,10 @@ fn files_are_found_again_in_the_next_phase_and_caches_can_be_dropped_before_it()
             "/drop_caches": drop_caches,
         }))
     };
-    let elapsed_ns = |model: &mut Model, phase: &Phase| run(model, phase).elapsed_ns;
-    elapsed_ns(&mut model, &buffered(0.0, false));
-    let cached = elapsed_ns(&mut model, &buffered(1.0, false));
-    let dropped = elapsed_ns(&mut model, &buffered(1.0, true));
+    let elapsed_ns = |model: &mut Model, phase: Phase| run(model, phase).phase.elapsed_ns;
+    elapsed_ns(&mut model, buffered(0.0, false));
+    let cached = elapsed_ns(&mut model, buffered(1.0, false));
+    let dropped = elapsed_ns(&mut model, buffered(1.0, true));
     assert!(dropped > cached + 100_000, "{dropped} after {cached}");
     let blocks: u64 = model
         .extents("a")
@@ -137,7 +167,7 @@ fn a_phase_can_be_stopped() {
     let long = phase(json!({
         "/groups/0/jobs/0/until": { "ops": null, "bytes": null, "duration_ns": 1_000_000_000_000u64 }
     }));
-    model.begin(&long).unwrap();
-    model.run(0, |_| false);
-    assert!(model.end(&long, 0, "test").stopped);
+    model.begin(unobserved(long)).unwrap();
+    model.run(|_| false);
+    assert!(model.end(0, "test").phase.stopped);
 }

@@ -87,6 +87,10 @@ impl Drive {
         &self.queue
     }
 
+    pub(super) fn queue_mut(&mut self) -> &mut RequestQueue {
+        &mut self.queue
+    }
+
     /// The task submits nothing any more.
     pub(super) fn exited(&mut self, now: Time, task: TaskId) {
         self.queue.exited(now, task);

@@ -21,7 +21,7 @@ use workload::spec::JobSpec;
 
 use crate::agenda::Agenda;
 use crate::allocator::{Allocator, BLOCK_BYTES, Extent};
-use crate::block::{Bio, Counts, RequestQueue, SECTOR_BYTES, TaskId, TaskPlug};
+use crate::block::{Bio, Counts, QueueEvent, RequestQueue, SECTOR_BYTES, TaskId, TaskPlug};
 use crate::cache::{Effects, FileId, PageCache};
 use crate::device::Device;
 use crate::slab::Slab;
@@ -288,7 +288,7 @@ impl World {
     }
 
     /// Runs until every task is done. `go_on` is asked now and then; false stops the jobs.
-    pub fn run(&mut self, mut go_on: impl FnMut(&World) -> bool) {
+    pub fn run(&mut self, mut go_on: impl FnMut(&mut World) -> bool) {
         let mut stopped = false;
         for count in 0u64.. {
             if self.phase.tasks_left == 0 {
@@ -304,6 +304,20 @@ impl World {
                     job.stop();
                 }
             }
+        }
+    }
+
+    /// From here on the drives' queues tell their events.
+    pub fn tap(&mut self) {
+        for (number, drive) in (0..).zip(&mut self.drives) {
+            drive.queue_mut().tap(number);
+        }
+    }
+
+    /// Appends what the drives' queues have told since the last time.
+    pub fn take_events(&mut self, into: &mut Vec<QueueEvent>) {
+        for drive in &mut self.drives {
+            drive.queue_mut().take_events(into);
         }
     }
 

@@ -1,0 +1,75 @@
+//! A modelled machine.
+
+use std::collections::BTreeMap;
+
+use engine::Simulation;
+use engine::simulation::NoPhase;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::Value;
+use stack::machine::{Impossible, MachineSpec};
+use stack::model::ObservedPhase;
+
+use crate::{json, specification, timeout};
+
+/// Switched on; its phases run one after the other.
+#[pyclass(frozen)]
+pub struct Model(Simulation);
+
+#[pymethods]
+impl Model {
+    #[new]
+    fn new(py: Python<'_>, machine_json: &str) -> PyResult<Model> {
+        let machine: Value = specification("machine", machine_json)?;
+        py.detach(|| Simulation::new(&MachineSpec::from_json(machine)?))
+            .map(Model)
+            .map_err(impossible)
+    }
+
+    fn start(&self, py: Python<'_>, phase_json: &str) -> PyResult<()> {
+        let phase: Value = specification("phase", phase_json)?;
+        let phase = ObservedPhase::from_json(phase).map_err(impossible)?;
+        py.detach(|| self.0.start(phase))
+            .map_err(|error| match error {
+                NoPhase::Impossible(error) => impossible(error),
+                NoPhase::Wrong(what) => PyRuntimeError::new_err(what),
+            })
+    }
+
+    fn snapshot(&self) -> PyResult<String> {
+        json(&self.0.snapshot())
+    }
+
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
+        let timeout = timeout(timeout_s)?;
+        py.detach(|| self.0.wait(timeout))
+            .map_err(runtime_error)?
+            .map(|record| json(&record))
+            .transpose()
+    }
+
+    /// The trace files of the last phase by their names.
+    fn take_traces(&self) -> PyResult<BTreeMap<String, Vec<u8>>> {
+        self.0.take_traces().map_err(runtime_error)
+    }
+
+    fn check(&self) -> PyResult<()> {
+        self.0
+            .between_phases(|model| model.check())
+            .map_err(runtime_error)?
+            .map_err(runtime_error)
+    }
+}
+
+/// Key and reason.
+fn impossible(error: Impossible) -> PyErr {
+    PyValueError::new_err((error.key, error.what))
+}
+
+fn runtime_error(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
