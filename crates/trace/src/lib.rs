@@ -6,6 +6,7 @@ pub mod blktrace;
 pub mod block;
 pub mod decode;
 pub mod distribution;
+pub mod extents;
 pub mod format;
 pub mod ftrace;
 pub mod intervals;

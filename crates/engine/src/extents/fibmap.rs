@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::Extent;
+use trace::extents::Extent;
 
 /// The file's extents in its order, no more than `extents_max`: blocks that follow one another are one. EPERM without
 /// CAP_SYS_RAWIO. It shows no flags, and 2^31 blocks at most.

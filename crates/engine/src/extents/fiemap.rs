@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::{Extent, FLAGS};
+use trace::extents::{Extent, FLAGS};
 
 /// The file's extents in its order, no more than `extents_max`.
 pub fn extents(file: &File, extents_max: usize) -> io::Result<Vec<Extent>> {

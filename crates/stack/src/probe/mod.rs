@@ -4,6 +4,7 @@
 //! request a trace that blktrace's and ftrace's tools read.
 
 pub mod block;
+pub mod extents;
 mod line;
 mod trace_files;
 

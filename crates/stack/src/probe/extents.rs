@@ -1,0 +1,100 @@
+//! The probe `extents`: where a modelled filesystem has put its files, as the host's probe tells it.
+
+use trace::extents::{Bounds, Examined, Extent, FileMap, Method, Refused};
+
+use super::line::device;
+use crate::allocator::{self, BLOCK_BYTES};
+
+/// A file of the model.
+#[derive(Clone, Debug)]
+pub struct FileExtents {
+    pub drive: u16,
+    pub size_bytes: u64,
+    pub extents: Vec<allocator::Extent>,
+}
+
+const ENOENT: i32 = 2;
+
+/// Of files by their paths; None of one that no phase has made. What is written and still without a place, where the
+/// filesystem delays allocation, is in no extent.
+pub fn examined(files: Vec<(String, Option<FileExtents>)>, bounds: Bounds) -> Examined {
+    let maps = files.into_iter().map(|(path, file)| {
+        let map = file.map(|file| map_of(&file, bounds.extents_max));
+        let refused = || Refused {
+            errno: ENOENT,
+            absent: "no phase has made this file".to_owned(),
+        };
+        (path, map.ok_or_else(refused))
+    });
+    Examined::of(maps.collect(), bounds.listed_max)
+}
+
+fn map_of(file: &FileExtents, extents_max: usize) -> FileMap {
+    let extents = file.extents.iter().take(extents_max).map(|extent| Extent {
+        logical: extent.logical * BLOCK_BYTES,
+        physical: Some(extent.physical * BLOCK_BYTES),
+        length: extent.blocks * BLOCK_BYTES,
+        flags: 0,
+    });
+    FileMap {
+        method: Method::Model,
+        device: device(file.drive).to_string(),
+        size_bytes: file.size_bytes,
+        block_bytes: BLOCK_BYTES,
+        complete: file.extents.len() < extents_max,
+        extents: extents.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, to_value};
+
+    use super::*;
+
+    /// Two writers whose blocks alternate.
+    fn alternating(first: u64) -> FileExtents {
+        let extents = (0..10).map(|block| allocator::Extent {
+            logical: block,
+            physical: first + 2 * block,
+            blocks: 1,
+        });
+        FileExtents {
+            drive: 1,
+            size_bytes: 12 * BLOCK_BYTES,
+            extents: extents.collect(),
+        }
+    }
+
+    #[test]
+    fn a_modelled_file_is_told_as_a_hosts() {
+        let files = vec![
+            ("a".to_owned(), Some(alternating(100))),
+            ("b".to_owned(), Some(alternating(101))),
+            ("c".to_owned(), None),
+        ];
+        let bounds = Bounds {
+            extents_max: 100,
+            listed_max: 2,
+            method: None,
+        };
+        let told = to_value(examined(files, bounds)).unwrap();
+        let first = &told["files"][0];
+        assert_eq!(first["extents"], 10);
+        assert_eq!(first["hole_bytes"], 2 * BLOCK_BYTES);
+        assert_eq!(
+            first["listed"],
+            json!([[0, 409_600, 4096, []], [4096, 417_792, 4096, []]])
+        );
+        assert_eq!(
+            (&first["method"], &first["device"]),
+            (&json!("model"), &json!("8:16"))
+        );
+        assert_eq!(told["files"][2]["absent"], "no phase has made this file");
+        let together = &told["interleaving"][0];
+        assert_eq!(
+            (&together["switches"], &together["share"]),
+            (&json!(19), &json!(1.0))
+        );
+    }
+}
