@@ -1,4 +1,7 @@
-//! What a request costs in wall time: `cargo run --release -p iolab-stack --example cost`.
+//! What a request to a device costs in wall time: `cargo run --release -p iolab-stack --example cost [NAME...]`.
+//!
+//! A line for each load, or for those whose names contain one of the arguments: name, value, unit and what was simulated,
+//! with tabs between.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // The model must not look at a clock or a file; its measurement has to.
 
@@ -7,82 +10,146 @@ use std::time::Instant;
 
 use stack::agenda::Agenda;
 use stack::block::{Direction, Sector};
-use stack::device::disk::DiskSpec;
+use stack::device::disk::{DiskSpec, Order, Queue};
 use stack::device::{Command, Device, DeviceSpec};
 use stack::time::{SECOND, Time};
 
 fn main() {
-    for depth in [1, 32] {
-        let deeper = |spec: &mut DeviceSpec| {
-            if let DeviceSpec::Disk(disk) = spec {
-                disk.queue.depth = 32;
-                disk.queue.order = stack::device::disk::Order::ShortestPositioning;
-            }
-        };
-        let mut disk = device("atlas_10k", deeper);
-        random(
-            "disk, random 4 KiB reads",
-            &mut *disk,
-            Direction::Read,
-            Sector::MAX,
-            depth,
-        );
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
+    for load in LOADS.iter().filter(|load| is_wanted(load.name)) {
+        one_device(load);
     }
-    random(
-        "lun, 4 KiB reads in 2 MiB",
-        &mut *device("msa1000_lun", |_| ()),
-        Direction::Read,
-        4096,
-        32,
-    );
-    random(
-        "array, 4 KiB reads in 2 MiB",
-        &mut *device("eva_raid5", |_| ()),
-        Direction::Read,
-        4096,
-        32,
-    );
-    random(
-        "array, random 4 KiB reads",
-        &mut *device("eva_raid5", |_| ()),
-        Direction::Read,
-        Sector::MAX,
-        32,
-    );
-    random(
-        "array, random 4 KiB writes",
-        &mut *device("eva_raid5", |_| ()),
-        Direction::Write,
-        Sector::MAX,
-        32,
-    );
-    random(
-        "flash, reads of what was never written",
-        &mut *device("nvme_mqsim", unfilled),
-        Direction::Read,
-        4096,
-        32,
-    );
-    random(
-        "flash, random 4 KiB reads",
-        &mut *device("nvme_mqsim", |_| ()),
-        Direction::Read,
-        Sector::MAX,
-        32,
-    );
-    random(
-        "flash, random 4 KiB writes",
-        &mut *device("nvme_mqsim", |_| ()),
-        Direction::Write,
-        Sector::MAX,
-        32,
-    );
-    for (name, random) in [("in sequence", false), ("at random", true)] {
-        many_disks(name, random);
+    for (name, random) in [
+        ("144 disks in sequence", false),
+        ("144 disks at random", true),
+    ] {
+        if is_wanted(name) {
+            many_disks(name, random);
+        }
     }
 }
 
+/// A million commands of 4 KiB at random places.
+struct Load {
+    name: &'static str,
+    device: &'static str,
+    change: fn(&mut DeviceSpec),
+    direction: Direction,
+    /// How much of the device.
+    within: Sector,
+    depth: u32,
+}
+
+const LOADS: &[Load] = &[
+    Load {
+        name: "disk reads at depth 1",
+        device: "atlas_10k",
+        change: queueing,
+        direction: Direction::Read,
+        within: Sector::MAX,
+        depth: 1,
+    },
+    Load {
+        name: "disk reads at depth 32",
+        device: "atlas_10k",
+        change: queueing,
+        direction: Direction::Read,
+        within: Sector::MAX,
+        depth: 32,
+    },
+    Load {
+        name: "disk writes with write cache at depth 32",
+        device: "ide_7200_2003",
+        change: writing_back,
+        direction: Direction::Write,
+        within: Sector::MAX,
+        depth: 32,
+    },
+    Load {
+        name: "lun hits at depth 32",
+        device: "msa1000_lun",
+        change: as_it_is,
+        direction: Direction::Read,
+        within: 4096,
+        depth: 32,
+    },
+    Load {
+        name: "array hits at depth 32",
+        device: "eva_raid5",
+        change: as_it_is,
+        direction: Direction::Read,
+        within: 4096,
+        depth: 32,
+    },
+    Load {
+        name: "array reads at depth 32",
+        device: "eva_raid5",
+        change: as_it_is,
+        direction: Direction::Read,
+        within: Sector::MAX,
+        depth: 32,
+    },
+    Load {
+        name: "array writes at depth 32",
+        device: "eva_raid5",
+        change: as_it_is,
+        direction: Direction::Write,
+        within: Sector::MAX,
+        depth: 32,
+    },
+    Load {
+        name: "flash reads of nothing at depth 32",
+        device: "nvme_mqsim",
+        change: unfilled,
+        direction: Direction::Read,
+        within: 4096,
+        depth: 32,
+    },
+    Load {
+        name: "flash reads at depth 32",
+        device: "nvme_mqsim",
+        change: as_it_is,
+        direction: Direction::Read,
+        within: Sector::MAX,
+        depth: 32,
+    },
+    Load {
+        name: "flash writes at depth 32",
+        device: "nvme_mqsim",
+        change: as_it_is,
+        direction: Direction::Write,
+        within: Sector::MAX,
+        depth: 32,
+    },
+    Load {
+        name: "flash writes that collect at depth 32",
+        device: "nvme_mqsim",
+        change: small,
+        direction: Direction::Write,
+        within: Sector::MAX,
+        depth: 32,
+    },
+];
+
 const REQUESTS: u32 = 1_000_000;
+
+fn as_it_is(_: &mut DeviceSpec) {}
+
+/// The disk's own queue of 1 would hide the cost of choosing.
+fn queueing(spec: &mut DeviceSpec) {
+    if let DeviceSpec::Disk(disk) = spec {
+        disk.queue.depth = 32;
+        disk.queue.order = Order::ShortestPositioning;
+    }
+}
+
+fn writing_back(spec: &mut DeviceSpec) {
+    queueing(spec);
+    if let DeviceSpec::Disk(disk) = spec {
+        disk.cache.write_back = true;
+    }
+}
 
 fn unfilled(spec: &mut DeviceSpec) {
     if let DeviceSpec::Flash(flash) = spec {
@@ -90,10 +157,12 @@ fn unfilled(spec: &mut DeviceSpec) {
     }
 }
 
-fn device(name: &str, change: impl FnOnce(&mut DeviceSpec)) -> Box<dyn Device> {
-    let mut spec = spec(name);
-    change(&mut spec);
-    spec.build().expect("a possible device")
+/// A million writes use up the spare blocks.
+fn small(spec: &mut DeviceSpec) {
+    if let DeviceSpec::Flash(flash) = spec {
+        flash.geometry.pages_per_block = 4;
+        flash.geometry.over_provision_per_mille = 120;
+    }
 }
 
 fn spec(name: &str) -> DeviceSpec {
@@ -102,17 +171,20 @@ fn spec(name: &str) -> DeviceSpec {
     toml::from_str(&text).expect("a device")
 }
 
-fn random(what: &str, device: &mut dyn Device, direction: Direction, within: Sector, depth: u32) {
+fn one_device(load: &Load) {
+    let mut spec = spec(load.device);
+    (load.change)(&mut spec);
+    let mut device = spec.build().expect("a possible device");
     let mut stream = workload::rng::stream(1, 0);
-    let blocks = device.sectors().min(within) / 8;
+    let blocks = device.sectors().min(load.within) / 8;
     let (mut now, mut inside, mut left) = (0, 0, REQUESTS);
     let mut completed = Vec::new();
     let began = Instant::now();
     while left > 0 {
-        while inside < depth && left > inside {
+        while inside < load.depth && left > inside {
             let command = Command {
                 tag: inside,
-                direction,
+                direction: load.direction,
                 start: stream.below(blocks) * 8,
                 sectors: 8,
                 force_unit_access: false,
@@ -127,7 +199,8 @@ fn random(what: &str, device: &mut dyn Device, direction: Direction, within: Sec
         completed.clear();
     }
     println!(
-        "{what}, depth {depth}: {:.2} M requests/s of wall time ({:.0} IOPS simulated)",
+        "{}\t{:.3}\tM requests/s\t{:.0} IOPS",
+        load.name,
         f64::from(REQUESTS) / began.elapsed().as_secs_f64() / 1e6,
         f64::from(REQUESTS) * SECOND as f64 / now as f64,
     );
@@ -143,12 +216,13 @@ fn many_disks(name: &str, random: bool) {
         panic!("a disk's file");
     };
     let disk = DiskSpec {
-        queue: stack::device::disk::Queue {
+        queue: Queue {
             depth: OUTSTANDING,
             ..disk.queue
         },
         ..disk
     };
+    let began = Instant::now();
     let mut disks: Vec<_> = (0..DISKS)
         .map(|_| {
             DeviceSpec::Disk(disk.clone())
@@ -162,7 +236,6 @@ fn many_disks(name: &str, random: bool) {
     let mut nexts = vec![0; DISKS as usize];
     let mut agenda: Agenda<u32> = Agenda::new();
     let (mut requests, mut completed) = (0u64, Vec::new());
-    let began = Instant::now();
     let mut submit = |disks: &mut Vec<Box<dyn Device>>, number: usize, now: Time| {
         let places = disks[number].sectors() / 512;
         let place = if random {
@@ -180,16 +253,16 @@ fn many_disks(name: &str, random: bool) {
         };
         disks[number].submit(now, command);
     };
+    let next_event = |disks: &[Box<dyn Device>], number: usize| {
+        disks[number]
+            .next_event()
+            .expect("something is outstanding")
+    };
     for number in 0..DISKS as usize {
         for _ in 0..OUTSTANDING {
             submit(&mut disks, number, 0);
         }
-        agenda.put(
-            disks[number]
-                .next_event()
-                .expect("something is outstanding"),
-            number as u32,
-        );
+        agenda.put(next_event(&disks, number), number as u32);
     }
     while let Some((now, disk)) = agenda.take() {
         if now > SIMULATED {
@@ -201,15 +274,10 @@ fn many_disks(name: &str, random: bool) {
             requests += 1;
             submit(&mut disks, number, now);
         }
-        agenda.put(
-            disks[number]
-                .next_event()
-                .expect("something is outstanding"),
-            disk,
-        );
+        agenda.put(next_event(&disks, number), disk);
     }
     println!(
-        "{DISKS} disks, {OUTSTANDING} reads of 256 KiB outstanding on each, {name}, 180 s: {:.2} s of wall time ({requests} requests)",
+        "{name}\t{:.2}\ts\t{requests} requests of 256 KiB in 180 s",
         began.elapsed().as_secs_f64(),
     );
 }

@@ -1,11 +1,16 @@
 //! Devices: what takes commands and completes them.
 
 pub mod array;
+mod chain;
+mod completing;
 pub mod disk;
 pub mod flash;
+mod index;
+mod inside;
 mod line_cache;
 pub mod lun;
 pub mod null;
+mod room;
 mod server;
 mod soonest;
 mod spec;

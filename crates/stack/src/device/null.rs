@@ -1,13 +1,10 @@
 //! A device that does nothing, after a fixed time.
 
-use std::collections::VecDeque;
-
 use serde::Deserialize;
 
 use crate::block::{SECTOR_BYTES, Sector};
-use crate::device::spec::{
-    CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, whole_sectors, within,
-};
+use crate::device::completing::Completing;
+use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth, within};
 use crate::device::{Command, Completion, Device, Impossible};
 use crate::time::Time;
 
@@ -23,25 +20,14 @@ pub struct NullSpec {
 #[derive(Clone, Debug)]
 pub struct Null {
     spec: NullSpec,
-    completing: VecDeque<(Time, u32)>,
+    completing: Completing,
 }
 
 impl NullSpec {
     pub fn check(&self) -> Result<(), Impossible> {
-        whole_sectors("capacity_bytes", self.capacity_bytes)?;
-        within(
-            "capacity_bytes",
-            self.capacity_bytes,
-            512,
-            CAPACITY_BYTES_MAX,
-        )?;
+        capacity("capacity_bytes", self.capacity_bytes)?;
         within("latency_ns", self.latency_ns, 0, WORK_NS_MAX)?;
-        within(
-            "queue_depth",
-            u64::from(self.queue_depth),
-            1,
-            QUEUE_DEPTH_MAX,
-        )
+        queue_depth("queue_depth", self.queue_depth)
     }
 }
 
@@ -50,7 +36,7 @@ impl Null {
         spec.check()?;
         Ok(Null {
             spec: *spec,
-            completing: VecDeque::new(),
+            completing: Completing::default(),
         })
     }
 }
@@ -65,19 +51,15 @@ impl Device for Null {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        self.completing
-            .push_back((now + self.spec.latency_ns, command.tag));
+        self.completing.put(now + self.spec.latency_ns, command.tag);
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.completing.front().map(|&(at, _)| at)
+        self.completing.next_at()
     }
 
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
-        while let Some(&(_, tag)) = self.completing.front().filter(|&&(at, _)| at <= now) {
-            self.completing.pop_front();
-            completed.push(Completion { tag, failed: false });
-        }
+        self.completing.take_due(now, completed);
     }
 
     fn rotational(&self) -> bool {

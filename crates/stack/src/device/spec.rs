@@ -79,6 +79,21 @@ pub(super) fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(),
     }
 }
 
+pub(super) fn queue_depth(key: &str, commands: u32) -> Result<(), Impossible> {
+    within(key, u64::from(commands), 1, 65_536)
+}
+
+/// A rate that something could have: 1 MB/s to 1 TB/s.
+pub(super) fn rate(key: &str, bytes_per_s: u64) -> Result<(), Impossible> {
+    within(key, bytes_per_s, 1_000_000, 1_000_000_000_000)
+}
+
+/// The size of a device; no device is larger than 2^50 bytes.
+pub(super) fn capacity(key: &str, bytes: u64) -> Result<(), Impossible> {
+    whole_sectors(key, bytes)?;
+    within(key, bytes, crate::block::SECTOR_BYTES, 1 << 50)
+}
+
 /// A positive whole number of sectors.
 pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), Impossible> {
     if bytes == 0 || !bytes.is_multiple_of(crate::block::SECTOR_BYTES) {
@@ -92,11 +107,3 @@ pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), Impossible> {
 
 /// Longer times in one piece of work than this are mistakes, and keep sums of them far from overflow.
 pub(super) const WORK_NS_MAX: u64 = 10_000_000_000;
-
-/// Rates that something could have: 1 MB/s to 1 TB/s.
-pub(super) const RATE_BYTES_PER_S: (u64, u64) = (1_000_000, 1_000_000_000_000);
-
-/// No device is larger: 2^50 bytes.
-pub(super) const CAPACITY_BYTES_MAX: u64 = 1 << 50;
-
-pub(super) const QUEUE_DEPTH_MAX: u64 = 65_536;

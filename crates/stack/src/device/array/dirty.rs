@@ -3,15 +3,20 @@
 use std::collections::BTreeMap;
 
 use crate::device::array::layout::Range;
+use crate::device::chain::Chain;
+use crate::device::index::Index;
+use crate::slab::{Id, Slab};
 use crate::time::Time;
 
 #[derive(Clone, Debug)]
 pub(super) struct DirtyStripes {
     stripe_sectors: u64,
-    stripes: BTreeMap<u64, Stripe>,
-    /// Stripes in order of when they became dirty; and those that are full.
-    order: BTreeMap<u64, u64>,
-    full: BTreeMap<u64, u64>,
+    stripes: Slab<Dirty>,
+    /// Numbers in the slab, by stripe.
+    index: Index,
+    /// In order of when they became dirty; and those of them that are full.
+    order: Chain,
+    full: BTreeMap<u64, Id<Dirty>>,
     next_order: u64,
     sectors: u64,
     /// Stripes that are being destaged, with their sectors: what is written to them meanwhile waits here.
@@ -20,7 +25,8 @@ pub(super) struct DirtyStripes {
 }
 
 #[derive(Clone, Debug)]
-struct Stripe {
+struct Dirty {
+    stripe: u64,
     order: u64,
     since: Time,
     sectors: u64,
@@ -32,8 +38,9 @@ impl DirtyStripes {
     pub(super) fn new(stripe_sectors: u64) -> DirtyStripes {
         DirtyStripes {
             stripe_sectors,
-            stripes: BTreeMap::new(),
-            order: BTreeMap::new(),
+            stripes: Slab::new(),
+            index: Index::new(),
+            order: Chain::new(),
             full: BTreeMap::new(),
             next_order: 0,
             sectors: 0,
@@ -48,27 +55,20 @@ impl DirtyStripes {
     }
 
     pub(super) fn put(&mut self, now: Time, stripe: u64, range: Range) {
-        let order = self.next_order;
-        let held = self.stripes.entry(stripe).or_insert_with(|| Stripe {
-            order,
-            since: now,
-            sectors: 0,
-            ranges: Vec::new(),
-        });
-        if held.order == order {
-            self.next_order += 1;
-            self.order.insert(order, stripe);
-        }
-        let added = held.add(range);
-        self.sectors += added;
+        let id = match self.index.get(stripe) {
+            Some(number) => self.stripes.id(number),
+            None => self.begin(now, stripe),
+        };
+        let held = &mut self.stripes[id];
+        self.sectors += held.add(range);
         if held.sectors == self.stripe_sectors {
-            self.full.insert(held.order, stripe);
+            self.full.insert(held.order, id);
         }
     }
 
     pub(super) fn holds(&self, stripe: u64, wanted: &Range) -> bool {
-        self.stripes.get(&stripe).is_some_and(|stripe| {
-            stripe
+        self.index.get(stripe).is_some_and(|number| {
+            self.stripes[self.stripes.id(number)]
                 .ranges
                 .iter()
                 .any(|range| range.start <= wanted.start && wanted.end <= range.end)
@@ -77,34 +77,53 @@ impl DirtyStripes {
 
     /// Since when the oldest stripe that could be destaged has been dirty.
     pub(super) fn oldest(&self) -> Option<Time> {
-        let stripe = self
-            .order
-            .values()
-            .find(|stripe| !self.leaving.contains_key(stripe))?;
-        Some(self.stripes[stripe].since)
+        self.oldest_free().map(|id| self.stripes[id].since)
     }
 
     /// Takes a full stripe out, which costs least, or the oldest one.
     pub(super) fn take(&mut self, full_only: bool) -> Option<(u64, Vec<Range>)> {
-        let free = |stripe: &&u64| !self.leaving.contains_key(*stripe);
-        let full = self.full.values().find(free);
-        let oldest = || self.order.values().find(free);
-        let stripe = *full.or_else(|| if full_only { None } else { oldest() })?;
-        let held = self.stripes.remove(&stripe).expect("it is dirty");
-        self.order.remove(&held.order);
+        let full = self.full.values().copied().find(|&id| self.is_free(id));
+        let oldest = || self.oldest_free().filter(|_| !full_only);
+        let id = full.or_else(oldest)?;
+        let held = self.stripes.take(id);
+        self.index.remove(held.stripe);
+        self.order.remove(id.number());
         self.full.remove(&held.order);
         self.sectors -= held.sectors;
-        self.leaving.insert(stripe, held.sectors);
+        self.leaving.insert(held.stripe, held.sectors);
         self.leaving_sectors += held.sectors;
-        Some((stripe, held.ranges))
+        Some((held.stripe, held.ranges))
     }
 
     pub(super) fn destaged(&mut self, stripe: u64) {
         self.leaving_sectors -= self.leaving.remove(&stripe).expect("it was being destaged");
     }
+
+    fn begin(&mut self, now: Time, stripe: u64) -> Id<Dirty> {
+        let id = self.stripes.put(Dirty {
+            stripe,
+            order: self.next_order,
+            since: now,
+            sectors: 0,
+            ranges: Vec::new(),
+        });
+        self.next_order += 1;
+        self.index.put(stripe, id.number());
+        self.order.put(id.number());
+        id
+    }
+
+    fn oldest_free(&self) -> Option<Id<Dirty>> {
+        let mut ids = self.order.iter().map(|number| self.stripes.id(number));
+        ids.find(|&id| self.is_free(id))
+    }
+
+    fn is_free(&self, id: Id<Dirty>) -> bool {
+        !self.leaving.contains_key(&self.stripes[id].stripe)
+    }
 }
 
-impl Stripe {
+impl Dirty {
     /// Says how many sectors were not dirty before.
     fn add(&mut self, range: Range) -> u64 {
         let first = self.ranges.partition_point(|other| other.end < range.start);

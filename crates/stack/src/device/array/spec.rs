@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use crate::block::SECTOR_BYTES;
-use crate::device::Device;
 use crate::device::Impossible;
 use crate::device::array::layout::Layout;
-use crate::device::disk::{Disk, DiskSpec};
-use crate::device::spec::{QUEUE_DEPTH_MAX, RATE_BYTES_PER_S, WORK_NS_MAX, whole_sectors, within};
+use crate::device::disk::DiskSpec;
+use crate::device::room::check_marks;
+use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors, within};
 
 /// Everything about an array; a machine file's device of kind `array`.
 #[derive(Clone, Debug, Deserialize)]
@@ -91,12 +91,7 @@ pub struct MirrorSpec {
 
 impl ArraySpec {
     pub fn check(&self) -> Result<(), Impossible> {
-        within(
-            "queue_depth",
-            u64::from(self.queue_depth),
-            1,
-            QUEUE_DEPTH_MAX,
-        )?;
+        queue_depth("queue_depth", self.queue_depth)?;
         self.layout
             .check()
             .map_err(|error| error.within("layout"))?;
@@ -114,8 +109,8 @@ impl ArraySpec {
                 ),
             ));
         }
-        let disk = Disk::new(&self.disk).map_err(|error| error.within("disk"))?;
-        if Layout::new(&self.layout, disk.sectors()).sectors() == 0 {
+        self.disk.check().map_err(|error| error.within("disk"))?;
+        if Layout::new(&self.layout, self.disk.sectors()).sectors() == 0 {
             let what = "the disks are too small for one extent of stripes";
             return Err(Impossible::because("layout.extent_stripes", what));
         }
@@ -160,8 +155,7 @@ impl ControllerSpec {
         within("controllers", u64::from(self.controllers), 1, 1024)?;
         within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
         within("latency_ns", self.latency_ns, 0, WORK_NS_MAX)?;
-        let (least, most) = RATE_BYTES_PER_S;
-        within("port_bytes_per_s", self.port_bytes_per_s, least, most)
+        rate("port_bytes_per_s", self.port_bytes_per_s)
     }
 }
 
@@ -182,19 +176,12 @@ impl ArrayCache {
             let what = "read_bytes can't hold so much for each of the streams: it would be lost before it is read";
             return Err(Impossible::because("prefetch_bytes", what));
         }
-        within("high_percent", u64::from(self.high_percent), 1, 100)?;
-        within(
-            "low_percent",
-            u64::from(self.low_percent),
-            0,
-            u64::from(self.high_percent),
-        )?;
+        check_marks(self.high_percent, self.low_percent)?;
         within("dirty_ns_max", self.dirty_ns_max, 0, WORK_NS_MAX)?;
         within("destages_max", u64::from(self.destages_max), 1, 65_536)?;
         if let Some(mirror) = &self.mirror {
-            let (least, most) = RATE_BYTES_PER_S;
             within("mirror.latency_ns", mirror.latency_ns, 0, WORK_NS_MAX)?;
-            within("mirror.bytes_per_s", mirror.bytes_per_s, least, most)?;
+            rate("mirror.bytes_per_s", mirror.bytes_per_s)?;
         }
         Ok(())
     }

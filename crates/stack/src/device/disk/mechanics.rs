@@ -5,6 +5,7 @@
 //! waits for the switch and not for a revolution.
 
 use crate::block::Sector;
+use crate::device::disk::seek::SeekCurve;
 use crate::device::disk::spec::DiskSpec;
 use crate::time::{SECOND, Time};
 
@@ -18,9 +19,11 @@ pub struct Mechanics {
     angle_per_ns: u64,
     surfaces: u32,
     zones: Vec<ZonePlace>,
+    /// The zone of every 2^`hint_shift`-th sector: from there it is not far to any other's.
+    zone_hints: Vec<u16>,
+    hint_shift: u32,
     sectors: Sector,
-    /// By distance in cylinders.
-    seek_ns: Vec<u32>,
+    seeks: SeekCurve,
     head_switch_ns: Time,
     write_settle_ns: Time,
 }
@@ -72,15 +75,16 @@ impl Mechanics {
     pub fn new(spec: &DiskSpec) -> Mechanics {
         let revolution_ns = 60 * SECOND / Time::from(spec.revolutions_per_minute);
         let cylinders: u32 = spec.zones.iter().map(|zone| zone.cylinders).sum();
-        let seek_ns = seek_table(spec, cylinders);
-        let next_cylinder_ns = seek_ns.get(1).map_or(0, |&time| Time::from(time));
+        let seeks = SeekCurve::new(&spec.seeks, cylinders);
         let mut mechanics = Mechanics {
             revolution_ns,
             angle_per_ns: ((1u128 << 64) / u128::from(revolution_ns)) as u64,
             surfaces: spec.surfaces,
             zones: Vec::with_capacity(spec.zones.len()),
+            zone_hints: Vec::new(),
+            hint_shift: 0,
             sectors: 0,
-            seek_ns,
+            seeks,
             head_switch_ns: spec.head_switch_ns,
             write_settle_ns: spec.write_settle_ns,
         };
@@ -95,16 +99,30 @@ impl Mechanics {
                 angle_per_sector,
                 // A write must make it too.
                 track_skew: skew(spec.head_switch_ns + spec.write_settle_ns),
-                cylinder_skew: skew(next_cylinder_ns + spec.write_settle_ns),
+                cylinder_skew: skew(mechanics.seeks.step_ns() + spec.write_settle_ns),
                 first_angle,
             };
             let tracks = u64::from(zone.cylinders) * u64::from(spec.surfaces);
             first_angle = place.first_angle_of(tracks, spec.surfaces);
             first_cylinder += zone.cylinders;
             mechanics.zones.push(place);
-            mechanics.sectors += tracks * u64::from(zone.sectors_per_track);
+            mechanics.sectors += zone.sectors(spec.surfaces);
         }
+        mechanics.hint_zones();
         mechanics
+    }
+
+    fn hint_zones(&mut self) {
+        self.hint_shift = (0..)
+            .find(|shift| self.sectors >> shift < ZONE_HINTS_MAX)
+            .expect("every number ends by shifting");
+        self.zone_hints = (0..=self.sectors >> self.hint_shift)
+            .map(|hint| {
+                let sector = hint << self.hint_shift;
+                let after = |zone: &ZonePlace| zone.first_sector <= sector;
+                (self.zones.partition_point(after) - 1) as u16
+            })
+            .collect();
     }
 
     pub fn sectors(&self) -> Sector {
@@ -113,10 +131,7 @@ impl Mechanics {
 
     #[inline]
     pub fn place(&self, sector: Sector) -> Place {
-        let number = self
-            .zones
-            .partition_point(|zone| zone.first_sector <= sector)
-            - 1;
+        let number = self.zone_of(sector);
         let zone = &self.zones[number];
         let inside = sector - zone.first_sector;
         let track = inside / u64::from(zone.sectors_per_track);
@@ -133,11 +148,22 @@ impl Mechanics {
         }
     }
 
+    #[inline]
+    fn zone_of(&self, sector: Sector) -> usize {
+        let mut zone = usize::from(self.zone_hints[(sector >> self.hint_shift) as usize]);
+        while let Some(next) = self.zones.get(zone + 1)
+            && next.first_sector <= sector
+        {
+            zone += 1;
+        }
+        zone
+    }
+
     /// From `now` until the sector is under its head: seek or head switch, settling, rotation.
     #[inline]
     pub fn positioning_ns(&self, now: Time, arm: Arm, to: &Place, write: bool) -> Time {
         let moved = if arm.cylinder != to.cylinder {
-            Time::from(self.seek_ns[arm.cylinder.abs_diff(to.cylinder) as usize])
+            self.seeks.time_ns(arm.cylinder.abs_diff(to.cylinder))
         } else if arm.surface != to.surface {
             self.head_switch_ns
         } else {
@@ -151,9 +177,15 @@ impl Mechanics {
         settled + self.rotation_ns(now + settled, to)
     }
 
+    /// No more than `positioning_ns` at whatever time, and quicker to find out.
+    #[inline]
+    pub fn positioning_ns_min(&self, arm: Arm, to: &Place) -> Time {
+        self.seeks.time_ns_min(arm.cylinder.abs_diff(to.cylinder))
+    }
+
     /// The longest that `positioning_ns` can be.
     pub fn positioning_ns_max(&self) -> Time {
-        let seek_ns = self.seek_ns.last().map_or(0, |&time| Time::from(time));
+        let seek_ns = self.seeks.longest_ns();
         seek_ns.max(self.head_switch_ns) + self.write_settle_ns + self.revolution_ns
     }
 
@@ -192,8 +224,8 @@ impl Mechanics {
     }
 
     /// Time that a sector takes in a long sequential transfer at that place, its share of the switches in it.
-    pub fn streaming_ns_per_sector(&self, at: &Place) -> f64 {
-        let zone = &self.zones[usize::from(at.zone)];
+    pub fn streaming_ns_per_sector(&self, at: Sector) -> f64 {
+        let zone = &self.zones[self.zone_of(at)];
         let surfaces = f64::from(self.surfaces);
         let turned = TURN
             + (f64::from(zone.track_skew) * (surfaces - 1.0) + f64::from(zone.cylinder_skew))
@@ -219,6 +251,8 @@ impl Mechanics {
 
 const TURN: f64 = 4_294_967_296.0;
 
+const ZONE_HINTS_MAX: u64 = 1024;
+
 const ROUNDING_NS: Time = 200;
 
 impl ZonePlace {
@@ -231,35 +265,6 @@ impl ZonePlace {
             .wrapping_add((heads as Angle).wrapping_mul(self.track_skew))
             .wrapping_add((cylinders as Angle).wrapping_mul(self.cylinder_skew))
     }
-}
-
-/// Seek times for every distance. A shorter seek than the first point's takes as long as that: what is left is settling.
-fn seek_table(spec: &DiskSpec, cylinders: u32) -> Vec<u32> {
-    (0..cylinders.max(1))
-        .map(|distance| {
-            if distance == 0 {
-                return 0;
-            }
-            let after = spec
-                .seeks
-                .partition_point(|point| point.cylinders <= distance);
-            let (Some(low), high) = (
-                spec.seeks.get(after.saturating_sub(1)),
-                spec.seeks.get(after),
-            ) else {
-                return 0;
-            };
-            let time = match high {
-                Some(high) if low.cylinders <= distance => {
-                    let share = libm::log(f64::from(distance) / f64::from(low.cylinders))
-                        / libm::log(f64::from(high.cylinders) / f64::from(low.cylinders));
-                    low.time_ns as f64 + share * (high.time_ns - low.time_ns) as f64
-                }
-                _ => low.time_ns as f64,
-            };
-            time as u32
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -291,16 +296,6 @@ mod tests {
         assert_eq!(mechanics.positioning_ns(MILLISECOND, arm, &place, false), 0);
         let missed = mechanics.positioning_ns(MILLISECOND + 1_000, arm, &place, false);
         assert!(missed > 9 * MILLISECOND, "{missed}");
-    }
-
-    #[test]
-    fn the_seek_curve_goes_through_its_points() {
-        let mechanics = Mechanics::new(&test_disk());
-        assert_eq!(mechanics.seek_ns[1], 1_000_000);
-        assert_eq!(mechanics.seek_ns[100], 5_000_000);
-        // Halfway between 1 and 100 by logarithm is 10.
-        assert_eq!(mechanics.seek_ns[10], 3_000_000);
-        assert_eq!(mechanics.seek_ns[150], 5_000_000);
     }
 
     proptest! {

@@ -5,47 +5,48 @@
 //! moves data between the cache and the host. Parameters as in DiskSim's files; the order in which the mechanism serves
 //! reads, writes and cached data is inferred. docs/model/disk.md tells the rules.
 
+mod choice;
 mod mechanics;
+mod queue;
 mod read_cache;
+mod seek;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod write_cache;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::block::{Direction, Sector};
+use crate::device::completing::Completing;
 use crate::device::server::Link;
 use crate::device::{Command, Completion, Device, Impossible};
 use crate::time::Time;
+use choice::Aging;
 use mechanics::{Arm, Mechanics, Place};
+use queue::{CommandQueue, Waiting};
 use read_cache::ReadCache;
 pub use spec::{Cache, DiskSpec, Order, Queue, Seek, Zone};
+#[cfg(test)]
+pub(crate) use tests::test_disk;
 use write_cache::{Extent, WriteCache};
 
 #[derive(Clone, Debug)]
 pub struct Disk {
     spec: DiskSpec,
-    mechanics: Mechanics,
+    /// The same for all disks of an array.
+    mechanics: Arc<Mechanics>,
     aging: Aging,
     interface: Link,
     arm: Arm,
-    /// Waiting for the mechanism.
-    waiting: Vec<Waiting>,
+    waiting: CommandQueue,
     work: Option<Work>,
     read_cache: ReadCache,
     write_cache: WriteCache,
     /// Writes that wait for room in the cache.
     for_room: VecDeque<Command>,
-    /// What completes when, in order of time.
-    completing: VecDeque<(Time, u32)>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    command: Command,
-    place: Place,
-    arrived_at: Time,
-    /// When the command has been taken apart: while others are served, that costs no time.
-    ready_at: Time,
+    completing: Completing,
 }
 
 /// What the mechanism is doing.
@@ -63,32 +64,21 @@ enum WorkOf {
     ReadAhead,
 }
 
-/// What a command's waiting is worth against the way to it: over the age limit, the longest way that there is. Nothing
-/// waits for more than that limit behind commands that came after it and are nearer (aged shortest positioning, as
-/// Jacobson and Wilkes, "Disk scheduling algorithms based on rotational position", 1991; the weight is inferred).
-#[derive(Clone, Copy, Debug)]
-struct Aging {
-    /// In 2^-20 of the time waited.
-    weight: u64,
-}
-
 impl Disk {
     pub fn new(spec: &DiskSpec) -> Result<Disk, Impossible> {
         spec.check()?;
         let mechanics = Mechanics::new(spec);
         Ok(Disk {
-            aging: Aging {
-                weight: (mechanics.positioning_ns_max() << 20) / spec.queue.age_limit_ns.max(1),
-            },
-            mechanics,
+            aging: Aging::new(mechanics.positioning_ns_max(), spec.queue.age_limit_ns),
+            mechanics: Arc::new(mechanics),
             interface: Link::new(spec.interface_bytes_per_s),
             arm: Arm::default(),
-            waiting: Vec::with_capacity(spec.queue.depth as usize),
+            waiting: CommandQueue::new(spec.queue.order, spec.queue.depth),
             work: None,
             read_cache: ReadCache::new(&spec.cache),
             write_cache: WriteCache::new(&spec.cache),
             for_room: VecDeque::new(),
-            completing: VecDeque::new(),
+            completing: Completing::default(),
             spec: spec.clone(),
         })
     }
@@ -155,7 +145,7 @@ impl Disk {
             Direction::Read => self.spec.command_read_ns,
             Direction::Write => self.spec.command_write_ns,
         };
-        self.waiting.push(Waiting {
+        self.waiting.put(Waiting {
             command,
             place: self.mechanics.place(command.start),
             arrived_at: now,
@@ -166,18 +156,16 @@ impl Disk {
     /// The command's data move between cache and host from `ready_at` on, or as soon as the interface is free.
     fn over_interface(&mut self, ready_at: Time, command: &Command) {
         let at = self.interface.carry(ready_at, u64::from(command.sectors));
-        self.complete_at(at, command.tag);
-    }
-
-    fn complete_at(&mut self, at: Time, tag: u32) {
-        let place = self.completing.partition_point(|&(other, _)| other <= at);
-        self.completing.insert(place, (at, tag));
+        self.completing.put(at, command.tag);
     }
 
     /// Gives the idle mechanism its next piece of work.
     fn start_work(&mut self, now: Time) {
         while self.work.is_none() {
-            let command = self.next_command(now);
+            let ahead = self.read_cache.ahead(now);
+            let command = self
+                .waiting
+                .next(&self.mechanics, now, self.arm, self.aging, ahead);
             // Commands first, because somebody waits for them; but somebody waits for room in the cache too.
             let extent = if command.is_none() || !self.for_room.is_empty() {
                 self.write_cache
@@ -202,7 +190,7 @@ impl Disk {
             place,
             ready_at,
             ..
-        } = self.waiting.swap_remove(at);
+        } = self.waiting.take(at);
         let ready_at = ready_at.max(now);
         if command.direction == Direction::Read {
             if self
@@ -256,38 +244,6 @@ impl Disk {
         (positioned_at + transfer_ns, arm)
     }
 
-    /// Which of the waiting commands, and at what cost: the oldest, or the one that the arm and the platter reach
-    /// first, less what it has waited.
-    fn next_command(&self, now: Time) -> Option<(usize, i64)> {
-        let ahead = self.read_cache.ahead(now);
-        let cost = |waiting: &Waiting| match self.spec.queue.order {
-            Order::FirstCome => waiting.arrived_at as i64,
-            Order::ShortestPositioning => {
-                let command = &waiting.command;
-                let read = command.direction == Direction::Read;
-                let way_ns = match &ahead {
-                    Some(ahead) if read && ahead.leads_to(command.start) => {
-                        ahead.ns_to(command.start)
-                    }
-                    _ => {
-                        let ready_at = waiting.ready_at.max(now);
-                        let place = &waiting.place;
-                        ready_at - now
-                            + self
-                                .mechanics
-                                .positioning_ns(ready_at, self.arm, place, !read)
-                    }
-                };
-                self.aging.cost(way_ns, now - waiting.arrived_at)
-            }
-        };
-        self.waiting
-            .iter()
-            .map(cost)
-            .enumerate()
-            .min_by_key(|&(_, cost)| cost)
-    }
-
     fn end_work(&mut self, now: Time, work: Work) {
         match work.of {
             WorkOf::Command(command, arm) if command.direction == Direction::Read => {
@@ -300,11 +256,11 @@ impl Disk {
                     (self.interface.carry_ns(sectors), self.interface.carry_ns(1));
                 let at = (self.interface.free_at() + all_ns).max(now + rest_ns);
                 self.interface.keep_until(at);
-                self.complete_at(at, command.tag);
+                self.completing.put(at, command.tag);
             }
             WorkOf::Command(command, arm) => {
                 self.arm = arm;
-                self.complete_at(now, command.tag);
+                self.completing.put(now, command.tag);
             }
             WorkOf::Destage(extent, arm) => {
                 self.arm = arm;
@@ -327,15 +283,6 @@ impl Disk {
     }
 }
 
-impl Aging {
-    /// Way and waiting in nanoseconds; the least is served first.
-    #[inline]
-    fn cost(self, way_ns: Time, waited_ns: Time) -> i64 {
-        let worth_ns = (waited_ns >> 10).saturating_mul(self.weight) >> 10;
-        way_ns as i64 - worth_ns as i64
-    }
-}
-
 impl Device for Disk {
     fn sectors(&self) -> Sector {
         self.mechanics.sectors()
@@ -354,7 +301,7 @@ impl Device for Disk {
     }
 
     fn next_event(&self) -> Option<Time> {
-        let completion = self.completing.front().map(|&(at, _)| at);
+        let completion = self.completing.next_at();
         let work = self.work.map(|work| work.ends_at);
         match (completion, work) {
             (Some(completion), Some(work)) => Some(completion.min(work)),
@@ -368,64 +315,10 @@ impl Device for Disk {
             self.end_work(work.ends_at, work);
             self.start_work(work.ends_at);
         }
-        while let Some(&(_, tag)) = self.completing.front().filter(|&&(at, _)| at <= now) {
-            self.completing.pop_front();
-            completed.push(Completion { tag, failed: false });
-        }
+        self.completing.take_due(now, completed);
     }
 
     fn dirty_sectors(&self) -> u64 {
         self.write_cache.sectors()
     }
 }
-
-/// 100 cylinders of two surfaces and 200 of two, 10 ms a revolution.
-#[cfg(test)]
-pub(crate) fn test_disk() -> DiskSpec {
-    DiskSpec {
-        revolutions_per_minute: 6000,
-        surfaces: 2,
-        zones: vec![
-            Zone {
-                cylinders: 100,
-                sectors_per_track: 100,
-            },
-            Zone {
-                cylinders: 200,
-                sectors_per_track: 80,
-            },
-        ],
-        seeks: vec![
-            Seek {
-                cylinders: 1,
-                time_ns: 1_000_000,
-            },
-            Seek {
-                cylinders: 100,
-                time_ns: 5_000_000,
-            },
-        ],
-        head_switch_ns: 1_000_000,
-        write_settle_ns: 500_000,
-        command_read_ns: 100_000,
-        command_write_ns: 100_000,
-        hit_read_ns: 50_000,
-        hit_write_ns: 50_000,
-        interface_bytes_per_s: 100_000_000,
-        cache: Cache {
-            segments: 4,
-            segment_sectors: 200,
-            read_ahead_sectors: 200,
-            write_back: false,
-            dirty_sectors_max: 400,
-        },
-        queue: Queue {
-            depth: 32,
-            order: Order::ShortestPositioning,
-            age_limit_ns: 1_000_000_000,
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -75,7 +75,8 @@ impl ReadCache {
                 Some((growing, reached)) if growing == number => reached.max(segment.end),
                 _ => segment.end,
             };
-            segment.start <= start && end <= reached
+            // Both at once: which of them fails is no pattern, and guessing wrong costs more than looking.
+            (segment.start <= start) & (end <= reached)
         }) else {
             return false;
         };
@@ -140,7 +141,7 @@ impl ReadCache {
         let segment = match self
             .segments
             .iter()
-            .position(|s| s.start <= start && start <= s.end)
+            .position(|s| (s.start <= start) & (start <= s.end))
         {
             Some(grown) => {
                 self.segments[grown].end = self.segments[grown].end.max(end);
@@ -156,7 +157,7 @@ impl ReadCache {
             from: end,
             to,
             since: now,
-            ns_per_sector: mechanics.streaming_ns_per_sector(&mechanics.place(end)),
+            ns_per_sector: mechanics.streaming_ns_per_sector(end),
         });
     }
 
@@ -250,7 +251,7 @@ impl Ahead {
             self.since =
                 now + mechanics.positioning_ns(now, self.arm_at_end(mechanics), &next, false);
             self.from = self.to;
-            self.ns_per_sector = mechanics.streaming_ns_per_sector(&next);
+            self.ns_per_sector = mechanics.streaming_ns_per_sector(self.from);
         }
         self.to = to;
     }

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
+use crate::block::Sector;
 use crate::device::Impossible;
-use crate::device::spec::{QUEUE_DEPTH_MAX, RATE_BYTES_PER_S, within};
+use crate::device::spec::{queue_depth, rate, within};
 
 /// Everything about a disk; a machine file's `[[devices]]` of kind `disk`. Times in nanoseconds, sectors of 512 bytes.
 #[derive(Clone, Debug, Deserialize)]
@@ -98,13 +99,7 @@ impl DiskSpec {
         ] {
             within(key, time_ns, 0, MOVE_NS_MAX)?;
         }
-        let (least, most) = RATE_BYTES_PER_S;
-        within(
-            "interface_bytes_per_s",
-            self.interface_bytes_per_s,
-            least,
-            most,
-        )?;
+        rate("interface_bytes_per_s", self.interface_bytes_per_s)?;
         self.cache.check().map_err(|error| error.within("cache"))?;
         self.queue.check().map_err(|error| error.within("queue"))
     }
@@ -160,11 +155,25 @@ impl DiskSpec {
         Ok(())
     }
 
+    /// The disk's size.
+    pub(in crate::device) fn sectors(&self) -> Sector {
+        self.zones
+            .iter()
+            .map(|zone| zone.sectors(self.surfaces))
+            .sum()
+    }
+
     fn cylinders(&self) -> u64 {
         self.zones
             .iter()
             .map(|zone| u64::from(zone.cylinders))
             .sum()
+    }
+}
+
+impl Zone {
+    pub(super) fn sectors(&self, surfaces: u32) -> Sector {
+        u64::from(self.cylinders) * u64::from(surfaces) * u64::from(self.sectors_per_track)
     }
 }
 
@@ -201,7 +210,7 @@ impl Cache {
 
 impl Queue {
     fn check(&self) -> Result<(), Impossible> {
-        within("depth", u64::from(self.depth), 1, QUEUE_DEPTH_MAX)?;
+        queue_depth("depth", self.depth)?;
         if self.order == Order::ShortestPositioning {
             // With no age a far command starves; with a tiny one, the order is of arrival.
             within(

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::block::Sector;
-use crate::device::disk::Aging;
+use crate::device::disk::choice::{Aging, Choice};
 use crate::device::disk::mechanics::{Arm, Mechanics, Place};
 use crate::device::disk::spec::Cache;
+use crate::device::room::fits;
 use crate::time::Time;
 
 #[derive(Clone, Debug)]
@@ -53,9 +54,8 @@ impl WriteCache {
         self.sectors + self.leaving
     }
 
-    /// A write larger than the cache gets in when the cache is empty.
     pub(super) fn has_room(&self, sectors: u32) -> bool {
-        self.sectors() == 0 || self.sectors() + u64::from(sectors) <= self.sectors_max
+        fits(self.sectors_max, self.sectors(), u64::from(sectors))
     }
 
     /// Whether all of the sectors wait here, in one extent.
@@ -99,15 +99,12 @@ impl WriteCache {
         arm: Arm,
         aging: Aging,
     ) -> Option<(u64, i64)> {
-        self.order
-            .iter()
-            .take(LOOKED_AT)
-            .map(|(&order, start)| {
-                let extent = &self.extents[start];
-                let way_ns = mechanics.positioning_ns(now, arm, &extent.place, true);
-                (order, aging.cost(way_ns, now.saturating_sub(extent.since)))
-            })
-            .min_by_key(|&(_, cost)| cost)
+        let mut choice = Choice::new(mechanics, now, arm, aging);
+        for (&order, start) in self.order.iter().take(LOOKED_AT) {
+            let extent = &self.extents[start];
+            choice.offer(order, extent.since, now, &extent.place, true);
+        }
+        choice.made()
     }
 
     /// Takes an extent out, to be written.

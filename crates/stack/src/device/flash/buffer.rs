@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::device::flash::Waiting;
-use crate::slab::Id;
+use crate::device::inside::CommandId;
+use crate::device::room::fits;
 
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
@@ -23,7 +23,7 @@ struct Slot {
     unit: u32,
     programming: bool,
     /// Writes that are complete when it is programmed.
-    commands: Vec<Id<Waiting>>,
+    commands: Vec<CommandId>,
 }
 
 impl Buffer {
@@ -43,9 +43,8 @@ impl Buffer {
         (self.slots.len() - self.free.len()) as u32
     }
 
-    /// A write larger than the buffer gets in when it is empty.
     pub(super) fn has_room(&self, units: u32) -> bool {
-        self.held() == 0 || u64::from(self.held()) + u64::from(units) <= self.units_max
+        fits(self.units_max, u64::from(self.held()), u64::from(units))
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -69,7 +68,7 @@ impl Buffer {
         slot
     }
 
-    pub(super) fn name_waiting(&mut self, slot: u32, command: Id<Waiting>) {
+    pub(super) fn name_waiting(&mut self, slot: u32, command: CommandId) {
         self.slots[slot as usize].commands.push(command);
     }
 
@@ -101,7 +100,7 @@ impl Buffer {
     }
 
     /// The slot's unit is on the flash; who waited for that goes to `commands`.
-    pub(super) fn programmed(&mut self, slot: u32, commands: &mut Vec<Id<Waiting>>) {
+    pub(super) fn programmed(&mut self, slot: u32, commands: &mut Vec<CommandId>) {
         commands.append(&mut self.slots[slot as usize].commands);
         self.free.push(slot);
     }

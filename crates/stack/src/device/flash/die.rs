@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 
 use crate::device::flash::mapping::{Kind, Place};
-use crate::device::flash::{Event, Flash, Waiting};
-use crate::slab::Id;
+use crate::device::flash::{Event, Flash};
+use crate::device::inside::CommandId;
 use crate::time::Time;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Die {
     pub(super) reads: VecDeque<Read>,
-    /// Pages of all planes to program: since when, and slots of the buffer.
-    pub(super) programs: VecDeque<(Time, Vec<u32>)>,
+    /// A page of all planes to program: since when, and slots of the buffer.
+    pub(super) program: Option<(Time, Vec<u32>)>,
     work: Option<Work>,
     ends_at: Time,
     /// Counts pieces of work, so that the end of one that was interrupted is known for what it is.
@@ -26,7 +26,7 @@ pub(super) struct Die {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
-    pub(super) command: Id<Waiting>,
+    pub(super) command: CommandId,
     pub(super) units: u32,
     pub(super) since: Time,
 }
@@ -140,7 +140,7 @@ impl Flash {
     fn next_of(&self, die: u32) -> Next {
         let state = &self.dies[die as usize];
         let read_since = state.reads.front().map(|read| read.since);
-        let program_since = state.programs.front().map(|(since, _)| *since);
+        let program_since = state.program.as_ref().map(|(since, _)| *since);
         let read_first = self.spec.firmware.read_first
             || state.suspended.is_some()
             || program_since.is_none_or(|program| read_since.is_some_and(|read| read <= program));
@@ -165,9 +165,10 @@ impl Flash {
     }
 
     fn program(&mut self, now: Time, die: u32) {
-        let Some((_, slots)) = self.dies[die as usize].programs.pop_front() else {
+        let Some((_, slots)) = self.dies[die as usize].program.take() else {
             return;
         };
+        self.dies_taken -= 1;
         let buffer = &self.buffer;
         let units = slots.iter().map(|&slot| buffer.unit(slot));
         let at = self.mapping.take_page(die, Kind::Host, units);

@@ -11,8 +11,9 @@ use crate::device::flash::spec::Sizes;
 pub(super) struct Mapping {
     sizes: Sizes,
     filled: bool,
-    /// By unit in pieces of `PIECE`; None: as at the start.
-    places: Vec<Option<Box<[u32]>>>,
+    /// By unit in pieces of `PIECE`, empty until one of its units is written; each place with all bits turned, so that
+    /// 0, which fresh memory is, can mean: as at the start.
+    places: Vec<Vec<u32>>,
     dies: Vec<DieSpace>,
 }
 
@@ -50,8 +51,11 @@ pub(super) enum Kind {
     Moved,
 }
 
-/// Units whose places are kept together.
-const PIECE: usize = 1024;
+/// Units whose places are kept together: so many that the allocator takes fresh memory for them, of which only what is
+/// written costs any.
+const PIECE: usize = 1 << 16;
+
+const AS_AT_START: u32 = 0;
 
 const NOWHERE: u32 = u32::MAX;
 const IN_BUFFER: u32 = 1 << 31;
@@ -61,7 +65,7 @@ impl Mapping {
         let mut mapping = Mapping {
             sizes,
             filled,
-            places: vec![None; (sizes.units as usize).div_ceil(PIECE)],
+            places: vec![Vec::new(); (sizes.units as usize).div_ceil(PIECE)],
             dies: Vec::with_capacity(sizes.dies as usize),
         };
         for die in 0..sizes.dies {
@@ -94,9 +98,10 @@ impl Mapping {
 
     #[inline]
     pub(super) fn place(&self, unit: u32) -> Place {
-        let place = match &self.places[unit as usize / PIECE] {
-            Some(piece) => piece[unit as usize % PIECE],
-            None => self.place_at_start(unit),
+        let piece = &self.places[unit as usize / PIECE];
+        let place = match piece.get(unit as usize % PIECE) {
+            None | Some(&AS_AT_START) => self.place_at_start(unit),
+            Some(turned) => !turned,
         };
         match place {
             NOWHERE => Place::Nowhere,
@@ -239,23 +244,11 @@ impl Mapping {
     }
 
     fn set(&mut self, unit: u32, place: u32) {
-        let number = unit as usize / PIECE;
-        if self.places[number].is_none() {
-            let first = (number * PIECE) as u32;
-            let piece: Vec<u32> = (first..first + PIECE as u32)
-                .map(|unit| {
-                    if unit < self.sizes.units {
-                        self.place_at_start(unit)
-                    } else {
-                        NOWHERE
-                    }
-                })
-                .collect();
-            self.places[number] = Some(piece.into());
+        let piece = &mut self.places[unit as usize / PIECE];
+        if piece.is_empty() {
+            *piece = vec![AS_AT_START; PIECE];
         }
-        if let Some(piece) = &mut self.places[number] {
-            piece[unit as usize % PIECE] = place;
-        }
+        piece[unit as usize % PIECE] = !place;
     }
 
     fn block_of(&self, place: u32) -> (u32, u32) {

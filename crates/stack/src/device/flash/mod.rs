@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 
 use crate::agenda::Agenda;
 use crate::block::{Direction, SECTOR_BYTES, Sector};
+use crate::device::inside::{CommandId, Inside};
 use crate::device::server::{Link, Servers};
 use crate::device::{Command, Completion, Device, Impossible};
-use crate::slab::{Id, Slab};
-use crate::station::{Broken, Station};
+use crate::station::Broken;
 use crate::time::Time;
 use buffer::Buffer;
 use die::{Die, Read};
@@ -30,43 +30,35 @@ pub struct Flash {
     sizes: Sizes,
     unit_sectors: u64,
     agenda: Agenda<Event>,
-    commands: Slab<Waiting>,
-    station: Station,
+    inside: Inside,
     cores: Servers,
     link_in: Link,
     /// None: the same as `link_in`.
     link_out: Option<Link>,
     buffer: Buffer,
     /// Writes that wait for room in the buffer.
-    for_room: VecDeque<Id<Waiting>>,
+    for_room: VecDeque<CommandId>,
     written_at: Time,
     flush_planned: bool,
     mapping: Mapping,
     dies: Vec<Die>,
+    /// Dies that have a page waiting, and take no other.
+    dies_taken: u32,
     channels: Vec<Link>,
     /// Where the next page of the buffer goes, if that die can take it.
     next_die: u32,
     written: Written,
 }
 
-/// A command of the host's.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    command: Command,
-    since: Time,
-    /// Page reads, or programs, that it waits for.
-    parts: u32,
-}
-
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Look(Id<Waiting>),
+    Look(CommandId),
     /// The die is done with what it does, if that is still the same.
     Done {
         die: u32,
         work: u32,
     },
-    Complete(Id<Waiting>),
+    Complete(CommandId),
     Flush,
 }
 
@@ -95,8 +87,7 @@ impl Flash {
             sizes,
             unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
             agenda: Agenda::new(),
-            commands: Slab::new(),
-            station: Station::default(),
+            inside: Inside::default(),
             cores: Servers::new(spec.firmware.cores),
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
             link_in: link,
@@ -106,6 +97,7 @@ impl Flash {
             flush_planned: false,
             mapping: Mapping::new(sizes, spec.firmware.filled),
             dies: vec![Die::default(); sizes.dies as usize],
+            dies_taken: 0,
             channels: vec![
                 Link::new(spec.timing.channel_bytes_per_s);
                 spec.geometry.channels as usize
@@ -121,9 +113,9 @@ impl Flash {
     }
 
     /// One page read for each page that holds some of the units.
-    fn look_at_read(&mut self, now: Time, id: Id<Waiting>) {
+    fn look_at_read(&mut self, now: Time, id: CommandId) {
         let (mut page, mut units) = (None, 0);
-        for unit in self.units_of(&self.commands[id].command) {
+        for unit in self.units_of(&self.inside.command(id)) {
             let Place::Flash(place) = self.mapping.place(unit) else {
                 continue;
             };
@@ -135,16 +127,16 @@ impl Flash {
             units += 1;
         }
         self.read_page(now, id, page, units);
-        if self.commands[id].parts == 0 {
+        if self.inside.awaits_nothing(id) {
             self.answer_read(now, id);
         }
     }
 
-    fn read_page(&mut self, now: Time, id: Id<Waiting>, page: Option<u32>, units: u32) {
+    fn read_page(&mut self, now: Time, id: CommandId, page: Option<u32>, units: u32) {
         let Some(page) = page else {
             return;
         };
-        self.commands[id].parts += 1;
+        self.inside.await_part(id);
         let die = self.mapping.die_of(page * self.sizes.page_units);
         self.dies[die as usize].reads.push_back(Read {
             command: id,
@@ -155,14 +147,14 @@ impl Flash {
         self.start(now, die);
     }
 
-    fn answer_read(&mut self, now: Time, id: Id<Waiting>) {
-        let sectors = u64::from(self.commands[id].command.sectors);
+    fn answer_read(&mut self, now: Time, id: CommandId) {
+        let sectors = u64::from(self.inside.command(id).sectors);
         let link = self.link_out.as_mut().unwrap_or(&mut self.link_in);
         let at = link.carry(now, sectors);
         self.agenda.put(at, Event::Complete(id));
     }
 
-    fn look_at_write(&mut self, now: Time, id: Id<Waiting>) {
+    fn look_at_write(&mut self, now: Time, id: CommandId) {
         if self.for_room.is_empty() && self.has_room(id) {
             self.take_write(now, id);
         } else {
@@ -171,14 +163,14 @@ impl Flash {
         self.drain(now);
     }
 
-    fn has_room(&self, id: Id<Waiting>) -> bool {
-        let units = self.units_of(&self.commands[id].command);
+    fn has_room(&self, id: CommandId) -> bool {
+        let units = self.units_of(&self.inside.command(id));
         self.buffer.has_room(units.end - units.start)
     }
 
     /// A unit that is written in part counts as written whole.
-    fn take_write(&mut self, now: Time, id: Id<Waiting>) {
-        let command = self.commands[id].command;
+    fn take_write(&mut self, now: Time, id: CommandId) {
+        let command = self.inside.command(id);
         for unit in self.units_of(&command) {
             let slot = match self.mapping.place(unit) {
                 Place::Buffer(slot) if self.buffer.waits(slot) => slot,
@@ -190,7 +182,7 @@ impl Flash {
             };
             if command.force_unit_access {
                 self.buffer.name_waiting(slot, id);
-                self.commands[id].parts += 1;
+                self.inside.await_part(id);
             }
         }
         self.written_at = now;
@@ -207,8 +199,8 @@ impl Flash {
             self.buffer.flush();
         }
         let units = self.sizes.program_units as usize;
-        while self.buffer.has_page(units) {
-            let dies = self.sizes.dies;
+        let dies = self.sizes.dies;
+        while self.dies_taken < dies && self.buffer.has_page(units) {
             let Some(die) = (0..dies)
                 .map(|number| (self.next_die + number) % dies)
                 .find(|&die| self.takes_page(die))
@@ -217,7 +209,8 @@ impl Flash {
             };
             self.next_die = (die + 1) % dies;
             let slots = self.buffer.take_page(units);
-            self.dies[die as usize].programs.push_back((now, slots));
+            self.dies[die as usize].program = Some((now, slots));
+            self.dies_taken += 1;
             self.start(now, die);
         }
         if !self.flush_planned && self.buffer.is_waiting() && !self.buffer.is_flushing() {
@@ -228,7 +221,7 @@ impl Flash {
     }
 
     fn takes_page(&self, die: u32) -> bool {
-        self.dies[die as usize].programs.is_empty()
+        self.dies[die as usize].program.is_none()
             && self.mapping.has_space(die, 2 * self.sizes.program_units)
     }
 
@@ -254,11 +247,9 @@ impl Flash {
     }
 
     /// One of the parts that a command waits for is done.
-    fn part_done(&mut self, now: Time, id: Id<Waiting>) {
-        let waiting = &mut self.commands[id];
-        waiting.parts -= 1;
-        if waiting.parts == 0 {
-            match waiting.command.direction {
+    fn part_done(&mut self, now: Time, id: CommandId) {
+        if self.inside.part_done(id) {
+            match self.inside.command(id).direction {
                 Direction::Read => self.answer_read(now, id),
                 Direction::Write => self.agenda.put(now, Event::Complete(id)),
             }
@@ -280,12 +271,7 @@ impl Device for Flash {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        self.station.enter(now);
-        let id = self.commands.put(Waiting {
-            command,
-            since: now,
-            parts: 0,
-        });
+        let id = self.inside.enter(now, command);
         let served_at = self.cores.serve(now, self.spec.firmware.command_ns);
         let at = match command.direction {
             Direction::Read => served_at,
@@ -304,19 +290,12 @@ impl Device for Flash {
                 return;
             };
             match event {
-                Event::Look(id) => match self.commands[id].command.direction {
+                Event::Look(id) => match self.inside.command(id).direction {
                     Direction::Read => self.look_at_read(at, id),
                     Direction::Write => self.look_at_write(at, id),
                 },
                 Event::Done { die, work } => self.done(at, die, work),
-                Event::Complete(id) => {
-                    let Waiting { command, since, .. } = self.commands.take(id);
-                    self.station.leave(at, since);
-                    completed.push(Completion {
-                        tag: command.tag,
-                        failed: false,
-                    });
-                }
+                Event::Complete(id) => completed.push(self.inside.leave(at, id)),
                 Event::Flush => self.flush(at),
             }
         }
@@ -331,8 +310,7 @@ impl Device for Flash {
     }
 
     fn check(&self, now: Time) -> Result<(), Broken> {
-        let since = self.commands.iter().map(|(_, waiting)| waiting.since);
-        self.station.check("flash", now, since)
+        self.inside.check("flash", now)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::device::Impossible;
-use crate::device::spec::{QUEUE_DEPTH_MAX, RATE_BYTES_PER_S, WORK_NS_MAX, whole_sectors, within};
+use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors, within};
 
 /// Everything about a flash device; a machine file's device of kind `flash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -99,12 +99,7 @@ pub(super) struct Sizes {
 
 impl FlashSpec {
     pub fn check(&self) -> Result<(), Impossible> {
-        within(
-            "queue_depth",
-            u64::from(self.queue_depth),
-            1,
-            QUEUE_DEPTH_MAX,
-        )?;
+        queue_depth("queue_depth", self.queue_depth)?;
         self.geometry
             .check()
             .map_err(|error| error.within("geometry"))?;
@@ -114,13 +109,7 @@ impl FlashSpec {
         self.firmware
             .check()
             .map_err(|error| error.within("firmware"))?;
-        let (least, most) = RATE_BYTES_PER_S;
-        within(
-            "interface.bytes_per_s",
-            self.interface.bytes_per_s,
-            least,
-            most,
-        )?;
+        rate("interface.bytes_per_s", self.interface.bytes_per_s)?;
         if !self
             .geometry
             .page_bytes
@@ -257,8 +246,7 @@ impl Timing {
         ] {
             within(key, time_ns, 0, WORK_NS_MAX)?;
         }
-        let (least, most) = RATE_BYTES_PER_S;
-        within("channel_bytes_per_s", self.channel_bytes_per_s, least, most)
+        rate("channel_bytes_per_s", self.channel_bytes_per_s)
     }
 }
 

@@ -1,0 +1,104 @@
+//! A cached LUN as a measurement from the host gives it.
+
+use serde::Deserialize;
+
+use crate::device::Impossible;
+use crate::device::room::check_marks;
+use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth, rate, whole_sectors, within};
+use crate::time::SECOND;
+
+/// Everything about a cached LUN; a machine file's device of kind `lun`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LunSpec {
+    pub capacity_bytes: u64,
+    pub queue_depth: u32,
+    /// Host adapter, there and back together.
+    pub adapter_ns: u64,
+    /// Link and switches, there and back together.
+    pub link_ns: u64,
+    /// From the controller's taking a command to its answer, when the cache serves it.
+    pub controller_ns: u64,
+    pub controller_commands_per_s: u64,
+    /// Each way.
+    pub link_bytes_per_s: u64,
+    pub cache: LunCache,
+    pub back_end: BackEnd,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LunCache {
+    /// Data are kept in pieces of this size.
+    pub line_bytes: u64,
+    /// 0: no cache for reads.
+    pub read_bytes: u64,
+    /// What may wait for the back end; 0: writes go through.
+    pub write_bytes: u64,
+    /// Of `write_bytes`: where writing to the back end begins, and where it ends.
+    pub high_percent: u32,
+    pub low_percent: u32,
+    /// What lies below the marks is written when nothing has been for so long.
+    pub idle_flush_ns: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackEnd {
+    pub access_ns: u64,
+    /// Accesses that go on at once: spindles.
+    pub servers: u32,
+    /// Of all of them together.
+    pub bytes_per_s: u64,
+}
+
+impl LunSpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        capacity("capacity_bytes", self.capacity_bytes)?;
+        queue_depth("queue_depth", self.queue_depth)?;
+        for (key, time_ns) in [
+            ("adapter_ns", self.adapter_ns),
+            ("link_ns", self.link_ns),
+            ("controller_ns", self.controller_ns),
+            ("cache.idle_flush_ns", self.cache.idle_flush_ns),
+            ("back_end.access_ns", self.back_end.access_ns),
+        ] {
+            within(key, time_ns, 0, WORK_NS_MAX)?;
+        }
+        within(
+            "controller_commands_per_s",
+            self.controller_commands_per_s,
+            1,
+            SECOND,
+        )?;
+        rate("link_bytes_per_s", self.link_bytes_per_s)?;
+        rate("back_end.bytes_per_s", self.back_end.bytes_per_s)?;
+        within(
+            "back_end.servers",
+            u64::from(self.back_end.servers),
+            1,
+            4096,
+        )?;
+        self.cache.check().map_err(|error| error.within("cache"))
+    }
+}
+
+impl LunCache {
+    fn check(&self) -> Result<(), Impossible> {
+        whole_sectors("line_bytes", self.line_bytes)?;
+        within("line_bytes", self.line_bytes, 512, 1 << 24)?;
+        for (key, bytes) in [
+            ("read_bytes", self.read_bytes),
+            ("write_bytes", self.write_bytes),
+        ] {
+            within(key, bytes, 0, 1 << 44)?;
+            if !bytes.is_multiple_of(self.line_bytes) {
+                return Err(Impossible::because(
+                    key,
+                    "expected whole lines of line_bytes",
+                ));
+            }
+        }
+        check_marks(self.high_percent, self.low_percent)
+    }
+}
