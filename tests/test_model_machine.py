@@ -1,0 +1,310 @@
+"""Experiments on modelled machines: what is refused and on which line, what settings change, and that a run is a
+function of machine, experiment and seed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import iolab.run
+import polars
+import pytest
+from fake_machine import SilentDisplay, events
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iolab.errors import InputError
+from iolab.executor import ByMachine
+from iolab.experiment import Experiment, load, plan
+from iolab.machine.model import RunAhead
+from iolab.run import Run
+from iolab.store import read
+from support.machines import MACHINE, QUICK, READS, line_of, write_machine
+
+pytestmark = pytest.mark.usefixtures("state_dir")
+
+HEAD = 'machine = "model:small.toml"\nrounds = 2\n'
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_machine(tmp_path)
+    return tmp_path
+
+
+def experiment(text: str, machine: str | None = None) -> Experiment:
+    Path("x.toml").write_text(text)
+    return load(Path("x.toml"), machine=machine)
+
+
+def run(text: str, out: str, *, cores: int = 2, seed: int = 7, **options: Any) -> Run:
+    with RunAhead(cores=cores) as executor:
+        return iolab.run.run(
+            experiment(text), Path(out), executor=executor, progress=SilentDisplay(), seed=seed, **options
+        )
+
+
+def metrics(out: str) -> polars.DataFrame:
+    return read(Path(out)).metrics
+
+
+def refusals(text: str) -> list[str]:
+    with pytest.raises(InputError) as raised:
+        experiment(text)
+    return str(raised.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ('engine = "mmap"', "workloads.reads.engine: the modelled machine has no mechanism for page faults"),
+        ('engine = "null"', "workloads.reads.engine: null does no I/O"),
+        ("verify = true", "workloads.reads.verify: the modelled machine has no mechanism for data"),
+        ("cpus = [0]", "workloads.reads.cpus: the modelled machine has no mechanism for choosing a thread's CPUs"),
+        ("poll = true", "workloads.reads.poll: the modelled machine has no mechanism for polling"),
+        ("sqpoll = true", "workloads.reads.sqpoll: the modelled machine has no mechanism for a kernel thread"),
+        ("direct = false", "workloads.reads.direct: the modelled machine has no mechanism for buffered I/O with"),
+        ("devices = [2]", "workloads.reads.devices: uses drive 2, the machine has 2, from 0"),
+    ],
+)
+def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) -> None:
+    depth = "" if "mmap" not in option else "queue_depth = 1\n"
+    workload = READS.replace("queue_depth = 2\n", depth) if depth else READS
+    text = f"{HEAD}{workload}{option}\n"
+    lines = refusals(text)
+    assert [line for line in lines if line.startswith(f"x.toml:{line_of(text, option)}: {said}")], lines
+
+
+@pytest.mark.parametrize(
+    ("workload", "said"),
+    [
+        ("kind = 'fs_mark'", "x.toml:4: workloads.w.kind: the modelled machine has no mechanism for making"),
+        ("kind = 'make-sequence'", "x.toml:4: workloads.w.kind: the modelled machine has no mechanism for running"),
+        ("kind = 'qsbench'", "x.toml:4: workloads.w.kind: the modelled machine has no mechanism for swapping"),
+        (
+            "kind = 'fio'\njob = '''\n[a]\nsize=1m\nrw=read\n'''\nrunner = 'fio'",
+            "x.toml:10: workloads.w.runner: the modelled machine has no mechanism for fio itself",
+        ),
+        (
+            "kind = 'iostest'\ncontroller = 'cost'",
+            "x.toml:5: workloads.w.controller: the modelled machine has no mechanism for io.cost",
+        ),
+        (
+            "kind = 'mix'\n[workloads.w.jobs.a]\noperations = 1\n[workloads.w.jobs.b]\noperations = 1\npoll = true",
+            "x.toml:9: workloads.w.jobs.b.poll: the modelled machine has no mechanism for polling",
+        ),
+    ],
+)
+def test_a_kind_beyond_the_model_is_refused_on_its_line(workload: str, said: str) -> None:
+    lines = refusals(f"{HEAD}[workloads.w]\n{workload}\n")
+    assert lines[0].startswith(said), lines
+
+
+def test_buffered_io_needs_memory(here: Path) -> None:
+    write_machine(here, MACHINE.replace("[memory]\nbytes = 67108864\n", ""))
+    text = f"{HEAD}{READS.replace('queue_depth = 2', 'direct = false')}"
+    said = "workloads.reads.direct: the machine has no [memory], so there is no page cache to go through"
+    assert refusals(text) == [f"x.toml:{line_of(text, 'direct')}: {said}"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("irq_cpus = [0]", "settings.s.irq_cpus: the modelled machine has no mechanism for it"),
+        ("rq_affinity = 1", "settings.s.rq_affinity: the modelled machine has no mechanism for it"),
+        ("mount_options = 'noatime'", "settings.s.mount_options: the modelled machine has no mechanism for it"),
+        ("nr_requests = 1", "settings.s.nr_requests: "),
+        ("kernel = '1.2.13'", "settings.s.kernel: expected a version of Linux from 2.4 on"),
+        ("scheduler = 'kyber'", "settings.s.scheduler: drives.0.scheduler"),
+        (
+            "scheduler = { name = 'deadline', slice_idle = 8 }",
+            "settings.s.scheduler: drives.0.scheduler.slice_idle: ",
+        ),
+        ("scheduler = { name = 'cfq', quantum = 'many' }", "settings.s.scheduler: drives.0.scheduler.quantum: "),
+        ("scheduler = { name = 'cfq', slice_idle = 'long' }", "settings.s.scheduler: scheduler.slice_idle: "),
+        ("filesystem = 'xfs'", "settings.s.filesystem: drives.0.filesystem"),
+        ("machine = { cpus.count = 0 }", "settings.s.machine.cpus.count: expected 1 to 1024"),
+        ("machine = { cpus.coumt = 1 }", "settings.s.machine.cpus.coumt: "),
+        ("machine = { 'drives.0.device' = 'quik' }", "settings.s.machine.drives.0.device: "),
+        ("machine = { 'drives.7.device' = 'quick' }", "settings.s.machine.drives.7.device: "),
+        ("machine = { 'drives.0.device.capacity_bytes' = 0 }", "settings.s.machine.drives.0.device.capacity_bytes: "),
+        ("engine = 'null'", "settings.s.engine: null does no I/O"),
+        ("probes = { cpu = true }", "settings.s.probes.cpu: the modelled machine has no such probe"),
+    ],
+)
+def test_what_a_setting_cannot_have_is_told_on_its_line(setting: str, said: str) -> None:
+    text = f"{HEAD}{READS}[settings.as_is]\n[settings.s]\n{setting}\n"
+    lines = refusals(text)
+    assert lines[0].startswith(f"x.toml:{line_of(text, setting)}: {said}"), lines
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        ('kernel = "2.6.35"', 'kernel = "7"', "kernel"),
+        ("jitter = 0.05", "jitter = 5", "cpus.jitter"),
+        ("count = 2", 'count = "two"', "cpus.count"),
+        ("call_ns = 2000", "call_ns = 18446744073709551615", "cpus.call_ns"),
+        ("call_ns = 2000", "call_ns = 99999999999999999999999", "cpus.call_ns"),
+        ("bytes = 67108864", "bytes = 0", "memory.bytes"),
+        ('scheduler = { name = "cfq" }', 'scheduler = { name = "cfq", antic_expire = 6 }', "drives.0.scheduler"),
+        ('filesystem = { kind = "ext3" }', 'filesystem = { kind = "ext9" }', "drives.0.filesystem"),
+        ('filesystem = { kind = "ext3" }', 'filesystem = { kind = "ext3", blocks = 0 }', "drives.0.filesystem.blocks"),
+        ("[memory]", "[memroy]", "memroy"),
+    ],
+)
+def test_an_impossible_machine_is_told_on_its_line(here: Path, before: str, after: str, key: str) -> None:
+    machine = MACHINE.replace(before, after)
+    write_machine(here, machine)
+    lines = refusals(f"{HEAD}{READS}")
+    assert len(lines) == 1
+    assert lines[0].startswith(f"small.toml:{line_of(machine, after)}: {key}"), lines
+
+
+@pytest.mark.parametrize("after", ["capacity_bytes = 0", 'capacity_bytes = "large"', "capacity_bytes = 1000"])
+def test_an_impossible_device_is_told_on_the_line_of_its_own_file(here: Path, after: str) -> None:
+    write_machine(here, device=QUICK.replace("capacity_bytes = 1073741824", after))
+    lines = refusals(f"{HEAD}{READS}")
+    assert lines[0].startswith("devices/quick.toml:3: drives.0.device.capacity_bytes: "), lines
+
+
+def test_what_no_longer_goes_with_a_setting_names_both_places(here: Path) -> None:
+    lines = refusals(f"{HEAD}{READS}[settings.s]\nkernel = '2.4.20'\ndirty_ratio = 50\n")
+    assert lines[0].startswith("x.toml:7: settings.s: drives."), lines
+    assert lines[0].endswith(")") and "(small.toml:" in lines[0], lines
+
+
+def test_a_target_is_for_hosts_and_a_kernel_for_models() -> None:
+    target = '[target]\nkind = "scratch"\n'
+    assert refusals(f"{HEAD}{target}{READS}")[0] == (
+        "x.toml:3: target: a modelled machine takes no [target]: files lie on its drives"
+    )
+    assert refusals(f"{READS}[settings.s]\nkernel = '6.1'\n")[0] == (
+        'x.toml:6: settings.s.kernel: only for a modelled machine, machine = "model:NAME"'
+    )
+    assert experiment(f"{target}{READS}", machine="model:small.toml").target.kind == "drives"
+
+
+def test_a_trial_carries_its_machine_as_the_setting_made_it() -> None:
+    found = experiment(
+        f"{HEAD}{READS}[settings.s]\nkernel = '2.6.32'\nnr_requests = 16\nfilesystem = 'ext2'\ndirty_expire = '10s'\n"
+        "scheduler = { name = 'deadline', read_expire = '250ms' }\nmachine = { cpus.count = 1 }\n"
+    )
+    model = plan.trials(found, 1, seed=1)[0].model
+    assert model is not None
+    assert (model["kernel"], model["cpus"]["count"], model["memory"]["dirty_expire_ns"]) == ("2.6.32", 1, 10**10)
+    for drive in model["drives"]:
+        assert drive["scheduler"] == {"name": "deadline", "read_expire": "250"}
+        assert (drive["queue"], drive["filesystem"]) == ({"nr_requests": 16}, {"kind": "ext2"})
+    assert model["drives"][0]["device"]["latency_ns"] == 100_000
+
+
+TWO = "[settings.one]\n[settings.two]\nnr_requests = 4\nscheduler = 'deadline'\n"
+
+
+def test_the_same_seed_yields_the_same_numbers_on_any_number_of_cores() -> None:
+    text = f"{HEAD}{READS}pattern = 'random'\njobs = 3\n[workloads.writes]\nread_percent = 0\noperations = 200\n{TWO}"
+    for out, cores, seed in (("a", 1, 7), ("b", 4, 7), ("c", 4, 8)):
+        run(text, out, cores=cores, seed=seed)
+    assert metrics("a").equals(metrics("b"))
+    assert not metrics("a").equals(metrics("c"))
+    assert set(read(Path("a")).trials["status"]) == {"ok"}
+
+
+def test_what_others_run_beside_it_does_not_change_a_trial() -> None:
+    """The numbers of one setting alone are those that it has in company."""
+    run(f"{HEAD}{READS}{TWO}", "both")
+    run(f"{HEAD}{READS}[settings.two]\nnr_requests = 4\nscheduler = 'deadline'\n", "alone")
+
+    def of_two(out: str) -> list[Any]:
+        found = metrics(out).filter(polars.col("setting") == "two").sort("round", "phase", "op", "metric", "key")
+        return found.select("round", "phase", "op", "metric", "key", "value").rows()
+
+    assert of_two("both") == of_two("alone")
+
+
+def test_a_run_says_what_it_is_a_simulation_of_and_keeps_its_files(here: Path) -> None:
+    run(f"{HEAD}{READS}", "run")
+    found = read(Path("run"))
+    assert found.machine["model"]["name"] == "model:small.toml"
+    assert found.machine["kernel"]["release"] == "2.6.35"
+    assert events(here / "run")[0]["seed"] == 7
+    record = found.record(0)
+    assert record.observed["model"]["seed"] == record.spec.seed
+    assert record.observed["device"]["scheduler"] == "cfq"
+    assert record.phases[0]["clock"] == "model"
+    (here / "small.toml").unlink()
+    from iolab.table.plain import render
+
+    assert "2 rounds on model:small.toml (simulated, seed 7)" in render(read(Path("run")))
+
+
+def test_a_setting_changes_what_is_measured() -> None:
+    today = "kernel = '6.1'\nscheduler = 'none'\n"
+    slower = "machine = { 'drives.0.device.latency_ns' = 1000000 }\n"
+    run(f"{HEAD}{READS}devices = [0]\n[settings.quick]\n{today}[settings.slow]\n{today}{slower}", "run")
+    rate = metrics("run").filter((polars.col("metric") == "iops") & (polars.col("op") == "all"))
+    by_setting = dict(rate.group_by("setting").agg(polars.col("value").mean()).rows())
+    assert by_setting["quick"] > 5 * by_setting["slow"]
+
+
+def test_where_files_lie_is_seen_as_on_a_host() -> None:
+    text = f"{HEAD}{READS}devices = [0]\n[probes]\nextents = true\n"
+    run(text, "run")
+    seen = read(Path("run")).record(0).phases[0]["probes"]["extents"]
+    assert [file["path"] for file in seen["files"]] == ["reads.0"]
+    assert seen["files_found"] == 1
+
+
+WEIGHTED = """\
+[workloads.groups]
+kind = "iostest"
+job = "bsr"
+groups = 2
+weights = [100, 400]
+file_size = "64MiB"
+duration = "1s"
+[settings.on_a_disk]
+machine = { "drives.0.device" = "sata_7200_2008" }
+"""
+
+
+def test_weighted_groups_are_control_groups_of_the_modelled_kernel() -> None:
+    run(f"{HEAD.replace('2', '1')}{WEIGHTED}", "run")
+    found = read(Path("run"))
+    assert set(found.trials["status"]) == {"ok"}, found.record(0).faults
+    jobs = {job["name"]: job["read"]["bytes"] for group in found.record(0).phases[0]["groups"] for job in group["jobs"]}
+    assert jobs["test2.bsr.1"] > 1.5 * jobs["test1.bsr.1"] > 0
+
+
+def test_a_stopped_run_goes_on_with_the_machine_that_it_was_started_with(here: Path) -> None:
+    text = f"{HEAD}{READS}{TWO}"
+    run(text, "whole")
+    run(text, "half", rounds=1)
+    write_machine(here, MACHINE.replace("2.6.35", "2.4.20"), QUICK.replace("100000", "900000"))
+    with ByMachine() as executor:
+        iolab.run.resume(Path("half"), executor=executor, progress=SilentDisplay(), rounds=2)
+    assert metrics("half").equals(metrics("whole"))
+
+
+def test_a_file_that_a_drive_has_no_room_for_is_refused_and_leaves_nothing(here: Path) -> None:
+    with pytest.raises(InputError, match="size_bytes"):
+        run(f"{HEAD}{READS.replace('4MiB', '2GiB')}devices = [1]\n", "run")
+    assert not (here / "run").exists()
+
+
+KEYS = ["kernel", "hz", "cpus.count", "cpus.jitter", "memory.bytes", "drives.0.queue.nr_requests", "drives.0.scheduler"]
+KEYS += ["drives.0.scheduler.slice_idle", "drives.0.device", "drives.0.device.capacity_bytes", "drives.0.filesystem"]
+VALUES = st.one_of(st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=8), st.booleans(), st.just("cfq"))
+
+
+@given(st.sampled_from(KEYS), VALUES)
+@settings(max_examples=60, deadline=None)
+def test_any_key_with_any_value_is_taken_or_told_on_its_line(key: str, value: Any) -> None:
+    shown = str(value) if isinstance(value, float) else json.dumps(value)
+    text = f"{HEAD}{READS}[settings.s]\nmachine = {{ '{key}' = {shown} }}\n"
+    try:
+        experiment(text)
+    except InputError as error:
+        assert all(line.startswith("x.toml:8:") for line in str(error).splitlines()), str(error)
