@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import CommandLine
-from fake_machine import FakeExecutor
+from fake_machine import FakeExecutor, SilentDisplay
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.cli.invoke import invoke
 from iolab.errors import InputError
+from iolab.executor import ByMachine
+from iolab.experiment import load as load_experiment
 from iolab.reproduction import compare, load, names
 from iolab.reproduction.options import AimOptions
 from iolab.reproduction.published import Cell, Published, loads
 from iolab.reproduction.reproduced import Compared, Reproduced
 from iolab.reproduction.score import claims, mean_error, within_factor
-from iolab.reproduction.scorecard import markdown, overall, scores
+from iolab.reproduction.scorecard import RESULTS, markdown, overall, scores
+from iolab.run import run
+from iolab.store import read
 from support.stored import stored_run
 
 MACHINES = Path(__file__).parents[1] / "machines"
@@ -304,6 +309,41 @@ def test_posted_latencies_are_longer_than_posted_rates_leave_room_for(name: str,
         threads = int(of_rate.row) if of_rate.row.isdecimal() else 32
         longest_ms = threads * 4096 / (of_rate.published * 2**20) * 1000
         assert of_latency.published > longest_ms
+
+
+# What is stored of the model
+
+
+QUICK = {
+    "bmap": ("writers", ["ext2"]),
+    "ext3-tiobench": ("tiobench[threads=1]", ["2.4.20-pre10"]),
+    "group-idle": ("readers[jobs_per_group=1]", ["queue_idle", "group_idle"]),
+}
+"""Of each experiment, what takes a few seconds."""
+
+
+@pytest.mark.parametrize("name", [name for name in QUICK if (RESULTS / f"{name}.json").exists()])
+def test_stored_results_are_those_of_this_model(name: str, tmp_path: Path, state_dir: Path) -> None:
+    """If this fails after a change of the model: `make reproduce`, and read the difference."""
+    workload, settings = QUICK[name]
+    stored = {table["name"]: table for table in json.loads((RESULTS / f"{name}.json").read_text())}
+    published, whole = load(name), load_experiment(load(name).experiment)
+    part = replace(
+        whole,
+        workloads={workload: whole.workloads[workload]},
+        settings={setting: whole.settings[setting] for setting in settings},
+    )
+    with ByMachine() as executor:
+        done = run(part, tmp_path / "run", executor=executor, progress=SilentDisplay())
+    modelled = {
+        (table.table.name, one.cell.row, one.cell.column): one.modelled
+        for table in compare(published, read(done.path)).tables
+        for one in table.compared
+    }
+    assert modelled
+    for (table, row, column), value in modelled.items():
+        kept = next(cell for cell in stored[table]["cells"] if (cell["row"], cell["column"]) == (row, column))
+        assert value == kept["modelled"], f"{table}: {row}/{column}"
 
 
 # The command

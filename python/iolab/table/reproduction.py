@@ -43,7 +43,7 @@ def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
 
 
 def _fitted(name: str, one: FittedOptions) -> str:
-    return f"● {name}: {one.parameter} = {one.value:g} of {one.machine}, to {one.to}. {one.why}"
+    return f"● {name}: {one.parameter} = {one.value:.15g} of {one.machine}, to {one.to}. {one.why}"
 
 
 def _one(found: ReproducedTable) -> Iterator[RenderableType]:
