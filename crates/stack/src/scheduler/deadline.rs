@@ -77,7 +77,7 @@ impl Deadline {
     fn next_of_batch(&mut self, requests: &Requests) -> Option<RequestId> {
         let next = self.next?;
         if self.generation == Generation::B && requests[next].start != self.last_sector {
-            self.batching += self.tunables.fifo_batch;
+            self.batching = self.batching.saturating_add(self.tunables.fifo_batch);
         }
         (self.batching < self.tunables.fifo_batch).then_some(next)
     }

@@ -159,6 +159,17 @@ mod tests {
         assert_eq!(bench.dispatched(499 * MILLISECOND, 4), [300, 400, 100, 200]);
     }
 
+    #[test]
+    fn one_expired_request_is_served_in_the_time_that_requests_have() {
+        let tunables = Tunables {
+            read_expire_ns: 10 * MILLISECOND,
+            ..Tunables::default()
+        };
+        let mut bench = Bench::new(DeadlineTimed::new(tunables));
+        bench.add(0, Read, &[900, 800, 100]);
+        assert_eq!(bench.dispatched(20 * MILLISECOND, 3), [900, 100, 800]);
+    }
+
     proptest! {
         #[test]
         fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8) {

@@ -206,3 +206,54 @@ impl Lines {
         &mut self.places[id.number() as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Direction, Request};
+    use crate::scheduler::laws::bench::bio;
+    use crate::slab::Slab;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a list of what is in line: add, remove, become part of another.
+        #[test]
+        fn keeps_both_orders(steps in prop::collection::vec((0u8..4, 0usize..2, 0u64..50, any::<prop::sample::Index>()), 1..120)) {
+            let (mut requests, mut lines): (Requests, Lines) = (Slab::new(), Lines::default());
+            let mut expected: [Vec<(Time, RequestId)>; 2] = Default::default();
+            for (now, (step, line, start, index)) in (0..).zip(steps) {
+                let in_line = &mut expected[line];
+                if step < 2 || in_line.len() < 2 {
+                    let deadline = now + 10;
+                    let id = requests.put(Request::like(&bio(0, Direction::Read, start * 8)));
+                    lines.add(&requests, id, line, deadline);
+                    in_line.push((deadline, id));
+                } else if step == 2 {
+                    let (_, id) = in_line.remove(index.index(in_line.len()));
+                    lines.remove(&requests, id);
+                } else {
+                    // The earlier place is kept, whichever of the two it was.
+                    let one = index.index(in_line.len() - 1);
+                    let (survivor, absorbed) = if start % 2 == 0 { (one, one + 1) } else { (one + 1, one) };
+                    lines.absorbed(&requests, in_line[survivor].1, in_line[absorbed].1);
+                    in_line[one].1 = in_line[survivor].1;
+                    in_line.remove(one + 1);
+                }
+                for (line, in_line) in expected.iter().enumerate() {
+                    prop_assert_eq!(lines.oldest(line), in_line.first().map(|&(_, id)| id));
+                    prop_assert_eq!(lines.is_empty(line), in_line.is_empty());
+                    let due = in_line.first().filter(|&&(deadline, _)| now >= deadline);
+                    prop_assert_eq!(lines.due(line, now), due.map(|&(_, id)| id));
+                    let mut sorted: Vec<_> = in_line.iter().map(|&(_, id)| (requests[id].start, id)).collect();
+                    sorted.sort_unstable();
+                    prop_assert_eq!(lines.lowest(line), sorted.first().map(|&(_, id)| id));
+                    for pair in sorted.windows(2) {
+                        prop_assert_eq!(lines.after(&requests, pair[0].1), Some(pair[1].1));
+                        prop_assert_eq!(lines.neighbour(&requests, pair[1].1, Side::Front), Some(pair[0].1));
+                    }
+                }
+                prop_assert_eq!(lines.len(), expected[0].len() + expected[1].len());
+            }
+        }
+    }
+}

@@ -112,8 +112,9 @@ pub trait Scheduler: Send {
     /// Requests that it holds.
     fn queued(&self) -> usize;
 
-    /// From now on it keeps what it does for `take_messages`, which has to be called now and then. Only CFQ does.
-    fn keep_messages(&mut self) {}
+    /// Whether from now on it keeps what it does for `take_messages`, which then has to be called now and then. Only CFQ
+    /// does.
+    fn keep_messages(&mut self, _keep: bool) {}
 
     /// Appends what it has done since the last call, in order of time.
     fn take_messages(&mut self, _into: &mut Vec<SchedulerMessage>) {}

@@ -218,6 +218,38 @@ fn the_task_that_is_waited_for_gets_a_request_although_none_is_left() {
     assert!(!bench.scheduler.may_exceed_pool(2, true));
 }
 
+#[test]
+fn a_batch_of_writes_ends_after_a_tenth_of_its_ticks_in_requests_while_reads_wait() {
+    let mut bench = bench(Version::Linux2_6_32);
+    let writes: Vec<Sector> = (0..30).map(|n| n * 1000).collect();
+    bench.add(0, Write, &writes);
+    let mut at_device = vec![bench.scheduler.dispatch(0, &bench.requests).unwrap()];
+    bench.add_bio(0, &read_of(1, 0, 90_000_000));
+    while let Some(id) = bench.scheduler.dispatch(0, &bench.requests) {
+        at_device.push(id);
+    }
+    assert_eq!(at_device.len(), 125 / 10);
+    for id in at_device {
+        bench.scheduler.completed(0, &bench.requests, id);
+    }
+    assert_eq!(bench.dispatched(0, 1), [90_000_000]);
+}
+
+#[test]
+fn the_line_is_looked_at_once_in_the_time_that_requests_have() {
+    let tunables = Tunables {
+        antic_expire_ns: 0,
+        ..Tunables::of(Version::Linux2_6_32, 1000)
+    };
+    let mut bench = Bench::new(Anticipatory::new(Version::Linux2_6_32, tunables, 1000));
+    bench.add(0, Read, &[9_000_000, 8_000_000, 1000]);
+    let late = 126 * MILLISECOND;
+    // Both of the first two have expired; only one is served for it.
+    assert_eq!(bench.dispatched(late, 1), [9_000_000]);
+    bench.add(late, Read, &[9_000_008]);
+    assert_eq!(bench.dispatched(late, 1), [9_000_008]);
+}
+
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8, first: bool) {

@@ -171,7 +171,8 @@ impl Bfq {
             return;
         }
         let timeout = self.tunables.timeout_ns;
-        let due = self.max_budget() * took.min(timeout) / timeout.max(1);
+        let share = u128::from(took.min(timeout)) * u128::from(self.max_budget());
+        let due = (share / u128::from(timeout.max(1))) as u64;
         let more = due.saturating_sub(entity.service);
         self.hierarchy.served(queue.entity, more);
     }

@@ -274,8 +274,8 @@ impl Scheduler for Cfq {
         self.queued as usize
     }
 
-    fn keep_messages(&mut self) {
-        self.messages.get_or_insert_default();
+    fn keep_messages(&mut self, keep: bool) {
+        self.messages = keep.then(Vec::new);
     }
 
     fn take_messages(&mut self, into: &mut Vec<SchedulerMessage>) {
@@ -283,5 +283,7 @@ impl Scheduler for Cfq {
     }
 }
 
+#[cfg(test)]
+mod rules;
 #[cfg(test)]
 mod tests;

@@ -21,9 +21,8 @@ impl Cfq {
         let queue = &mut self.queues[queue_id];
         queue.slice_dispatch += 1;
         queue.must_dispatch = false;
-        let asynchronous_max = 2
-            * (self.tunables.slice_async_rq
-                + self.tunables.slice_async_rq * (LEVELS - 1 - u32::from(queue.priority.level)));
+        let steps = LEVELS - u32::from(queue.priority.level);
+        let asynchronous_max = self.tunables.slice_async_rq.saturating_mul(2 * steps);
         let had_enough = !queue.sync && queue.slice_dispatch >= asynchronous_max;
         if busy && (had_enough || queue.is_idle_class()) {
             queue.slice_end = now + 1;

@@ -387,7 +387,7 @@ fn tunables_of_another_version_do_nothing_there() {
 fn messages_are_those_of_the_version() {
     let texts = |version| {
         let mut bench = Bench::new(cfq(version, Tunables::default(), &[1000]));
-        bench.scheduler.keep_messages();
+        bench.scheduler.keep_messages(true);
         bench.add_bio(0, &read_of(1, 0, 0, 0));
         let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
         bench

@@ -1,0 +1,74 @@
+//! The properties of the fuzz targets as ordinary tests: over the seeds, over changed seeds and over generated settings.
+//! See `fuzz/README.md`.
+
+use proptest::prelude::*;
+
+#[path = "../../../fuzz/changed_seeds.rs"]
+mod changed_seeds;
+#[path = "../../../fuzz/properties/filesystem_spec.rs"]
+mod filesystem_spec;
+#[path = "../../../fuzz/properties/scheduler_spec.rs"]
+mod scheduler_spec;
+
+use changed_seeds::{changed_seed, seeds};
+
+#[test]
+fn hold_for_the_seeds() {
+    seeds("scheduler_spec")
+        .iter()
+        .for_each(|seed| scheduler_spec::check(seed));
+    seeds("filesystem_spec")
+        .iter()
+        .for_each(|seed| filesystem_spec::check(seed));
+}
+
+/// A seed with one of its numbers made another, often at the edge of what is possible.
+fn other_number(target: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
+    let edge = prop::sample::select(vec![0, 1, 2, 7, (1 << 31) - 1, 1 << 31, u64::MAX]);
+    let number = prop_oneof![edge, any::<u64>(), 0..2000u64];
+    (
+        prop::sample::select(seeds(target)),
+        any::<prop::sample::Index>(),
+        number,
+    )
+        .prop_map(|(seed, index, number)| {
+            let text = String::from_utf8(seed).expect("seeds are text");
+            let ends = |at: usize| {
+                text[at..]
+                    .find(|c: char| !c.is_ascii_digit())
+                    .map_or(text.len(), |n| at + n)
+            };
+            let starts: Vec<usize> = text
+                .match_indices(['=', ':'])
+                .map(|(at, _)| at + 1)
+                .filter(|&at| ends(at) > at)
+                .collect();
+            if starts.is_empty() {
+                return text.into_bytes();
+            }
+            let start = starts[index.index(starts.len())];
+            format!("{}{number}{}", &text[..start], &text[ends(start)..]).into_bytes()
+        })
+}
+
+proptest! {
+    #[test]
+    fn a_scheduler_holds_for_changed_seeds(bytes in changed_seed("scheduler_spec")) {
+        scheduler_spec::check(&bytes);
+    }
+
+    #[test]
+    fn a_scheduler_holds_for_other_numbers(bytes in other_number("scheduler_spec")) {
+        scheduler_spec::check(&bytes);
+    }
+
+    #[test]
+    fn a_filesystem_holds_for_changed_seeds(bytes in changed_seed("filesystem_spec")) {
+        filesystem_spec::check(&bytes);
+    }
+
+    #[test]
+    fn a_filesystem_holds_for_other_numbers(bytes in other_number("filesystem_spec")) {
+        filesystem_spec::check(&bytes);
+    }
+}
