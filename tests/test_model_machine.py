@@ -4,10 +4,11 @@ function of machine, experiment and seed."""
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
-import iolab.run
 import polars
 import pytest
 from fake_machine import SilentDisplay, events
@@ -17,8 +18,10 @@ from iolab.errors import InputError
 from iolab.executor import ByMachine
 from iolab.experiment import Experiment, load, plan
 from iolab.machine.model import RunAhead
-from iolab.run import Run
+from iolab.run import Run, resume
+from iolab.run import run as run_experiment
 from iolab.store import read
+from support.command_line import CommandLine, wait_until
 from support.machines import MACHINE, QUICK, READS, line_of, write_machine
 
 pytestmark = pytest.mark.usefixtures("state_dir")
@@ -40,7 +43,7 @@ def experiment(text: str, machine: str | None = None) -> Experiment:
 
 def run(text: str, out: str, *, cores: int = 2, seed: int = 7, **options: Any) -> Run:
     with RunAhead(cores=cores) as executor:
-        return iolab.run.run(
+        return run_experiment(
             experiment(text), Path(out), executor=executor, progress=SilentDisplay(), seed=seed, **options
         )
 
@@ -284,8 +287,20 @@ def test_a_stopped_run_goes_on_with_the_machine_that_it_was_started_with(here: P
     run(text, "half", rounds=1)
     write_machine(here, MACHINE.replace("2.6.35", "2.4.20"), QUICK.replace("100000", "900000"))
     with ByMachine() as executor:
-        iolab.run.resume(Path("half"), executor=executor, progress=SilentDisplay(), rounds=2)
+        resume(Path("half"), executor=executor, progress=SilentDisplay(), rounds=2)
     assert metrics("half").equals(metrics("whole"))
+
+
+def test_a_run_killed_at_any_trial_comes_to_the_same_numbers(iolab: CommandLine) -> None:
+    text = f"{HEAD.replace('2', '20')}{READS}{TWO}"
+    run(text, "whole")
+    with iolab.start("run", "x.toml", "--out", "killed", "--seed", "7") as process:
+        finished = iolab.cwd / "killed" / "trials"
+        wait_until(lambda: len(list(finished.glob("*.parquet"))) >= 3 or process.poll() is not None, "three trials")
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    iolab("run", "--resume", "killed")
+    assert metrics("killed").equals(metrics("whole"))
 
 
 def test_a_file_that_a_drive_has_no_room_for_is_refused_and_leaves_nothing(here: Path) -> None:
