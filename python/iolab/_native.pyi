@@ -178,7 +178,7 @@ class Probes:
         """JSON: {"observations": {probe: what it saw}, "absent": {probe: reason}}. ValueError the second time."""
 
 def extents(paths: list[str], bounds_json: str) -> str:
-    """JSON of `Examined` (crates/engine/src/extents/mod.rs) for JSON of `Bounds`: each file's extents, after its dirty
+    """JSON of `Examined` (crates/trace/src/extents/mod.rs) for JSON of `Bounds`: each file's extents, after its dirty
     pages were written, and how the files interleave. A file that can't be read says why in its place."""
 
 def features() -> str:

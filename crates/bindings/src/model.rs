@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::Simulation;
+use engine::extents::Bounds;
 use engine::simulation::NoPhase;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -55,6 +56,16 @@ impl Model {
     /// The trace files of the last phase by their names.
     fn take_traces(&self) -> PyResult<BTreeMap<String, Vec<u8>>> {
         self.0.take_traces().map_err(runtime_error)
+    }
+
+    /// As the function `extents`, of the model's files.
+    fn extents(&self, paths: Vec<String>, bounds_json: &str) -> PyResult<String> {
+        let bounds: Bounds = specification("bounds of extents", bounds_json)?;
+        let examined = self
+            .0
+            .between_phases(|model| model.examine(paths, bounds))
+            .map_err(runtime_error)?;
+        json(&examined)
     }
 
     fn check(&self) -> PyResult<()> {

@@ -103,7 +103,13 @@ impl RequestQueue {
     /// drive; among them what the scheduler has to say.
     pub fn tap(&mut self, drive: u16) {
         self.tap.open(drive, self.plug.is_plugged());
-        self.scheduler.keep_messages();
+        self.scheduler.keep_messages(true);
+    }
+
+    /// Nobody listens any more.
+    pub fn untap(&mut self) {
+        self.tap = Tap::default();
+        self.scheduler.keep_messages(false);
     }
 
     /// Appends the events since the last time, in the order in which they happened.

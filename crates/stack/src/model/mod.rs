@@ -7,14 +7,15 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use trace::extents::{Bounds, Examined};
 use workload::assemble::{Circumstances, assemble};
 use workload::phase::Phase;
 use workload::record::{ClockKind, Snapshot};
 
-use crate::allocator::Extent;
 use crate::block::{SECTOR_BYTES, Sector};
 use crate::cache::FileId;
 use crate::machine::{Impossible, MachineSpec};
+use crate::probe::extents::{FileExtents, examined};
 use crate::station::Broken;
 use crate::world::{FileSpec, Place, World};
 use observed::Watch;
@@ -117,10 +118,20 @@ impl Model {
         std::mem::take(&mut self.traces)
     }
 
-    /// Where a file lies, in blocks of 4 KiB; None: no phase has named it.
-    pub fn extents(&self, path: &str) -> Option<Vec<Extent>> {
-        let file = self.files.get(&(path.to_owned(), 0))?;
-        Some(self.world.extents(*file))
+    /// Where files lie, as the probe `extents` tells it.
+    pub fn examine(&self, paths: Vec<String>, bounds: Bounds) -> Examined {
+        let files = paths.into_iter().map(|path| {
+            let file = self.files.get(&(path.clone(), 0)).map(|&file| {
+                let spec = self.world.file(file);
+                FileExtents {
+                    drive: spec.drive as u16,
+                    size_bytes: spec.size_bytes,
+                    extents: self.world.extents(file),
+                }
+            });
+            (path, file)
+        });
+        examined(files.collect(), bounds)
     }
 
     /// Conservation and Little's law, of all so far.

@@ -96,6 +96,7 @@ impl Watch {
         let Some(block) = self.block else {
             return Default::default();
         };
+        world.untap();
         let (observation, traces) = block.finish(world.now());
         let observations = Observations {
             block: Some(observation),

@@ -151,14 +151,15 @@ fn files_are_found_again_in_the_next_phase_and_caches_can_be_dropped_before_it()
     let cached = elapsed_ns(&mut model, buffered(1.0, false));
     let dropped = elapsed_ns(&mut model, buffered(1.0, true));
     assert!(dropped > cached + 100_000, "{dropped} after {cached}");
-    let blocks: u64 = model
-        .extents("a")
-        .unwrap()
-        .iter()
-        .map(|extent| extent.blocks)
-        .sum();
-    assert_eq!(blocks, 1000);
-    assert!(model.extents("b").is_none());
+    let bounds =
+        serde_json::from_value(json!({ "extents_max": 1000, "listed_max": 9, "method": null }));
+    let paths = ["a", "b"].map(str::to_owned).to_vec();
+    let examined = serde_json::to_value(model.examine(paths, bounds.unwrap())).unwrap();
+    assert_eq!(examined["files"][0]["mapped_bytes"], 1000 * 4096);
+    assert_eq!(
+        examined["files"][1]["absent"],
+        "no phase has made this file"
+    );
 }
 
 #[test]

@@ -204,6 +204,10 @@ impl World {
         }
     }
 
+    pub fn file(&self, file: FileId) -> &FileSpec {
+        &self.files[file as usize]
+    }
+
     /// Where the file lies, in blocks of 4 KiB, as FIEMAP and bmap tell it.
     pub fn extents(&self, file: FileId) -> Vec<Extent> {
         let spec = &self.files[file as usize];
@@ -311,6 +315,12 @@ impl World {
     pub fn tap(&mut self) {
         for (number, drive) in (0..).zip(&mut self.drives) {
             drive.queue_mut().tap(number);
+        }
+    }
+
+    pub fn untap(&mut self) {
+        for drive in &mut self.drives {
+            drive.queue_mut().untap();
         }
     }
 
