@@ -66,10 +66,6 @@ impl<K: Copy + Ord> Sorted<K> {
         (before, self.0.get(index + usize::from(is_there)).copied())
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = K> {
-        self.0.iter().copied()
-    }
-
     /// How many are before the key.
     #[inline]
     fn index(&self, key: &K) -> usize {
@@ -102,7 +98,7 @@ mod tests {
                 } else if set.insert(key) {
                     sorted.insert(key);
                 }
-                prop_assert_eq!(sorted.iter().collect::<Vec<_>>(), set.iter().copied().collect::<Vec<_>>());
+                prop_assert_eq!(sorted.0.iter().copied().collect::<Vec<_>>(), set.iter().copied().collect::<Vec<_>>());
                 prop_assert_eq!((sorted.first(), sorted.last()), (set.first().copied(), set.last().copied()));
                 prop_assert_eq!(sorted.from(&key), set.range(key..).next().copied());
                 let around = (set.range(..key).next_back().copied(), set.range(key + 1..).next().copied());

@@ -142,11 +142,11 @@ fn charge(version: Version, depth: Option<bool>, completes: bool, slice_idle_ns:
     bench.scheduler.expire_active(false);
     let mut messages = Vec::new();
     bench.scheduler.take_messages(&mut messages);
-    let charges = messages.iter().filter_map(|message| match message.event {
+    let mut charges = messages.iter().filter_map(|message| match message.event {
         Event::SliceUsed { charge, .. } => Some(charge),
         _ => None,
     });
-    charges.last().expect("a slice has ended")
+    charges.next_back().expect("a slice has ended")
 }
 
 #[test]
