@@ -53,7 +53,7 @@ pub enum EventKind {
     Message(SchedulerMessage),
 }
 
-/// Where events go. Off, it costs a look at a bool.
+/// Where events go. Off, it costs a look at a bool: nothing else of it is called then.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tap {
     on: bool,
@@ -90,68 +90,61 @@ impl Tap {
     }
 
     /// A bio comes, perhaps not for the first time.
-    #[inline]
+    #[cold]
     pub(super) fn came(&mut self, now: Time, bio: &Bio) {
-        if self.on {
-            let own = waiting(bio);
-            match self.waiting.iter().position(|other| *other == own) {
-                Some(place) => {
-                    self.waiting.remove(place);
-                }
-                None => self.bio(now, EventKind::Queue, bio),
+        let own = waiting(bio);
+        match self.waiting.iter().position(|other| *other == own) {
+            Some(place) => {
+                self.waiting.remove(place);
             }
+            None => self.bio(now, EventKind::Queue, bio),
         }
     }
 
-    #[inline]
+    #[cold]
     pub(super) fn must_wait(&mut self, now: Time, bio: &Bio) {
-        if self.on {
-            self.waiting.push(waiting(bio));
-            self.bio(now, EventKind::Sleep, bio);
-        }
+        self.waiting.push(waiting(bio));
+        self.bio(now, EventKind::Sleep, bio);
     }
 
-    #[inline]
+    #[cold]
     pub(super) fn bio(&mut self, now: Time, kind: EventKind, bio: &Bio) {
-        if self.on {
-            self.cpu = bio.cpu;
-            self.events.push(QueueEvent {
-                at: now,
-                drive: self.drive,
-                kind,
-                task: Some(bio.task),
-                cpu: bio.cpu,
-                direction: bio.direction,
-                sync: bio.sync,
-                metadata: bio.metadata,
-                start: bio.start,
-                sectors: bio.sectors,
-            });
-        }
+        self.cpu = bio.cpu;
+        self.events.push(QueueEvent {
+            at: now,
+            drive: self.drive,
+            kind,
+            task: Some(bio.task),
+            cpu: bio.cpu,
+            direction: bio.direction,
+            sync: bio.sync,
+            metadata: bio.metadata,
+            start: bio.start,
+            sectors: bio.sectors,
+        });
     }
 
-    #[inline]
+    #[cold]
     pub(super) fn request(&mut self, now: Time, kind: EventKind, request: &Request) {
-        if self.on {
-            self.cpu = request.cpu;
-            let completed = kind == EventKind::Complete;
-            self.events.push(QueueEvent {
-                at: now,
-                drive: self.drive,
-                kind,
-                task: (!completed).then_some(request.task),
-                cpu: request.cpu,
-                direction: request.direction,
-                sync: request.sync,
-                metadata: request.metadata,
-                start: request.start,
-                sectors: request.sectors,
-            });
-        }
+        self.cpu = request.cpu;
+        let completed = kind == EventKind::Complete;
+        self.events.push(QueueEvent {
+            at: now,
+            drive: self.drive,
+            kind,
+            task: (!completed).then_some(request.task),
+            cpu: request.cpu,
+            direction: request.direction,
+            sync: request.sync,
+            metadata: request.metadata,
+            start: request.start,
+            sectors: request.sectors,
+        });
     }
 
     /// Whether the queue is plugged now, and how many requests are allocated: tells of a change. `by`: whose request
     /// it was that plugged it.
+    #[cold]
     pub(super) fn plug(
         &mut self,
         now: Time,
@@ -176,17 +169,15 @@ impl Tap {
     }
 
     /// What the scheduler has said since the last time.
-    #[inline]
+    #[cold]
     pub(super) fn hear(&mut self, scheduler: &mut dyn Scheduler) {
-        if self.on {
-            let mut messages = std::mem::take(&mut self.messages);
-            scheduler.take_messages(&mut messages);
-            for message in messages.drain(..) {
-                let event = self.without_sectors(message.at, EventKind::Message(message));
-                self.events.push(event);
-            }
-            self.messages = messages;
+        let mut messages = std::mem::take(&mut self.messages);
+        scheduler.take_messages(&mut messages);
+        for message in messages.drain(..) {
+            let event = self.without_sectors(message.at, EventKind::Message(message));
+            self.events.push(event);
         }
+        self.messages = messages;
     }
 
     fn without_sectors(&self, at: Time, kind: EventKind) -> QueueEvent {

@@ -119,9 +119,11 @@ impl RequestQueue {
 
     pub fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
         self.tell_plug(now, false, None);
-        self.tap.came(now, &bio);
+        if self.tap.is_on() {
+            self.tap.came(now, &bio);
+        }
         let submitted = self.take_in(now, bio);
-        self.tap.hear(self.scheduler.as_mut());
+        self.tell_messages();
         submitted
     }
 
@@ -133,7 +135,9 @@ impl RequestQueue {
             return Submitted::Merged(request, side);
         }
         if !self.allocate(now, &bio) {
-            self.tap.must_wait(now, &bio);
+            if self.tap.is_on() {
+                self.tap.must_wait(now, &bio);
+            }
             self.plug.unplug();
             self.tell_plug(now, false, None);
             return Submitted::MustWait;
@@ -152,9 +156,9 @@ impl RequestQueue {
         }
         let held = self.hardware.take_held();
         let id = held.or_else(|| self.dispatch_from_scheduler(now));
-        self.tap.hear(self.scheduler.as_mut());
+        self.tell_messages();
         let id = id?;
-        self.tap.request(now, EventKind::Issue, &self.requests[id]);
+        self.tell_request(now, EventKind::Issue, id);
         self.requests[id].issued_at = Some(now);
         self.in_flight += 1;
         self.counts.issued += 1;
@@ -164,10 +168,9 @@ impl RequestQueue {
     /// The device is done with the request: its bios, in ascending order, go into `done`. Returns who may try again to
     /// get a request.
     pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) -> Option<TaskId> {
-        self.tap
-            .request(now, EventKind::Complete, &self.requests[id]);
+        self.tell_request(now, EventKind::Complete, id);
         self.scheduler.completed(now, &self.requests, id);
-        self.tap.hear(self.scheduler.as_mut());
+        self.tell_messages();
         let request = self.requests.take(id);
         self.hardware.give_back(request.cpu);
         self.in_flight -= 1;
@@ -199,13 +202,13 @@ impl RequestQueue {
         self.tell_plug(now, true, None);
         if self.scheduler.next_wakeup().is_some_and(|at| at <= now) {
             self.scheduler.wake(now, &self.requests);
-            self.tap.hear(self.scheduler.as_mut());
+            self.tell_messages();
         }
     }
 
     pub fn exited(&mut self, now: Time, task: TaskId) {
         self.scheduler.exited(now, task);
-        self.tap.hear(self.scheduler.as_mut());
+        self.tell_messages();
     }
 
     pub fn request(&self, id: RequestId) -> &Request {
@@ -267,8 +270,7 @@ impl RequestQueue {
         let request = Request::of(bio_id, &self.bios[bio_id]);
         let end = request.end();
         let id = self.requests.put(request);
-        self.tap
-            .request(now, EventKind::GetRequest, &self.requests[id]);
+        self.tell_request(now, EventKind::GetRequest, id);
         self.ends.insert((end, id));
         self.last_merge = Some(id);
         self.scheduler.add(now, &self.requests, id);
@@ -278,7 +280,7 @@ impl RequestQueue {
         if !was_plugged {
             self.tell_plug(now, false, Some(id));
         }
-        self.tap.request(now, EventKind::Insert, &self.requests[id]);
+        self.tell_request(now, EventKind::Insert, id);
         self.tell_plug(now, false, None);
         id
     }
@@ -346,7 +348,9 @@ impl RequestQueue {
             Side::Back => EventKind::BackMerge,
             Side::Front => EventKind::FrontMerge,
         };
-        self.tap.bio(now, kind, &bio);
+        if self.tap.is_on() {
+            self.tap.bio(now, kind, &bio);
+        }
         let was = self.requests[id].start;
         self.ends.remove(&(self.requests[id].end(), id));
         let (start, sectors, segments) = (bio.start, bio.sectors, bio.segments);
@@ -386,8 +390,7 @@ impl RequestQueue {
         if !self.may_fuse(survivor, absorbed) {
             return;
         }
-        self.tap
-            .request(now, EventKind::RequestMerge, &self.requests[absorbed]);
+        self.tell_request(now, EventKind::RequestMerge, absorbed);
         self.no_more_merges(absorbed);
         self.scheduler
             .absorbed(now, &self.requests, survivor, absorbed);
@@ -429,6 +432,20 @@ impl RequestQueue {
             let by = by.map(|id| &self.requests[id]);
             self.tap
                 .plug(now, self.plug.is_plugged(), requests, by_timer, by);
+        }
+    }
+
+    #[inline]
+    fn tell_request(&mut self, now: Time, kind: EventKind, id: RequestId) {
+        if self.tap.is_on() {
+            self.tap.request(now, kind, &self.requests[id]);
+        }
+    }
+
+    #[inline]
+    fn tell_messages(&mut self) {
+        if self.tap.is_on() {
+            self.tap.hear(self.scheduler.as_mut());
         }
     }
 
