@@ -252,11 +252,13 @@ def test_a_setting_changes_what_is_measured() -> None:
     assert by_setting["quick"] > 5 * by_setting["slow"]
 
 
-def test_where_files_lie_is_seen_as_on_a_host() -> None:
-    text = f"{HEAD}{READS}devices = [0]\n[probes]\nextents = true\n"
+def test_the_probes_of_the_model_see_what_those_of_a_host_do() -> None:
+    text = f"{HEAD}{READS}devices = [0]\n[probes]\nextents = true\nblock = true\n"
     run(text, "run")
-    seen = read(Path("run")).record(0).phases[0]["probes"]["extents"]
-    assert [file["path"] for file in seen["files"]] == ["reads.0"]
+    probes = read(Path("run")).record(0).phases[0]["probes"]
+    assert probes["block"]["all"]["total"]["requests_issued"] > 0
+    seen = probes["extents"]
+    assert [file["path"] for file in seen["files"]] == ["job.0"]
     assert seen["files_found"] == 1
 
 
