@@ -236,6 +236,7 @@ impl PageCache {
     /// It has written its share, or has found nothing more to write.
     fn finish(&mut self, flusher: Flusher, dry: bool, effects: &mut Effects) {
         let task = flusher.task;
+        effects.unplug = true;
         match flusher.purpose {
             Purpose::Background => self.flushers.background = false,
             Purpose::OldData(_) => self.flushers.old_data = false,

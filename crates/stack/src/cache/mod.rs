@@ -55,5 +55,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
     pub io: Vec<Io>,
+    /// Who submitted has no more, and waits or sleeps: what is held back in plugs goes to the device.
+    pub unplug: bool,
     pub woken: Vec<TaskId>,
 }

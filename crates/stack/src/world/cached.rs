@@ -27,15 +27,26 @@ impl World {
             std::mem::take(&mut effects.io),
             std::mem::take(&mut effects.woken),
         );
+        let unplug = std::mem::take(&mut effects.unplug);
         self.effects = effects;
         for io in wanted.drain(..) {
             self.start_cache_io(now, &io);
         }
         self.flush_task_plug(now);
+        if unplug {
+            self.unplug_all(now);
+        }
         for task in woken {
             self.unblock(now, task);
         }
         result
+    }
+
+    fn unplug_all(&mut self, now: Time) {
+        for number in 0..self.drives.len() {
+            self.drives[number].unplug();
+            self.agenda.put(now, Event::Drive(number as u16));
+        }
     }
 
     /// Writes back what is dirty and forgets all: `sync; echo 3 > /proc/sys/vm/drop_caches`.

@@ -13,6 +13,7 @@ mod seek;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod turnaround;
 mod write_cache;
 
 use std::collections::VecDeque;
@@ -30,6 +31,7 @@ use read_cache::ReadCache;
 pub use spec::{Cache, DiskSpec, Order, Queue, Seek, Zone};
 #[cfg(test)]
 pub(crate) use tests::test_disk;
+use turnaround::Turnaround;
 use write_cache::{Extent, WriteCache};
 
 #[derive(Clone, Debug)]
@@ -40,6 +42,7 @@ pub struct Disk {
     aging: Aging,
     interface: Link,
     arm: Arm,
+    turnaround: Turnaround,
     waiting: CommandQueue,
     work: Option<Work>,
     read_cache: ReadCache,
@@ -73,6 +76,7 @@ impl Disk {
             mechanics: Arc::new(mechanics),
             interface: Link::new(spec.interface_bytes_per_s),
             arm: Arm::default(),
+            turnaround: Turnaround::default(),
             waiting: CommandQueue::new(spec.queue.order, spec.queue.depth),
             work: None,
             read_cache: ReadCache::new(&spec.cache),
@@ -163,13 +167,23 @@ impl Disk {
     fn start_work(&mut self, now: Time) {
         while self.work.is_none() {
             let ahead = self.read_cache.ahead(now);
-            let command = self
-                .waiting
-                .next(&self.mechanics, now, self.arm, self.aging, ahead);
+            let command = self.waiting.next(
+                &self.mechanics,
+                now,
+                self.arm,
+                self.aging,
+                self.turnaround,
+                ahead,
+            );
             // Commands first, because somebody waits for them; but somebody waits for room in the cache too.
             let extent = if command.is_none() || !self.for_room.is_empty() {
-                self.write_cache
-                    .nearest(&self.mechanics, now, self.arm, self.aging)
+                self.write_cache.nearest(
+                    &self.mechanics,
+                    now,
+                    self.arm,
+                    self.aging,
+                    self.turnaround,
+                )
             } else {
                 None
             };
@@ -203,8 +217,10 @@ impl Disk {
                 return;
             }
         }
+        let ready_at = self.turnaround.ready_at(command.start, ready_at);
         let (ends_at, arm) =
             self.move_data(ready_at, now, &place, command.sectors, command.direction);
+        self.turn_around(command.start, command.sectors, ends_at);
         self.work = Some(Work {
             ends_at,
             of: WorkOf::Command(command, arm),
@@ -214,12 +230,24 @@ impl Disk {
     fn start_destage(&mut self, now: Time, order: u64) {
         let extent = self.write_cache.take(order);
         // The disk knows what it holds: no command to take apart.
-        let (ends_at, arm) =
-            self.move_data(now, now, &extent.place, extent.sectors, Direction::Write);
+        let ready_at = self.turnaround.ready_at(extent.start, now);
+        let (ends_at, arm) = self.move_data(
+            ready_at,
+            now,
+            &extent.place,
+            extent.sectors,
+            Direction::Write,
+        );
+        self.turn_around(extent.start, extent.sectors, ends_at);
         self.work = Some(Work {
             ends_at,
             of: WorkOf::Destage(extent, arm),
         });
+    }
+
+    fn turn_around(&mut self, start: Sector, sectors: u32, ends_at: Time) {
+        let next = start + Sector::from(sectors);
+        self.turnaround = Turnaround::after(next, ends_at + self.spec.turnaround_ns);
     }
 
     /// Leaves off reading ahead, goes to the place and moves data between it and the buffer: when that ends, and where

@@ -8,6 +8,7 @@ use crate::device::disk::choice::{Aging, Choice};
 use crate::device::disk::mechanics::{Arm, Mechanics, Place};
 use crate::device::disk::read_cache::Leading;
 use crate::device::disk::spec::Order;
+use crate::device::disk::turnaround::Turnaround;
 use crate::time::Time;
 
 #[derive(Clone, Debug)]
@@ -55,6 +56,7 @@ impl CommandQueue {
         now: Time,
         arm: Arm,
         aging: Aging,
+        turnaround: Turnaround,
         ahead: Option<Leading>,
     ) -> Option<(usize, i64)> {
         if self.order == Order::FirstCome {
@@ -77,7 +79,8 @@ impl CommandQueue {
                 }
                 _ => {
                     let write = direction == Direction::Write;
-                    choice.offer(at, since, waiting.ready_at, &waiting.place, write);
+                    let ready_at = turnaround.ready_at(start, waiting.ready_at);
+                    choice.offer(at, since, ready_at, &waiting.place, write);
                 }
             }
         }

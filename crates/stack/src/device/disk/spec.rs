@@ -24,6 +24,10 @@ pub struct DiskSpec {
     /// From taking a command to moving the arm.
     pub command_read_ns: u64,
     pub command_write_ns: u64,
+    /// Between two transfers of which the second does not continue the first, at least so long passes, commands waiting
+    /// or not.
+    #[serde(default)]
+    pub turnaround_ns: u64,
     /// Of a command that the cache serves.
     pub hit_read_ns: u64,
     pub hit_write_ns: u64,
@@ -94,6 +98,7 @@ impl DiskSpec {
             ("write_settle_ns", self.write_settle_ns),
             ("command_read_ns", self.command_read_ns),
             ("command_write_ns", self.command_write_ns),
+            ("turnaround_ns", self.turnaround_ns),
             ("hit_read_ns", self.hit_read_ns),
             ("hit_write_ns", self.hit_write_ns),
         ] {

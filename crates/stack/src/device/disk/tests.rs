@@ -32,6 +32,7 @@ pub(crate) fn test_disk() -> DiskSpec {
         write_settle_ns: 500_000,
         command_read_ns: 100_000,
         command_write_ns: 100_000,
+        turnaround_ns: 0,
         hit_read_ns: 50_000,
         hit_write_ns: 50_000,
         interface_bytes_per_s: 100_000_000,
@@ -62,6 +63,31 @@ fn a_random_read_takes_overhead_seek_half_a_turn_and_its_transfer() {
     let mean = run(&mut disk, &random(Direction::Read, 2000, 52_000), 1).mean_ns();
     // 0.1 + 4.5..5 + 5 + 0.9 ms.
     assert!((10_200_000..11_200_000).contains(&mean), "{mean}");
+}
+
+#[test]
+fn with_a_turnaround_a_revolution_serves_as_many_small_gaps_as_the_queue_has_commands() {
+    // Every other piece of ten sectors, 1 ms of a revolution of 10 ms; 50 of them take 100 ms if none is missed.
+    let writes: Vec<_> = (0..50)
+        .map(|n| command(Direction::Write, n * 20, 10))
+        .collect();
+    let took = |turnaround_ns, depth| {
+        let mut disk = with(|spec| {
+            spec.turnaround_ns = turnaround_ns;
+            spec.queue.depth = depth;
+        });
+        run(&mut disk, &writes, depth as usize).took / MILLISECOND
+    };
+    assert!((100..130).contains(&took(0, 2)), "{}", took(0, 2));
+    // The next piece passes 1 ms after the last: 1.5 ms miss it, so that of two only one is reached a time.
+    assert!(took(1_500_000, 2) > 200, "{}", took(1_500_000, 2));
+    assert!(took(1_500_000, 8) < took(1_500_000, 2));
+    let whole = vec![
+        command(Direction::Write, 0, 50),
+        command(Direction::Write, 50, 50),
+    ];
+    let streams = run(&mut with(|spec| spec.turnaround_ns = 1_500_000), &whole, 2).took;
+    assert_eq!(streams, run(&mut with(|_| ()), &whole, 2).took);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::block::Sector;
 use crate::device::disk::choice::{Aging, Choice};
 use crate::device::disk::mechanics::{Arm, Mechanics, Place};
 use crate::device::disk::spec::Cache;
+use crate::device::disk::turnaround::Turnaround;
 use crate::device::room::fits;
 use crate::time::Time;
 
@@ -98,11 +99,13 @@ impl WriteCache {
         now: Time,
         arm: Arm,
         aging: Aging,
+        turnaround: Turnaround,
     ) -> Option<(u64, i64)> {
         let mut choice = Choice::new(mechanics, now, arm, aging);
         for (&order, start) in self.order.iter().take(LOOKED_AT) {
             let extent = &self.extents[start];
-            choice.offer(order, extent.since, now, &extent.place, true);
+            let ready_at = turnaround.ready_at(extent.start, now);
+            choice.offer(order, extent.since, ready_at, &extent.place, true);
         }
         choice.made()
     }
