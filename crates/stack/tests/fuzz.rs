@@ -7,6 +7,8 @@ use proptest::prelude::*;
 mod changed_seeds;
 #[path = "../../../fuzz/properties/filesystem_spec.rs"]
 mod filesystem_spec;
+#[path = "../../../fuzz/properties/machine_file.rs"]
+mod machine_file;
 #[path = "../../../fuzz/properties/scheduler_spec.rs"]
 mod scheduler_spec;
 
@@ -20,6 +22,39 @@ fn hold_for_the_seeds() {
     seeds("filesystem_spec")
         .iter()
         .for_each(|seed| filesystem_spec::check(seed));
+    seeds("machine_file")
+        .iter()
+        .for_each(|seed| machine_file::check(seed));
+}
+
+/// A good machine with one of its numbers made another.
+fn other_machine() -> impl Strategy<Value = String> {
+    let device = prop::sample::select(vec!["disk", "array", "lun", "flash"]);
+    let edge = prop::sample::select(vec![0, 1, 2, 7, (1 << 31) - 1, 1 << 31, u64::MAX]);
+    let number = prop_oneof![edge, any::<u64>(), 0..200_000u64];
+    (device, any::<prop::sample::Index>(), number).prop_map(|(device, index, number)| {
+        let mut keys = Vec::new();
+        numbers("", &machine_file::base(device), &mut keys);
+        format!("{device}\n{}={number}", keys[index.index(keys.len())])
+    })
+}
+
+fn numbers(path: &str, value: &serde_json::Value, keys: &mut Vec<String>) {
+    let inside = |key: &str| match path {
+        "" => key.to_owned(),
+        _ => format!("{path}.{key}"),
+    };
+    match value {
+        serde_json::Value::Object(table) => table
+            .iter()
+            .for_each(|(key, value)| numbers(&inside(key), value, keys)),
+        serde_json::Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .for_each(|(number, value)| numbers(&inside(&number.to_string()), value, keys)),
+        serde_json::Value::Number(_) => keys.push(path.to_owned()),
+        _ => {}
+    }
 }
 
 /// A seed with one of its numbers made another, often at the edge of what is possible.
@@ -70,5 +105,15 @@ proptest! {
     #[test]
     fn a_filesystem_holds_for_other_numbers(bytes in other_number("filesystem_spec")) {
         filesystem_spec::check(&bytes);
+    }
+
+    #[test]
+    fn a_machine_holds_for_changed_seeds(bytes in changed_seed("machine_file")) {
+        machine_file::check(&bytes);
+    }
+
+    #[test]
+    fn a_machine_holds_for_other_numbers(text in other_machine()) {
+        machine_file::check(text.as_bytes());
     }
 }

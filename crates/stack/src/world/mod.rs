@@ -52,7 +52,8 @@ pub struct PhaseSpec {
     pub files: Vec<FileId>,
     pub warm_up_ns: Time,
     pub interval_ns: Time,
-    /// The first job that is done ends the measured part of all; what the others still have to write is written unmeasured.
+    /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
+    /// others still have to write is written unmeasured.
     pub ends_with_first: bool,
     pub seed: u64,
 }

@@ -77,6 +77,8 @@ impl World {
                 self.submit(now, drive, bio);
             }
             self.flush_task_plug(now);
+            // io_submit(2) and who waits for direct I/O kick the queue (`blk_run_address_space`, `fs/aio.c`).
+            self.drives[drive].unplug();
             self.run_drive(now, drive);
         }
         self.found = found;

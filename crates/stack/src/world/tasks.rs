@@ -59,7 +59,8 @@ impl World {
         if let Some(id) = task.completed.pop_front() {
             return Some(Action::Reap(id));
         }
-        for (number, running) in task.jobs.iter_mut().enumerate() {
+        let (mut action, mut one_is_done) = (None, false);
+        for (job, running) in task.jobs.iter_mut().enumerate() {
             if running.done {
                 continue;
             }
@@ -67,18 +68,38 @@ impl World {
                 && running.part != Part::Rest
                 && let Some(sync) = running.next_of_early_end(since_start)
             {
-                return Some(Action::Start(number, sync));
+                action = Some(Action::Start(job, sync));
+                break;
             }
             match running.next(since_start) {
-                Next::Io(op) => return Some(Action::Start(number, op)),
+                Next::Io(op) => {
+                    action = Some(Action::Start(job, op));
+                    break;
+                }
                 Next::Done => {
                     running.done = true;
-                    self.phase.cut |= self.phase.ends_with_first;
+                    one_is_done = true;
                 }
                 Next::WaitUntil(_) | Next::WaitForCompletion => {}
             }
         }
-        None
+        if one_is_done && self.phase.ends_with_first {
+            self.phase.cut |= self.ends_all(number);
+        }
+        action
+    }
+
+    /// A job of this task is done: whether that ends the measured part. Tasks of a cgroup compete as one.
+    fn ends_all(&self, number: TaskId) -> bool {
+        match self.tasks[number as usize].group {
+            0 => true,
+            group => self
+                .tasks
+                .iter()
+                .filter(|task| task.group == group)
+                .flat_map(|task| &task.jobs)
+                .all(|job| job.done),
+        }
     }
 
     /// Nothing to do: until a completion, a time, or for good.
