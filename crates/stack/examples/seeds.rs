@@ -92,6 +92,7 @@ fn main() {
                 .map(|n| GroupSpec {
                     path: Path::Buffered,
                     cgroup: 0,
+                    priority: stack::block::Priority::default(),
                     jobs: vec![job(format!("t{n}"), n, bytes, read_share, None)],
                 })
                 .collect();
@@ -136,6 +137,7 @@ fn main() {
                 groups.push(GroupSpec {
                     path: Path::Buffered,
                     cgroup: group,
+                    priority: stack::block::Priority::default(),
                     jobs: vec![job(
                         name,
                         files.len() as u32 - 1,

@@ -14,7 +14,7 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from iolab.control.control import Applied, Context, Control
+from iolab.control.control import Applied, Context, Control, ModelKeys
 from iolab.errors import MachineError
 
 CLASSES = {"none": 0, "rt": 1, "be": 2, "idle": 3}
@@ -34,6 +34,9 @@ class IoPriority(Control):
         if match is None:
             raise self.expected(value)
         return "idle" if value == "idle" else f"{match.group(1)}/{match.group(2) or 4}"
+
+    def on_model(self, value: str, drives: int) -> ModelKeys:
+        return {("io_priority",): value}
 
     def apply(self, context: Context, value: str) -> Applied:
         before = _io_priority()

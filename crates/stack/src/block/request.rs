@@ -35,6 +35,20 @@ pub struct Priority {
     pub level: u8,
 }
 
+impl Priority {
+    /// As ionice(1)'s words are put: `rt/0`, `be/7`, `idle`.
+    pub fn named(words: &str) -> Option<Priority> {
+        let (class, level) = match words.split_once('/') {
+            Some(("rt", level)) => (IoClass::RealTime, level),
+            Some(("be", level)) => (IoClass::BestEffort, level),
+            None if words == "idle" => (IoClass::Idle, "7"),
+            _ => return None,
+        };
+        let level = level.parse().ok().filter(|&level| level < 8)?;
+        Some(Priority { class, level })
+    }
+}
+
 impl Default for Priority {
     fn default() -> Priority {
         Priority {

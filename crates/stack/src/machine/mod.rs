@@ -10,7 +10,7 @@ mod tests;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::block::Sector;
+use crate::block::{Priority, Sector};
 use crate::world::{CpuSpec, World};
 pub use drive::QueueSpec;
 use drive::{DrivePlan, DriveSpec};
@@ -25,6 +25,7 @@ pub struct MachineSpec {
     memory: Option<MemorySpec>,
     drives: Vec<DrivePlan>,
     cgroups: Vec<CgroupSpec>,
+    io_priority: Priority,
 }
 
 /// A control group. Those that are not named share the root, with the weight that kernels give it: 1000.
@@ -58,6 +59,8 @@ struct File {
     drives: Vec<DriveSpec>,
     #[serde(default)]
     cgroups: Vec<CgroupSpec>,
+    /// Of all tasks: `rt/0` to `rt/7`, `be/0` to `be/7`, or `idle`.
+    io_priority: Option<String>,
 }
 
 const CPUS_MAX: u16 = 1024;
@@ -97,6 +100,13 @@ impl MachineSpec {
             })
             .collect();
         let drives = drives?;
+        let io_priority = match file.io_priority.as_deref() {
+            None => Priority::default(),
+            Some(words) => Priority::named(words).ok_or_else(|| {
+                let what = format!("expected rt/0 to rt/7, be/0 to be/7 or idle, found {words:?}");
+                Impossible::of("io_priority", what)
+            })?,
+        };
         if let Some(memory) = &file.memory {
             memory.check(&kernel, &drives)?;
         }
@@ -106,6 +116,7 @@ impl MachineSpec {
             memory: file.memory,
             drives,
             cgroups: file.cgroups,
+            io_priority,
         })
     }
 
@@ -125,6 +136,11 @@ impl MachineSpec {
 
     pub fn has_filesystem(&self, drive: usize) -> bool {
         self.drives[drive].filesystem.is_some()
+    }
+
+    /// Of tasks for which nothing else is said.
+    pub fn io_priority(&self) -> Priority {
+        self.io_priority
     }
 
     /// The number of a control group; the root is 0.

@@ -103,6 +103,7 @@ fn what_is_impossible_is_said_with_its_key() {
             json!({"read_ahead_kb": 1 << 20}),
             "drives.0.queue.read_ahead_kb",
         ),
+        ("/io_priority", json!("be/9"), "io_priority"),
         (
             "/cgroups",
             json!([{"name": "a", "weight": 0}]),

@@ -92,6 +92,7 @@ fn group_of(
     Ok(world::GroupSpec {
         path,
         cgroup,
+        priority: machine.io_priority(),
         jobs: group.jobs.iter().map(|job| as_run(job, path)).collect(),
     })
 }

@@ -46,7 +46,7 @@ impl World {
             segments: piece.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,
             task,
             group: owner.map_or(0, |task| task.group),
-            priority: Priority::default(),
+            priority: owner.map_or(Priority::default(), |task| task.priority),
             cpu,
             submitted_at: now,
             tag,

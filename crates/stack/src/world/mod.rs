@@ -21,7 +21,9 @@ use workload::spec::JobSpec;
 
 use crate::agenda::Agenda;
 use crate::allocator::{Allocator, BLOCK_BYTES, Extent};
-use crate::block::{Bio, Counts, QueueEvent, RequestQueue, SECTOR_BYTES, TaskId, TaskPlug};
+use crate::block::{
+    Bio, Counts, Priority, QueueEvent, RequestQueue, SECTOR_BYTES, TaskId, TaskPlug,
+};
 use crate::cache::{Effects, FileId, PageCache};
 use crate::device::Device;
 use crate::slab::Slab;
@@ -41,6 +43,7 @@ pub struct GroupSpec {
     pub path: Path,
     /// The cgroup that it runs in; 0 is the root.
     pub cgroup: u16,
+    pub priority: Priority,
     pub jobs: Vec<JobSpec>,
 }
 
@@ -280,6 +283,7 @@ impl World {
         Ok(Task {
             path: group.path,
             group: group.cgroup,
+            priority: group.priority,
             jobs: jobs?,
             state: State::Asleep,
             blocked: false,

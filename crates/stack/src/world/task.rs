@@ -7,6 +7,7 @@ use workload::job::{Job, Next, Op};
 use workload::measure::{Measure, Measured, Sample, Samples, Usage, Verdict};
 use workload::rng::Stream;
 
+use crate::block::Priority;
 use crate::slab::Id;
 use crate::time::Time;
 
@@ -25,6 +26,7 @@ pub(super) struct Task {
     pub(super) path: Path,
     /// The cgroup that is charged; 0 is the root.
     pub(super) group: u16,
+    pub(super) priority: Priority,
     pub(super) jobs: Vec<RunningJob>,
     pub(super) state: State,
     /// Inside a call that waits: for the device, or for the page cache.

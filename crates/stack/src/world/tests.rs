@@ -5,6 +5,7 @@ use crate::block::pool::PoolRules;
 use crate::block::{Merges, QueueRules};
 use crate::cache::{self, CacheSpec};
 use crate::device::disk::{Disk, test_disk};
+use crate::scheduler::cfq::{self, Cfq};
 use crate::scheduler::deadline::{Deadline, Generation, Tunables};
 use crate::scheduler::noop::Noop;
 use crate::time::SECOND;
@@ -137,6 +138,7 @@ fn group(path: Path, jobs: Vec<JobSpec>) -> GroupSpec {
     GroupSpec {
         path,
         cgroup: 0,
+        priority: Priority::default(),
         jobs,
     }
 }
@@ -426,4 +428,41 @@ fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
             8 << 20
         );
     }
+}
+
+#[test]
+fn real_time_readers_go_before_best_effort_ones_under_cfq() {
+    let tunables = cfq::Tunables::default();
+    let around = cfq::Surroundings {
+        hz: 1000,
+        rotational: true,
+    };
+    let scheduler = Cfq::new(cfq::Version::Linux2_6_35, tunables, around, &[1000]);
+    let until = Until {
+        ops: None,
+        bytes: None,
+        duration_ns: Some(2 * SECOND),
+    };
+    let groups: Vec<GroupSpec> = ["rt/4", "be/4"]
+        .into_iter()
+        .zip(1..)
+        .map(|(words, seed)| GroupSpec {
+            priority: Priority::named(words).unwrap(),
+            ..group(
+                Path::Direct,
+                vec![JobSpec {
+                    seed,
+                    ..job("r", Pattern::Uniform, 1, until)
+                }],
+            )
+        })
+        .collect();
+    let results = run(world(Box::new(scheduler)), &groups, 1);
+    let done = jobs(&results);
+    assert!(
+        done[0].ops > 10 * done[1].ops.max(1),
+        "{} {}",
+        done[0].ops,
+        done[1].ops
+    );
 }
