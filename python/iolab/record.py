@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from iolab.trial import Trial
 
@@ -44,6 +44,8 @@ class Record(BaseModel):
     faults: list[Fault]
     notes: list[str]
     """What was asked for and not done, transients, clock steps: one line each."""
+    traces: dict[str, str] = Field(default_factory=dict, exclude_if=lambda traces: not traces)
+    """By file name, traces that a probe was asked for (trace_files.py); the store keeps them in files of their own."""
 
 
 def impossible(trial: Trial, reasons: dict[str, str]) -> Record:

@@ -106,6 +106,15 @@ def check_probes(probes: Mapping[str, Probes], settings: Sequence[Setting], prob
                 problems.add((*path, name), f"the modelled machine has no such probe; there are: {known}")
 
 
+def check_no_traces(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:
+    """Notes the traces that are asked for on a host, where blktrace and trace-cmd make them."""
+    for setting in settings:
+        if probes[setting.name].get("block", {}).get("trace", "no") != "no":
+            path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
+            what = "iolab writes traces of modelled machines; of a host, blktrace and trace-cmd do, beside the run"
+            problems.add((*path, "block", "trace"), what)
+
+
 def _changes(setting: Setting, drives: int) -> list[Change]:
     from iolab.control import CONTROLS
 

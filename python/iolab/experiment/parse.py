@@ -82,8 +82,10 @@ def loads(
         if not already_run:
             modelled.check_probes(of_settings, settings, problems)
             modelled.check(model, machines, settings, workloads, under, problems)
-    elif target is not None:
-        _check_filesystems(target, settings, problems)
+    else:
+        modelled.check_no_traces(of_settings, settings, problems)
+        if target is not None:
+            _check_filesystems(target, settings, problems)
     if len(workloads) * len(settings) > TRIALS_PER_ROUND_MAX:
         what = f"{len(workloads)} workloads under {len(settings)} settings"
         problems.add(("workloads",), f"{what}; expected at most {TRIALS_PER_ROUND_MAX} trials a round")

@@ -121,7 +121,8 @@ def _with_devices(options: Json, site: Site) -> Json:
     numbers = {device.number for own in devices for device in (own, own.disk)}
     if not numbers:
         raise Absent('the target lies on no block device (tmpfs, overlay, network); use [target] kind = "scratch"')
-    return {**options, "devices": [f"{major}:{minor}" for major, minor in sorted(numbers)]}
+    of_host = {name: value for name, value in options.items() if name != "trace"}
+    return {**of_host, "devices": [f"{major}:{minor}" for major, minor in sorted(numbers)]}
 
 
 def _with_processes(options: Json, site: Site) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from iolab.definition import NO_TIME, Better, Metric
 from iolab.option import Bytes, option
@@ -35,6 +35,9 @@ class BlockOptions(SampledOptions):
         unit="bytes",
         ge=64 * 2**10,
         le=256 * 2**20,
+    )
+    trace: Literal["no", "blktrace", "ftrace"] = option(
+        "no", "Of a modelled machine alone: also writes what happened, as blktrace's files or as ftrace's text."
     )
 
 

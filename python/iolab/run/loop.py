@@ -160,6 +160,7 @@ class Loop:
         if record.status == "interrupted" or (record.status == "failed" and stop.is_set()):
             self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
             raise Stopped
+        self.directory.write_traces(trial.trial, record.traces)
         stored = trial_file.write(self.directory.trial_file(trial.trial), record)
         duration_ns = self.journal.monotonic_ns() - started["monotonic_ns"]
         event = describe_finished(record, stored, attempt=attempt, duration_ns=duration_ns)

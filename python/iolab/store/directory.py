@@ -6,6 +6,7 @@ files/                 the files that the experiment names, such as fio's job fi
 machine.json           the machine as it was when the run began
 journal.jsonl          what happened when (journal.py)
 trials/000017.parquet  one trial (trial_file.py)
+traces/000017.NAME     traces that a probe of a modelled machine was asked for: PHASE.sda.blktrace.0, PHASE.ftrace.txt
 index/000256.parquet   the metrics of 256 trials, derived from their files; safe to delete (index.py)
 ```
 """
@@ -25,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from iolab.errors import InputError
-from iolab.store.durable import remove_leftovers, sync_directory, write_durably
+from iolab.store.durable import remove_leftovers, sync_directory, write_atomically, write_durably
 from iolab.store.journal import Event, Journal
+from iolab.trace_files import unpacked
 
 DEFAULT_PARENT = "iolab-runs"
 SLUG_LENGTH_MAX = 40
@@ -55,6 +57,17 @@ class RunDirectory:
     @property
     def index(self) -> Path:
         return self.path / "index"
+
+    @property
+    def traces(self) -> Path:
+        return self.path / "traces"
+
+    def write_traces(self, trial: int, traces: Mapping[str, str]) -> None:
+        """The trial's traces (`Record.traces`), each whole and durable on return. OSError if the disk refuses."""
+        if traces:
+            self.traces.mkdir(exist_ok=True)
+        for name, packed in traces.items():
+            write_atomically(self.traces / f"{trial:06d}.{name}", unpacked(packed))
 
     def trial_file(self, trial: int) -> Path:
         return self.trials / trial_file_name(trial)
@@ -85,6 +98,8 @@ class RunDirectory:
         for directory in (self.trials, self.index):
             directory.mkdir(exist_ok=True)
             remove_leftovers(directory)
+        if self.traces.is_dir():
+            remove_leftovers(self.traces)
 
 
 def trial_file_name(trial: int) -> str:

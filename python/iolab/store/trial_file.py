@@ -69,8 +69,8 @@ def read_record(path: Path) -> Record:
 
 
 def summary_of(record: Record) -> Record:
-    """The record less the histograms and intervals, which the table holds."""
-    return record.model_copy(update={"phases": [without_series(phase) for phase in record.phases]})
+    """The record less the histograms and intervals, which the table holds, and the traces, which are files."""
+    return record.model_copy(update={"phases": [without_series(phase) for phase in record.phases], "traces": {}})
 
 
 def table_schema() -> dict[str, Any]:

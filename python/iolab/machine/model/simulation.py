@@ -19,6 +19,7 @@ from iolab.machine.model.describe import observed
 from iolab.machine.model.placing import Json, named_files, phase_for_model
 from iolab.phase_record import failures_of
 from iolab.record import Fault, Record
+from iolab.trace_files import packed
 from iolab.trial import LoadPhase, Trial
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class _Simulation:
     phases: list[Json] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    traces: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
     failed: bool = False
     started_unix_ns: int = field(default_factory=time.time_ns)
@@ -71,6 +73,8 @@ class _Simulation:
             done = load.follow(phase, partial(self._started, model, phase), self)
             if phase.measured:
                 done = self._with_extents(done, model, phases[: number + 1])
+                for name, content in model.take_traces().items():
+                    self.traces[f"{phase.name}.{name}"] = packed(content)
                 self.phases.append(done)
             self.faults += outcome.faults(done)
             self.notes += outcome.notes(done)
@@ -92,12 +96,13 @@ class _Simulation:
             observed=observed(self.trial),
             faults=self.faults,
             notes=self.notes,
+            traces=self.traces,
         )
 
     def _started(self, model: _native.Model, phase: LoadPhase) -> _native.Model:
         probes = self.trial.probes if phase.measured else {}
         # Its ring buffer needs no size: the model's own look at its queues loses nothing.
-        native = {"block": {"interval_ns": probes["block"]["interval_ns"]}} if "block" in probes else {}
+        native = {"block": _for_model(probes["block"])} if "block" in probes else {}
         try:
             model.start(json.dumps({**phase_for_model(phase), "probes": native}))
         except ValueError as error:
@@ -129,6 +134,12 @@ class _Simulation:
         if self.failed:
             return "failed"
         return "faulty" if self.faults else "ok"
+
+
+def _for_model(options: Json) -> Json:
+    """Options of the probe `block` (crates/stack/src/probe/block.rs), without the kernel's buffer."""
+    form = options["trace"]
+    return {"interval_ns": options["interval_ns"], "trace": None if form == "no" else form}
 
 
 def _switched_on(machine: Json) -> _native.Model:

@@ -1,0 +1,89 @@
+"""Traces of modelled machines: the files beside the trials, and who reads them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import iolab.run
+import pytest
+from fake_machine import SilentDisplay
+from iolab.errors import InputError
+from iolab.experiment import load
+from iolab.machine.model import RunAhead
+from iolab.store import read
+from iolab.trace_files import packed, unpacked
+from support.machines import READS, line_of, write_machine
+
+pytestmark = pytest.mark.usefixtures("state_dir")
+
+HEAD = 'machine = "model:small.toml"\nrounds = 1\n'
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_machine(tmp_path)
+    return tmp_path
+
+
+def run(text: str, out: str) -> Path:
+    Path("x.toml").write_text(text)
+    with RunAhead(cores=1) as executor:
+        return iolab.run.run(load(Path("x.toml")), Path(out), executor=executor, progress=SilentDisplay(), seed=7).path
+
+
+def traced(form: str) -> str:
+    return f'{HEAD}[probes.block]\ntrace = "{form}"\n{READS}'
+
+
+def test_a_trace_lies_beside_its_trial_and_is_no_part_of_the_record() -> None:
+    path = run(traced("blktrace"), "out")
+    names = sorted(file.name for file in (path / "traces").iterdir())
+    assert names == ["000000.main.sda.blktrace.0"]
+    (trial,) = read(path).trials.get_column("trial")
+    record = read(path).record(trial)
+    assert record.traces == {}
+    assert record.phases[0]["probes"]["block"]["all"]["total"]["bios_queued"] > 0
+
+
+def test_the_same_seed_makes_the_same_trace() -> None:
+    first, second = (run(traced("ftrace"), out) / "traces" for out in ("a", "b"))
+    texts = [sorted(file.read_text() for file in path.iterdir()) for path in (first, second)]
+    assert texts[0] == texts[1]
+    assert "block_rq_issue: 8,0 R " in texts[0][0]
+
+
+@pytest.mark.skipif(shutil.which("blkparse") is None, reason="no blkparse: apt-get install blktrace")
+def test_blkparse_counts_what_the_record_does() -> None:
+    path = run(traced("blktrace"), "out")
+    name = next((path / "traces").glob("*.blktrace.0")).name.removesuffix(".blktrace.0")
+    done = subprocess.run(["blkparse", "-i", name], cwd=path / "traces", capture_output=True, text=True, check=True)
+    (trial,) = read(path).trials.get_column("trial")
+    total = read(path).record(trial).phases[0]["probes"]["block"]["all"]["total"]
+    summary = done.stdout[done.stdout.index("CPU0 (") :]
+    counted = {name: int(count) for name, count in re.findall(r"(Reads [A-Z]\w+): +(\d+)", summary)}
+    assert counted["Reads Queued"] == total["bios_queued"]
+    assert counted["Reads Completed"] == total["requests_completed"]
+
+
+def test_without_asking_there_is_no_trace() -> None:
+    path = run(f"{HEAD}[probes]\nblock = true\n{READS}", "out")
+    assert not (path / "traces").exists()
+
+
+def test_a_host_has_other_tools_for_it() -> None:
+    text = '[target]\nkind = "directory"\npath = "."\n[probes.block]\ntrace = "ftrace"\n' + READS
+    Path("x.toml").write_text(text)
+    with pytest.raises(InputError) as raised:
+        load(Path("x.toml"))
+    expected = f"x.toml:{line_of(text, 'trace')}: probes.block.trace: iolab writes traces of modelled machines"
+    assert str(raised.value).startswith(expected)
+
+
+def test_packed_traces_come_back() -> None:
+    assert unpacked(packed(b"\0abc" * 100)) == b"\0abc" * 100
+    with pytest.raises(ValueError):
+        unpacked("bm90IHpsaWI=")
