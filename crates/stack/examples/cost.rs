@@ -161,7 +161,7 @@ fn unfilled(spec: &mut DeviceSpec) {
 fn small(spec: &mut DeviceSpec) {
     if let DeviceSpec::Flash(flash) = spec {
         flash.geometry.pages_per_block = 4;
-        flash.geometry.over_provision_per_mille = 120;
+        flash.geometry.over_provision_per_mille = 200;
     }
 }
 

@@ -36,6 +36,12 @@ pub(super) enum Step {
 }
 
 impl Jobs {
+    /// Jobs that there is room for.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// A job's number.
     pub(super) fn begin(&mut self, step: Step) -> u32 {
         let job = self.free.pop().unwrap_or_else(|| {

@@ -255,3 +255,22 @@ proptest! {
         prop_assert_eq!(result, run(&mut array(), &commands, depth));
     }
 }
+
+/// What it keeps between commands does not grow with simulated time.
+#[test]
+fn memory_is_bounded_by_what_is_under_way() {
+    let mut array = with(|spec| spec.cache.write_bytes = 64 << 10);
+    let mut stream = workload::rng::stream(3, 0);
+    let kinds: Vec<(u8, u64, u32)> = (0..2000)
+        .map(|_| (stream.below(4) as u8, stream.below(190_000), 8))
+        .collect();
+    let commands = mixture(&kinds, 200_000);
+    let mut from = 0;
+    let mut jobs = Vec::new();
+    for _ in 0..4 {
+        from += run_from(&mut array, from, &[&commands], 64).took;
+        jobs.push(array.jobs.len());
+        assert!(array.lines.len() <= 1024 && array.agenda.len() <= 256);
+    }
+    assert!(jobs[3] <= jobs[0] + 8, "{jobs:?}");
+}

@@ -1,6 +1,6 @@
 //! What the mechanism does next: the nearest, less what waiting is worth.
 
-use crate::device::disk::mechanics::{Arm, Mechanics, Place};
+use crate::device::disk::mechanics::{Arm, Mechanics, Place, Since};
 use crate::time::Time;
 
 /// What a command's waiting is worth against the way to it: over the age limit, the longest way that there is. Nothing
@@ -30,6 +30,7 @@ impl Aging {
 pub(super) struct Choice<'a, T> {
     mechanics: &'a Mechanics,
     now: Time,
+    since: Since,
     arm: Arm,
     aging: Aging,
     best: Option<T>,
@@ -41,6 +42,7 @@ impl<'a, T> Choice<'a, T> {
         Choice {
             mechanics,
             now,
+            since: mechanics.since(now),
             arm,
             aging,
             best: None,
@@ -58,8 +60,8 @@ impl<'a, T> Choice<'a, T> {
     #[inline]
     pub(super) fn offer(&mut self, what: T, since: Time, ready_at: Time, to: &Place, write: bool) {
         let worth_ns = self.worth_ns(since);
-        let way_ns_min = self.mechanics.positioning_ns_min(self.arm, to);
-        if way_ns_min as i64 - worth_ns >= self.cost {
+        let way_ns_min = self.mechanics.positioning_ns_min(&self.since, self.arm, to);
+        if way_ns_min - worth_ns >= self.cost {
             return;
         }
         let ready_at = ready_at.max(self.now);

@@ -61,6 +61,12 @@ pub struct Arm {
     pub surface: u32,
 }
 
+/// A time from which ways are compared: the platter's angle a little earlier than that, so that rounding misses nothing.
+pub struct Since {
+    angle: Angle,
+    early_ns: i64,
+}
+
 impl Place {
     pub fn arm(&self) -> Arm {
         Arm {
@@ -177,10 +183,30 @@ impl Mechanics {
         settled + self.rotation_ns(now + settled, to)
     }
 
-    /// No more than `positioning_ns` at whatever time, and quicker to find out.
+    /// No more than `positioning_ns` from `since` or later, and quicker to find out: the first turns of the platter that
+    /// the shortest seek leaves time for.
     #[inline]
-    pub fn positioning_ns_min(&self, arm: Arm, to: &Place) -> Time {
-        self.seeks.time_ns_min(arm.cylinder.abs_diff(to.cylinder))
+    pub fn positioning_ns_min(&self, since: &Since, arm: Arm, to: &Place) -> i64 {
+        let revolution_ns = self.revolution_ns as i64;
+        let seek_ns = self.seeks.time_ns_min(arm.cylinder.abs_diff(to.cylinder)) as i64;
+        let turn_ns = (u64::from(to.angle.wrapping_sub(since.angle)) * self.revolution_ns) >> 32;
+        let mut way_ns = turn_ns as i64 - since.early_ns;
+        // A third turn would be as right, but hardly ever tells more.
+        for _ in 0..2 {
+            if way_ns + 2 * since.early_ns < seek_ns {
+                way_ns += revolution_ns;
+            }
+        }
+        way_ns
+    }
+
+    /// For `positioning_ns_min`.
+    pub fn since(&self, now: Time) -> Since {
+        let early = now.saturating_sub(2 * ROUNDING_NS);
+        Since {
+            angle: self.angle(early),
+            early_ns: (now - early) as i64,
+        }
     }
 
     /// The longest that `positioning_ns` can be.
@@ -237,9 +263,13 @@ impl Mechanics {
     fn rotation_ns(&self, now: Time, to: &Place) -> Time {
         // Angles and times are rounded: what follows without a gap must not be missed by a nanosecond.
         let early = now.saturating_sub(ROUNDING_NS);
-        let angle = ((u128::from(early) * u128::from(self.angle_per_ns)) >> 32) as Angle;
-        let wait = (u64::from(to.angle.wrapping_sub(angle)) * self.revolution_ns) >> 32;
+        let wait = (u64::from(to.angle.wrapping_sub(self.angle(early))) * self.revolution_ns) >> 32;
         wait.saturating_sub(now - early)
+    }
+
+    #[inline]
+    fn angle(&self, now: Time) -> Angle {
+        ((u128::from(now) * u128::from(self.angle_per_ns)) >> 32) as Angle
     }
 
     /// The least whole number of sectors in which a switch of that length is over.
