@@ -36,6 +36,7 @@ BENCHES = [
     "import_speed",
     "probe_overhead",
     "statistics_simulation",
+    "model_speed",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
 DOCS = Path(__file__).parents[1] / "docs"
