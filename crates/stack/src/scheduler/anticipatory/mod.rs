@@ -227,6 +227,7 @@ impl Anticipatory {
         let request = &requests[id];
         let class = class_of(request);
         if request.sync {
+            self.begin_anew_if_exited(request.task);
             self.learn(request.task, request);
         }
         self.habits_of(request.task).queued += 1;
@@ -236,6 +237,15 @@ impl Anticipatory {
         self.of[class as usize].next = self.better(requests, class, Some(id), next);
         if self.is_anticipating() && self.can_break(requests, Some(id)) {
             self.stop_waiting();
+        }
+    }
+
+    /// Another task may have the number of one that has exited.
+    fn begin_anew_if_exited(&mut self, task: TaskId) {
+        let habits = self.habits_of(task);
+        if habits.exited {
+            let queued = std::mem::take(habits).queued;
+            habits.queued = queued;
         }
     }
 

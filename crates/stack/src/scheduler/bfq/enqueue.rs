@@ -53,7 +53,9 @@ impl Bfq {
         priority: Priority,
     ) -> Option<QueueId> {
         if sync {
-            return self.sync_queues.get(task).copied();
+            // The number of a task that has exited may have come to another.
+            let queue = self.sync_queues.get(task).copied();
+            return queue.filter(|&queue| !self.queues[queue].exited);
         }
         let key = (usize::from(group), priority.class, priority.level);
         self.async_queues.get(&key).copied()

@@ -68,6 +68,10 @@ impl Cfq {
         self.groups.ensure(usize::from(request.group));
         let now = self.jiffies();
         let habits = self.habits.get_or_insert_with(task, || Habits::new(now));
+        if habits.exited && sync {
+            // Another task, which has the number now.
+            *habits = Habits::new(now);
+        }
         if let Some(known) = habits.queues[usize::from(sync)]
             && let Some(queue) = self.still_its_own(known)
         {

@@ -466,3 +466,14 @@ proptest! {
         laws::completes_each_once(&laws::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 }
+
+#[test]
+fn a_task_with_the_number_of_one_that_has_exited_is_idled_for() {
+    let mut bench = Bench::new(plain());
+    bench.add_bio(0, &read_of(1, 0, 0, 0));
+    assert_eq!(bench.dispatched(0, 1), [0]);
+    bench.scheduler.exited(2 * MILLISECOND, 1);
+    bench.add_bio(3 * MILLISECOND, &read_of(1, 0, 3 * MILLISECOND, 1000));
+    let queue = bench.scheduler.habits.get(1).unwrap().queues[1].unwrap();
+    assert!(bench.scheduler.queues[queue].idle_window);
+}
