@@ -88,7 +88,7 @@ def rate(name: str, own_millions: list[float], simpy: list[float]) -> list[Resul
 def build() -> None:
     done = subprocess.run(BUILD, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise NotMeasured(f"the examples could not be built: {done.stderr.strip()[-300:]}")
+        raise NotMeasured(f"the examples could not be built: {done.stderr.strip().splitlines()[-1]}")
 
 
 def ours(example: str, name: str) -> float:
