@@ -29,8 +29,10 @@ pub struct PageCache {
     pub(super) readers: BTreeSet<(FileId, u64, TaskId)>,
     /// Dirty pages of all files in the order of dirtying; only 2.4 has it.
     pub(super) order: DirtyOrder,
-    /// Pages dirtied since the last look at the thresholds.
-    pub(super) dirtied: u64,
+    /// Who calls runs there.
+    pub(super) cpu: u16,
+    /// Pages dirtied since the last look at the thresholds, by CPU.
+    pub(super) dirtied: Vec<u64>,
     pub(super) flushers: Flushers,
     pub(super) syncs: Syncs,
     pub(super) journal: Option<Journal>,
@@ -77,7 +79,8 @@ impl PageCache {
             resume: BTreeMap::new(),
             readers: BTreeSet::new(),
             order: DirtyOrder::default(),
-            dirtied: 0,
+            cpu: 0,
+            dirtied: vec![0],
             flushers: Flushers::default(),
             syncs: Syncs::default(),
             journal: rules.commit_interval.map(Journal::new),
@@ -87,6 +90,14 @@ impl PageCache {
             reads_congested: false,
             again: Vec::new(),
         })
+    }
+
+    /// The CPU that the next calls come from: thresholds are looked at by CPU.
+    pub fn on_cpu(&mut self, cpu: u16) {
+        self.cpu = cpu;
+        if self.dirtied.len() <= usize::from(cpu) {
+            self.dirtied.resize(usize::from(cpu) + 1, 0);
+        }
     }
 
     /// How long the file is before anything is written to it: read-ahead ends there. Unknown: with what is asked for.

@@ -174,6 +174,36 @@ fn in_2_5_background_writeback_begins_at_10_percent_and_takes_1024_pages_of_each
 }
 
 #[test]
+fn each_cpu_looks_at_the_thresholds_for_itself() {
+    let mut bench = Bench::of(Generation::Linux2_5);
+    bench.congested(true);
+    bench.write(1, 1, 0, 42 * PERCENT);
+    // 1024 pages of each CPU's own, however many the other has dirtied.
+    for page in 0..1023 {
+        for cpu in [2, 3] {
+            bench.cache.on_cpu(cpu);
+            let (task, file) = (TaskId::from(cpu), FileId::from(cpu));
+            assert_eq!(bench.write(task, file, page, 1), Outcome::Done);
+        }
+    }
+    for cpu in [2, 3] {
+        bench.cache.on_cpu(cpu);
+        let (task, file) = (TaskId::from(cpu), FileId::from(cpu));
+        assert_eq!(bench.write(task, file, 1023, 1), Outcome::Wait);
+    }
+}
+
+#[test]
+fn a_flusher_that_has_no_more_unplugs_the_queue() {
+    let mut bench = Bench::of(Generation::Linux2_4);
+    bench.write(1, 1, 0, 1);
+    bench.fsync(1, 1);
+    let mut effects = Effects::default();
+    bench.cache.wake(bench.now, &mut effects);
+    assert!(effects.unplug && effects.io.len() == 1);
+}
+
+#[test]
 fn in_2_5_a_throttled_writer_writes_1536_pages_of_any_inode() {
     let mut bench = Bench::of(Generation::Linux2_5);
     bench.congested(true);

@@ -39,7 +39,7 @@ impl PageCache {
             match self.pages.write_to(file, page) {
                 Dirtied::Now => self.became_dirty(file, page),
                 // When it has been written it becomes dirty once more.
-                Dirtied::WhileWriting => self.dirtied += 1,
+                Dirtied::WhileWriting => self.count_dirtied(),
                 Dirtied::Before => {}
             }
         }
@@ -78,7 +78,7 @@ impl PageCache {
     #[inline]
     pub(super) fn became_dirty(&mut self, file: FileId, page: u64) {
         let now = self.now;
-        self.dirtied += 1;
+        self.count_dirtied();
         let pages = &self.pages;
         let is_waiting = |file, page| pages.is_waiting(file, page);
         match self.rules.generation {
@@ -106,7 +106,13 @@ impl PageCache {
         self.flushers.something_is_dirty(now, self.rules.interval);
     }
 
-    /// Looks at the thresholds now and then; may keep the writer.
+    #[inline]
+    fn count_dirtied(&mut self) {
+        self.dirtied[usize::from(self.cpu)] += 1;
+    }
+
+    /// Looks at the thresholds now and then, each CPU for itself; may keep the writer. Writers that dirty pages in turn on
+    /// CPUs of their own are thus made to wait together, and go on together.
     fn balance(&mut self, task: TaskId) -> Outcome {
         let rules = &self.rules;
         let exceeded = self.pages.unwritten() > rules.foreground;
@@ -115,10 +121,11 @@ impl PageCache {
         } else {
             rules.ratelimit
         };
-        if self.dirtied < limit {
+        let dirtied = &mut self.dirtied[usize::from(self.cpu)];
+        if *dirtied < limit {
             return Outcome::Done;
         }
-        self.dirtied = 0;
+        *dirtied = 0;
         // 2.4 counts what nobody writes yet; later kernels what is being written as well.
         let (dirty, counted) = match rules.generation {
             Generation::Linux2_4 => (self.pages.waiting(), self.pages.waiting()),

@@ -2,7 +2,7 @@
 
 use workload::job::{Op, OpKind};
 
-use super::task::{Action, ENOSPC, OpId, Operation};
+use super::task::{Action, ENOSPC, OpId, Operation, State};
 use super::{Path, Place, World};
 use crate::allocator::{BLOCK_BYTES, Full};
 use crate::block::{Direction, TaskId};
@@ -87,10 +87,17 @@ impl World {
     fn start_buffered(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
         // Before the call: what it waits for may be there before it returns.
-        self.tasks[number as usize].blocked = true;
+        let task = &mut self.tasks[number as usize];
+        task.blocked = true;
+        let State::Running(cpu) = task.state else {
+            unreachable!("who calls runs")
+        };
         let outcome = self.with_cache(now, |cache, effects| match op.kind {
             OpKind::Read => cache.read(now, number, file, offset, bytes, effects),
-            OpKind::Write => cache.write(now, number, file, offset, bytes, effects),
+            OpKind::Write => {
+                cache.on_cpu(cpu);
+                cache.write(now, number, file, offset, bytes, effects)
+            }
             OpKind::Fsync | OpKind::Fdatasync => cache.fsync(now, number, file),
         });
         match outcome {
