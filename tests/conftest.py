@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from support import leftovers as _leftovers
 from support.command_line import CommandLine, as_nobody
 from support.devices import attach, detach, loops_backed_under, sparse_file
 
-SKIPPED_WITHOUT_ROOT = pytest.StashKey[int]()
-REASON = "needs root"
+NEEDS_ROOT = "needs root"
+
+# A busy machine is no failure.
+settings.register_profile("iolab", deadline=None)
+settings.load_profile("iolab")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[SKIPPED_WITHOUT_ROOT] = 0
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # In front, so that where several processes share the tests, one gets all that would wait for one another.
+    items.sort(key=lambda item: not _needs_the_machine(item))
+    if os.geteuid() != 0:
+        for item in items:
+            if item.get_closest_marker("root"):
+                item.add_marker(pytest.mark.skip(reason=NEEDS_ROOT))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.geteuid() == 0:
-        return
-    need_root = [item for item in items if item.get_closest_marker("root")]
-    for item in need_root:
-        item.add_marker(pytest.mark.skip(reason=REASON))
-    config.stash[SKIPPED_WITHOUT_ROOT] = len(need_root)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with _the_machine() if _needs_the_machine(item) else nullcontext():
+        return (yield)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    count = config.stash[SKIPPED_WITHOUT_ROOT]
+def _needs_the_machine(item: pytest.Item) -> bool:
+    """Whether the test changes the machine, or looks whether it is as it was: no two such at a time."""
+    return item.get_closest_marker("root") is not None or "leftovers" in getattr(item, "fixturenames", ())
+
+
+@contextmanager
+def _the_machine() -> Iterator[None]:
+    lock = os.open(Path(__file__).parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    count = sum(NEEDS_ROOT in str(report.longrepr) for report in terminalreporter.getreports("skipped"))
     if count:
         terminalreporter.write_line(f"{count} tests skipped because they need root", yellow=True, bold=True)
 

@@ -116,18 +116,18 @@ CLOSED = f"/proc/{os.getpid()}/root"
 @pytest.mark.parametrize(
     "target",
     [
-        f'kind = "directory"\npath = "{CLOSED}"',
-        f'kind = "directory"\npath = "{CLOSED}/tmp"',
-        f'kind = "file"\npath = "{CLOSED}/etc/hostname"',
-        f'kind = "file"\npath = "{CLOSED}/tmp/absent"',
-        f'kind = "scratch"\nsize = "64MiB"\nbacking = "{CLOSED}/tmp"',
-        f'kind = "device"\npath = "{CLOSED}/dev/loop0"',
+        'kind = "directory"\npath = "{closed}"',
+        'kind = "directory"\npath = "{closed}/tmp"',
+        'kind = "file"\npath = "{closed}/etc/hostname"',
+        'kind = "file"\npath = "{closed}/tmp/absent"',
+        'kind = "scratch"\nsize = "64MiB"\nbacking = "{closed}/tmp"',
+        'kind = "device"\npath = "{closed}/dev/loop0"',
     ],
 )
 def test_a_target_that_the_user_may_not_go_to_is_refused_with_the_remedy(
     iolab_as_nobody: CommandLine, target: str
 ) -> None:
-    iolab_as_nobody.write("bad.toml", experiment(target))
+    iolab_as_nobody.write("bad.toml", experiment(target.format(closed=CLOSED)))
     outcome = iolab_as_nobody("run", "bad.toml", "--out", "run", status=None)
     outcome.assert_one_clear_line(3, CLOSED, "permission", "name a place")
     assert not (iolab_as_nobody.cwd / "run").exists()
