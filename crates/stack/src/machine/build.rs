@@ -1,7 +1,7 @@
 //! From a checked machine to the world.
 
 use super::drive::DrivePlan;
-use super::{Impossible, MachineSpec};
+use super::{Impossible, Kernel, MachineSpec};
 use crate::block::RequestQueue;
 use crate::cache::PageCache;
 use crate::scheduler::spec::Surroundings;
@@ -18,7 +18,8 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
         .iter()
         .enumerate()
         .map(|(number, drive)| {
-            parts(drive, &weights).map_err(|error| error.within(&format!("drives.{number}")))
+            parts(drive, &machine.kernel, &weights)
+                .map_err(|error| error.within(&format!("drives.{number}")))
         })
         .collect();
     let cache = machine
@@ -35,7 +36,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
     ))
 }
 
-fn parts(drive: &DrivePlan, weights: &[u32]) -> Result<DriveParts, Impossible> {
+fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, Impossible> {
     let device = drive
         .device
         .build()
@@ -59,5 +60,6 @@ fn parts(drive: &DrivePlan, weights: &[u32]) -> Result<DriveParts, Impossible> {
         queue,
         device,
         filesystem,
+        write_bio_sectors_max: kernel.write_bio_sectors_max(drive.is_journaled()),
     })
 }

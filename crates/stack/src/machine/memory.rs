@@ -19,7 +19,7 @@ pub(super) struct MemorySpec {
     dirty_percent: Option<u8>,
     dirty_expire_ns: Option<Time>,
     dirty_writeback_interval_ns: Option<Time>,
-    /// Of journals in ordered mode.
+    /// Of journals in ordered mode. Given, commits write data whatever the kernel.
     commit_interval_ns: Option<Time>,
 }
 
@@ -52,7 +52,8 @@ impl MemorySpec {
 
     pub(super) fn cache(&self, kernel: &Kernel, drives: &[DrivePlan]) -> CacheSpec {
         let is_journaled = drives.iter().any(DrivePlan::is_journaled);
-        let interval = self.commit_interval_ns.unwrap_or(COMMIT_INTERVAL_NS);
+        let kernels = kernel.commits_write_data().then_some(COMMIT_INTERVAL_NS);
+        let interval = self.commit_interval_ns.or(kernels);
         CacheSpec {
             lowmem_bytes: self.lowmem_bytes,
             read_ahead_bytes: drives[0].queue.read_ahead_kb.map(|kb| kb << 10),
@@ -60,7 +61,7 @@ impl MemorySpec {
             dirty_percent: self.dirty_percent,
             dirty_expire_ns: self.dirty_expire_ns,
             dirty_writeback_interval_ns: self.dirty_writeback_interval_ns,
-            ordered_commit_interval_ns: is_journaled.then_some(interval),
+            ordered_commit_interval_ns: interval.filter(|_| is_journaled),
             ..CacheSpec::new(kernel.cache_generation(), self.bytes)
         }
     }

@@ -10,16 +10,23 @@ use crate::cache::{FileId, PAGE_BYTES};
 use crate::time::Time;
 
 /// The largest bio that direct I/O and the page cache submit.
-const BIO_SECTORS_MAX: u32 = 2048;
+pub(super) const BIO_SECTORS_MAX: u32 = 2048;
 
 /// What bios are for: the high bit of their tag says whether of the page cache.
 pub(super) const OF_CACHE: u32 = 1 << 31;
 
 impl World {
-    pub(super) fn pieces_of(&self, file: FileId, offset: u64, bytes: u64, found: &mut Vec<Piece>) {
+    pub(super) fn pieces_of(
+        &self,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        sectors_max: u32,
+        found: &mut Vec<Piece>,
+    ) {
         let spec = &self.files[file as usize];
         let allocator = self.allocators[spec.drive].as_deref();
-        pieces(spec, file, allocator, offset, bytes, BIO_SECTORS_MAX, found);
+        pieces(spec, file, allocator, offset, bytes, sectors_max, found);
     }
 
     pub(super) fn bio(

@@ -1,6 +1,6 @@
 //! The page cache's calls, and what it asks for.
 
-use super::bios::OF_CACHE;
+use super::bios::{BIO_SECTORS_MAX, OF_CACHE};
 use super::{CACHE_DROPPER, Event, World};
 use crate::block::Direction;
 use crate::cache::{Effects, FileId, Io, Outcome, PAGE_BYTES, PageCache};
@@ -77,7 +77,11 @@ impl World {
             self.full.insert(io.file);
         }
         let mut found = std::mem::take(&mut self.found);
-        self.pieces_of(io.file, offset, bytes, &mut found);
+        let sectors_max = match io.direction {
+            Direction::Write => self.drives[drive].write_bio_sectors_max,
+            Direction::Read => BIO_SECTORS_MAX,
+        };
+        self.pieces_of(io.file, offset, bytes, sectors_max, &mut found);
         self.cache_io.insert(io.tag, found.len() as u32);
         for piece in found.drain(..) {
             let tag = io.tag | OF_CACHE;

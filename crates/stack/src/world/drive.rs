@@ -13,12 +13,17 @@ pub(super) struct Drive {
     free_tags: Vec<u32>,
     completions: Vec<Completion>,
     was_congested: [bool; 2],
+    pub(super) write_bio_sectors_max: u32,
     /// When the world has been asked to come back.
     pub(super) called_at: Option<Time>,
 }
 
 impl Drive {
-    pub(super) fn new(queue: RequestQueue, device: Box<dyn Device>) -> Drive {
+    pub(super) fn new(
+        queue: RequestQueue,
+        device: Box<dyn Device>,
+        write_bio_sectors_max: u32,
+    ) -> Drive {
         let depth = device.queue_depth();
         Drive {
             queue,
@@ -27,6 +32,7 @@ impl Drive {
             free_tags: (0..depth).rev().collect(),
             completions: Vec::new(),
             was_congested: [false; 2],
+            write_bio_sectors_max,
             called_at: None,
         }
     }

@@ -66,6 +66,8 @@ pub struct DriveParts {
     pub queue: RequestQueue,
     pub device: Box<dyn Device>,
     pub filesystem: Option<Box<dyn Allocator>>,
+    /// The largest bio in which its files are written back.
+    pub write_bio_sectors_max: u32,
 }
 
 /// Tasks of the machine itself, such as flushers, have numbers from here on.
@@ -156,7 +158,11 @@ impl World {
     ) -> World {
         let (mut with_queue, mut allocators) = (Vec::new(), Vec::new());
         for parts in drives {
-            with_queue.push(Drive::new(parts.queue, parts.device));
+            with_queue.push(Drive::new(
+                parts.queue,
+                parts.device,
+                parts.write_bio_sectors_max,
+            ));
             allocators.push(parts.filesystem);
         }
         World {

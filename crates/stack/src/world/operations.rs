@@ -2,6 +2,7 @@
 
 use workload::job::{Op, OpKind};
 
+use super::bios::BIO_SECTORS_MAX;
 use super::task::{Action, ENOSPC, OpId, Operation, State};
 use super::{Path, Place, World};
 use crate::allocator::{BLOCK_BYTES, Full};
@@ -54,7 +55,7 @@ impl World {
             }
         }
         let mut found = std::mem::take(&mut self.found);
-        self.pieces_of(file, offset, bytes, &mut found);
+        self.pieces_of(file, offset, bytes, BIO_SECTORS_MAX, &mut found);
         let task = &mut self.tasks[number as usize];
         task.blocked = task.path == Path::Direct && !found.is_empty();
         if found.is_empty() {

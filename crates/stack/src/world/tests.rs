@@ -75,6 +75,7 @@ fn world(scheduler: Box<dyn crate::scheduler::Scheduler>) -> World {
         queue: RequestQueue::new(rules(), scheduler),
         device: Box::new(disk),
         filesystem: None,
+        write_bio_sectors_max: 2048,
     };
     let mut world = World::new(CPUS, vec![drive], None, None);
     world.add_file(FileSpec {
@@ -271,6 +272,7 @@ fn with_files(kind: Kind, blocks: u64, files: &[u64]) -> World {
         queue: RequestQueue::new(rules(), Box::new(Noop::default())),
         device: Box::new(Disk::new(&test_disk()).unwrap()),
         filesystem: Some(filesystem.build().unwrap()),
+        write_bio_sectors_max: 2048,
     };
     let cache = CacheSpec::new(cache::Generation::Linux2_6_35, 4 << 20);
     let mut world = World::new(
@@ -373,6 +375,7 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
         world.drives[0] = Drive::new(
             RequestQueue::new(few, Box::new(Noop::default())),
             Box::new(Disk::new(&test_disk()).unwrap()),
+            2048,
         );
         for read_share in [0.0, 1.0] {
             let groups: Vec<GroupSpec> = (0..8)
