@@ -64,6 +64,7 @@ pub enum Event {
         on_group: bool,
     },
     IdleTimerFired,
+    WaitsBusy,
     Preempted,
 }
 
@@ -142,6 +143,7 @@ impl fmt::Display for Event {
                 Ok(())
             }
             Event::IdleTimerFired => write!(out, "idle timer fired"),
+            Event::WaitsBusy => write!(out, "will busy wait"),
             Event::Preempted => write!(out, "preempt"),
         }
     }

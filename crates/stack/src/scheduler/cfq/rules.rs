@@ -191,3 +191,28 @@ fn with_group_idle_a_groups_only_queue_is_kept_until_its_requests_are_back_thoug
         }
     }
 }
+
+#[test]
+fn a_sole_queue_whose_slice_is_over_is_waited_for_and_loses_its_turn_when_it_is_back() {
+    let mut bench = with_reads(Version::Linux2_6_35, Tunables::default(), 1);
+    bench.scheduler.keep_messages(true);
+    let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+    bench
+        .scheduler
+        .completed(MILLISECOND, &bench.requests, first);
+    let slice_end = bench.scheduler.queues.iter().next().unwrap().slice_end;
+    bench.add_bio(2 * MILLISECOND, &read_of(1, 1, 5000));
+    let now = slice_end * MILLISECOND;
+    let second = bench
+        .scheduler
+        .dispatch(now - MILLISECOND, &bench.requests)
+        .unwrap();
+    bench.scheduler.completed(now, &bench.requests, second);
+    let mut messages = Vec::new();
+    bench.scheduler.take_messages(&mut messages);
+    let said: Vec<String> = messages.iter().map(ToString::to_string).collect();
+    assert!(
+        said.iter().any(|text| text.ends_with("will busy wait")),
+        "{said:?}"
+    );
+}

@@ -150,6 +150,7 @@ impl Cfq {
             };
             self.queues[queue_id].slice_end = now + extension;
             self.queues[queue_id].wait_busy = true;
+            self.say(queue_id, Event::WaitsBusy);
         }
         let queue = &self.queues[queue_id];
         if queue.slice_used(now) || queue.is_idle_class() {
