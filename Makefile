@@ -7,12 +7,15 @@ BIN    := $(VENV)/bin
 # One interpreter for every build, so that checks, tests and the extension share what cargo has compiled.
 export PYO3_PYTHON := $(abspath $(PYTHON))
 # The bindings hold no logic and link only into Python; they are tested from there.
-CARGO_TESTED := --workspace --exclude iolab-bindings
+# No examples, which `make check` compiles, and no documentation tests, which there are none of.
+CARGO_TESTED := --workspace --exclude iolab-bindings --lib --tests
+# Tests that change the machine still run one at a time: tests/conftest.py.
+IN_PARALLEL := -n auto --dist worksteal
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench reproduce golden clean
+.PHONY: help demo test check check-rust check-python check-built bench reproduce golden clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,16 +29,22 @@ test: $(VENV)/extension.stamp $(VENV)/dev.stamp ## all tests, Rust then Python (
 	@# Both, whatever the first says: one run tells everything.
 	@status=0; \
 	cargo test --quiet --no-fail-fast $(CARGO_TESTED) || status=1; \
-	$(PYTHON) -m pytest $(ARGS) || status=1; \
+	$(PYTHON) -m pytest $(IN_PARALLEL) $(ARGS) || status=1; \
 	exit $$status
 
-check: $(VENV)/extension.stamp $(VENV)/dev.stamp ## format, lints, types, stubs, golden tables
+check: check-rust check-python check-built ## format, lints, types, stubs, golden tables (make -j3 check is quicker)
+
+check-rust: $(VENV)/runtime.stamp
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+
+check-python: $(VENV)/dev.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/mypy benches tools
+
+check-built: $(VENV)/extension.stamp $(VENV)/dev.stamp
 	$(PYTHON) -m mypy.stubtest iolab._native
 	$(PYTHON) tools/golden.py --check
 

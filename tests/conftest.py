@@ -16,6 +16,8 @@ from support.command_line import CommandLine, as_nobody
 from support.devices import attach, detach, loops_backed_under, sparse_file
 
 NEEDS_ROOT = "needs root"
+MACHINE_BEFORE = pytest.StashKey[_leftovers.Leftovers]()
+MACHINE_LEFTOVERS = pytest.StashKey[dict[str, list[str]]]()
 
 # A busy machine is no failure.
 settings.register_profile("iolab", deadline=None)
@@ -38,8 +40,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def _needs_the_machine(item: pytest.Item) -> bool:
-    """Whether the test changes the machine, or looks whether it is as it was: no two such at a time."""
-    return item.get_closest_marker("root") is not None or "leftovers" in getattr(item, "fixturenames", ())
+    """Whether it may change what is nobody's own, and answers for it: no two such at a time."""
+    return any(item.get_closest_marker(name) for name in ("root", "machine"))
 
 
 @contextmanager
@@ -52,7 +54,28 @@ def _the_machine() -> Iterator[None]:
         os.close(lock)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+# What the tests that share the machine have changed all the same shows when all are over.
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not _is_one_of_several(session):
+        session.config.stash[MACHINE_BEFORE] = _leftovers.look_at_machine()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not _is_one_of_several(session):
+        difference = _leftovers.difference_after(session.config.stash[MACHINE_BEFORE])
+        session.config.stash[MACHINE_LEFTOVERS] = difference
+        if difference:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _is_one_of_several(session: pytest.Session) -> bool:
+    return hasattr(session.config, "workerinput")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    difference = config.stash.get(MACHINE_LEFTOVERS, {})
+    if difference:
+        terminalreporter.write_line(f"left behind on the machine: {difference}", red=True, bold=True)
     count = sum(NEEDS_ROOT in str(report.longrepr) for report in terminalreporter.getreports("skipped"))
     if count:
         terminalreporter.write_line(f"{count} tests skipped because they need root", yellow=True, bold=True)
@@ -68,11 +91,12 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def leftovers(tmp_path: Path, state_dir: Path) -> Iterator[None]:
+def leftovers(request: pytest.FixtureRequest, tmp_path: Path, state_dir: Path) -> Iterator[None]:
     """Fails the test if the machine is not as it was before."""
+    alone = _needs_the_machine(request.node)
     before = _leftovers.look(tmp_path, state_dir)
     yield
-    difference = _leftovers.difference_after(before, tmp_path, state_dir)
+    difference = _leftovers.difference_after(before, tmp_path, state_dir, alone=alone)
     _leftovers.kill_processes(state_dir)
     assert not difference, f"left behind: {difference}"
 

@@ -16,7 +16,12 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs
 TIME_LIMIT_S = 120
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def case(document: Path) -> pytest.ParameterSet:
+    marks = [pytest.mark.machine] if any(example.needs_root for example in examples(document, ROOT)) else []
+    return pytest.param(document, id=str(document.relative_to(ROOT)), marks=marks)
+
+
+@pytest.mark.parametrize("document", map(case, DOCUMENTS))
 def test_examples_work(document: Path, tmp_path: Path, leftovers: None) -> None:
     for name in ("experiments", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)

@@ -24,6 +24,9 @@ LASTING_TUNABLES = ("scheduler", "nomerges", "rq_affinity", "nr_requests")
 """Those that a loop device keeps when it is detached; attaching computes the others anew."""
 MOUNTS = Path("/proc/self/mountinfo")
 PATIENCE_S = 5.0
+NOWHERE = Path("/nonexistent")
+OF_THE_MACHINE = frozenset({"cgroups", "controllers", "dm_devices", "tunables"})
+"""The kinds of which nothing says which test they are of."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,20 @@ def look(directory: Path, state_dir: Path) -> Leftovers:
     )
 
 
-def difference_after(before: Leftovers, directory: Path, state_dir: Path) -> dict[str, list[str]]:
-    """The kernel takes loop devices and processes apart a moment after their last use: this waits a little."""
+def look_at_machine() -> Leftovers:
+    """Only what is nobody's own."""
+    return look(NOWHERE, NOWHERE)
+
+
+def difference_after(
+    before: Leftovers, directory: Path = NOWHERE, state_dir: Path = NOWHERE, *, alone: bool = True
+) -> dict[str, list[str]]:
+    """The kernel takes loop devices and processes apart a moment after their last use: this waits a little. A test that
+    is not alone with the machine answers only for what is its own."""
     give_up = time.monotonic() + PATIENCE_S
     while True:
-        difference = look(directory, state_dir).since(before)
+        found = look(directory, state_dir).since(before)
+        difference = {kind: items for kind, items in found.items() if alone or kind not in OF_THE_MACHINE}
         if not difference or time.monotonic() > give_up:
             return difference
         time.sleep(0.1)
