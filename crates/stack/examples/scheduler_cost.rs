@@ -83,6 +83,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
             direction: Direction::Read,
             sync: true,
             metadata: false,
+            read_ahead: false,
             no_idle: false,
             start,
             sectors: 8,

@@ -19,6 +19,7 @@ pub struct QueueEvent {
     /// Somebody waits for it.
     pub sync: bool,
     pub metadata: bool,
+    pub read_ahead: bool,
     /// 0 and 0 of what is not about sectors.
     pub start: Sector,
     pub sectors: u32,
@@ -119,6 +120,7 @@ impl Tap {
             direction: bio.direction,
             sync: bio.sync,
             metadata: bio.metadata,
+            read_ahead: bio.read_ahead,
             start: bio.start,
             sectors: bio.sectors,
         });
@@ -137,6 +139,7 @@ impl Tap {
             direction: request.direction,
             sync: request.sync,
             metadata: request.metadata,
+            read_ahead: request.read_ahead,
             start: request.start,
             sectors: request.sectors,
         });
@@ -190,6 +193,7 @@ impl Tap {
             direction: Direction::Read,
             sync: false,
             metadata: false,
+            read_ahead: false,
             start: 0,
             sectors: 0,
         }

@@ -354,9 +354,11 @@ impl RequestQueue {
         let was = self.requests[id].start;
         self.ends.remove(&(self.requests[id].end(), id));
         let (start, sectors, segments) = (bio.start, bio.sectors, bio.segments);
+        let read_ahead = bio.read_ahead;
         let bio = self.bios.put(bio);
         let request = &mut self.requests[id];
         request.sectors += sectors;
+        request.read_ahead &= read_ahead;
         request.segments += segments;
         let (first, last) = request.bios.expect("a queue's requests have bios");
         match side {

@@ -65,6 +65,8 @@ pub struct Bio {
     /// Somebody waits for it: reads, and writes on behalf of fsync, O_SYNC or direct I/O.
     pub sync: bool,
     pub metadata: bool,
+    /// Nobody has asked for it yet.
+    pub read_ahead: bool,
     /// The submitter says that nothing follows soon (REQ_NOIDLE).
     pub no_idle: bool,
     pub start: Sector,
@@ -97,6 +99,8 @@ pub struct Request {
     pub direction: Direction,
     pub sync: bool,
     pub metadata: bool,
+    /// All of it is.
+    pub read_ahead: bool,
     pub no_idle: bool,
     pub start: Sector,
     pub sectors: u32,
@@ -136,6 +140,7 @@ impl Request {
             direction: bio.direction,
             sync: bio.sync,
             metadata: bio.metadata,
+            read_ahead: bio.read_ahead,
             no_idle: bio.no_idle,
             start: bio.start,
             sectors: bio.sectors,

@@ -118,8 +118,9 @@ impl Model {
         std::mem::take(&mut self.traces)
     }
 
-    /// Where files lie, as the probe `extents` tells it.
-    pub fn examine(&self, paths: Vec<String>, bounds: Bounds) -> Examined {
+    /// Where files lie, as the probe `extents` tells it: after a sync, so that all that is written has a place.
+    pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examined {
+        self.world.sync();
         let files = paths.into_iter().map(|path| {
             let file = self.files.get(&(path.clone(), 0)).map(|&file| {
                 let spec = self.world.file(file);

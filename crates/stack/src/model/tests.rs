@@ -172,3 +172,37 @@ fn a_phase_can_be_stopped() {
     model.run(|_| false);
     assert!(model.end(0, "test").phase.stopped);
 }
+
+#[test]
+fn read_ahead_is_marked_in_traces_and_delayed_blocks_have_places_when_files_are_examined() {
+    let mut model = Model::new(&machine(true)).unwrap();
+    let sequential = |read_share: f64| {
+        phase(json!({
+            "/groups/0/engine": "psync",
+            "/groups/0/direct": false,
+            "/groups/0/jobs/0/pattern": { "kind": "sequential" },
+            "/groups/0/jobs/0/read_share": read_share,
+        }))
+    };
+    run(&mut model, sequential(0.0));
+    let bounds: Bounds = serde_json::from_value(json!({
+        "extents_max": 1000, "listed_max": 9, "method": null
+    }))
+    .unwrap();
+    let examined = serde_json::to_value(model.examine(vec!["a".to_owned()], bounds)).unwrap();
+    assert_eq!(
+        examined["files"][0]["mapped_bytes"],
+        1000 * 4096,
+        "{examined}"
+    );
+    let mut reads = unobserved(sequential(1.0));
+    reads.phase.drop_caches = true;
+    reads.probes = serde_json::from_value(json!({
+        "block": { "interval_ns": 1_000_000, "trace": "ftrace" }
+    }))
+    .unwrap();
+    run_observed(&mut model, reads);
+    let traces = model.take_traces();
+    let text = String::from_utf8(traces.into_values().next().unwrap()).unwrap();
+    assert!(text.contains(" RA "), "{text}");
+}

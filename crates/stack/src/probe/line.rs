@@ -55,7 +55,7 @@ pub(super) fn line(event: &QueueEvent, began: Time) -> TraceLine {
         flags: Flags {
             // Kernels do not mark reads although somebody waits for them.
             sync: event.sync && event.direction == Direction::Write,
-            read_ahead: false,
+            read_ahead: event.read_ahead,
             metadata: event.metadata,
         },
         error: 0,

@@ -47,6 +47,7 @@ impl World {
             direction,
             sync,
             metadata: false,
+            read_ahead: false,
             no_idle: false,
             start: piece.start,
             sectors: piece.sectors,

@@ -1,8 +1,8 @@
 //! The page cache's calls, and what it asks for.
 
 use super::bios::{BIO_SECTORS_MAX, OF_CACHE};
-use super::{CACHE_DROPPER, Event, World};
-use crate::block::Direction;
+use super::{Event, HOUSEKEEPER, World};
+use crate::block::{Bio, Direction};
 use crate::cache::{Effects, FileId, Io, Outcome, PAGE_BYTES, PageCache};
 use crate::time::Time;
 
@@ -49,17 +49,27 @@ impl World {
         }
     }
 
+    /// Writes back what is dirty: sync(2).
+    pub fn sync(&mut self) {
+        self.settle_files(|cache, now, file, _| cache.fsync(now, HOUSEKEEPER, file));
+    }
+
     /// Writes back what is dirty and forgets all: `sync; echo 3 > /proc/sys/vm/drop_caches`.
     pub fn drop_caches(&mut self) {
-        for file in 0..self.files.len() as FileId {
+        self.settle_files(|cache, now, file, bytes| cache.direct(now, HOUSEKEEPER, file, 0, bytes));
+    }
+
+    /// Makes the call for each file, with its size, until it is done; meanwhile time goes on.
+    fn settle_files(&mut self, call: impl Fn(&mut PageCache, Time, FileId, u64) -> Outcome) {
+        let files = match self.cache {
+            Some(_) => self.files.len() as FileId,
+            None => 0,
+        };
+        for file in 0..files {
             let bytes = self.files[file as usize].size_bytes;
             let mut now = self.agenda.now();
-            while self.cache.is_some()
-                && self.with_cache(now, |cache, _| {
-                    cache.direct(now, CACHE_DROPPER, file, 0, bytes)
-                }) == Outcome::Wait
-            {
-                while !std::mem::take(&mut self.cache_dropper_woken) {
+            while self.with_cache(now, |cache, _| call(cache, now, file, bytes)) == Outcome::Wait {
+                while !std::mem::take(&mut self.housekeeper_woken) {
                     let (at, event) = self.agenda.take().expect("writes are under way");
                     self.handle(at, event);
                     now = at;
@@ -85,7 +95,10 @@ impl World {
         self.cache_io.insert(io.tag, found.len() as u32);
         for piece in found.drain(..) {
             let tag = io.tag | OF_CACHE;
-            let bio = self.bio(now, io.task, io.direction, io.sync, piece, tag);
+            let bio = Bio {
+                read_ahead: io.read_ahead,
+                ..self.bio(now, io.task, io.direction, io.sync, piece, tag)
+            };
             self.submit(now, drive, bio);
         }
         self.found = found;

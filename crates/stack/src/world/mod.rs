@@ -72,8 +72,8 @@ pub struct DriveParts {
 
 /// Tasks of the machine itself, such as flushers, have numbers from here on.
 pub const KERNEL_TASKS: TaskId = 1 << 30;
-/// Who drops the page cache before a phase.
-const CACHE_DROPPER: TaskId = KERNEL_TASKS + 1024;
+/// Who syncs, and drops the page cache, between phases.
+const HOUSEKEEPER: TaskId = KERNEL_TASKS + 1024;
 
 pub struct World {
     agenda: Agenda<Event>,
@@ -98,7 +98,7 @@ pub struct World {
     phase: Phase,
     /// By all tasks of all phases.
     used: Usage,
-    cache_dropper_woken: bool,
+    housekeeper_woken: bool,
     // Kept between events, so that none is allocated for each.
     done: Vec<Bio>,
     may_retry: Vec<TaskId>,
@@ -183,7 +183,7 @@ impl World {
             full: BTreeSet::new(),
             phase: Phase::default(),
             used: Usage::default(),
-            cache_dropper_woken: false,
+            housekeeper_woken: false,
             done: Vec::new(),
             may_retry: Vec::new(),
             found: Vec::new(),

@@ -3,7 +3,7 @@
 use workload::job::Next;
 
 use super::task::{Action, Part, State};
-use super::{CACHE_DROPPER, Event, KERNEL_TASKS, Path, World};
+use super::{Event, HOUSEKEEPER, KERNEL_TASKS, Path, World};
 use crate::block::TaskId;
 use crate::cache::PAGE_BYTES;
 use crate::time::Time;
@@ -25,8 +25,8 @@ impl World {
 
     /// What the task's call waited for has happened.
     pub(super) fn unblock(&mut self, now: Time, number: TaskId) {
-        if number == CACHE_DROPPER {
-            self.cache_dropper_woken = true;
+        if number == HOUSEKEEPER {
+            self.housekeeper_woken = true;
         } else if number < KERNEL_TASKS {
             self.tasks[number as usize].blocked = false;
             self.wake(now, number);

@@ -64,6 +64,7 @@ pub fn bio(now: Time, direction: Direction, start: Sector) -> Bio {
         direction,
         sync: direction == Direction::Read,
         metadata: false,
+        read_ahead: false,
         no_idle: false,
         start,
         sectors: 8,

@@ -149,6 +149,7 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
         direction: arrival.direction,
         sync: arrival.sync,
         metadata: false,
+        read_ahead: false,
         no_idle: false,
         start: arrival.block * 8,
         sectors: arrival.blocks * 8,
