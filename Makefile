@@ -4,18 +4,20 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 BIN    := $(VENV)/bin
 
+# Programs below know nothing of this make's jobs.
+unexport MAKEFLAGS MFLAGS
 # One interpreter for every build, so that checks, tests and the extension share what cargo has compiled.
 export PYO3_PYTHON := $(abspath $(PYTHON))
-# The bindings hold no logic and link only into Python; they are tested from there.
-# No examples, which `make check` compiles, and no documentation tests, which there are none of.
-CARGO_TESTED := --workspace --exclude iolab-bindings --lib --tests
-# Tests that change the machine still run one at a time: tests/conftest.py.
-IN_PARALLEL := -n auto --dist worksteal
+# The bindings hold no logic and link only into Python; they are tested from there. No examples, which `make check`
+# compiles, and no documentation tests, which there are none of.
+TEST_RUST = cargo test --quiet --no-fail-fast --workspace --exclude iolab-bindings --lib --tests
+# On all cores, though tests that change the machine still run one at a time: tests/conftest.py.
+TEST_PYTHON = $(PYTHON) -m pytest -n auto --dist worksteal $(ARGS)
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-rust check-python check-built bench reproduce golden clean
+.PHONY: help demo test test-rust test-python check check-rust check-python check-built bench reproduce golden clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,9 +30,15 @@ test: $(VENV)/extension.stamp $(VENV)/dev.stamp ## all tests, Rust then Python (
 	@tools/setup.sh programs test
 	@# Both, whatever the first says: one run tells everything.
 	@status=0; \
-	cargo test --quiet --no-fail-fast $(CARGO_TESTED) || status=1; \
-	$(PYTHON) -m pytest $(IN_PARALLEL) $(ARGS) || status=1; \
+	$(TEST_RUST) || status=1; \
+	$(TEST_PYTHON) || status=1; \
 	exit $$status
+
+test-rust: $(VENV)/runtime.stamp
+	$(TEST_RUST)
+
+test-python: $(VENV)/extension.stamp $(VENV)/dev.stamp
+	$(TEST_PYTHON)
 
 check: check-rust check-python check-built ## format, lints, types, stubs, golden tables (make -j3 check is quicker)
 

@@ -17,11 +17,12 @@ TIME_LIMIT_S = 120
 
 
 def case(document: Path) -> pytest.ParameterSet:
-    marks = [pytest.mark.machine] if any(example.needs_root for example in examples(document, ROOT)) else []
+    alone = any(example.needs_the_machine for example in examples(document, ROOT))
+    marks = [pytest.mark.machine] if alone else []
     return pytest.param(document, id=str(document.relative_to(ROOT)), marks=marks)
 
 
-@pytest.mark.parametrize("document", map(case, DOCUMENTS))
+@pytest.mark.parametrize("document", [case(document) for document in DOCUMENTS])
 def test_examples_work(document: Path, tmp_path: Path, leftovers: None) -> None:
     for name in ("experiments", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)

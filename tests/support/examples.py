@@ -8,7 +8,8 @@ Marked are fenced blocks:
   under that name in the document's directory for the blocks after it.
 - `python`: run as a program.
 
-A block below the comment `<!-- not run: WHY -->` is left alone; below `<!-- as root -->`, it is run as root only.
+A block below the comment `<!-- not run: WHY -->` is left alone; below `<!-- as root -->`, it is run as root only;
+below `<!-- as root, alone -->`, while no other test changes what is nobody's own, as the kernel's settings.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ class Example:
 
     @property
     def needs_root(self) -> bool:
-        return self.mark == "as root"
+        return self.mark == "as root" or self.needs_the_machine
+
+    @property
+    def needs_the_machine(self) -> bool:
+        return self.mark == "as root, alone"
 
     @property
     def compares_output(self) -> bool:
