@@ -11,6 +11,7 @@ pub mod model;
 pub mod probe;
 pub mod scheduler;
 pub mod slab;
+pub mod smp;
 pub mod station;
 pub mod time;
 pub mod world;

@@ -1,0 +1,146 @@
+//! A machine's processors as numbers.
+
+use serde::Deserialize;
+
+use super::topology::{DISTANCES, Distance, Topology};
+use crate::time::{SECOND, Time};
+
+/// Everything about the processors of a machine.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SmpSpec {
+    pub topology: Topology,
+    pub clock_hz: u64,
+    /// Moving a cache line from another CPU, by how far away that is, nearest first.
+    pub transfer_cycles: [u32; DISTANCES],
+    /// Of each 1,000 cycles that a CPU computes, those in which it waits for its own caches, translations or branches.
+    pub computing_stall_per_mille: u32,
+    pub interrupts: InterruptSpec,
+    pub scheduling: SchedulingSpec,
+    /// From the lightest to the deepest; none: an idle CPU is at once there.
+    #[serde(default)]
+    pub idle_states: Vec<IdleState>,
+}
+
+/// Interrupts that one CPU sends another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptSpec {
+    pub send_cycles: u32,
+    /// From sending to the other's noticing, within a cell.
+    pub latency_ns: Time,
+    /// The same, to another cell.
+    pub latency_other_cell_ns: Time,
+    /// Entering and leaving it, on the other.
+    pub receive_cycles: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulingSpec {
+    pub time_slice_ns: Time,
+    /// A task that wakes up takes the CPU from another of its rank that has had it for so long.
+    pub preempt_after_ns: Time,
+    /// Spent by whoever wakes a task.
+    pub wake_cycles: u32,
+    /// From one task to another.
+    pub switch_cycles: u32,
+    /// Cache lines of a task's state, which follow it to the CPU where it runs.
+    pub task_lines: u16,
+    /// Cache lines of a run queue, which whoever puts a task there takes.
+    pub run_queue_lines: u16,
+    /// A waiting task goes to an idle CPU at most so far away.
+    pub migrates_within: Distance,
+}
+
+/// A CPU that has been idle for `after_ns` is in this state, and comes out of it after `exit_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdleState {
+    pub after_ns: Time,
+    pub exit_ns: Time,
+}
+
+/// What makes processors impossible: the key, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {what}")]
+pub struct Impossible {
+    pub key: String,
+    pub what: String,
+}
+
+pub const CPUS_MAX: u64 = 1024;
+/// Longer pieces of work than 10^8 cycles are mistakes, and keep sums far from overflow.
+const CYCLES_MAX: u64 = 100_000_000;
+
+impl SmpSpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        let topology = &self.topology;
+        within("topology", topology.cpus(), 1, CPUS_MAX)?;
+        within("clock_hz", self.clock_hz, 1_000_000, 100_000_000_000)?;
+        for (number, &cycles) in self.transfer_cycles.iter().enumerate() {
+            let key = format!("transfer_cycles.{number}");
+            within(&key, u64::from(cycles), 0, CYCLES_MAX)?;
+        }
+        let share = u64::from(self.computing_stall_per_mille);
+        within("computing_stall_per_mille", share, 0, 1_000)?;
+        let (interrupts, scheduling) = (&self.interrupts, &self.scheduling);
+        for (key, cycles) in [
+            ("interrupts.send_cycles", interrupts.send_cycles),
+            ("interrupts.receive_cycles", interrupts.receive_cycles),
+            ("scheduling.wake_cycles", scheduling.wake_cycles),
+            ("scheduling.switch_cycles", scheduling.switch_cycles),
+        ] {
+            within(key, u64::from(cycles), 0, CYCLES_MAX)?;
+        }
+        for (key, time) in [
+            ("interrupts.latency_ns", interrupts.latency_ns),
+            (
+                "interrupts.latency_other_cell_ns",
+                interrupts.latency_other_cell_ns,
+            ),
+            ("scheduling.preempt_after_ns", scheduling.preempt_after_ns),
+        ] {
+            within(key, time, 0, SECOND)?;
+        }
+        let slice = scheduling.time_slice_ns;
+        within("scheduling.time_slice_ns", slice, 1_000, 10 * SECOND)?;
+        for (number, pair) in self.idle_states.windows(2).enumerate() {
+            if pair[1].after_ns <= pair[0].after_ns {
+                let what = "expected more than the state before it has";
+                return Err(Impossible {
+                    key: format!("idle_states.{}.after_ns", number + 1),
+                    what: what.to_owned(),
+                });
+            }
+        }
+        for (number, state) in self.idle_states.iter().enumerate() {
+            within(
+                &format!("idle_states.{number}.exit_ns"),
+                state.exit_ns,
+                0,
+                SECOND,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl InterruptSpec {
+    pub(super) fn latency(&self, distance: Option<Distance>) -> Time {
+        match distance {
+            Some(Distance::Machine) => self.latency_other_cell_ns,
+            _ => self.latency_ns,
+        }
+    }
+}
+
+fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Impossible {
+        key: key.to_owned(),
+        what: format!("expected {least} to {most}, found {value}"),
+    })
+}

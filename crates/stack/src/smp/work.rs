@@ -1,0 +1,120 @@
+//! A piece of work for a CPU.
+
+use super::lines::ObjectId;
+use crate::slab::Id;
+use crate::time::Time;
+
+/// What a CPU's time goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    User,
+    System,
+    HardInterrupt,
+    SoftInterrupt,
+    KernelThread,
+    Idle,
+    /// Idle, while a task that ran here last sleeps for an I/O.
+    IoWait,
+    Offline,
+}
+
+pub const CONTEXTS: usize = 8;
+
+/// Takes its cycles, its objects' way into the cache of the CPU, and its lock's becoming free; then its tag comes back.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<T> {
+    pub(super) context: Context,
+    pub(super) cycles: u32,
+    pub(super) stalled_cycles: u32,
+    pub(super) touches: [ObjectId; TOUCHES_MAX],
+    pub(super) touched: u8,
+    pub(super) lock: Option<(ObjectId, u32)>,
+    pub(super) tag: Option<T>,
+}
+
+const TOUCHES_MAX: usize = 6;
+
+/// A piece of work that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done<T> {
+    pub at: Time,
+    pub cpu: u16,
+    pub tag: T,
+}
+
+impl<T> Work<T> {
+    /// Of a task: in the kernel, for it. What is an interrupt's is in its context by itself.
+    pub fn of(cycles: u32) -> Work<T> {
+        Work {
+            context: Context::System,
+            cycles,
+            stalled_cycles: 0,
+            touches: [Id::FIRST; TOUCHES_MAX],
+            touched: 0,
+            lock: None,
+            tag: None,
+        }
+    }
+
+    /// A work without a tag ends silently.
+    pub fn tagged(self, tag: T) -> Work<T> {
+        Work {
+            tag: Some(tag),
+            ..self
+        }
+    }
+
+    pub fn in_user_mode(self) -> Work<T> {
+        Work {
+            context: Context::User,
+            ..self
+        }
+    }
+
+    pub fn of_kernel_thread(self) -> Work<T> {
+        Work {
+            context: Context::KernelThread,
+            ..self
+        }
+    }
+
+    /// Of its cycles: those that wait for a device's register, say, beyond what computing waits anyway.
+    pub fn stalled_for(self, cycles: u32) -> Work<T> {
+        Work {
+            stalled_cycles: cycles,
+            ..self
+        }
+    }
+
+    /// Panics beyond six: more belong together in one object of more lines.
+    pub fn touching(mut self, object: ObjectId) -> Work<T> {
+        self.touches[usize::from(self.touched)] = object;
+        self.touched += 1;
+        self
+    }
+
+    /// Begins by taking a lock, with interrupts off, for so many of its cycles.
+    pub fn holding(self, lock: ObjectId, cycles: u32) -> Work<T> {
+        Work {
+            lock: Some((lock, cycles)),
+            ..self
+        }
+    }
+
+    pub(super) fn touches(&self) -> &[ObjectId] {
+        &self.touches[..usize::from(self.touched)]
+    }
+}
+
+impl Context {
+    pub const ALL: [Context; CONTEXTS] = [
+        Context::User,
+        Context::System,
+        Context::HardInterrupt,
+        Context::SoftInterrupt,
+        Context::KernelThread,
+        Context::Idle,
+        Context::IoWait,
+        Context::Offline,
+    ];
+}
