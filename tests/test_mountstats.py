@@ -163,3 +163,19 @@ def test_differences_add_up(first: dict[str, list[int]], more: dict[str, list[in
         if counters[0]:
             found = per_operation(dict(zip(COUNTERS, map(float, counters), strict=True)))
             assert all(value >= 0 for value in found.values())
+
+
+def test_the_models_mountstats_are_read_back() -> None:
+    """The text that `stack::nfs` is tested against: 12 threads that each write and then read 1000 records of 1 KiB."""
+    golden = Path(__file__).parent / "golden" / "mountstats" / "nfs-rdma.txt"
+    (read,) = snapshots(golden.read_text())
+    assert (read.mount, len(read.operations)) == ("/mnt", 22)
+    for name, sent, received in (("WRITE", 1172, 136), ("READ", 140, 1152)):
+        counters = dict(zip(COUNTERS, map(float, read.operations.pop(name)), strict=True))
+        assert counters["ops"] == 12_000
+        found = per_operation(counters)
+        assert (found["rpc_bytes_sent_per_op"], found["rpc_bytes_received_per_op"]) == (sent, received)
+        waits = found["rpc_backlog_wait_ns_mean"] + found["rpc_rtt_ns_mean"]
+        assert 0 < waits < found["rpc_execute_ns_mean"]
+        assert (found["rpc_retransmissions"], found["rpc_timeouts"]) == (0, 0)
+    assert not any(any(counters) for counters in read.operations.values())

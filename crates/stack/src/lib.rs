@@ -8,6 +8,7 @@ pub mod cache;
 pub mod device;
 pub mod machine;
 pub mod model;
+pub mod nfs;
 pub mod probe;
 pub mod scheduler;
 pub mod slab;

@@ -1,0 +1,36 @@
+//! The NFS client over RDMA (`net/sunrpc/xprtrdma`), and a server behind it: docs/model/nfs-rdma.md.
+//!
+//! `Mount` is the client with its server, driven as a device is: `submit`, `next_event`, `advance`. `Closed` has threads call
+//! it one record after the other. Versions that were read: 5.4.291 for `before`, 5.10.198 for `after`.
+
+mod call;
+mod closed;
+mod counters;
+mod cpu;
+mod draw;
+mod iommu;
+#[cfg(test)]
+mod laws;
+mod line;
+mod mount;
+mod mountstats;
+mod receive;
+mod ring;
+mod slots;
+mod spec;
+mod stages;
+mod task;
+#[cfg(test)]
+mod tests;
+mod transmit;
+
+pub use call::{Call, Operation, Placement};
+pub use closed::{Closed, Load};
+pub use counters::{Counters, OperationCounters};
+pub use cpu::{Context, CpuTimes};
+pub use mount::{Completed, Mount};
+pub use mountstats::Mounted;
+pub use spec::{
+    CostSpec, Impossible, IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, ProcessSpec,
+    ServerSpec, TransportRules, TransportSpec,
+};

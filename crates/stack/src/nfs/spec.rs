@@ -1,0 +1,324 @@
+//! The client, its IOMMU and its server as a file describes them.
+
+use serde::Deserialize;
+
+use super::call::Operation;
+use crate::time::{SECOND, Time};
+
+/// The file's keys. Times are means; how they vary is said by the `spread` beside them, from 0, always the mean, to 1,
+/// exponential.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NfsSpec {
+    /// For people.
+    #[serde(default)]
+    pub title: String,
+    pub transport: TransportSpec,
+    pub costs: CostSpec,
+    pub iommu: IommuSpec,
+    pub server: ServerSpec,
+    pub process: ProcessSpec,
+}
+
+/// A kernel, and what is set otherwise than its own.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransportSpec {
+    pub kernel: Kernel,
+    pub slots: Option<u16>,
+    pub credits: Option<u16>,
+    pub inline_bytes: Option<u32>,
+    pub pull_up: Option<bool>,
+    pub send_buffer_bytes: Option<u32>,
+    pub send_fragments_max: Option<u16>,
+    pub data_placement: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kernel {
+    /// 5.4: data are mapped always; send buffers have 1024 bytes.
+    Before,
+    /// 5.10: what is shorter than the send buffer is pulled up; send buffers have 2048 bytes.
+    After,
+}
+
+/// What a transport goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportRules {
+    /// Requests at once (`RPCRDMA_DEF_SLOT_TABLE`).
+    pub slots: u16,
+    /// What the server grants with each reply; 1 before the first.
+    pub credits: u16,
+    /// Of a message with its transport header, the smaller of both sides' (1024 if the peer says nothing).
+    pub inline_bytes: u32,
+    pub pull_up: bool,
+    /// Of a slot, at first.
+    pub send_buffer_bytes: u32,
+    /// Scatter/gather elements that the device takes.
+    pub send_fragments_max: u16,
+    /// Not with integrity or privacy (krb5i, krb5p): then large messages go whole as a chunk.
+    pub data_placement: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostSpec {
+    /// From queueing work until a worker of rpciod or nfsiod runs it.
+    pub rpciod_wakeup_ns: Time,
+    pub encode_ns: PerOperation<Time>,
+    /// Under the write lock, without copy or map: header, head, posting.
+    pub transmit_ns: Time,
+    pub copy_bytes_per_s: u64,
+    /// Of registering memory for a chunk, without the map.
+    pub register_ns: Time,
+    /// From a completion in the queue until its worker polls it.
+    pub completion_wakeup_ns: Time,
+    /// The receive worker's, up to finding the request.
+    pub lookup_ns: Time,
+    /// The receive worker's, after that.
+    pub reply_ns: Time,
+    /// From posting until a Send is acknowledged.
+    pub send_ack_ns: Time,
+    /// The send worker's, without unmapping.
+    pub send_done_ns: Time,
+    pub decode_ns: PerOperation<Time>,
+    pub wakeup_spread: f64,
+    pub work_spread: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IommuMode {
+    None,
+    Lazy,
+    Strict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IommuSpec {
+    pub mode: IommuMode,
+    /// An emulated one: a new mapping has to be invalidated too.
+    pub caching: bool,
+    /// Without an IOMMU: of mapping, and again of unmapping.
+    pub direct_ns: Time,
+    /// An address from the magazine, and a page table entry.
+    pub map_ns: Time,
+    /// Finding the address, and clearing a page table entry.
+    pub unmap_ns: Time,
+    /// Each further page table entry of one mapping.
+    pub page_ns: Time,
+    /// Under the lock: the hardware drops its translations, and the CPU waits for it.
+    pub invalidate_ns: Time,
+    /// Under the lock: an empty magazine for a full one.
+    pub refill_ns: Time,
+    /// Of putting one flushed address back.
+    pub free_ns: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    pub threads: u16,
+    /// There and back, without data.
+    pub network_ns: Time,
+    pub link_bytes_per_s: u64,
+    /// Of a thread.
+    pub service_ns: PerOperation<Time>,
+    pub spread: f64,
+}
+
+/// What a thread that calls does between two calls.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessSpec {
+    /// CPU time of its own.
+    pub cpu_ns: PerOperation<Time>,
+    /// Everything else outside the RPC layer.
+    pub wait_ns: PerOperation<Time>,
+    /// The work item that ends a direct I/O: one at a time for all threads.
+    pub completion_ns: Time,
+    pub spread: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PerOperation<T> {
+    pub read: T,
+    pub write: T,
+}
+
+/// What makes a client impossible: the key by its dotted path, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {what}")]
+pub struct Impossible {
+    pub key: String,
+    pub what: String,
+}
+
+/// The kernel's largest slot table.
+const SLOTS_MAX: u64 = 16_384;
+/// `RPCRDMA_MIN_INLINE` and 16 times `RPCRDMA_MAX_INLINE`, so that what-ifs have room.
+const INLINE_BYTES: (u64, u64) = (1024, 1 << 20);
+/// A minute: sums of such times stay far from overflow.
+const TIME_MAX: Time = 60 * SECOND;
+
+impl NfsSpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        self.transport.rules().check()?;
+        self.costs.check()?;
+        self.iommu.check()?;
+        self.server.check()?;
+        self.process.check()
+    }
+}
+
+impl TransportSpec {
+    pub fn rules(&self) -> TransportRules {
+        let own = self.kernel.rules();
+        TransportRules {
+            slots: self.slots.unwrap_or(own.slots),
+            credits: self.credits.unwrap_or(own.credits),
+            inline_bytes: self.inline_bytes.unwrap_or(own.inline_bytes),
+            pull_up: self.pull_up.unwrap_or(own.pull_up),
+            send_buffer_bytes: self.send_buffer_bytes.unwrap_or(own.send_buffer_bytes),
+            send_fragments_max: self.send_fragments_max.unwrap_or(own.send_fragments_max),
+            data_placement: self.data_placement.unwrap_or(own.data_placement),
+        }
+    }
+}
+
+impl Kernel {
+    pub fn rules(self) -> TransportRules {
+        TransportRules {
+            slots: 128,
+            credits: 64,
+            inline_bytes: 4096,
+            pull_up: self == Kernel::After,
+            send_buffer_bytes: match self {
+                Kernel::Before => 1024,
+                Kernel::After => 2048,
+            },
+            send_fragments_max: 32,
+            data_placement: true,
+        }
+    }
+}
+
+impl TransportRules {
+    fn check(&self) -> Result<(), Impossible> {
+        within("transport.slots", u64::from(self.slots), 2, SLOTS_MAX)?;
+        let slots = u64::from(self.slots);
+        within("transport.credits", u64::from(self.credits), 1, slots)?;
+        let (least, most) = INLINE_BYTES;
+        let inline_bytes = u64::from(self.inline_bytes);
+        within("transport.inline_bytes", inline_bytes, least, most)?;
+        let buffer_bytes = u64::from(self.send_buffer_bytes);
+        within("transport.send_buffer_bytes", buffer_bytes, 64, most)?;
+        let fragments = u64::from(self.send_fragments_max);
+        within("transport.send_fragments_max", fragments, 3, 1024)
+    }
+}
+
+impl CostSpec {
+    fn check(&self) -> Result<(), Impossible> {
+        times(&[
+            ("costs.rpciod_wakeup_ns", self.rpciod_wakeup_ns),
+            ("costs.encode_ns.read", self.encode_ns.read),
+            ("costs.encode_ns.write", self.encode_ns.write),
+            ("costs.transmit_ns", self.transmit_ns),
+            ("costs.register_ns", self.register_ns),
+            ("costs.completion_wakeup_ns", self.completion_wakeup_ns),
+            ("costs.lookup_ns", self.lookup_ns),
+            ("costs.reply_ns", self.reply_ns),
+            ("costs.send_ack_ns", self.send_ack_ns),
+            ("costs.send_done_ns", self.send_done_ns),
+            ("costs.decode_ns.read", self.decode_ns.read),
+            ("costs.decode_ns.write", self.decode_ns.write),
+        ])?;
+        rate("costs.copy_bytes_per_s", self.copy_bytes_per_s)?;
+        spread("costs.wakeup_spread", self.wakeup_spread)?;
+        spread("costs.work_spread", self.work_spread)
+    }
+}
+
+impl IommuSpec {
+    fn check(&self) -> Result<(), Impossible> {
+        times(&[
+            ("iommu.direct_ns", self.direct_ns),
+            ("iommu.map_ns", self.map_ns),
+            ("iommu.unmap_ns", self.unmap_ns),
+            ("iommu.page_ns", self.page_ns),
+            ("iommu.invalidate_ns", self.invalidate_ns),
+            ("iommu.refill_ns", self.refill_ns),
+            ("iommu.free_ns", self.free_ns),
+        ])
+    }
+}
+
+impl ServerSpec {
+    fn check(&self) -> Result<(), Impossible> {
+        within("server.threads", u64::from(self.threads), 1, 4096)?;
+        times(&[
+            ("server.network_ns", self.network_ns),
+            ("server.service_ns.read", self.service_ns.read),
+            ("server.service_ns.write", self.service_ns.write),
+        ])?;
+        rate("server.link_bytes_per_s", self.link_bytes_per_s)?;
+        spread("server.spread", self.spread)
+    }
+}
+
+impl ProcessSpec {
+    fn check(&self) -> Result<(), Impossible> {
+        times(&[
+            ("process.cpu_ns.read", self.cpu_ns.read),
+            ("process.cpu_ns.write", self.cpu_ns.write),
+            ("process.wait_ns.read", self.wait_ns.read),
+            ("process.wait_ns.write", self.wait_ns.write),
+            ("process.completion_ns", self.completion_ns),
+        ])?;
+        spread("process.spread", self.spread)
+    }
+}
+
+impl<T: Copy> PerOperation<T> {
+    #[inline]
+    pub fn of(&self, operation: Operation) -> T {
+        match operation {
+            Operation::Read => self.read,
+            Operation::Write => self.write,
+        }
+    }
+}
+
+fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Impossible {
+        key: key.to_owned(),
+        what: format!("expected {least} to {most}, found {value}"),
+    })
+}
+
+fn times(keys: &[(&str, Time)]) -> Result<(), Impossible> {
+    keys.iter()
+        .try_for_each(|&(key, value)| within(key, value, 0, TIME_MAX))
+}
+
+/// 1 MB/s to 1 TB/s.
+fn rate(key: &str, bytes_per_s: u64) -> Result<(), Impossible> {
+    within(key, bytes_per_s, 1_000_000, 1_000_000_000_000)
+}
+
+fn spread(key: &str, value: f64) -> Result<(), Impossible> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(Impossible {
+        key: key.to_owned(),
+        what: format!("expected 0 to 1, found {value}"),
+    })
+}
