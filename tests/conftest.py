@@ -23,6 +23,9 @@ MACHINE_LEFTOVERS = pytest.StashKey[dict[str, list[str]]]()
 settings.register_profile("iolab", deadline=None)
 settings.load_profile("iolab")
 
+# Tables are as wide as the console, and the processes that share the tests are told how wide that is.
+os.environ.pop("COLUMNS", None)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # In front, so that where several processes share the tests, one gets all that would wait for one another.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -176,6 +177,8 @@ processes = 2
     times = {0: (1000, 3000), 1: (5000, 3000)}
 
     class Sorters:
+        def expect(self, trials: Iterable[Trial]) -> None: ...
+
         def run(self, trial: Trial, *_: Any) -> Record:
             made = record_of(*(sorted_(time_ms) for time_ms in times[trial.round]))
             return made.model_copy(update={"spec": trial})
