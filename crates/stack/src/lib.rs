@@ -5,6 +5,7 @@ pub mod agenda;
 pub mod allocator;
 pub mod block;
 pub mod cache;
+pub mod completion;
 pub mod device;
 pub mod machine;
 pub mod model;

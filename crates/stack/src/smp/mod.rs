@@ -140,6 +140,7 @@ impl<T: Copy> Processors<T> {
             movable: allowed.len() > 1,
             allowed,
             sleeps_for_io: spec.sleeps_for_io,
+            waits_for_io_on: spec.sleeps_for_io.then_some(spec.last_cpu),
             cpu: spec.last_cpu,
             asleep: true,
             work: VecDeque::new(),

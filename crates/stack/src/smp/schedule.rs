@@ -11,10 +11,7 @@ impl<T: Copy> Processors<T> {
     pub(super) fn wake_up(&mut self, number: TaskNumber, by: Option<u16>) {
         let task = &mut self.tasks[number as usize];
         task.asleep = false;
-        let (slept_on, object) = (task.cpu, task.object);
-        if task.sleeps_for_io {
-            self.count_io_sleeper(slept_on, false);
-        }
+        let object = task.object;
         let cpu = self.place(number);
         if let Some(by) = by {
             let work = Work::of(self.spec.scheduling.wake_cycles)
@@ -157,6 +154,7 @@ impl<T: Copy> Processors<T> {
             state.asleep = true;
             state.slice_left = cpu.slice_left;
             if state.sleeps_for_io {
+                state.waits_for_io_on = Some(number);
                 self.count_io_sleeper(number, true);
             }
             return false;
@@ -248,6 +246,7 @@ impl<T: Copy> Processors<T> {
             state.slice_left = scheduling.time_slice_ns;
         }
         let (slice_left, object) = (state.slice_left, state.object);
+        let waited_on = state.waits_for_io_on.take();
         let context = state.work.front().map(|work| work.context);
         let cpu = &mut self.cpus[usize::from(number)];
         let cycles = match cpu.last_task.replace(task) {
@@ -261,6 +260,9 @@ impl<T: Copy> Processors<T> {
         let mut work = Work::of(cycles).touching(cpu.run_queue).touching(object);
         if context == Some(super::Context::KernelThread) {
             work = work.of_kernel_thread();
+        }
+        if let Some(cpu) = waited_on {
+            self.count_io_sleeper(cpu, false);
         }
         let active = self.started(number, work);
         if active.left_ns > 0 {

@@ -26,6 +26,8 @@ pub(super) struct Task<T> {
     pub(super) allowed: CpuSet,
     pub(super) movable: bool,
     pub(super) sleeps_for_io: bool,
+    /// The CPU whose idleness its wait for an I/O makes I/O wait, until it runs again.
+    pub(super) waits_for_io_on: Option<u16>,
     /// Where it runs, waits, or ran last.
     pub(super) cpu: u16,
     pub(super) asleep: bool,

@@ -1,0 +1,384 @@
+//! From a device's interrupt to a completed request: which CPU does it, told how, at what cost.
+//!
+//! Its owner makes requests (`begin`), reports interrupts, and hands back each `Step` that the processors say is done.
+
+mod route;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use crate::slab::{Id, Slab};
+use crate::smp::{CpuSet, Done, Kind, ObjectId, Processors, Rank, TaskNumber, TaskSpec, Work};
+use crate::time::Time;
+pub use spec::{Affinity, CompletionSpec, Form, RequestAffinity, Unsupported};
+
+#[derive(Clone, Debug)]
+pub struct Completions {
+    spec: CompletionSpec,
+    cpus: Vec<PerCpu>,
+    queues: Vec<Queue>,
+    requests: Slab<Request>,
+    /// What function calls of the first variant go through, one at a time.
+    calls: ObjectId,
+}
+
+/// A piece of work of completions is done: to be handed back with the CPU that did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Interrupted(RequestId),
+    /// The softirq for that CPU's list runs.
+    Softirq(u16),
+    /// A function call carried this here.
+    Called(Item),
+    /// A message has come for that CPU's list.
+    ListCalled(u16),
+    /// That CPU's thread runs.
+    Woken(u16),
+    Completed(RequestId),
+    Entered(u32),
+}
+
+/// What goes from one CPU to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    Complete(RequestId),
+    /// By the owner's token.
+    Enter(u32),
+}
+
+/// What the owner has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The bio with that token is in its queue.
+    Entered {
+        token: u32,
+        cpu: u16,
+    },
+    Completed {
+        queue: u32,
+        token: u32,
+        cpu: u16,
+    },
+}
+
+/// Of one queue: as the two kernels of 2008 counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub queued_local: u64,
+    pub queued_remote: u64,
+    pub completed_local: u64,
+    pub completed_remote: u64,
+}
+
+pub type RequestId = Id<Request>;
+
+/// From submission to completion.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    queue: u32,
+    token: u32,
+    submitted_on: u16,
+    objects: Objects,
+}
+
+/// Request, bios, and what the task sees of them.
+type Objects = [ObjectId; 3];
+
+#[derive(Clone, Debug)]
+struct PerCpu {
+    done: VecDeque<RequestId>,
+    /// From other CPUs.
+    handed_over: VecDeque<Item>,
+    list: ObjectId,
+    thread: Option<TaskNumber>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    affinity: Affinity,
+    counters: Counters,
+    /// Free requests, still in the caches where they were completed.
+    free: Vec<Objects>,
+}
+
+impl Completions {
+    pub fn new<T: Copy>(spec: CompletionSpec, smp: &mut Processors<T>) -> Completions {
+        let cpus = (0..smp.cpus())
+            .map(|cpu| PerCpu {
+                done: VecDeque::new(),
+                handed_over: VecDeque::new(),
+                list: smp.add_object(Kind::CompletionList, spec.list_lines),
+                thread: (spec.form == Form::Thread).then(|| {
+                    smp.add_task(TaskSpec {
+                        rank: Rank::Normal,
+                        allowed: Some(CpuSet::of(smp.cpus(), [cpu])),
+                        last_cpu: cpu,
+                        sleeps_for_io: false,
+                    })
+                }),
+            })
+            .collect();
+        Completions {
+            spec,
+            cpus,
+            queues: Vec::new(),
+            requests: Slab::new(),
+            calls: smp.add_object(Kind::CallList, spec.list_lines),
+        }
+    }
+
+    pub fn add_queue(&mut self, affinity: Affinity) -> Result<u32, Unsupported> {
+        affinity.check(self.spec.form)?;
+        self.queues.push(Queue {
+            affinity,
+            ..Queue::default()
+        });
+        Ok(self.queues.len() as u32 - 1)
+    }
+
+    /// A bio enters a queue. True: here and now, and its cost is the caller's. False: another CPU does it, and `Entered`
+    /// comes with the token.
+    pub fn enter<T: Copy + From<Step>>(
+        &mut self,
+        smp: &mut Processors<T>,
+        now: Time,
+        queue: u32,
+        here: u16,
+        token: u32,
+    ) -> bool {
+        let queue = &mut self.queues[queue as usize];
+        let target = queue.affinity.queue.unwrap_or(here);
+        if target == here {
+            queue.counters.queued_local += 1;
+            return true;
+        }
+        queue.counters.queued_remote += 1;
+        if !smp.is_online(target) {
+            return true;
+        }
+        self.hand_over(smp, now, here, target, Item::Enter(token));
+        false
+    }
+
+    /// A new request of a bio that came from that CPU.
+    pub fn begin<T: Copy>(
+        &mut self,
+        smp: &mut Processors<T>,
+        queue: u32,
+        cpu: u16,
+        token: u32,
+    ) -> RequestId {
+        let free = self.queues[queue as usize].free.pop();
+        let objects = free.unwrap_or_else(|| {
+            [
+                smp.add_object(Kind::Request, self.spec.request_lines),
+                smp.add_object(Kind::Bio, self.spec.bio_lines),
+                smp.add_object(Kind::ControlBlock, self.spec.control_block_lines),
+            ]
+        });
+        self.requests.put(Request {
+            queue,
+            token,
+            submitted_on: cpu,
+            objects,
+        })
+    }
+
+    /// A merged request is completed for whoever came last.
+    pub fn absorb(&mut self, request: RequestId, cpu: u16) {
+        self.requests[request].submitted_on = cpu;
+    }
+
+    /// What is in the caches of those who work on the request.
+    pub fn objects(&self, request: RequestId) -> [ObjectId; 3] {
+        self.requests[request].objects
+    }
+
+    /// The device interrupts that CPU: the request is done.
+    pub fn interrupt<T: Copy + From<Step>>(
+        &mut self,
+        smp: &mut Processors<T>,
+        now: Time,
+        cpu: u16,
+        request: RequestId,
+    ) {
+        let work = Work::of(self.spec.interrupt_cycles)
+            .stalled_for(self.spec.interrupt_stalled_cycles)
+            .tagged(Step::Interrupted(request).into());
+        smp.interrupt(now, cpu, work);
+    }
+
+    pub fn handle<T: Copy + From<Step>>(
+        &mut self,
+        smp: &mut Processors<T>,
+        step: Done<Step>,
+    ) -> Option<Outcome> {
+        let (now, here) = (step.at, step.cpu);
+        match step.tag {
+            Step::Interrupted(request) => self.route(smp, now, here, request),
+            Step::Softirq(of) => {
+                while let Some(request) = self.cpus[usize::from(of)].done.pop_front() {
+                    let work = self.completing(request);
+                    smp.softirq(now, here, work);
+                }
+            }
+            Step::Called(item) => self.arrived(smp, now, here, item),
+            Step::ListCalled(of) => {
+                while let Some(item) = self.cpus[usize::from(of)].handed_over.pop_front() {
+                    self.arrived(smp, now, here, item);
+                }
+            }
+            Step::Woken(of) => {
+                let thread = self.cpus[usize::from(of)].thread.expect("it was woken");
+                while let Some(item) = self.cpus[usize::from(of)].handed_over.pop_front() {
+                    let work = match item {
+                        Item::Complete(request) => self.completing(request),
+                        Item::Enter(token) => self.entering(token),
+                    };
+                    smp.wake(now, thread, None, work.of_kernel_thread());
+                }
+            }
+            Step::Completed(request) => {
+                let request = self.requests.take(request);
+                self.queues[request.queue as usize]
+                    .free
+                    .push(request.objects);
+                return Some(Outcome::Completed {
+                    queue: request.queue,
+                    token: request.token,
+                    cpu: here,
+                });
+            }
+            Step::Entered(token) => return Some(Outcome::Entered { token, cpu: here }),
+        }
+        None
+    }
+
+    pub fn counters(&self, queue: u32) -> Counters {
+        self.queues[queue as usize].counters
+    }
+
+    /// Requests between `begin` and `Completed`.
+    pub fn under_way(&self) -> usize {
+        self.requests.len()
+    }
+
+    fn route<T: Copy + From<Step>>(
+        &mut self,
+        smp: &mut Processors<T>,
+        now: Time,
+        here: u16,
+        id: RequestId,
+    ) {
+        let request = self.requests[id];
+        let queue = &mut self.queues[request.queue as usize];
+        let affinity = queue.affinity;
+        if route::compared_with(&affinity, request.submitted_on) == here {
+            queue.counters.completed_local += 1;
+        } else {
+            queue.counters.completed_remote += 1;
+        }
+        let topology = smp.spec().topology;
+        match route::target(&self.spec, &topology, &affinity, request.submitted_on, here) {
+            Some(target) if smp.is_online(target) => {
+                self.hand_over(smp, now, here, target, Item::Complete(id));
+            }
+            _ if self.spec.form == Form::MultiQueue => {
+                let work = self.completing(id);
+                smp.interrupt(now, here, work);
+            }
+            _ => self.put_on_list(smp, now, here, id, self.spec.local_cycles),
+        }
+    }
+
+    /// Onto the list of this CPU, whose softirq is raised if it was empty.
+    fn put_on_list<T: Copy + From<Step>>(
+        &mut self,
+        smp: &mut Processors<T>,
+        now: Time,
+        here: u16,
+        request: RequestId,
+        more_cycles: u32,
+    ) {
+        let done = &mut self.cpus[usize::from(here)].done;
+        done.push_back(request);
+        if done.len() == 1 {
+            let work = Work::of(self.spec.softirq_cycles + more_cycles);
+            smp.softirq(now, here, work.tagged(Step::Softirq(here).into()));
+        }
+    }
+
+    fn hand_over<T: Copy + From<Step>>(
+        &mut self,
+        smp: &mut Processors<T>,
+        now: Time,
+        here: u16,
+        target: u16,
+        item: Item,
+    ) {
+        let cycles = self.spec.hand_over_cycles;
+        if self.spec.form == Form::RemoteSoftirq {
+            smp.charge(now, here, Work::of(cycles).holding(self.calls, cycles));
+            let handler = Work::of(self.spec.splice_cycles)
+                .touching(self.calls)
+                .tagged(Step::Called(item).into());
+            smp.ipi(now, here, target, self.spec.call_ns, handler);
+            return;
+        }
+        let per_cpu = &mut self.cpus[usize::from(target)];
+        per_cpu.handed_over.push_back(item);
+        let was_empty = per_cpu.handed_over.len() == 1;
+        let lock = per_cpu.list;
+        smp.charge(now, here, Work::of(cycles).holding(lock, cycles));
+        if !was_empty {
+            return;
+        }
+        let splice = Work::of(self.spec.splice_cycles).holding(lock, self.spec.splice_cycles);
+        match per_cpu.thread {
+            Some(thread) => {
+                let work = splice.of_kernel_thread();
+                smp.wake(
+                    now,
+                    thread,
+                    Some(here),
+                    work.tagged(Step::Woken(target).into()),
+                );
+            }
+            None => {
+                let work = splice.tagged(Step::ListCalled(target).into());
+                smp.ipi(now, here, target, 0, work);
+            }
+        }
+    }
+
+    fn arrived<T: Copy + From<Step>>(
+        &mut self,
+        smp: &mut Processors<T>,
+        now: Time,
+        here: u16,
+        item: Item,
+    ) {
+        match item {
+            Item::Complete(request) => self.put_on_list(smp, now, here, request, 0),
+            Item::Enter(token) => {
+                let work = self.entering(token);
+                smp.softirq(now, here, work);
+            }
+        }
+    }
+
+    fn completing<T: Copy + From<Step>>(&self, request: RequestId) -> Work<T> {
+        let [first, second, third] = self.requests[request].objects;
+        Work::of(self.spec.complete_cycles)
+            .touching(first)
+            .touching(second)
+            .touching(third)
+            .tagged(Step::Completed(request).into())
+    }
+
+    fn entering<T: Copy + From<Step>>(&self, token: u32) -> Work<T> {
+        Work::of(self.spec.enter_cycles).tagged(Step::Entered(token).into())
+    }
+}

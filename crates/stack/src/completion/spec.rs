@@ -1,0 +1,110 @@
+//! How a kernel completes requests, and what that costs.
+
+use serde::Deserialize;
+
+use crate::smp::Distance;
+
+/// Forms of the path from a device's interrupt to a completed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// Linux to 2.6.27: a softirq where the interrupt landed.
+    Softirq,
+    /// February 2008, first variant: a function call on the target, which raises the softirq there. Inferred.
+    RemoteSoftirq,
+    /// February 2008, second variant: a thread for each CPU, with a lock and a list.
+    Thread,
+    /// 2.6.28: a list of calls for each CPU, an interrupt when it was empty; targets are groups of CPUs.
+    Grouped,
+    /// 3.1 and later: on the spot when the submitter shares a cache.
+    CacheAware,
+    /// Several hardware queues: on the spot in the interrupt, or by the list of calls.
+    MultiQueue,
+}
+
+/// Cycles, unless the name says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompletionSpec {
+    pub form: Form,
+    /// The driver's handler, for each request.
+    pub interrupt_cycles: u32,
+    /// Of these: waiting for the device's registers.
+    pub interrupt_stalled_cycles: u32,
+    pub softirq_cycles: u32,
+    /// Of one request, whoever does it.
+    pub complete_cycles: u32,
+    /// Of one bio or request that another CPU's thread or softirq puts into its queue.
+    pub enter_cycles: u32,
+    /// Putting a request on another CPU's list, with its lock.
+    pub hand_over_cycles: u32,
+    /// Taking a list over, with its lock.
+    pub splice_cycles: u32,
+    /// What the form costs besides when a request is completed where it arrived.
+    pub local_cycles: u32,
+    /// What a function call on another CPU takes beyond an interrupt's way: the first variant's only.
+    pub call_ns: u64,
+    /// CPUs that are at most so far apart share a cache.
+    pub shares_cache: Distance,
+    /// Cache lines.
+    pub request_lines: u16,
+    pub bio_lines: u16,
+    pub control_block_lines: u16,
+    pub list_lines: u16,
+}
+
+/// Of one request queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Affinity {
+    /// The CPU that puts bios into the queue; None: whoever submits.
+    pub queue: Option<u16>,
+    /// The CPU that completes requests; None: as `requests` says.
+    pub completion: Option<u16>,
+    pub requests: RequestAffinity,
+}
+
+/// `rq_affinity`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestAffinity {
+    /// 0: where the interrupt landed.
+    #[default]
+    Interrupted,
+    /// 1: at the submitter, or near it as the form has it.
+    Near,
+    /// 2: on the very CPU of the submitter.
+    Exact,
+}
+
+/// The form has no such setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{form:?} completions have no {setting}")]
+pub struct Unsupported {
+    pub form: Form,
+    pub setting: &'static str,
+}
+
+impl Affinity {
+    pub fn check(&self, form: Form) -> Result<(), Unsupported> {
+        let of_2008 = matches!(form, Form::RemoteSoftirq | Form::Thread);
+        let has_exact = matches!(form, Form::CacheAware | Form::MultiQueue);
+        for (is_set, is_there, setting) in [
+            (self.queue.is_some(), of_2008, "queue_affinity"),
+            (self.completion.is_some(), of_2008, "completion_affinity"),
+            (
+                self.requests != RequestAffinity::Interrupted,
+                form != Form::Softirq,
+                "rq_affinity",
+            ),
+            (
+                self.requests == RequestAffinity::Exact,
+                has_exact,
+                "rq_affinity = 2",
+            ),
+        ] {
+            if is_set && !is_there {
+                return Err(Unsupported { form, setting });
+            }
+        }
+        Ok(())
+    }
+}
