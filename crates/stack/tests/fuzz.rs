@@ -9,6 +9,8 @@ mod changed_seeds;
 mod filesystem_spec;
 #[path = "../../../fuzz/properties/machine_file.rs"]
 mod machine_file;
+#[path = "../../../fuzz/properties/nfs_spec.rs"]
+mod nfs_spec;
 #[path = "../../../fuzz/properties/scheduler_spec.rs"]
 mod scheduler_spec;
 
@@ -25,6 +27,9 @@ fn hold_for_the_seeds() {
     seeds("machine_file")
         .iter()
         .for_each(|seed| machine_file::check(seed));
+    seeds("nfs_spec")
+        .iter()
+        .for_each(|seed| nfs_spec::check(seed));
 }
 
 /// A good machine with one of its numbers made another.
@@ -115,5 +120,15 @@ proptest! {
     #[test]
     fn a_machine_holds_for_other_numbers(text in other_machine()) {
         machine_file::check(text.as_bytes());
+    }
+
+    #[test]
+    fn an_nfs_client_holds_for_changed_seeds(bytes in changed_seed("nfs_spec")) {
+        nfs_spec::check(&bytes);
+    }
+
+    #[test]
+    fn an_nfs_client_holds_for_other_numbers(bytes in other_number("nfs_spec")) {
+        nfs_spec::check(&bytes);
     }
 }

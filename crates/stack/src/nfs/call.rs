@@ -14,7 +14,7 @@ pub struct Call {
     /// The caller's, handed back with the result.
     pub tag: u64,
     pub operation: Operation,
-    /// Of the file's data, from the start of a page on.
+    /// Of the file's data, from the start of a page on; at most `DATA_BYTES_MAX`.
     pub data_bytes: u32,
 }
 
@@ -42,7 +42,10 @@ pub(super) enum Return {
     MessageChunk { pages: u16 },
 }
 
-pub const PAGE_BYTES: u32 = 4096;
+/// The largest `rsize` and `wsize` (`NFS_MAX_FILE_IO_SIZE`).
+pub const DATA_BYTES_MAX: u32 = 1 << 20;
+
+const PAGE_BYTES: u32 = 4096;
 
 /// Of NFSv3 with AUTH_SYS, as the published sizes have them: 1172 and 140 bytes for a call, 136 and 1152 for a reply, with
 /// 1024 bytes of data. Handle and credential are the mount's.

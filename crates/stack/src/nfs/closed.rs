@@ -14,6 +14,7 @@ use crate::time::Time;
 pub struct Load {
     pub operation: Operation,
     pub threads: u16,
+    /// A call each; at most `DATA_BYTES_MAX`.
     pub record_bytes: u32,
     pub records_per_thread: u64,
 }

@@ -24,7 +24,7 @@ mod task;
 mod tests;
 mod transmit;
 
-pub use call::{Call, Operation, Placement};
+pub use call::{Call, DATA_BYTES_MAX, Operation, Placement};
 pub use closed::{Closed, Load};
 pub use counters::{Counters, OperationCounters};
 pub use cpu::{Context, CpuTimes};

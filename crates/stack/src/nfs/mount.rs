@@ -1,6 +1,6 @@
 //! The client and its server as one state machine; `transmit` and `receive` have its halves.
 
-use super::call::Call;
+use super::call::{Call, DATA_BYTES_MAX};
 use super::counters::Counters;
 use super::cpu::{Context, CpuTimes};
 use super::draw::Draw;
@@ -111,6 +111,7 @@ impl Mount {
 
     /// Takes a call; any number may be under way.
     pub fn submit(&mut self, now: Time, call: Call) {
+        debug_assert!(call.data_bytes <= DATA_BYTES_MAX);
         let task = self.tasks.start(now, Task::new(call, now));
         let wakeup_ns = self
             .draws
