@@ -688,7 +688,7 @@ fn lock() {
 
 /// Wall time of a completion with all that belongs to it, by CPUs and devices.
 fn cost() {
-    println!("CPUs = devices, form: wall ns a completion, all of it and per unit of work");
+    println!("CPUs = devices, form: wall ns an I/O, from its submission to its application");
     for cpus in [4u16, 16, 64, 256, 1024] {
         for (name, form, rq) in [
             ("softirq", Form::Softirq, false),

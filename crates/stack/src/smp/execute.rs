@@ -163,7 +163,7 @@ impl<T: Copy> Processors<T> {
     }
 
     /// How long a piece of work takes there that begins then, and until when interrupts are off.
-    fn begin(&mut self, number: u16, work: &Work<T>, begins: Time) -> (Time, Time) {
+    pub(super) fn begin(&mut self, number: u16, work: &Work<T>, begins: Time) -> (Time, Time) {
         let clock_hz = self.spec.clock_hz;
         let mut transfers = 0;
         for &object in work.touches() {

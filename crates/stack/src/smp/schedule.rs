@@ -264,10 +264,23 @@ impl<T: Copy> Processors<T> {
         if let Some(cpu) = waited_on {
             self.count_io_sleeper(cpu, false);
         }
-        let active = self.started(number, work);
-        if active.left_ns > 0 {
-            self.cpus[usize::from(number)].active[Level::Task as usize] = Some(active);
+        let mut active = self.started(number, work);
+        let state = &mut self.tasks[task as usize];
+        let first = match state.work.front() {
+            Some(next) if state.suspended.is_none() && next.context == active.context => {
+                state.work.pop_front()
+            }
+            _ => None,
+        };
+        if let Some(first) = first {
+            let (cost_ns, masked_until) = self.begin(number, &first, self.now + active.left_ns);
+            active.left_ns += cost_ns;
+            active.masked_until = masked_until;
+            active.tag = first.tag;
+        } else if active.left_ns == 0 {
+            return;
         }
+        self.cpus[usize::from(number)].active[Level::Task as usize] = Some(active);
     }
 
     fn distances(&self) -> impl Iterator<Item = Distance> + use<T> {

@@ -44,6 +44,7 @@ pub struct Done<T> {
 
 impl<T> Work<T> {
     /// Of a task: in the kernel, for it. What is an interrupt's is in its context by itself.
+    #[inline]
     pub fn of(cycles: u32) -> Work<T> {
         Work {
             context: Context::System,
@@ -57,6 +58,7 @@ impl<T> Work<T> {
     }
 
     /// A work without a tag ends silently.
+    #[inline]
     pub fn tagged(self, tag: T) -> Work<T> {
         Work {
             tag: Some(tag),
@@ -64,6 +66,7 @@ impl<T> Work<T> {
         }
     }
 
+    #[inline]
     pub fn in_user_mode(self) -> Work<T> {
         Work {
             context: Context::User,
@@ -71,6 +74,7 @@ impl<T> Work<T> {
         }
     }
 
+    #[inline]
     pub fn of_kernel_thread(self) -> Work<T> {
         Work {
             context: Context::KernelThread,
@@ -79,6 +83,7 @@ impl<T> Work<T> {
     }
 
     /// Of its cycles: those that wait for a device's register, say, beyond what computing waits anyway.
+    #[inline]
     pub fn stalled_for(self, cycles: u32) -> Work<T> {
         Work {
             stalled_cycles: cycles,
@@ -87,6 +92,7 @@ impl<T> Work<T> {
     }
 
     /// Panics beyond six: more belong together in one object of more lines.
+    #[inline]
     pub fn touching(mut self, object: ObjectId) -> Work<T> {
         self.touches[usize::from(self.touched)] = object;
         self.touched += 1;
@@ -94,6 +100,7 @@ impl<T> Work<T> {
     }
 
     /// Begins by taking a lock, with interrupts off, for so many of its cycles.
+    #[inline]
     pub fn holding(self, lock: ObjectId, cycles: u32) -> Work<T> {
         Work {
             lock: Some((lock, cycles)),
@@ -101,6 +108,7 @@ impl<T> Work<T> {
         }
     }
 
+    #[inline]
     pub(super) fn touches(&self) -> &[ObjectId] {
         &self.touches[..usize::from(self.touched)]
     }
