@@ -67,8 +67,9 @@ fn serve(spec: &SchedulerSpec, rotational: bool) {
     let (mut now, mut submitted, mut accepted, mut done) = (0, 0, 0, Vec::new());
     let mut at_device = std::collections::VecDeque::new();
     for _ in 0..STEPS_MAX {
-        for number in submitted..BIOS.min(submitted + 3) {
-            submitted += 1;
+        let offered = submitted..BIOS.min(submitted + 3);
+        submitted = offered.end;
+        for number in offered {
             accepted += usize::from(queue.submit(now, bio(number, now)) != Submitted::MustWait);
         }
         while at_device.len() < AT_DEVICE_MAX
@@ -99,14 +100,15 @@ fn bio(number: u32, now: u64) -> Bio {
     let task = number % TASKS;
     let scattered = u64::from(number) * 7_919 % 1_000 * 1_000;
     Bio {
-        direction: if number % 3 == 0 {
+        direction: if number.is_multiple_of(3) {
             Direction::Write
         } else {
             Direction::Read
         },
-        sync: number % 6 != 0,
-        metadata: number % 7 == 0,
-        no_idle: number % 11 == 0,
+        sync: !number.is_multiple_of(6),
+        metadata: number.is_multiple_of(7),
+        read_ahead: false,
+        no_idle: number.is_multiple_of(11),
         start: if task < 2 {
             u64::from(task) * 5_000_000 + u64::from(number) * 8
         } else {

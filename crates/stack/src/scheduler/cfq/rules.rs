@@ -200,7 +200,7 @@ fn a_sole_queue_whose_slice_is_over_is_waited_for_and_loses_its_turn_when_it_is_
     bench
         .scheduler
         .completed(MILLISECOND, &bench.requests, first);
-    let slice_end = bench.scheduler.queues.iter().next().unwrap().slice_end;
+    let slice_end = bench.scheduler.queues.first().unwrap().slice_end;
     bench.add_bio(2 * MILLISECOND, &read_of(1, 1, 5000));
     let now = slice_end * MILLISECOND;
     let second = bench
