@@ -220,6 +220,9 @@ impl<T: Copy> Processors<T> {
 
     /// A task that waits elsewhere and may run here; the nearest.
     pub(super) fn steal(&mut self, number: u16) -> Option<TaskNumber> {
+        if self.movable.is_empty() {
+            return None;
+        }
         for distance in self.distances() {
             let near = self.spec.topology.around(number, distance);
             let mut from = near.start;
