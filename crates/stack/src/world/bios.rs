@@ -87,8 +87,10 @@ impl World {
     fn queue_bio(&mut self, now: Time, drive: usize, bio: Bio) {
         let task = bio.task;
         if let Some(waiting) = self.waiting_bios.get_mut(&task) {
+            self.drives[drive].waits(&bio);
             waiting.push_back((drive, bio));
         } else if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+            self.drives[drive].waits(&bio);
             self.waiting_bios
                 .insert(task, VecDeque::from([(drive, bio)]));
         }
@@ -106,6 +108,7 @@ impl World {
                 self.waiting_bios.insert(task, waiting);
                 return;
             }
+            self.drives[drive].waits_no_more(&bio);
         }
         self.wake(now, task);
     }
@@ -139,7 +142,8 @@ impl World {
         }
     }
 
-    /// Flushers hold back while a queue is congested.
+    /// Flushers hold back while a queue is congested, or while what one of them wrote still waits for a request: the
+    /// kernel's sleep there.
     pub(super) fn tell_congestion(&mut self, now: Time, number: usize) {
         if self.cache.is_none() {
             return;

@@ -13,6 +13,8 @@ pub(super) struct Drive {
     free_tags: Vec<u32>,
     completions: Vec<Completion>,
     was_congested: [bool; 2],
+    /// Writes that have found no request: who submits them sleeps.
+    waiting_writes: u32,
     pub(super) write_bio_sectors_max: u32,
     /// When the world has been asked to come back.
     pub(super) called_at: Option<Time>,
@@ -32,6 +34,7 @@ impl Drive {
             free_tags: (0..depth).rev().collect(),
             completions: Vec::new(),
             was_congested: [false; 2],
+            waiting_writes: 0,
             write_bio_sectors_max,
             called_at: None,
         }
@@ -39,6 +42,16 @@ impl Drive {
 
     pub(super) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
         self.queue.submit(now, bio)
+    }
+
+    /// The bio has to wait for a request.
+    pub(super) fn waits(&mut self, bio: &Bio) {
+        self.waiting_writes += u32::from(bio.direction == Direction::Write);
+    }
+
+    /// It waits no more.
+    pub(super) fn waits_no_more(&mut self, bio: &Bio) {
+        self.waiting_writes -= u32::from(bio.direction == Direction::Write);
     }
 
     /// Somebody waits.
@@ -104,9 +117,11 @@ impl Drive {
 
     /// Whether its state of congestion in a direction has changed since it was asked last, and what it is now.
     pub(super) fn turned_congested(&mut self, direction: Direction) -> Option<bool> {
-        let is = self
-            .queue
-            .is_congested(direction, direction == Direction::Read);
+        let waits = direction == Direction::Write && self.waiting_writes > 0;
+        let is = waits
+            || self
+                .queue
+                .is_congested(direction, direction == Direction::Read);
         let was = std::mem::replace(&mut self.was_congested[direction as usize], is);
         (is != was).then_some(is)
     }

@@ -260,6 +260,17 @@ const BLOCKS: u64 = 6000;
 
 /// One disk with a filesystem of so many blocks and a page cache, and empty files in it.
 fn with_files(kind: Kind, blocks: u64, files: &[u64]) -> World {
+    let generation = cache::Generation::Linux2_6_35;
+    with_files_of(generation, rules(), kind, blocks, files)
+}
+
+fn with_files_of(
+    generation: cache::Generation,
+    rules: QueueRules,
+    kind: Kind,
+    blocks: u64,
+    files: &[u64],
+) -> World {
     let filesystem = FilesystemSpec {
         kind,
         blocks,
@@ -269,12 +280,12 @@ fn with_files(kind: Kind, blocks: u64, files: &[u64]) -> World {
         preallocated_blocks: 0,
     };
     let drive = DriveParts {
-        queue: RequestQueue::new(rules(), Box::new(Noop::default())),
+        queue: RequestQueue::new(rules, Box::new(Noop::default())),
         device: Box::new(Disk::new(&test_disk()).unwrap()),
         filesystem: Some(filesystem.build().unwrap()),
         write_bio_sectors_max: 2048,
     };
-    let cache = CacheSpec::new(cache::Generation::Linux2_6_35, 4 << 20);
+    let cache = CacheSpec::new(generation, 4 << 20);
     let mut world = World::new(
         CPUS,
         vec![drive],
@@ -468,4 +479,42 @@ fn real_time_readers_go_before_best_effort_ones_under_cfq() {
         done[0].ops,
         done[1].ops
     );
+}
+
+#[test]
+fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
+    const BYTES: u64 = 2 << 20;
+    let old = QueueRules {
+        merges: Merges::Never,
+        pool: PoolRules::LINUX_2_4_20,
+        pool_by_sync: false,
+        plug: PlugRules::EXPLICIT,
+        ..rules()
+    };
+    let generation = cache::Generation::Linux2_4;
+    let mut world = with_files_of(generation, old, Kind::Ext3, BLOCKS, &[BYTES; 8]);
+    world.drives[0].write_bio_sectors_max = 8;
+    let groups: Vec<GroupSpec> = (0..8)
+        .map(|file| {
+            let scattered = JobSpec {
+                pattern: Pattern::Permutation,
+                ..sequential(file, BYTES, 0.0)
+            };
+            group(Path::Buffered, vec![scattered])
+        })
+        .collect();
+    let all_files = PhaseSpec {
+        files: (0..8).collect(),
+        ..phase(&groups, 1)
+    };
+    world.begin_phase(&all_files).unwrap();
+    let mut most = 0;
+    while world.phase.tasks_left > 0 {
+        let (now, event) = world.agenda.take().unwrap();
+        world.handle(now, event);
+        most = most.max(world.cache.as_ref().unwrap().dirty_pages());
+    }
+    // 60 % of the memory, a page for each request, and a step of each writer and flusher.
+    let bound = (4 << 20) / 4096 * 6 / 10 + 64 + 10 * 32;
+    assert!(most <= bound, "{most} pages, at most {bound}");
 }
