@@ -200,13 +200,14 @@ def test_a_lost_file_is_measured_again(tmp_path: Path, damage: Callable[[Path], 
 
 
 def test_ctrl_c_stops_restores_and_says_how_to_go_on(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGINT)
     interrupt = FakeExecutor(before=at_trial(3, lambda: signal.raise_signal(signal.SIGINT)))
     with pytest.raises(InterruptedRun) as caught:
         start(tmp_path / "run", interrupt)
     assert caught.value.exit_status == 130
     assert f"iolab run --resume {tmp_path / 'run'}" in str(caught.value)
     assert event_names(tmp_path / "run")[-2:] == ["trial_abandoned", "run_interrupted"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
     executor = FakeExecutor()
     go_on(tmp_path / "run", executor)
     assert executor.ran == [3, 4, 5, 6, 7]
