@@ -21,6 +21,7 @@ from iolab.machine.model import RunAhead
 from iolab.run import Run, resume
 from iolab.run import run as run_experiment
 from iolab.store import read
+from iolab.table import render
 from support.command_line import CommandLine, wait_until
 from support.machines import MACHINE, QUICK, READS, line_of, write_machine
 
@@ -281,6 +282,15 @@ def test_weighted_groups_are_control_groups_of_the_modelled_kernel() -> None:
     assert set(found.trials["status"]) == {"ok"}, found.record(0).faults
     jobs = {job["name"]: job["read"]["bytes"] for group in found.record(0).phases[0]["groups"] for job in group["jobs"]}
     assert jobs["test2.bsr.1"] > 1.5 * jobs["test1.bsr.1"] > 0
+
+
+def test_the_table_of_weighted_groups_says_which_machine_and_kernel(here: Path) -> None:
+    older = WEIGHTED.replace("[settings.on_a_disk]", '[settings.on_a_disk]\nkernel = "2.6.37"')
+    run(f"{HEAD.replace('2', '1')}{older}", "run")
+    found = read(Path("run"))
+    text = render(found, "iostest")
+    assert "Kernel=2.6.37\n" in text
+    assert "DEV=model:" in text
 
 
 def test_a_stopped_run_goes_on_with_the_machine_that_it_was_started_with(here: Path) -> None:

@@ -109,9 +109,11 @@ def _header(run: RunData, setting: str, member: Member) -> Iterator[str]:
     device, filesystem = observed.get("device", {}), observed.get("filesystem", {})
     scheduler = _in_force(device.get("scheduler"))
     yield f"*** {setting}"
-    yield f"Kernel={_fact(run.machine.get('kernel', {}).get('release'))}"
+    model = observed.get("model", {})
+    yield f"Kernel={model.get('kernel') or _fact(run.machine.get('kernel', {}).get('release'))}"
     yield f"GROUPMODE={int(options.controller != 'none')} NRGRP={options.groups}"
-    yield f"DIR={_fact(filesystem.get('mount_point'))} DEV=/dev/{_fact(device.get('name'))}"
+    on = model.get("name") or f"/dev/{_fact(device.get('name'))}"
+    yield f"DIR={_fact(filesystem.get('mount_point'))} DEV={on}"
     yield (
         f"Workload={options.job} iosched={scheduler} Filesz={_size(options.file_size)} bs={_size(options.block_size)}"
     )
