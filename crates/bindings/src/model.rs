@@ -8,7 +8,8 @@ use engine::simulation::NoPhase;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::Value;
-use stack::machine::{Impossible, MachineSpec};
+use stack::Impossible;
+use stack::machine::MachineSpec;
 use stack::model::ObservedPhase;
 
 use crate::{json, specification, timeout};

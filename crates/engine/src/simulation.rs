@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use stack::machine::{Impossible, MachineSpec};
+use stack::Impossible;
+use stack::machine::MachineSpec;
 use stack::model::{Model, ObservedPhase, Record};
 use workload::record::Snapshot;
 

@@ -7,6 +7,7 @@ pub mod block;
 pub mod cache;
 pub mod completion;
 pub mod device;
+mod impossible;
 pub mod machine;
 pub mod model;
 pub mod nfs;
@@ -17,3 +18,5 @@ pub mod smp;
 pub mod station;
 pub mod time;
 pub mod world;
+
+pub use impossible::Impossible;

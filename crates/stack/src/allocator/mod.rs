@@ -16,7 +16,7 @@ mod spec;
 use crate::block::TaskId;
 use crate::cache::FileId;
 pub use space::GROUP_BLOCKS;
-pub use spec::{FilesystemSpec, Geometry, Impossible, Kind};
+pub use spec::{FilesystemSpec, Geometry, Kind};
 
 /// Blocks of this many bytes, the only size that is modelled.
 pub const BLOCK_BYTES: u64 = 4096;

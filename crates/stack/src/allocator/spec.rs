@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::Impossible;
 use crate::allocator::contiguous::Contiguous;
 use crate::allocator::ext4::Ext4;
 use crate::allocator::groups::Inodes;
@@ -58,14 +59,6 @@ fn inodes_per_group() -> u32 {
     16384
 }
 
-/// What makes a filesystem impossible: the key, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Impossible {
-    pub key: &'static str,
-    pub what: &'static str,
-}
-
 impl Geometry {
     #[cfg(test)]
     pub const TEST: Geometry = Geometry {
@@ -85,7 +78,7 @@ impl Geometry {
 
 impl FilesystemSpec {
     pub fn check(&self) -> Result<(), Impossible> {
-        let wrong = |key, what| Err(Impossible { key, what });
+        let wrong = |key, what: &str| Err(Impossible::of(key, what));
         // 64 TiB: a group's entry is small, but they are made at once.
         if !(1..=(64 << 40) / BLOCK_BYTES).contains(&self.blocks) {
             return wrong("blocks", "expected 1 to 64 TiB, in blocks of 4 KiB");

@@ -21,7 +21,7 @@ mod write;
 use crate::block::{Direction, TaskId};
 pub use flush::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
 pub use page_cache::PageCache;
-pub use spec::{CacheSpec, Generation, Impossible};
+pub use spec::{CacheSpec, Generation};
 
 pub const PAGE_BYTES: u64 = 4096;
 

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Impossible;
 use crate::block::{Direction, TaskId};
 use crate::cache::flush::Flushers;
 use crate::cache::journal::Journal;
 use crate::cache::pages::Pages;
 use crate::cache::read_ahead::Stream;
-use crate::cache::spec::{CacheSpec, Impossible, Rules};
+use crate::cache::spec::{CacheSpec, Rules};
 use crate::cache::sync::Syncs;
 use crate::cache::{Effects, FileId, Io, PAGE_BYTES, dirty_order::DirtyOrder};
 use crate::slab::Slab;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::Impossible;
 use crate::cache::PAGE_BYTES;
 use crate::time::{MILLISECOND, SECOND, Time};
 
@@ -41,14 +42,6 @@ pub enum Generation {
     /// Each inode in the order of the file, a flusher per device, read-ahead on demand (2.6.35).
     #[serde(rename = "2.6.35")]
     Linux2_6_35,
-}
-
-/// What makes a page cache impossible: the key, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Impossible {
-    pub key: &'static str,
-    pub what: &'static str,
 }
 
 /// A specification resolved. Counts in pages.
@@ -97,7 +90,7 @@ impl CacheSpec {
     }
 
     pub fn check(&self) -> Result<(), Impossible> {
-        let wrong = |key, what| Err(Impossible { key, what });
+        let wrong = |key, what: &str| Err(Impossible::of(key, what));
         if !((1 << 20)..=(64 << 40)).contains(&self.memory_bytes) {
             return wrong("memory_bytes", "expected 1 MiB to 64 TiB");
         }

@@ -20,7 +20,7 @@ mod trial;
 use crate::block::{Direction, Sector};
 use crate::station::Broken;
 use crate::time::Time;
-pub use spec::{DeviceSpec, Impossible};
+pub use spec::DeviceSpec;
 
 /// What is sent to a device. `tag` comes back with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,12 @@
 
 use serde::Deserialize;
 
+use crate::Impossible;
 use crate::block::{SECTOR_BYTES, Sector};
 use crate::device::completing::Completing;
-use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth, within};
-use crate::device::{Command, Completion, Device, Impossible};
+use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth};
+use crate::device::{Command, Completion, Device};
+use crate::impossible::within;
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

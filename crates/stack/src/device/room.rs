@@ -1,7 +1,7 @@
 //! How much a write cache holds, and when it is emptied.
 
-use crate::device::Impossible;
-use crate::device::spec::within;
+use crate::Impossible;
+use crate::impossible::within;
 
 /// In whatever unit the cache counts in.
 #[derive(Clone, Debug)]

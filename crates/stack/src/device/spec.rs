@@ -2,12 +2,14 @@
 
 use serde::Deserialize;
 
+use crate::Impossible;
 use crate::device::Device;
 use crate::device::array::{Array, ArraySpec};
 use crate::device::disk::{Disk, DiskSpec};
 use crate::device::flash::{Flash, FlashSpec};
 use crate::device::lun::{Lun, LunSpec};
 use crate::device::null::{Null, NullSpec};
+use crate::impossible::within;
 
 /// A device of a machine file: its `kind` and that kind's keys.
 #[derive(Clone, Debug, Deserialize)]
@@ -18,14 +20,6 @@ pub enum DeviceSpec {
     Lun(LunSpec),
     Array(ArraySpec),
     Flash(FlashSpec),
-}
-
-/// What makes a device impossible: the key, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Impossible {
-    pub key: String,
-    pub what: String,
 }
 
 impl DeviceSpec {
@@ -50,35 +44,6 @@ impl DeviceSpec {
     }
 }
 
-impl Impossible {
-    pub(super) fn because(key: &str, what: impl Into<String>) -> Impossible {
-        Impossible {
-            key: key.to_owned(),
-            what: what.into(),
-        }
-    }
-
-    /// The same of a part: its key behind the part's.
-    pub(super) fn within(self, part: &str) -> Impossible {
-        Impossible {
-            key: format!("{part}.{}", self.key),
-            what: self.what,
-        }
-    }
-}
-
-/// The value of a key lies in its range, ends included.
-pub(super) fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
-    if (least..=most).contains(&value) {
-        Ok(())
-    } else {
-        Err(Impossible::because(
-            key,
-            format!("expected {least} to {most}, found {value}"),
-        ))
-    }
-}
-
 pub(super) fn queue_depth(key: &str, commands: u32) -> Result<(), Impossible> {
     within(key, u64::from(commands), 1, 65_536)
 }
@@ -97,7 +62,7 @@ pub(super) fn capacity(key: &str, bytes: u64) -> Result<(), Impossible> {
 /// A positive whole number of sectors.
 pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), Impossible> {
     if bytes == 0 || !bytes.is_multiple_of(crate::block::SECTOR_BYTES) {
-        return Err(Impossible::because(
+        return Err(Impossible::of(
             key,
             format!("expected a positive multiple of 512 bytes, found {bytes}"),
         ));

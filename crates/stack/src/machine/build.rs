@@ -1,7 +1,8 @@
 //! From a checked machine to the world.
 
 use super::drive::DrivePlan;
-use super::{Impossible, Kernel, MachineSpec};
+use super::{Kernel, MachineSpec};
+use crate::Impossible;
 use crate::block::RequestQueue;
 use crate::cache::PageCache;
 use crate::scheduler::spec::Surroundings;
@@ -27,7 +28,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
         .as_ref()
         .map(|memory| PageCache::new(&memory.cache(&machine.kernel, &machine.drives)))
         .transpose()
-        .map_err(|error| Impossible::of(&format!("memory.{}", error.key), error.what))?;
+        .map_err(|error| error.within("memory"))?;
     Ok(World::new(
         machine.cpus,
         drives?,
@@ -40,12 +41,12 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
     let device = drive
         .device
         .build()
-        .map_err(|error| Impossible::of(&error.key, error.what).within("device"))?;
+        .map_err(|error| error.within("device"))?;
     let filesystem = drive
         .filesystem
         .map(|spec| spec.build())
         .transpose()
-        .map_err(|error| Impossible::of(error.key, error.what).within("filesystem"))?;
+        .map_err(|error| error.within("filesystem"))?;
     let surroundings = Surroundings {
         rotational: device.rotational(),
         hardware_queues: drive.hardware.map_or(1, |rules| rules.queues),

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Impossible, Kernel, Table, read, within};
+use super::{Kernel, Table, read};
+use crate::Impossible;
 use crate::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
 use crate::block::pool::PoolRules;
 use crate::block::{HardwareRules, Merges, QueueRules, SECTOR_BYTES, Sector};
 use crate::device::{Device, DeviceSpec};
+use crate::impossible::within;
 use crate::scheduler::spec::SchedulerSpec;
 
 /// The file's keys.
@@ -55,7 +57,7 @@ impl DriveSpec {
         let device_spec = device_of(self.device)?;
         let device = device_spec
             .build()
-            .map_err(|error| Impossible::of(&error.key, error.what).within("device"))?;
+            .map_err(|error| error.within("device"))?;
         self.queue
             .check(kernel, cpus)
             .map_err(|error| error.within("queue"))?;
@@ -193,8 +195,7 @@ fn filesystem_of(
     let blocks = device.sectors() * SECTOR_BYTES / BLOCK_BYTES;
     table.entry("blocks").or_insert(blocks.into());
     let spec: FilesystemSpec = read("filesystem", Value::Object(table))?;
-    spec.check()
-        .map_err(|error| Impossible::of(error.key, error.what).within("filesystem"))?;
+    spec.check().map_err(|error| error.within("filesystem"))?;
     within("filesystem.blocks", spec.blocks, 1, blocks)?;
     Ok(spec)
 }

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
+use super::Kernel;
 use super::drive::DrivePlan;
-use super::{Impossible, Kernel};
+use crate::Impossible;
 use crate::cache::CacheSpec;
 use crate::time::{SECOND, Time};
 
@@ -39,7 +40,7 @@ impl MemorySpec {
             ));
         }
         self.cache(kernel, drives).check().map_err(|error| {
-            let key = match error.key {
+            let key = match error.key.as_str() {
                 "memory_bytes" => "memory.bytes".to_owned(),
                 "read_ahead_bytes" => "drives.0.queue.read_ahead_kb".to_owned(),
                 "ordered_commit_interval" => "memory.commit_interval_ns".to_owned(),

@@ -10,7 +10,9 @@ mod tests;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::Impossible;
 use crate::block::{Priority, Sector};
+use crate::impossible::{share, within};
 use crate::world::{CpuSpec, World};
 pub use drive::QueueSpec;
 use drive::{DrivePlan, DriveSpec};
@@ -34,14 +36,6 @@ pub struct MachineSpec {
 pub struct CgroupSpec {
     pub name: String,
     pub weight: u32,
-}
-
-/// What makes a machine impossible: the key by its dotted path, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Impossible {
-    pub key: String,
-    pub what: String,
 }
 
 /// The file's keys, as they are written.
@@ -160,38 +154,7 @@ fn check_cpus(cpus: &CpuSpec) -> Result<(), Impossible> {
     ] {
         within(key, value, 0, CALL_NS_MAX)?;
     }
-    if !(0.0..=1.0).contains(&cpus.jitter) {
-        let what = format!("expected 0 to 1, found {}", cpus.jitter);
-        return Err(Impossible::of("cpus.jitter", what));
-    }
-    Ok(())
-}
-
-impl Impossible {
-    pub fn of(key: &str, what: impl Into<String>) -> Impossible {
-        Impossible {
-            key: key.to_owned(),
-            what: what.into(),
-        }
-    }
-
-    /// The same of a part: its key behind the part's.
-    pub fn within(self, part: &str) -> Impossible {
-        Impossible {
-            key: format!("{part}.{}", self.key),
-            what: self.what,
-        }
-    }
-}
-
-fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Impossible::of(
-        key,
-        format!("expected {least} to {most}, found {value}"),
-    ))
+    share("cpus.jitter", cpus.jitter)
 }
 
 /// A table of the file, with the key in the error.

@@ -12,9 +12,10 @@ use workload::assemble::{Circumstances, assemble};
 use workload::phase::Phase;
 use workload::record::{ClockKind, Snapshot};
 
+use crate::Impossible;
 use crate::block::{SECTOR_BYTES, Sector};
 use crate::cache::FileId;
-use crate::machine::{Impossible, MachineSpec};
+use crate::machine::MachineSpec;
 use crate::probe::extents::{FileExtents, examined};
 use crate::station::Broken;
 use crate::world::{FileSpec, Place, World};

@@ -7,8 +7,8 @@ use serde_json::Value;
 use workload::phase::Phase;
 use workload::record::PhaseRecord;
 
+use crate::Impossible;
 use crate::block::QueueEvent;
-use crate::machine::Impossible;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
 use crate::world::World;
 

@@ -3,7 +3,8 @@
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{Arrival, JobSpec, Time};
 
-use crate::machine::{Impossible, MachineSpec};
+use crate::Impossible;
+use crate::machine::MachineSpec;
 use crate::world::{self, Path, PhaseSpec};
 
 /// Thirty years: sums of a few such times do not overflow.

@@ -31,6 +31,6 @@ pub use cpu::{Context, CpuTimes};
 pub use mount::{Completed, Mount};
 pub use mountstats::Mounted;
 pub use spec::{
-    CostSpec, Impossible, IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, ProcessSpec,
-    ServerSpec, TransportRules, TransportSpec,
+    CostSpec, IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, ProcessSpec, ServerSpec,
+    TransportRules, TransportSpec,
 };

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 
 use super::call::Operation;
+use crate::Impossible;
+use crate::impossible::{share, within};
 use crate::time::{SECOND, Time};
 
 /// The file's keys. Times are means; how they vary is said by the `spread` beside them, from 0, always the mean, to 1,
@@ -149,14 +151,6 @@ pub struct PerOperation<T> {
     pub write: T,
 }
 
-/// What makes a client impossible: the key by its dotted path, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Impossible {
-    pub key: String,
-    pub what: String,
-}
-
 /// The kernel's largest slot table.
 const SLOTS_MAX: u64 = 16_384;
 /// `RPCRDMA_MIN_INLINE` and 16 times `RPCRDMA_MAX_INLINE`, so that what-ifs have room.
@@ -238,8 +232,8 @@ impl CostSpec {
             ("costs.decode_ns.write", self.decode_ns.write),
         ])?;
         rate("costs.copy_bytes_per_s", self.copy_bytes_per_s)?;
-        spread("costs.wakeup_spread", self.wakeup_spread)?;
-        spread("costs.work_spread", self.work_spread)
+        share("costs.wakeup_spread", self.wakeup_spread)?;
+        share("costs.work_spread", self.work_spread)
     }
 }
 
@@ -266,7 +260,7 @@ impl ServerSpec {
             ("server.service_ns.write", self.service_ns.write),
         ])?;
         rate("server.link_bytes_per_s", self.link_bytes_per_s)?;
-        spread("server.spread", self.spread)
+        share("server.spread", self.spread)
     }
 }
 
@@ -279,7 +273,7 @@ impl ProcessSpec {
             ("process.wait_ns.write", self.wait_ns.write),
             ("process.completion_ns", self.completion_ns),
         ])?;
-        spread("process.spread", self.spread)
+        share("process.spread", self.spread)
     }
 }
 
@@ -293,16 +287,6 @@ impl<T: Copy> PerOperation<T> {
     }
 }
 
-fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Impossible {
-        key: key.to_owned(),
-        what: format!("expected {least} to {most}, found {value}"),
-    })
-}
-
 fn times(keys: &[(&str, Time)]) -> Result<(), Impossible> {
     keys.iter()
         .try_for_each(|&(key, value)| within(key, value, 0, TIME_MAX))
@@ -311,14 +295,4 @@ fn times(keys: &[(&str, Time)]) -> Result<(), Impossible> {
 /// 1 MB/s to 1 TB/s.
 fn rate(key: &str, bytes_per_s: u64) -> Result<(), Impossible> {
     within(key, bytes_per_s, 1_000_000, 1_000_000_000_000)
-}
-
-fn spread(key: &str, value: f64) -> Result<(), Impossible> {
-    if (0.0..=1.0).contains(&value) {
-        return Ok(());
-    }
-    Err(Impossible {
-        key: key.to_owned(),
-        what: format!("expected 0 to 1, found {value}"),
-    })
 }

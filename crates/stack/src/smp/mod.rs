@@ -21,6 +21,7 @@ mod work;
 
 use std::collections::VecDeque;
 
+use crate::Impossible;
 use crate::agenda::Agenda;
 use crate::slab::{Id, Slab};
 use crate::time::Time;
@@ -29,7 +30,7 @@ pub use cpu_set::CpuSet;
 use lines::Lines;
 pub use lines::{Kind, Object, ObjectId, Sharing};
 pub use run_queue::{Rank, TaskNumber};
-pub use spec::{IdleState, Impossible, InterruptSpec, SchedulingSpec, SmpSpec};
+pub use spec::{IdleState, InterruptSpec, SchedulingSpec, SmpSpec};
 use task::Task;
 pub use task::TaskSpec;
 pub use topology::{DISTANCES, Distance, Topology};

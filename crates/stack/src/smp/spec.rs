@@ -3,6 +3,8 @@
 use serde::Deserialize;
 
 use super::topology::{DISTANCES, Distance, Topology};
+use crate::Impossible;
+use crate::impossible::within;
 use crate::time::{SECOND, Time};
 
 /// Everything about the processors of a machine.
@@ -61,14 +63,6 @@ pub struct IdleState {
     pub exit_ns: Time,
 }
 
-/// What makes processors impossible: the key, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Impossible {
-    pub key: String,
-    pub what: String,
-}
-
 pub const CPUS_MAX: u64 = 1024;
 /// Longer pieces of work than 10^8 cycles are mistakes, and keep sums far from overflow.
 const CYCLES_MAX: u64 = 100_000_000;
@@ -108,10 +102,8 @@ impl SmpSpec {
         for (number, pair) in self.idle_states.windows(2).enumerate() {
             if pair[1].after_ns <= pair[0].after_ns {
                 let what = "expected more than the state before it has";
-                return Err(Impossible {
-                    key: format!("idle_states.{}.after_ns", number + 1),
-                    what: what.to_owned(),
-                });
+                let key = format!("idle_states.{}.after_ns", number + 1);
+                return Err(Impossible::of(&key, what));
             }
         }
         for (number, state) in self.idle_states.iter().enumerate() {
@@ -133,14 +125,4 @@ impl InterruptSpec {
             _ => self.latency_ns,
         }
     }
-}
-
-fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), Impossible> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Impossible {
-        key: key.to_owned(),
-        what: format!("expected {least} to {most}, found {value}"),
-    })
 }

@@ -18,6 +18,7 @@ mod writes;
 
 use std::collections::VecDeque;
 
+use crate::Impossible;
 use crate::agenda::Agenda;
 use crate::block::{Direction, SECTOR_BYTES, Sector};
 use crate::device::disk::Disk;
@@ -25,7 +26,7 @@ use crate::device::inside::{CommandId, Inside};
 use crate::device::line_cache::LineCache;
 use crate::device::room::Room;
 use crate::device::server::{Link, Servers};
-use crate::device::{Command, Completion, Device, Impossible};
+use crate::device::{Command, Completion, Device};
 use crate::station::Broken;
 use crate::time::Time;
 use back_end::BackEnd;

@@ -2,12 +2,13 @@
 
 use serde::Deserialize;
 
+use crate::Impossible;
 use crate::block::SECTOR_BYTES;
-use crate::device::Impossible;
 use crate::device::array::layout::Layout;
 use crate::device::disk::DiskSpec;
 use crate::device::room::check_marks;
-use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors, within};
+use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors};
+use crate::impossible::within;
 
 /// Everything about an array; a machine file's device of kind `array`.
 #[derive(Clone, Debug, Deserialize)]
@@ -101,7 +102,7 @@ impl ArraySpec {
         self.cache.check().map_err(|error| error.within("cache"))?;
         let line_bytes = self.cache.line_bytes;
         if !self.layout.chunk_bytes.is_multiple_of(line_bytes) {
-            return Err(Impossible::because(
+            return Err(Impossible::of(
                 "cache.line_bytes",
                 format!(
                     "expected a divisor of layout.chunk_bytes, {}, found {line_bytes}",
@@ -112,7 +113,7 @@ impl ArraySpec {
         self.disk.check().map_err(|error| error.within("disk"))?;
         if Layout::new(&self.layout, self.disk.sectors()).sectors() == 0 {
             let what = "the disks are too small for one extent of stripes";
-            return Err(Impossible::because("layout.extent_stripes", what));
+            return Err(Impossible::of("layout.extent_stripes", what));
         }
         Ok(())
     }
@@ -127,7 +128,7 @@ impl LayoutSpec {
                 "expected a divisor of disks, {}, found {}",
                 self.disks, self.groups
             );
-            return Err(Impossible::because("groups", what));
+            return Err(Impossible::of("groups", what));
         }
         let (least, most) = match self.level {
             Level::Raid0 => (1, self.disks / self.groups),
@@ -142,7 +143,7 @@ impl LayoutSpec {
         )?;
         if self.stripe_disks > self.disks / self.groups {
             let what = "a stripe needs as many disks in each group";
-            return Err(Impossible::because("stripe_disks", what));
+            return Err(Impossible::of("stripe_disks", what));
         }
         whole_sectors("chunk_bytes", self.chunk_bytes)?;
         within("chunk_bytes", self.chunk_bytes, SECTOR_BYTES, 1 << 30)?;
@@ -174,7 +175,7 @@ impl ArrayCache {
         if u128::from(self.prefetch_bytes) * u128::from(self.streams) > u128::from(self.read_bytes)
         {
             let what = "read_bytes can't hold so much for each of the streams: it would be lost before it is read";
-            return Err(Impossible::because("prefetch_bytes", what));
+            return Err(Impossible::of("prefetch_bytes", what));
         }
         check_marks(self.high_percent, self.low_percent)?;
         within("dirty_ns_max", self.dirty_ns_max, 0, WORK_NS_MAX)?;

@@ -19,10 +19,11 @@ mod write_cache;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::Impossible;
 use crate::block::{Direction, Sector};
 use crate::device::completing::Completing;
 use crate::device::server::Link;
-use crate::device::{Command, Completion, Device, Impossible};
+use crate::device::{Command, Completion, Device};
 use crate::time::Time;
 use choice::Aging;
 use mechanics::{Arm, Mechanics, Place};

@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
+use crate::Impossible;
 use crate::block::Sector;
-use crate::device::Impossible;
-use crate::device::spec::{queue_depth, rate, within};
+use crate::device::spec::{queue_depth, rate};
+use crate::impossible::within;
 
 /// Everything about a disk; a machine file's `[[devices]]` of kind `disk`. Times in nanoseconds, sectors of 512 bytes.
 #[derive(Clone, Debug, Deserialize)]
@@ -128,7 +129,7 @@ impl DiskSpec {
         }
         if self.cylinders() > CYLINDERS_MAX {
             let what = format!("expected at most {CYLINDERS_MAX} cylinders together");
-            return Err(Impossible::because("zones", what));
+            return Err(Impossible::of("zones", what));
         }
         Ok(())
     }
@@ -137,7 +138,7 @@ impl DiskSpec {
         let Some(last) = self.seeks.last() else {
             return if self.cylinders() > 1 {
                 let what = "no point; a disk of more than one cylinder needs its seek curve";
-                Err(Impossible::because("seeks", what))
+                Err(Impossible::of("seeks", what))
             } else {
                 Ok(())
             };
@@ -151,7 +152,7 @@ impl DiskSpec {
         within("seeks", last.time_ns, 0, MOVE_NS_MAX)?;
         for (number, pair) in self.seeks.windows(2).enumerate() {
             if pair[0].cylinders >= pair[1].cylinders || pair[0].time_ns > pair[1].time_ns {
-                return Err(Impossible::because(
+                return Err(Impossible::of(
                     &format!("seeks[{}]", number + 1),
                     "expected a longer distance, and no shorter time, than in the point before",
                 ));
@@ -207,7 +208,7 @@ impl Cache {
         )?;
         if self.write_back && self.dirty_sectors_max == 0 {
             let what = "expected at least 1 with write_back";
-            return Err(Impossible::because("dirty_sectors_max", what));
+            return Err(Impossible::of("dirty_sectors_max", what));
         }
         Ok(())
     }

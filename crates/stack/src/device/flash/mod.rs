@@ -11,11 +11,12 @@ mod spec;
 
 use std::collections::VecDeque;
 
+use crate::Impossible;
 use crate::agenda::Agenda;
 use crate::block::{Direction, SECTOR_BYTES, Sector};
 use crate::device::inside::{CommandId, Inside};
 use crate::device::server::{Link, Servers};
-use crate::device::{Command, Completion, Device, Impossible};
+use crate::device::{Command, Completion, Device};
 use crate::station::Broken;
 use crate::time::Time;
 use buffer::Buffer;

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::device::Impossible;
-use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors, within};
+use crate::Impossible;
+use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors};
+use crate::impossible::within;
 
 /// Everything about a flash device; a machine file's device of kind `flash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -119,7 +120,7 @@ impl FlashSpec {
                 "expected a divisor of geometry.page_bytes, {}",
                 self.geometry.page_bytes
             );
-            return Err(Impossible::because("firmware.unit_bytes", what));
+            return Err(Impossible::of("firmware.unit_bytes", what));
         }
         let program_bytes =
             u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes_per_die);
@@ -134,11 +135,11 @@ impl FlashSpec {
                 "{} units of firmware.unit_bytes: expected less than 2^31",
                 self.units_of_flash()
             );
-            return Err(Impossible::because("geometry", what));
+            return Err(Impossible::of("geometry", what));
         }
         let sizes = self.sizes();
         if sizes.units == 0 {
-            return Err(Impossible::because(
+            return Err(Impossible::of(
                 "geometry.over_provision_per_mille",
                 "nothing is left for the host",
             ));
@@ -150,10 +151,7 @@ impl FlashSpec {
                 "too little: a die of {} blocks begins to collect at {} free ones, and needs some more to gain by it",
                 sizes.blocks, sizes.collect_blocks
             );
-            return Err(Impossible::because(
-                "geometry.over_provision_per_mille",
-                what,
-            ));
+            return Err(Impossible::of("geometry.over_provision_per_mille", what));
         }
         Ok(())
     }

@@ -9,13 +9,14 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use crate::Impossible;
 use crate::agenda::Agenda;
 use crate::block::{Direction, SECTOR_BYTES, Sector};
 use crate::device::inside::{CommandId, Inside};
 use crate::device::line_cache::{LineCache, Presence};
 use crate::device::room::Room;
 use crate::device::server::{Link, Servers};
-use crate::device::{Command, Completion, Device, Impossible};
+use crate::device::{Command, Completion, Device};
 use crate::station::Broken;
 use crate::time::{SECOND, Time};
 pub use spec::{BackEnd, LunCache, LunSpec};

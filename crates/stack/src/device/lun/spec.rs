@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
-use crate::device::Impossible;
+use crate::Impossible;
 use crate::device::room::check_marks;
-use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth, rate, whole_sectors, within};
+use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth, rate, whole_sectors};
+use crate::impossible::within;
 use crate::time::SECOND;
 
 /// Everything about a cached LUN; a machine file's device of kind `lun`.
@@ -93,10 +94,7 @@ impl LunCache {
         ] {
             within(key, bytes, 0, 1 << 44)?;
             if !bytes.is_multiple_of(self.line_bytes) {
-                return Err(Impossible::because(
-                    key,
-                    "expected whole lines of line_bytes",
-                ));
+                return Err(Impossible::of(key, "expected whole lines of line_bytes"));
             }
         }
         check_marks(self.high_percent, self.low_percent)
