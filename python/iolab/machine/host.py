@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from iolab import control
 from iolab.control import Applied, Context, Impossible
@@ -26,8 +26,6 @@ from iolab.machine.undo import UndoJournal
 from iolab.phase_record import failures_of
 from iolab.record import Fault, Record
 from iolab.trial import Phase, Trial
-
-Status = Literal["ok", "faulty", "failed", "impossible", "interrupted"]
 
 
 def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, locked: bool = False) -> Record:
@@ -102,7 +100,9 @@ class _Run:
     def record(self) -> Record:
         return Record(
             spec=self.trial,
-            status=self._status(),
+            status=outcome.status(
+                self.faults, interrupted=self.interrupted, failed=self.failed, impossible=bool(self.absent)
+            ),
             started_unix_ns=self.started_unix_ns,
             ended_unix_ns=time.time_ns(),
             controls_applied={
@@ -139,15 +139,6 @@ class _Run:
                 self.interrupted = True
             if self.interrupted or self.failed:
                 return
-
-    def _status(self) -> Status:
-        if self.interrupted:
-            return "interrupted"
-        if self.absent:
-            return "impossible"
-        if self.failed:
-            return "failed"
-        return "faulty" if self.faults else "ok"
 
 
 def _sync(path: Path) -> None:

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 from iolab.phase_record import failures_of, jobs_of, probes_absent_of, probes_of
 from iolab.record import Fault
 
 CLOCK_SHIFT_NOTED_NS = 100_000_000
 """Slewing (at most 500 ppm, adjtimex(2)) stays below this for phases of minutes; a step does not."""
+
+
+Status = Literal["ok", "faulty", "failed", "impossible", "interrupted"]
+
+
+def status(faults: list[Fault], *, interrupted: bool, failed: bool, impossible: bool = False) -> Status:
+    """A trial's, as `Record.status` explains them; the gravest of what holds."""
+    if interrupted:
+        return "interrupted"
+    if impossible:
+        return "impossible"
+    if failed:
+        return "failed"
+    return "faulty" if faults else "ok"
 
 
 def faults(phase: dict[str, Any]) -> list[Fault]:

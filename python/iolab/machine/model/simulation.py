@@ -7,7 +7,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from iolab import control, machine_file
 from iolab.errors import InputError
@@ -24,8 +24,6 @@ from iolab.trial import LoadPhase, Trial
 
 if TYPE_CHECKING:
     from iolab import _native
-
-Status = Literal["ok", "faulty", "failed", "interrupted"]
 
 
 def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
@@ -87,7 +85,7 @@ class _Simulation:
     def record(self) -> Record:
         return Record(
             spec=self.trial,
-            status=self._status(),
+            status=outcome.status(self.faults, interrupted=self.interrupted, failed=self.failed),
             started_unix_ns=self.started_unix_ns,
             ended_unix_ns=time.time_ns(),
             controls_applied={name: {"before": None, "applied": value} for name, value in self.trial.controls.items()},
@@ -127,13 +125,6 @@ class _Simulation:
             "probes": {**done.get("probes", {}), **seen},
             "probes_absent": {**done.get("probes_absent", {}), **absent},
         }
-
-    def _status(self) -> Status:
-        if self.interrupted:
-            return "interrupted"
-        if self.failed:
-            return "failed"
-        return "faulty" if self.faults else "ok"
 
 
 def _for_model(options: Json) -> Json:
