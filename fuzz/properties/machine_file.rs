@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
-use stack::model::{Model, ObservedPhase, Probes};
+use stack::model::{AnyPhase, Model, ObservedPhase, Probes};
 
 /// Building more than this much of a device takes longer than a fuzzer has patience.
 const SECTORS_MAX: u64 = 1 << 34;
@@ -36,7 +36,7 @@ pub fn check(bytes: &[u8]) {
 fn run(spec: &MachineSpec) {
     let mut model = Model::new(spec).expect("what is checked can be built");
     for direct in [true, false] {
-        let phase = serde_json::from_value(phase(direct)).expect("a good phase");
+        let phase = AnyPhase::Load(serde_json::from_value(phase(direct)).expect("a good phase"));
         let probes = Probes::default();
         // A drive that is too small, or no memory.
         if model.begin(ObservedPhase { phase, probes }).is_ok() {

@@ -121,7 +121,7 @@ class MetadataLoad:
 
     @staticmethod
     def start(phase_json: str) -> MetadataLoad:
-        """JSON of `MetadataPhase` (crates/engine/src/metadata/mod.rs). ValueError for a wrong one, OSError(errno,
+        """JSON of `MetadataPhase` (crates/workload/src/metadata/phase.rs). ValueError for a wrong one, OSError(errno,
         message, path) for the kernel's refusals."""
 
     def snapshot(self) -> str:
@@ -131,7 +131,7 @@ class MetadataLoad:
         """It ends within 100 ms; what was made stays."""
 
     def wait(self, timeout_s: float) -> str | None:
-        """JSON of `MetadataRecord` (crates/engine/src/metadata/record.rs), None while running."""
+        """JSON of `MetadataRecord` (crates/workload/src/metadata/record.rs), None while running."""
 
 @final
 class Model:

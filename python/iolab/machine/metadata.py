@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run(phase: MetadataPhase, around: Surroundings) -> dict[str, Any]:
-    """The engine's record (crates/engine/src/metadata/record.rs), of the likeness of `iolab.phase_record`.
+    """The engine's record (crates/workload/src/metadata/record.rs), of the likeness of `iolab.phase_record`.
 
     Raises:
         InputError: the target has no filesystem, or the engine finds the phase impossible.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.machine_file.machine_file import Table
-from iolab.trial import LoadPhase, WeightedLoadPhase
+from iolab.trial import LoadPhase, MetadataPhase, WeightedLoadPhase
 
 if TYPE_CHECKING:
     from iolab.trial import Phase
@@ -17,12 +17,11 @@ PROBES = ("block", "extents")
 
 _NO_MECHANISM = "the modelled machine has no mechanism for"
 _KINDS = {
-    "metadata": ("kind", "making and unlinking files"),
     "commands": ("kind", "running programs"),
     "sort": ("kind", "swapping memory"),
     "fio": ("runner", 'fio itself; say runner = "iolab"'),
 }
-"""Of phases that are no loads: the option to blame, and what there is no mechanism for."""
+"""Of phases that no modelled machine runs: the option to blame, and what there is no mechanism for."""
 _OF_GROUPS = {
     "cpus": "choosing a thread's CPUs",
     "poll": "polling for completions",
@@ -45,6 +44,9 @@ def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
         key, what = _KINDS[phase.kind]
         yield Refusal(key, f"{_NO_MECHANISM} {what}")
         return
+    if isinstance(phase, MetadataPhase):
+        yield from _of_metadata(phase, machine)
+        return
     assert isinstance(phase, LoadPhase)
     if phase.verifies:
         yield Refusal("verify", f"{_NO_MECHANISM} data: nothing that is written can be read back")
@@ -56,6 +58,15 @@ def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
     most = max((int(file.get("place", 0)) for file in phase.load["files"]), default=0)
     if most >= len(machine["drives"]):
         yield Refusal("devices", f"uses drive {most}, the machine has {len(machine['drives'])}, from 0")
+
+
+def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
+    filesystem = machine["drives"][0].get("filesystem") or {}
+    if filesystem.get("kind") != "xfs" or "topology" not in machine["cpus"]:
+        what = 'making files, except in filesystem = { kind = "xfs" } of drive 0 and with [cpus] that have a topology'
+        yield Refusal("kind", f"{_NO_MECHANISM} {what}")
+    if any(thread["place"] > 0 for thread in phase.metadata["threads"]):
+        yield Refusal("devices", "the model makes files on drive 0 only")
 
 
 def _of_controller(phase: WeightedLoadPhase, machine: Table) -> Iterator[Refusal]:

@@ -190,7 +190,7 @@ class MetadataPhase(PhaseSpec):
 
     kind: Literal["metadata"] = "metadata"
     metadata: dict[str, Any]
-    """The engine's metadata phase (crates/engine/src/metadata/mod.rs), with directories relative to the root of the
+    """The engine's metadata phase (crates/workload/src/metadata/phase.rs), with directories relative to the root of the
     device that a thread's `place` names, from 0; the machine makes them absolute."""
     drop_caches: bool
 

@@ -5,47 +5,18 @@
 
 mod calls;
 mod path;
-mod record;
 mod thread;
 
 use std::ffi::CString;
 
-use serde::Deserialize;
-use workload::metadata::{MetadataJob, MetadataSpec};
+use workload::metadata::ThreadMeasured;
+use workload::metadata::{MetadataJob, assemble};
+pub use workload::metadata::{MetadataPhase, MetadataRecord, PathForm, ThreadRecord, ThreadSpec};
 
 use crate::error::StartError;
 use crate::handle::{Handle, Work, begin};
 use crate::outcome::Outcome;
-pub use record::{MetadataRecord, ThreadRecord};
-use thread::{Prepared, ThreadMeasured};
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MetadataPhase {
-    pub name: String,
-    pub threads: Vec<ThreadSpec>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ThreadSpec {
-    /// Where the files go. It is made when it isn't there, but not its parents.
-    pub directory: String,
-    pub paths: PathForm,
-    /// CPUs the thread may run on; null leaves it to the scheduler.
-    pub cpus: Option<Vec<u32>>,
-    pub job: MetadataSpec,
-}
-
-/// How a call names a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PathForm {
-    /// By `directory` and all that it says, as most programs do; the kernel walks it anew in each call.
-    Full,
-    /// From a descriptor of `directory`.
-    Relative,
-}
+use thread::Prepared;
 
 /// Checks everything, makes the threads' directories, and starts.
 pub fn start(phase: MetadataPhase) -> Result<Handle<MetadataPhase>, StartError> {
@@ -64,8 +35,15 @@ impl Work for MetadataPhase {
     type Record = MetadataRecord;
 
     fn record(&self, outcome: Outcome<ThreadMeasured>) -> MetadataRecord {
-        record::assemble(self, outcome)
+        let circumstances = outcome.circumstances();
+        assemble(self, circumstances, outcome.results, used_percent(self))
     }
+}
+
+fn used_percent(phase: &MetadataPhase) -> Option<f64> {
+    let directory = CString::new(phase.threads.first()?.directory.as_str()).ok()?;
+    let share = calls::used_share(&directory).ok()?;
+    Some(share * 100.0)
 }
 
 fn prepare(index: usize, spec: &ThreadSpec) -> Result<Prepared, StartError> {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-use workload::histogram::LatencyHistogram;
-use workload::measure::{Failures, Sample, Verdict};
-use workload::metadata::{Call, MetadataJob};
+use workload::measure::{Failures, Verdict};
+use workload::metadata::{
+    CREATE, Call, MetadataJob, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE,
+};
 use workload::rng;
 use workload::spec::Time;
 
@@ -33,39 +34,6 @@ pub struct Prepared {
     pub seed: u64,
     pub job: MetadataJob,
 }
-
-#[derive(Debug)]
-pub struct ThreadMeasured {
-    /// By operation, in the order of `OP_NAMES`.
-    pub ops: [OpMeasured; OPS],
-    pub failures: Failures,
-    pub notes: Vec<String>,
-    pub first_sample: Sample,
-    pub last_sample: Sample,
-    pub began_at: Time,
-    /// The last file was written, closed and, where asked for, synced again. Unlinking comes after.
-    pub written_at: Time,
-    pub finished_at: Time,
-}
-
-#[derive(Debug, Default)]
-pub struct OpMeasured {
-    pub bytes: u64,
-    pub latency: LatencyHistogram,
-}
-
-pub const OP_NAMES: [&str; OPS] = [
-    "mkdir",
-    "create",
-    "write",
-    "fsync",
-    "system_sync",
-    "close",
-    "unlink",
-];
-const OPS: usize = 7;
-const CREATE: usize = 1;
-const WRITE: usize = 2;
 
 /// How often a thread shows its progress.
 const ATTEND_EVERY_NS: Time = 5_000_000;
@@ -229,7 +197,7 @@ impl Thread {
     #[inline(always)]
     fn succeeded(&mut self, call: Call, latency_ns: Time) {
         self.failures.succeeded();
-        let op = &mut self.ops[op_of(call)];
+        let op = &mut self.ops[call.op()];
         op.latency.record(latency_ns);
         if let Call::Write { bytes } = call {
             op.bytes += u64::from(bytes);
@@ -242,10 +210,10 @@ impl Thread {
             Call::MakeDirectory { directory } => self.path.of_subdirectory(directory),
             _ => self.path.as_c_str().to_owned(),
         };
-        let op = OP_NAMES[op_of(call)];
+        let op = OP_NAMES[call.op()];
         let verdict = self
             .failures
-            .failed(op, grows(call), errno, &path.to_string_lossy(), 0);
+            .failed(op, call.grows(), errno, &path.to_string_lossy(), 0);
         if verdict == Verdict::GiveUp {
             let reason = self.failures.last().map_or("", |failure| &failure.name);
             self.notes.push(format!(
@@ -266,32 +234,11 @@ impl Thread {
     }
 }
 
-/// Whether it takes space.
-fn grows(call: Call) -> bool {
-    matches!(
-        call,
-        Call::MakeDirectory { .. } | Call::Create(_) | Call::Write { .. } | Call::Fsync
-    )
-}
-
 /// A write into the last of the space may also come back short.
 fn finds_full(call: Call, result: &io::Result<bool>) -> bool {
-    grows(call)
+    call.grows()
         && match result {
             Ok(whole) => !whole,
             Err(error) => matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)),
         }
-}
-
-#[inline(always)]
-fn op_of(call: Call) -> usize {
-    match call {
-        Call::MakeDirectory { .. } => 0,
-        Call::Create(_) => CREATE,
-        Call::Write { .. } => WRITE,
-        Call::Fsync | Call::FsyncAgain(_) => 3,
-        Call::SystemSync | Call::Done => 4,
-        Call::Close => 5,
-        Call::Unlink(_) => 6,
-    }
 }

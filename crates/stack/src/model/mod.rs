@@ -1,5 +1,6 @@
 //! A modelled machine as whoever runs trials sees it: phases in, records out, files by their names.
 
+mod kinds;
 mod observed;
 mod phase;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use crate::machine::MachineSpec;
 use crate::probe::extents::{FileExtents, examined};
 use crate::station::Broken;
 use crate::world::{FileSpec, Place, World};
+pub use kinds::{AnyPhase, AnyRecord};
 use observed::Watch;
 pub use observed::{ObservedPhase, Probes, Record};
 
@@ -58,7 +60,16 @@ impl Model {
 
     /// Puts the phase's jobs in their places; `run` runs them. The error names a key of the phase.
     pub fn begin(&mut self, observed: ObservedPhase) -> Result<(), Impossible> {
-        let ObservedPhase { phase, probes } = observed;
+        match observed.phase {
+            AnyPhase::Load(phase) => self.begin_load(phase, &observed.probes),
+            AnyPhase::Metadata(_) => {
+                let what = "the machine has no filesystem whose making of files is modelled";
+                Err(Impossible::of("kind", what))
+            }
+        }
+    }
+
+    fn begin_load(&mut self, phase: Phase, probes: &Probes) -> Result<(), Impossible> {
         let mut spec = phase::translate(&phase, &self.machine)?;
         let files: Result<Vec<FileId>, Impossible> = phase
             .files
@@ -73,7 +84,7 @@ impl Model {
         self.world
             .begin_phase(&spec)
             .map_err(|error| Impossible::of("groups", error.to_string()))?;
-        self.watch = Watch::new(&probes, &phase, &mut self.world);
+        self.watch = Watch::new(probes, &phase, &mut self.world);
         self.phase = Some(phase);
         Ok(())
     }
@@ -109,7 +120,7 @@ impl Model {
         let results = self.world.end_phase();
         let groups = results.groups.into_iter().map(Some).collect();
         Record {
-            phase: assemble(&phase, circumstances, groups),
+            phase: AnyRecord::Load(assemble(&phase, circumstances, groups)),
             probes,
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use workload::phase::Phase;
-use workload::record::PhaseRecord;
 
+use super::kinds::{AnyPhase, AnyRecord};
 use crate::Impossible;
 use crate::block::QueueEvent;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
@@ -15,7 +15,7 @@ use crate::world::World;
 /// A phase, and the probes that watch it.
 #[derive(Clone, Debug)]
 pub struct ObservedPhase {
-    pub phase: Phase,
+    pub phase: AnyPhase,
     pub probes: Probes,
 }
 
@@ -29,7 +29,7 @@ pub struct Probes {
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
     #[serde(flatten)]
-    pub phase: PhaseRecord,
+    pub phase: AnyRecord,
     pub probes: Observations,
 }
 
@@ -57,8 +57,7 @@ impl ObservedPhase {
             Some(probes) => serde_json::from_value(probes)
                 .map_err(|error| Impossible::of("probes", error.to_string()))?,
         };
-        let phase = serde_json::from_value(json)
-            .map_err(|error| Impossible::of("phase", error.to_string()))?;
+        let phase = AnyPhase::from_json(json)?;
         Ok(ObservedPhase { phase, probes })
     }
 }

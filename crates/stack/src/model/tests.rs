@@ -52,7 +52,7 @@ fn phase(changes: serde_json::Value) -> Phase {
 
 fn unobserved(phase: Phase) -> ObservedPhase {
     ObservedPhase {
-        phase,
+        phase: AnyPhase::Load(phase),
         probes: Probes::default(),
     }
 }
@@ -146,7 +146,7 @@ fn files_are_found_again_in_the_next_phase_and_caches_can_be_dropped_before_it()
             "/drop_caches": drop_caches,
         }))
     };
-    let elapsed_ns = |model: &mut Model, phase: Phase| run(model, phase).phase.elapsed_ns;
+    let elapsed_ns = |model: &mut Model, phase: Phase| run(model, phase).phase.elapsed_ns();
     elapsed_ns(&mut model, buffered(0.0, false));
     let cached = elapsed_ns(&mut model, buffered(1.0, false));
     let dropped = elapsed_ns(&mut model, buffered(1.0, true));
@@ -170,7 +170,7 @@ fn a_phase_can_be_stopped() {
     }));
     model.begin(unobserved(long)).unwrap();
     model.run(|_| false);
-    assert!(model.end(0, "test").phase.stopped);
+    assert!(model.end(0, "test").phase.stopped());
 }
 
 #[test]
@@ -195,8 +195,9 @@ fn read_ahead_is_marked_in_traces_and_delayed_blocks_have_places_when_files_are_
         1000 * 4096,
         "{examined}"
     );
-    let mut reads = unobserved(sequential(1.0));
-    reads.phase.drop_caches = true;
+    let mut phase = sequential(1.0);
+    phase.drop_caches = true;
+    let mut reads = unobserved(phase);
     reads.probes = serde_json::from_value(json!({
         "block": { "interval_ns": 1_000_000, "trace": "ftrace" }
     }))
@@ -205,4 +206,18 @@ fn read_ahead_is_marked_in_traces_and_delayed_blocks_have_places_when_files_are_
     let traces = model.take_traces();
     let text = String::from_utf8(traces.into_values().next().unwrap()).unwrap();
     assert!(text.contains(" RA "), "{text}");
+}
+
+#[test]
+fn a_phase_says_of_which_kind_it_is() {
+    let observed =
+        |kind| ObservedPhase::from_json(json!({ "kind": kind, "name": "p", "threads": [] }));
+    assert!(matches!(
+        observed(json!("metadata")).unwrap().phase,
+        AnyPhase::Metadata(_)
+    ));
+    assert_eq!(observed(json!("load")).unwrap_err().key, "phase");
+    for unknown in [json!("fio"), json!(1)] {
+        assert_eq!(observed(unknown).unwrap_err().key, "kind");
+    }
 }

@@ -4,7 +4,10 @@
 //! `keep` it ends there, otherwise it unlinks the files in the order in which it made them. Names and directories are
 //! functions of the file's number, so nothing is kept per file.
 
+mod measured;
 mod names;
+mod phase;
+mod record;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -12,8 +15,11 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use crate::spec::Time;
+pub use measured::{CREATE, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE};
 pub use names::NameSpec;
 use names::Names;
+pub use phase::{MetadataPhase, PathForm, ThreadSpec};
+pub use record::{MetadataRecord, ThreadRecord, assemble};
 use walk::Walk;
 pub use walk::{NextDirectory, WalkSpec};
 

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from iolab.machine import metadata
 from iolab.machine.site import place_of
-from iolab.trial import LoadPhase, WeightedLoadPhase
+from iolab.trial import LoadPhase, MetadataPhase, WeightedLoadPhase
 
 Json = dict[str, Any]
+ModelPhase = LoadPhase | MetadataPhase
+"""What modelled machines run; which machine runs which says `machine_file.refused`."""
 
 
-def phase_for_model(phase: LoadPhase) -> Json:
+def phase_for_model(phase: ModelPhase) -> Json:
     """The engine's phase, with what the model takes besides."""
+    if isinstance(phase, MetadataPhase):
+        return {"kind": phase.kind, **metadata.placed(phase, [Path()])}
     if isinstance(phase, WeightedLoadPhase):
         return _in_groups(phase)
     return phase.load if phase.measured else {**phase.load, "groups": [_layer_out(one) for one in phase.load["groups"]]}
 
 
-def named_files(phases: Sequence[LoadPhase], machine: Json) -> list[tuple[str, str]]:
+def named_files(phases: Sequence[ModelPhase], machine: Json) -> list[tuple[str, str]]:
     """The files of the phases that lie on a filesystem, each under its name, as the probe `extents` tells them."""
     mounted = [number for number, drive in enumerate(machine["drives"]) if drive.get("filesystem") is not None]
-    names = {file["path"] for phase in phases for file in phase.load["files"] if place_of(file) in mounted}
+    files = [file for phase in phases if isinstance(phase, LoadPhase) for file in phase.load["files"]]
+    names = {file["path"] for file in files if place_of(file) in mounted}
     return [(name, name) for name in sorted(names)]
 
 

@@ -16,11 +16,11 @@ from iolab.machine import load, outcome
 from iolab.machine.absent import Absent
 from iolab.machine.extents import examined
 from iolab.machine.model.describe import observed
-from iolab.machine.model.placing import Json, named_files, phase_for_model
+from iolab.machine.model.placing import Json, ModelPhase, named_files, phase_for_model
 from iolab.phase_record import failures_of
 from iolab.record import Fault, Record
 from iolab.trace_files import packed
-from iolab.trial import LoadPhase, Trial
+from iolab.trial import Trial
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -64,7 +64,7 @@ class _Simulation:
 
     def run(self) -> None:
         amended = control.amend(self.trial)
-        phases = [phase for phase in amended.phases if isinstance(phase, LoadPhase)]
+        phases = [phase for phase in amended.phases if isinstance(phase, ModelPhase)]
         assert len(phases) == len(amended.phases), "an experiment with other phases is refused before it runs"
         model = _switched_on(machine_file.with_groups(self.machine, phases))
         for number, phase in enumerate(phases):
@@ -97,7 +97,7 @@ class _Simulation:
             traces=self.traces,
         )
 
-    def _started(self, model: _native.Model, phase: LoadPhase) -> _native.Model:
+    def _started(self, model: _native.Model, phase: ModelPhase) -> _native.Model:
         probes = self.trial.probes if phase.measured else {}
         # Its ring buffer needs no size: the model's own look at its queues loses nothing.
         native = {"block": _for_model(probes["block"])} if "block" in probes else {}
@@ -109,7 +109,7 @@ class _Simulation:
             raise InputError(refusal.what, where=where) from None
         return model
 
-    def _with_extents(self, done: Json, model: _native.Model, phases: list[LoadPhase]) -> Json:
+    def _with_extents(self, done: Json, model: _native.Model, phases: list[ModelPhase]) -> Json:
         """With what the probe `extents` saw: it looks when the phase is over."""
         options = self.trial.probes.get("extents")
         if options is None:

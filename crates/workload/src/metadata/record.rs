@@ -1,19 +1,17 @@
 //! What a metadata load yielded: a phase's record whose jobs are threads, with operations and measures by name.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 
 use serde::Serialize;
-use workload::measure::Usage;
-use workload::record::{
+
+use super::measured::{OP_NAMES, OpMeasured, ThreadMeasured};
+use super::{MetadataPhase, ThreadSpec};
+use crate::assemble::Circumstances;
+use crate::measure::Usage;
+use crate::record::{
     ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,
 };
-use workload::spec::Time;
-
-use super::calls;
-use super::thread::{OP_NAMES, OpMeasured, ThreadMeasured};
-use super::{MetadataPhase, ThreadSpec};
-use crate::outcome::Outcome;
+use crate::spec::Time;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct MetadataRecord {
@@ -49,14 +47,18 @@ const CREATE: &str = "create";
 /// The calls whose time is not overhead.
 const TIMED: [&str; 5] = [CREATE, "write", "fsync", "system_sync", "close"];
 
-pub fn assemble(phase: &MetadataPhase, outcome: Outcome<ThreadMeasured>) -> MetadataRecord {
-    let results = || outcome.results.iter().flatten();
-    let elapsed_ns = results()
-        .map(|thread| thread.finished_at)
-        .max()
-        .unwrap_or(0);
-    let written_ns = results().map(|thread| thread.written_at).max().unwrap_or(0);
-    let process = results()
+/// `results` are by thread, in the order of the phase; None for one that never came back. `used_percent` is the
+/// filesystem's, of its space.
+pub fn assemble(
+    phase: &MetadataPhase,
+    circumstances: Circumstances,
+    results: Vec<Option<ThreadMeasured>>,
+    used_percent: Option<f64>,
+) -> MetadataRecord {
+    let back = || results.iter().flatten();
+    let elapsed_ns = back().map(|thread| thread.finished_at).max().unwrap_or(0);
+    let written_ns = back().map(|thread| thread.written_at).max().unwrap_or(0);
+    let process = back()
         .map(|thread| {
             thread
                 .last_sample
@@ -65,10 +67,9 @@ pub fn assemble(phase: &MetadataPhase, outcome: Outcome<ThreadMeasured>) -> Meta
         })
         .max_by_key(|used| used.cpu_user_ns + used.cpu_system_ns)
         .unwrap_or_default();
-    let circumstances = outcome.circumstances();
-    let threads = outcome.results.into_iter().zip(&phase.threads);
+    let threads = results.into_iter().zip(&phase.threads);
     let groups: Vec<_> = threads.map(|(result, spec)| group(spec, result)).collect();
-    let measures = phase_measures(phase, &groups, written_ns);
+    let measures = phase_measures(&groups, written_ns, used_percent);
     MetadataRecord {
         phase: PhaseRecord {
             phase: phase.name.clone(),
@@ -90,9 +91,9 @@ pub fn assemble(phase: &MetadataPhase, outcome: Outcome<ThreadMeasured>) -> Meta
 }
 
 fn phase_measures(
-    phase: &MetadataPhase,
     groups: &[GroupRecord<ThreadRecord>],
     written_ns: Time,
+    used_percent: Option<f64>,
 ) -> Measures {
     let threads = || groups.iter().flat_map(|group| &group.jobs);
     let sum = |name| {
@@ -106,7 +107,7 @@ fn phase_measures(
         (FILES_PER_S, of_all(sum(FILES_PER_S))),
         ("files_per_s_wall", of_all(per_second(files, written_ns))),
         (APP_OVERHEAD_S, of_all(sum(APP_OVERHEAD_S))),
-        ("filesystem_used_percent", used_percent(phase)),
+        ("filesystem_used_percent", used_percent),
     ])
 }
 
@@ -153,11 +154,4 @@ fn total_ns(op: &OpRecord) -> f64 {
 
 fn per_second(count: u64, time_ns: Time) -> Option<f64> {
     (time_ns > 0).then(|| count as f64 * 1e9 / time_ns as f64)
-}
-
-fn used_percent(phase: &MetadataPhase) -> Option<f64> {
-    let directory = CString::new(phase.threads.first()?.directory.as_str()).ok()?;
-    calls::used_share(&directory)
-        .ok()
-        .map(|share| share * 100.0)
 }

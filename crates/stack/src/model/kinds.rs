@@ -1,0 +1,61 @@
+//! The kinds of phases that a machine runs, and of the records that become of them.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use workload::metadata::{MetadataPhase, MetadataRecord};
+use workload::phase::Phase;
+use workload::record::PhaseRecord;
+
+use crate::Impossible;
+
+/// A phase of any kind.
+#[derive(Clone, Debug)]
+pub enum AnyPhase {
+    Load(Phase),
+    Metadata(MetadataPhase),
+}
+
+/// Its record, in the shape that the same kind has on a host.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum AnyRecord {
+    Load(PhaseRecord),
+    Metadata(MetadataRecord),
+}
+
+impl AnyPhase {
+    /// From a phase's JSON, whose key `kind` says what it is: a load where there is none.
+    pub(super) fn from_json(mut json: Value) -> Result<AnyPhase, Impossible> {
+        let kind = json.as_object_mut().and_then(|table| table.remove("kind"));
+        match kind.as_ref().map_or(Some("load"), Value::as_str) {
+            Some("load") => Ok(AnyPhase::Load(read(json)?)),
+            Some("metadata") => Ok(AnyPhase::Metadata(read(json)?)),
+            _ => {
+                let found = kind.unwrap_or_default();
+                let what = format!("expected load or metadata, found {found}");
+                Err(Impossible::of("kind", what))
+            }
+        }
+    }
+}
+
+impl AnyRecord {
+    pub fn stopped(&self) -> bool {
+        match self {
+            AnyRecord::Load(record) => record.stopped,
+            AnyRecord::Metadata(record) => record.phase.stopped,
+        }
+    }
+
+    pub fn elapsed_ns(&self) -> u64 {
+        match self {
+            AnyRecord::Load(record) => record.elapsed_ns,
+            AnyRecord::Metadata(record) => record.phase.elapsed_ns,
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(json: Value) -> Result<T, Impossible> {
+    serde_json::from_value(json).map_err(|error| Impossible::of("phase", error.to_string()))
+}
