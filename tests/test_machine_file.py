@@ -55,6 +55,54 @@ def test_every_key_of_the_whole_has_a_file_and_a_line(small: MachineFile, key: s
     assert small.where(tuple(key.split("."))) == where
 
 
+EQUAL = f"""\
+{MACHINE}
+[[drives]]
+count = 3
+device = "quick"
+interrupt_cpus = [4, 0]
+scheduler = {{ name = "noop" }}
+"""
+
+
+def test_equal_drives_are_written_once_and_lists_dealt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_machine(tmp_path, EQUAL)
+    machine = machine_file.read("model:small.toml", Path())
+    assert machine.drives == 5
+    assert [drive.get("interrupt_cpu") for drive in machine.table["drives"]] == [None, None, 4, 0, 4]
+    assert all("count" not in drive and "interrupt_cpus" not in drive for drive in machine.table["drives"])
+    for key, line in (
+        ("drives.4.scheduler.name", line_of(EQUAL, "interrupt_cpus") + 1),
+        ("drives.3.interrupt_cpu", line_of(EQUAL, "interrupt_cpus")),
+        ("drives.3.queue", line_of(EQUAL, "count = 3") - 1),
+        ("drives.1.scheduler", len(MACHINE.splitlines())),
+    ):
+        assert machine.where(tuple(key.split("."))) == f"small.toml:{line}", key
+    assert machine.where(("drives", "4", "device", "latency_ns")).startswith("devices/quick.toml:")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("count = 3", "count = 0", "drives.2.count: expected 1 to 1024, found 0"),
+        ("count = 3", "count = 100000000", "drives.2.count: expected 1 to 1024"),
+        ("count = 3", 'count = "3"', "drives.2.count: expected 1 to 1024"),
+        ("interrupt_cpus = [4, 0]", "interrupt_cpus = []", "drives.2.interrupt_cpus: expected a list"),
+        ("interrupt_cpus = [4, 0]", "interrupt_cpus = 4", "drives.2.interrupt_cpus: expected a list"),
+        ('device = "quick"\ninterrupt', 'device = "quik"\ninterrupt', "drives.2.device: .*did you mean quick"),
+    ],
+)
+def test_equal_drives_that_cannot_be_are_told_on_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = EQUAL.replace(before, after)
+    write_machine(tmp_path, text)
+    with pytest.raises(InputError, match=rf"^small.toml:{line_of(text, after.partition(chr(10))[0])}: {said}"):
+        machine_file.read("model:small.toml", Path())
+
+
 def test_the_copies_of_a_run_are_read_before_anything_else(small: MachineFile, tmp_path: Path) -> None:
     kept = tmp_path / "files"
     kept.mkdir()

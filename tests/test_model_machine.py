@@ -65,7 +65,10 @@ def refusals(text: str) -> list[str]:
         ('engine = "mmap"', "workloads.reads.engine: the modelled machine has no mechanism for page faults"),
         ('engine = "null"', "workloads.reads.engine: null does no I/O"),
         ("verify = true", "workloads.reads.verify: the modelled machine has no mechanism for data"),
-        ("cpus = [0]", "workloads.reads.cpus: the modelled machine has no mechanism for choosing a thread's CPUs"),
+        (
+            "cpus = [0]",
+            "workloads.reads.cpus: the machine's CPUs have no places; it takes a [cpus] table with topology",
+        ),
         ("poll = true", "workloads.reads.poll: the modelled machine has no mechanism for polling"),
         ("sqpoll = true", "workloads.reads.sqpoll: the modelled machine has no mechanism for a kernel thread"),
         ("direct = false", "workloads.reads.direct: the modelled machine has no mechanism for buffered I/O with"),
@@ -115,8 +118,13 @@ def test_buffered_io_needs_memory(here: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("irq_cpus = [0]", "settings.s.irq_cpus: the modelled machine has no mechanism for it"),
-        ("rq_affinity = 1", "settings.s.rq_affinity: the modelled machine has no mechanism for it"),
+        ("workqueue_cpus = [0]", "settings.s.workqueue_cpus: the modelled machine has no mechanism for it"),
+        ("irq_cpus = [0]", "settings.s.irq_cpus: drives.0"),
+        ("rq_affinity = 1", "settings.s.rq_affinity: drives.0.queue"),
+        ("affinity = { application = 'X', queue = 'A', completion = 'I' }", "settings.s.affinity: drives.0"),
+        ("completion_affinity = 0", "settings.s.completion_affinity: drives.0"),
+        ("queue_affinity = 'I'", "settings.s.queue_affinity: queue_affinity is 'I', expected -1"),
+        ("cpus = [0]", "settings.s.cpus: the machine's CPUs have no places; it takes a [cpus] table with topology"),
         ("mount_options = 'noatime'", "settings.s.mount_options: the modelled machine has no mechanism for it"),
         ("nr_requests = 1", "settings.s.nr_requests: "),
         ("kernel = '1.2.13'", "settings.s.kernel: expected a version of Linux from 2.4 on"),
@@ -134,7 +142,8 @@ def test_buffered_io_needs_memory(here: Path) -> None:
         ("machine = { 'drives.7.device' = 'quick' }", "settings.s.machine.drives.7.device: "),
         ("machine = { 'drives.0.device.capacity_bytes' = 0 }", "settings.s.machine.drives.0.device.capacity_bytes: "),
         ("engine = 'null'", "settings.s.engine: null does no I/O"),
-        ("probes = { cpu = true }", "settings.s.probes.cpu: the modelled machine has no such probe"),
+        ("probes = { memory = true }", "settings.s.probes.memory: the modelled machine has no such probe"),
+        ("probes = { cpu = true }", "settings.s.probes.cpu: the machine's CPUs have no places"),
     ],
 )
 def test_what_a_setting_cannot_have_is_told_on_its_line(setting: str, said: str) -> None:

@@ -66,11 +66,12 @@ def _machine(name: str, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drive(drive: dict[str, Any]) -> str:
-    """`eva_raid5 (ext3)`."""
+    """`eva_raid5 (ext3)`, `24 x lun (bare)`."""
     device = drive["device"]
     named = device if isinstance(device, str) else device["kind"]
     filesystem = drive.get("filesystem")
-    return f"{named} ({filesystem['kind'] if filesystem else 'bare'})"
+    count = f"{drive['count']} x " if "count" in drive else ""
+    return f"{count}{named} ({filesystem['kind'] if filesystem else 'bare'})"
 
 
 def _workloads() -> Entries:

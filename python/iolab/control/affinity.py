@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab import cpu_list
 from iolab.control import cell, kernel_file
-from iolab.control.control import Applied, Context, Control, Impossible, Reach, queue_device
+from iolab.control.control import Applied, Context, Control, Impossible, ModelKeys, Reach, of_each_drive, queue_device
 from iolab.control.interrupt import pin_workqueues
 from iolab.errors import MachineError
 from iolab.machine import interrupt
@@ -36,6 +36,10 @@ class Affinity(Control):
         if len(path) != 2 or path[1] not in cell.PARTS:
             return None
         return f"{cell.PARTS[path[1]]}={cell.letter(_word(value))}"
+
+    def on_model(self, value: dict[str, Part], drives: int) -> ModelKeys:
+        """The words as they are: what is elsewhere, the model knows from its CPUs' topology."""
+        return of_each_drive(drives, "affinity", value=value)
 
     def apply(self, context: Context, value: dict[str, Part]) -> Applied:
         disk = queue_device(self, context)

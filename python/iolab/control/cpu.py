@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab import cpu_list
-from iolab.control.control import Applied, Context, Control
+from iolab.control.control import Applied, Context, Control, ModelKeys
 from iolab.errors import MachineError
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ class Cpus(Control):
 
     def validate(self, value: Any) -> list[int]:
         return cpu_numbers(self, value)
+
+    def on_model(self, value: list[int], drives: int) -> ModelKeys:
+        return {}
 
     def amend(self, trial: Trial, value: list[int]) -> Trial:
         phases = [phase.on_cpus(value) for phase in trial.phases]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab import cpu_list
 from iolab.control import kernel_file
-from iolab.control.control import Applied, Context, Control, Reach, queue_device
+from iolab.control.control import Applied, Context, Control, ModelKeys, Reach, queue_device
 from iolab.control.cpu import cpu_numbers
 from iolab.errors import MachineError
 from iolab.machine import interrupt
@@ -20,13 +20,16 @@ VALUES = "a list of CPU numbers, one number, or a string like '0-3,5'"
 
 
 class IrqCpus(Control):
-    """/proc/irq/N/smp_affinity_list of each vector of the device's requests."""
+    """/proc/irq/N/smp_affinity_list of each vector of the device's requests. A modelled drive has one interrupt."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
     takes_list: ClassVar[bool] = True
 
     def validate(self, value: Any) -> list[int]:
         return cpu_numbers(self, value)
+
+    def on_model(self, value: list[int], drives: int) -> ModelKeys:
+        return {("drives", str(drive), "interrupt_cpu"): value[drive % len(value)] for drive in range(drives)}
 
     def apply(self, context: Context, value: list[int]) -> Applied:
         disk = queue_device(self, context)
@@ -84,7 +87,7 @@ CONTROLS: tuple[Control, ...] = (
     IrqCpus(
         "irq_cpus",
         "CPUs that the interrupts of the device's requests go to. The kernel keeps those that it manages (NVMe) where "
-        "they are, and a loop device has none.",
+        "they are, and a loop device has none. The drives of a modelled machine take one each, in turn.",
         values=VALUES,
         example="[0]",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from iolab.control.control import Control, ModelKeys
+from iolab.control.control import Control, ModelKeys, of_each_drive
 from iolab.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,6 +40,23 @@ class MachineKeys(ModelControl):
         return {tuple(path.split(".")): found for path, found in value.items()}
 
 
+class PatchedAffinity(ModelControl):
+    """A knob of the patches of 2008, which no kernel has had since."""
+
+    def __init__(self, name: str, help: str, *, part: str, **words: Any) -> None:
+        super().__init__(name, help, values='-1 for off, a CPU number, or "interrupt"', excludes=("affinity",), **words)
+        self._part = part
+
+    def validate(self, value: Any) -> int | str:
+        if value == "interrupt" or (isinstance(value, int) and not isinstance(value, bool) and value >= -1):
+            assert isinstance(value, int | str)
+            return value
+        raise self.expected(value)
+
+    def on_model(self, value: int | str, drives: int) -> ModelKeys:
+        return of_each_drive(drives, "affinity", self._part, value=None if value == -1 else value)
+
+
 def _flat(table: Mapping[str, Any], prefix: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
     found = []
     for key, value in table.items():
@@ -60,5 +77,17 @@ CONTROLS: tuple[Control, ...] = (
         "Any key of a modelled machine's file, by its dotted path.",
         values="a table of keys and values",
         example='{ "cpus.count" = 1, "drives.0.device" = "atlas_10k_v" }',
+    ),
+    PatchedAffinity(
+        "queue_affinity",
+        "CPU that puts bios into the queue, under the modelled kernels that have the patches of 2008.",
+        part="queue",
+        example='"interrupt"',
+    ),
+    PatchedAffinity(
+        "completion_affinity",
+        "CPU that completes requests, under the same kernels.",
+        part="completion",
+        example="0",
     ),
 )

@@ -53,19 +53,17 @@ class QueueFile(Control):
         *,
         at_least: int = 0,
         at_most: int | None = None,
-        modelled: bool = True,
         **words: Any,
     ) -> None:
         super().__init__(name, help, **words)
         self._at_least = at_least
         self._at_most = at_most
-        self._modelled = modelled
 
     def validate(self, value: Any) -> int:
         return whole_number(self, value, at_least=self._at_least, at_most=self._at_most)
 
-    def on_model(self, value: int, drives: int) -> ModelKeys | None:
-        return of_each_drive(drives, "queue", self.name, value=value) if self._modelled else None
+    def on_model(self, value: int, drives: int) -> ModelKeys:
+        return of_each_drive(drives, "queue", self.name, value=value)
 
     def read(self, context: Context) -> str | None:
         from iolab.machine.block import shown
@@ -202,7 +200,6 @@ CONTROLS: tuple[Control, ...] = (
         "Where a request completes: 0 where the interrupt came, 1 in the submitter's group of CPUs, 2 on its very CPU.",
         values="0, 1 or 2",
         at_most=2,
-        modelled=False,
         example="2",
     ),
     QueueFile(

@@ -78,7 +78,7 @@ def check(
         machine_file.check(machine.table)
     except Impossible as error:
         raise InputError(str(error), where=machine.where(error.path)) from None
-    asked: set[str] = set()
+    possible: dict[str, bool] = {}
     for setting in settings:
         changed = machines.get(setting.name)
         if changed is None:
@@ -86,24 +86,27 @@ def check(
         for workload in workloads:
             compiled = under.get((workload.name, setting.name), workload.compiled)
             phases = compiled.phases(seed=0, devices=machine.drives)
-            for phase in phases:
-                for refusal in machine_file.refused(phase, changed.table):
-                    problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
+            if (cpus := setting.controls.get("cpus")) is not None:
+                phases = [phase.on_cpus(cpus) for phase in phases]
             table = machine_file.with_groups(changed.table, phases)
             # The model says the same of equal machines, and most settings and workloads have equal ones.
-            if (text := json.dumps(table)) not in asked:
-                asked.add(text)
-                _check_changed(table, changed, setting, workload, machine, problems)
+            if (text := json.dumps(table)) not in possible:
+                possible[text] = _is_possible(table, changed, setting, workload, machine, problems)
+            if possible[text]:
+                for phase in phases:
+                    for refusal in machine_file.refused(phase, changed.table):
+                        problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
 
 
-def check_probes(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:
-    """Notes the probes that a modelled machine does not have."""
-    known = ", ".join(machine_file.PROBES)
+def check_probes(
+    probes: Mapping[str, Probes], machines: Machines, settings: Sequence[Setting], problems: Problems
+) -> None:
+    """Notes the probes that the modelled machine does not have."""
     for setting in settings:
-        for name in probes[setting.name]:
-            if name not in machine_file.PROBES:
+        for name in probes[setting.name] if setting.name in machines else ():
+            if reason := machine_file.probe_refused(name, machines[setting.name].table):
                 path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
-                problems.add((*path, name), f"the modelled machine has no such probe; there are: {known}")
+                problems.add((*path, name), reason)
 
 
 def check_no_traces(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:
@@ -131,23 +134,29 @@ def _given_at(setting: Setting, control: str, key: tuple[str, ...]) -> tuple[str
     return (*path, ".".join(key)) if control == "machine" else path
 
 
-def _check_changed(
+def _is_possible(
     table: dict[str, Any],
     changed: Changed,
     setting: Setting,
     workload: Workload,
     machine: MachineFile,
     problems: Problems,
-) -> None:
+) -> bool:
+    """Notes why not. A cell of the setting `affinity` that this kernel or these CPUs cannot do is no problem, as on a
+    host: its trials are impossible, and the others run."""
     try:
         machine_file.check(table)
     except Impossible as error:
+        if error.is_of_cell and "affinity" in setting.controls and machine_file.is_detailed(table):
+            return False
         if error.path[:1] == ("cgroups",):
             problems.add(("workloads", workload.written_as, "weights"), str(error))
         elif change := changed.blamed(error.path):
             _blame(change, error, problems)
         else:  # what the file says no longer goes with what the setting changes
             problems.add(("settings", setting.written_as), f"{error} ({machine.where(error.path)})")
+        return False
+    return True
 
 
 def _blame(change: Change, error: Impossible, problems: Problems) -> None:
@@ -159,6 +168,8 @@ def _blamed(refusal: machine_file.Refusal, workload: Workload, setting: Setting,
     """Where the option is given: in the setting, in the workload's job, else in the workload."""
     if given := setting.change_paths.get(refusal.key):
         return given
+    if refusal.key in setting.controls:
+        return ("settings", setting.written_as, refusal.key)
     path = ("workloads", workload.written_as)
     of_job = (*path, "jobs", refusal.job or "", refusal.key)
     return of_job if problems.stands(of_job) else (*path, refusal.key)

@@ -80,7 +80,7 @@ def loads(
     if model is not None:
         machines = modelled.machines_under(settings, model, problems)
         if not already_run:
-            modelled.check_probes(of_settings, settings, problems)
+            modelled.check_probes(of_settings, machines, settings, problems)
             modelled.check(model, machines, settings, workloads, under, problems)
     else:
         modelled.check_no_traces(of_settings, settings, problems)

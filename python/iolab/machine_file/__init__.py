@@ -6,12 +6,12 @@ from iolab.machine_file.change import Change, Changed, ImpossibleChange, changed
 from iolab.machine_file.check import check, with_groups
 from iolab.machine_file.impossible import Impossible
 from iolab.machine_file.machine_file import MachineFile, as_filed, read
-from iolab.machine_file.mechanism import PROBES, Refusal, refused
+from iolab.machine_file.mechanism import Refusal, probe_refused, refused
+from iolab.machine_file.processors import cpu_count, is_detailed
 from iolab.machine_file.shelf import PREFIX, is_model, names
 
 __all__ = [
     "PREFIX",
-    "PROBES",
     "Change",
     "Changed",
     "Impossible",
@@ -21,8 +21,11 @@ __all__ = [
     "as_filed",
     "changed",
     "check",
+    "cpu_count",
+    "is_detailed",
     "is_model",
     "names",
+    "probe_refused",
     "read",
     "refused",
     "with_groups",

@@ -20,3 +20,8 @@ class Impossible(Exception):
     @property
     def path(self) -> tuple[str, ...]:
         return tuple(self.key.split(".")) if self.key else ()
+
+    @property
+    def is_of_cell(self) -> bool:
+        """Whether it is about where a drive's application runs and its requests are queued and completed."""
+        return self.path[:1] == ("drives",) and self.path[2:3] == ("affinity",)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolab.errors import InputError
+from iolab.machine_file.drives import as_written, expanded
 from iolab.machine_file.impossible import Impossible
 from iolab.machine_file.shelf import PREFIX, copy_of, device_path, machine_path
 
@@ -20,7 +21,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class MachineFile:
-    """Devices stand in the table in place of their names."""
+    """Devices stand in the table in place of their names, and each drive by itself where the file counts equal ones."""
 
     name: str
     table: Table
@@ -31,6 +32,8 @@ class MachineFile:
     """What the machine was read from, as a run keeps it: name of the copy -> text."""
     _devices: dict[KeyPath, Document] = field(default_factory=dict)
     """Path of a device in the table -> the file that it came from."""
+    _written_in: list[int] = field(default_factory=list)
+    """By drive: the number of its [[drives]] in the file."""
 
     @property
     def drives(self) -> int:
@@ -41,7 +44,7 @@ class MachineFile:
         for place, document in self._devices.items():
             if key[: len(place)] == place and len(key) > len(place):
                 return _where(document, key[len(place) :])
-        return _where(self.document, key)
+        return _where(self.document, as_written(key, self._written_in))
 
 
 def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFile:
@@ -58,8 +61,12 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
     path = reader.machine(machine.removeprefix(PREFIX), directory)
     document = reader.document(path)
     table = deepcopy(document.values)
+    try:
+        table["drives"], written_in = expanded(_drives(document))
+    except Impossible as error:
+        raise InputError(str(error), where=_where(document, error.path)) from None
     devices: dict[KeyPath, Document] = {}
-    for number, drive in enumerate(_drives(document)):
+    for number, drive in enumerate(table["drives"]):
         place = ("drives", str(number), "device")
         if isinstance(name := drive.get("device"), str):
             try:
@@ -67,13 +74,17 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
             except InputError as error:
                 if error.where is not None:
                     raise
-                raise InputError(f"{'.'.join(place)}: {error.what}", where=_where(document, place)) from None
-            table["drives"][number]["device"] = deepcopy(devices[place].values)
+                where = _where(document, as_written(place, written_in))
+                raise InputError(f"{'.'.join(place)}: {error.what}", where=where) from None
+            drive["device"] = deepcopy(devices[place].values)
+    found = MachineFile(
+        path.stem, table, document, lambda name: reader.device(name, path), reader.copies, devices, written_in
+    )
     try:
         check_values(table)
     except Impossible as error:
-        raise InputError(str(error), where=_where(document, error.path)) from None
-    return MachineFile(path.stem, table, document, lambda name: reader.device(name, path), reader.copies, devices)
+        raise InputError(str(error), where=found.where(error.path)) from None
+    return found
 
 
 def as_filed(name: str) -> Table:
@@ -103,6 +114,7 @@ class _Reader:
     def __init__(self, copies: Path | None) -> None:
         self.copies: dict[str, str] = {}
         self._from = copies
+        self._documents: dict[Path, Document] = {}
 
     def machine(self, name: str, directory: Path) -> Path:
         if self._copy(plain := Path(name if name.endswith(".toml") else f"{name}.toml")):
@@ -116,6 +128,8 @@ class _Reader:
     def document(self, path: Path) -> Document:
         from iolab.experiment.toml import parse
 
+        if path in self._documents:
+            return self._documents[path]
         source = self._copy(path) or path
         try:
             text = source.read_bytes().decode()
@@ -124,7 +138,8 @@ class _Reader:
         except OSError as error:
             raise InputError(f"cannot read it: {error.strerror}", where=str(source)) from None
         self.copies[copy_of(path)] = text
-        return parse(text, _shown(source))
+        self._documents[path] = parse(text, _shown(source))
+        return self._documents[path]
 
     def _copy(self, path: Path) -> Path | None:
         if self._from is None:

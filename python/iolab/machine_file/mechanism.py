@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.machine_file.machine_file import Table
+from iolab.machine_file.processors import cpu_count, is_detailed
 from iolab.trial import LoadPhase, MetadataPhase, WeightedLoadPhase
 
 if TYPE_CHECKING:
     from iolab.trial import Phase
 
-PROBES = ("block", "extents")
-"""The probes that a modelled machine has."""
-
+_PROBES = ("block", "extents")
+"""The probes that any modelled machine has."""
+_PROBES_OF_DETAILED_CPUS = ("cpu", "counters")
+_SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with topology (docs/machines.md)"
 _NO_MECHANISM = "the modelled machine has no mechanism for"
 _KINDS = {
     "commands": ("kind", "running programs"),
@@ -23,7 +25,6 @@ _KINDS = {
 }
 """Of phases that no modelled machine runs: the option to blame, and what there is no mechanism for."""
 _OF_GROUPS = {
-    "cpus": "choosing a thread's CPUs",
     "poll": "polling for completions",
     "sqpoll": "a kernel thread that submits",
 }
@@ -38,8 +39,18 @@ class Refusal:
     """Whose option it is; None: the workload's."""
 
 
+def probe_refused(name: str, machine: Table) -> str | None:
+    """Why this machine has no such probe; None: it has."""
+    if name in _PROBES:
+        return None
+    if name not in _PROBES_OF_DETAILED_CPUS:
+        known = ", ".join((*_PROBES, *_PROBES_OF_DETAILED_CPUS))
+        return f"the modelled machine has no such probe; there are: {known}"
+    return None if is_detailed(machine) else _SIMPLE_CPUS
+
+
 def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
-    """Each thing in the phase that cannot be run on this machine."""
+    """Each thing in the phase that cannot be run on this machine, which the model has checked."""
     if phase.kind in _KINDS:
         key, what = _KINDS[phase.kind]
         yield Refusal(key, f"{_NO_MECHANISM} {what}")
@@ -87,9 +98,18 @@ def _of_group(group: dict[str, Any], machine: Table) -> Iterator[Refusal]:
         yield Refusal("engine", "null does no I/O, there is nothing to model", job)
     elif not group["direct"] and machine.get("memory") is None:
         yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
+    if group["cpus"] is not None:
+        yield from _of_cpus(group["cpus"], machine, job)
     for key, what in _OF_GROUPS.items():
         if group[key]:
             yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
+
+
+def _of_cpus(cpus: list[int], machine: Table, job: str | None) -> Iterator[Refusal]:
+    if not is_detailed(machine):
+        yield Refusal("cpus", _SIMPLE_CPUS, job)
+    elif missing := [cpu for cpu in cpus if cpu >= cpu_count(machine)]:
+        yield Refusal("cpus", f"CPU {missing[0]} given; the machine has 0 to {cpu_count(machine) - 1}", job)
 
 
 def _of_depth(group: dict[str, Any]) -> Iterator[Refusal]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from iolab import machine_file
 from iolab.trial import Trial
 
 Json = dict[str, Any]
@@ -23,7 +24,7 @@ def describe(name: str, machine: Json, files: Sequence[str]) -> Json:
     return {
         "model": {"name": name, "title": machine.get("title", ""), "files": list(files)},
         "kernel": {"release": machine["kernel"]},
-        "cpu": {"count_online": machine["cpus"]["count"], **machine["cpus"]},
+        "cpu": _cpu(machine),
         "memory": machine.get("memory") or {"absent": "no page cache: all I/O is direct"},
         "drives": [_drive(drive) for drive in machine["drives"]],
         "versions": {"iolab": __version__, "native_build_profile": _native.build_profile()},
@@ -36,6 +37,12 @@ def observed(trial: Trial) -> Json:
     first, *others = ({"filesystem": _filesystem(drive), "device": _device(drive)} for drive in trial.model["drives"])
     machine = {"name": trial.machine, "kernel": trial.model["kernel"], "seed": trial.seed}
     return {"model": machine, **first, **({"further": others} if others else {})}
+
+
+def _cpu(machine: Json) -> Json:
+    clock_hz = machine["cpus"].get("clock_hz")
+    clock = {} if clock_hz is None else {"frequency_mhz": clock_hz / 1e6}
+    return {"count_online": machine_file.cpu_count(machine), **clock, **machine["cpus"]}
 
 
 def _drive(drive: Json) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from iolab.machine.extents import examined
 from iolab.machine.model.describe import observed
 from iolab.machine.model.placing import Json, ModelPhase, named_files, phase_for_model
 from iolab.phase_record import failures_of
-from iolab.record import Fault, Record
+from iolab.record import Fault, Record, impossible
 from iolab.trace_files import packed
 from iolab.trial import Trial
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
-    """The trial's record; status `interrupted` when `should_stop` became true.
+    """The trial's record; status `interrupted` when `should_stop` became true, `impossible` when this kernel or these
+    CPUs have no such cell as the setting `affinity` asks for.
 
     Raises:
         InputError: there can be no such machine, or it has no mechanism for something in a phase.
@@ -36,6 +38,8 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
     simulation = _Simulation(trial, on_progress, should_stop)
     try:
         simulation.run()
+    except control.Impossible as reason:
+        return impossible(trial, {reason.control: str(reason)})
     except RuntimeError as defect:
         simulation.faults.append(Fault(what=f"iolab's model broke a law of its own: {defect}"))
         simulation.failed = True
@@ -66,7 +70,7 @@ class _Simulation:
         amended = control.amend(self.trial)
         phases = [phase for phase in amended.phases if isinstance(phase, ModelPhase)]
         assert len(phases) == len(amended.phases), "an experiment with other phases is refused before it runs"
-        model = _switched_on(machine_file.with_groups(self.machine, phases))
+        model = _switched_on(machine_file.with_groups(self.machine, phases), self.trial.controls)
         for number, phase in enumerate(phases):
             done = load.follow(phase, partial(self._started, model, phase), self)
             if phase.measured:
@@ -99,8 +103,7 @@ class _Simulation:
 
     def _started(self, model: _native.Model, phase: ModelPhase) -> _native.Model:
         probes = self.trial.probes if phase.measured else {}
-        # Its ring buffer needs no size: the model's own look at its queues loses nothing.
-        native = {"block": _for_model(probes["block"])} if "block" in probes else {}
+        native = {name: _for_model(name, options) for name, options in probes.items() if name != "extents"}
         try:
             model.start(json.dumps({**phase_for_model(phase), "probes": native}))
         except ValueError as error:
@@ -127,16 +130,24 @@ class _Simulation:
         }
 
 
-def _for_model(options: Json) -> Json:
-    """Options of the probe `block` (crates/stack/src/probe/block.rs), without the kernel's buffer."""
+def _for_model(probe: str, options: Json) -> Json:
+    """A probe's options as the model has them (crates/stack/src/model/observed.rs). Its ring buffer needs no size: the
+    model's own look at its queues loses nothing."""
+    if probe != "block":
+        return options
     form = options["trace"]
     return {"interval_ns": options["interval_ns"], "trace": None if form == "no" else form}
 
 
-def _switched_on(machine: Json) -> _native.Model:
+def _switched_on(machine: Json, controls: Mapping[str, Any]) -> _native.Model:
     from iolab import _native
 
     try:
         return _native.Model(json.dumps(machine))
     except ValueError as error:
-        raise InputError(str(machine_file.Impossible.told_by(error)), where="the modelled machine") from None
+        told = machine_file.Impossible.told_by(error)
+        if told.is_of_cell and "affinity" in controls:
+            reason = control.Impossible(told.what)
+            reason.control = "affinity"
+            raise reason from None
+        raise InputError(str(told), where="the modelled machine") from None
