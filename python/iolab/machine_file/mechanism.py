@@ -73,7 +73,7 @@ def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
 
 def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
     filesystem = machine["drives"][0].get("filesystem") or {}
-    if filesystem.get("kind") != "xfs" or "topology" not in machine["cpus"]:
+    if filesystem.get("kind") != "xfs" or not is_detailed(machine):
         what = 'making files, except in filesystem = { kind = "xfs" } of drive 0 and with [cpus] that have a topology'
         yield Refusal("kind", f"{_NO_MECHANISM} {what}")
     if any(thread["place"] > 0 for thread in phase.metadata["threads"]):
