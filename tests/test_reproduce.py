@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +18,13 @@ from iolab.cli.invoke import invoke
 from iolab.errors import InputError
 from iolab.executor import ByMachine
 from iolab.experiment import load as load_experiment
-from iolab.reproduction import compare, load, names
+from iolab.reproduction import compare, load, names, objects
 from iolab.reproduction.options import AimOptions
-from iolab.reproduction.published import Cell, Published, loads
+from iolab.reproduction.published import Published, loads
 from iolab.reproduction.reproduced import Compared, Reproduced
 from iolab.reproduction.score import claims, mean_error, within_factor
 from iolab.reproduction.scorecard import RESULTS, markdown, overall, scores
+from iolab.reproduction.tables import Cell
 from iolab.run import run
 from iolab.store import read
 from support.stored import stored_run
@@ -98,6 +100,25 @@ share = [25]
 none = [1]
 zero = [0]
 waits = [3]
+
+[said.alike]
+text = "Pinning changes nothing."
+who = "a mail of 2001"
+workload = "readers[jobs=1]"
+metric = "rate_bytes_per_s"
+baseline = "plain"
+setting = "pinned"
+verdict = ["same"]
+
+[said.first]
+text = "The first reader gains."
+who = "its answer"
+workload = "readers[jobs=2]"
+metric = "rate_bytes_per_s"
+job = "job.0"
+baseline = "plain"
+setting = "pinned"
+verdict = ["faster"]
 """
 
 
@@ -156,11 +177,39 @@ def test_a_failed_trial_has_its_reason_in_each_cell_and_meets_no_aim(tmp_path: P
     assert not next(claim for claim in rate.claims if "mean error" in claim.text).met
 
 
+def test_a_statement_is_judged_as_comparisons_are(tmp_path: Path) -> None:
+    gained = EXPERIMENT.replace("rounds = 2", "rounds = 8")
+    executor = FakeExecutor(faster={"pinned": 1.3})
+    alike, first = compare(figures(), stored_run(tmp_path / "run", gained, executor=executor)).statements
+    assert alike.comparison.judgement.verdict == first.comparison.judgement.verdict == "faster"
+    assert (alike.met, first.met) == (False, True)
+    assert alike.comparison.judgement.ratio == pytest.approx(1.3, rel=0.01)
+    assert alike.claim.text == "Pinning changes nothing. (a mail of 2001): faster, said same"
+
+
+def test_without_numbers_no_statement_is_met(tmp_path: Path) -> None:
+    executor = FakeExecutor(status_of=lambda trial: "failed" if trial.setting == "plain" else "ok")
+    text = FIGURES.replace('verdict = ["same"]', 'verdict = ["undecided"]')
+    alike, first = compare(figures(text), stored_run(tmp_path / "run", EXPERIMENT, executor=executor)).statements
+    assert not alike.met and not first.met
+    assert alike.absent == first.absent == "plain: the trial failed: it broke"
+
+
+def test_one_round_meets_no_statement(tmp_path: Path) -> None:
+    once = EXPERIMENT.replace("rounds = 2", "rounds = 1")
+    text = FIGURES.replace('verdict = ["same"]', 'verdict = ["undecided"]')
+    alike, _ = compare(figures(text), stored_run(tmp_path / "run", once)).statements
+    assert not alike.met and alike.absent == "1 of the rounds has both settings, a verdict needs at least 2"
+
+
 def test_the_json_is_a_list_of_tables_and_a_function_of_the_run(reproduced: Reproduced) -> None:
-    tables = json.loads(json.dumps(reproduced.as_dicts()))
+    *tables, said = json.loads(json.dumps(list(objects(reproduced))))
     assert [table["name"] for table in tables] == ["figures/rate", "figures/others"]
+    assert [(one["name"], one["met"]) for one in said["statements"]] == [("alike", True), ("first", False)]
+    assert [aim["met"] for aim in said["aims"]] == [True, False]
+    assert said["statements"][0]["found"]["n"] == 2
     for table in tables:
-        assert table["seed"] == "000"
+        assert table["kind"] == "table" and table["seed"] == "000"
         assert set(table["mean_abs_error"]) == {"fit", "prediction"}
         for cell in table["cells"]:
             assert set(cell) == {"row", "column", "role", "published", "modelled", "error"}
@@ -179,14 +228,16 @@ def test_the_tables_are_golden_and_fit(columns: int, reproduced: Reproduced, mon
     assert max(map(len, shown.splitlines())) <= columns
 
 
-def test_the_scorecard_has_a_line_per_table(reproduced: Reproduced) -> None:
-    tables = reproduced.as_dicts()
-    assert [score[0:2] + score[3:4] for score in scores(tables)] == [
-        ("figures/rate", "1", "3"),
-        ("figures/others", "0", "2"),
+def test_the_scorecard_has_a_line_per_table_and_one_for_what_was_said(reproduced: Reproduced) -> None:
+    parts = list(objects(reproduced))
+    assert [score[0:4] + score[5:6] for score in scores(parts)] == [
+        ("figures/rate", "4", "1", "1", "3"),
+        ("figures/others", "5", "0", "0", "2"),
+        ("figures/said", "-", "-", "-", "-"),
     ]
-    assert overall(tables).startswith("All tables: 5 predictions")
-    assert markdown(tables).count("\n| ") == 3
+    assert overall(parts).startswith("All tables: 5 predictions")
+    assert overall(parts).endswith("1 of 2 statements met.")
+    assert markdown(parts).count("\n| ") == 4
 
 
 # The format
@@ -209,6 +260,20 @@ def test_the_scorecard_has_a_line_per_table(reproduced: Reproduced) -> None:
         ("value = 2000\n", "value = 2000\nunits = 1\n", 11, ("fitted.speed.units", "unknown option")),
         ('[fitted.speed]\nmachine = "small"\n', "[fitted.speed]\n", 7, ("fitted.speed.machine", "missing")),
         ("[tables.rate]", "[tables.rate", 18, ("not valid TOML",)),
+        ('to = "rate: 1/plain"', 'to = "1/plain"', 11, ("fitted.speed.to", "1/plain", "names no table")),
+        ('seed = "000"\n', 'seed = "000"\nrounds = 0\n', 3, ("rounds", "at least 1")),
+        ('who = "a mail of 2001"\n', "", 51, ("said.alike.who", "missing")),
+        ('verdict = ["same"]', 'verdict = ["sane"]', 58, ("said.alike.verdict", "did you mean same?")),
+        ('verdict = ["same"]', 'verdict = "same"', 58, ("said.alike.verdict", "a list such as")),
+        ('verdict = ["same"]', "verdict = []", 58, ("said.alike.verdict", "at least one")),
+        (
+            'setting = "pinned"\nverdict = ["same"]',
+            'setting = "plain"\nverdict = ["same"]',
+            57,
+            ("said.alike.setting", "than the baseline"),
+        ),
+        ('metric = "rate_bytes_per_s"\nbase', 'metric = "rate"\nbase', 55, ("said.alike.metric", "unknown metric")),
+        ("[said.alike]", "[said]\nalike = 3\n[said.other]", 52, ("said.alike", "expected a table")),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(old: str, new: str, line: int, words: tuple[str, ...]) -> None:
@@ -221,8 +286,8 @@ def test_what_is_wrong_is_said_with_its_line(old: str, new: str, line: int, word
         assert word in message
 
 
-def test_a_file_without_tables_is_refused() -> None:
-    with pytest.raises(InputError, match="no table"):
+def test_a_file_without_anything_to_compare_is_refused() -> None:
+    with pytest.raises(InputError, match="nothing to compare"):
         figures('title = ""\nseed = "1"\nsource = ""\nexperiment = ""\n')
 
 
@@ -278,7 +343,7 @@ def published(request: pytest.FixtureRequest) -> Published:
 
 
 def test_published_figures_say_where_they_are_from(published: Published) -> None:
-    assert published.seed in ("002", "003") and published.source and published.setup
+    assert re.fullmatch("00[0-4]", published.seed) and published.source and published.setup
     for table in published.tables:
         roles = [cell.role for cell in table.cells]
         assert 2 * roles.count("prediction") >= len(roles)
@@ -352,14 +417,16 @@ def test_stored_results_are_those_of_this_model(name: str, tmp_path: Path, state
 def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:
     iolab.write("experiment.toml", EXPERIMENT)
     path = str(iolab.write("figures.toml", FIGURES))
-    rate = iolab("reproduce", path, "--rounds", "1", "--out", "kept", "--json").json()[0]
-    assert rate["rounds"] == 1 and len(rate["cells"]) == 4
+    rate = iolab("reproduce", path, "--rounds", "3", "--out", "kept", "--json").json()[0]
+    assert rate["rounds"] == 3 and len(rate["cells"]) == 4
     kept = str(iolab.cwd / "kept")
     assert invoke(["reproduce", path, "--from", kept]) == 0
     shown = capsys.readouterr().out
     assert "figures/rate" in shown and "Fitted:" in shown
+    assert "✗ The first reader gains. (its answer)" in shown
     assert invoke(["reproduce", path, "--from", kept, "--fail-on", "aim"]) == 1
-    assert "--fail-on holds: figures/rate: " in capsys.readouterr().err
+    missed = capsys.readouterr().err
+    assert "--fail-on holds: figures/rate: " in missed and "figures/said.first: The first reader gains." in missed
 
 
 @pytest.mark.parametrize(
@@ -370,7 +437,10 @@ def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine, capsys: 
         (["--fail-on", "slower"], ("--fail-on", "aim")),
         (["--from", "a", "--seed", "1"], ("--seed", "nothing is run")),
         (["group-idle", "--from", "nowhere"], ("nowhere",)),
-        (["renamed.toml"], ("writers[jobs=1]", "unknown workload")),
+        (["renamed.toml"], ("renamed.toml:22: tables.rate.cell.workload: writers[jobs=1]", "unknown workload")),
+        (["unset.toml"], ("unset.toml:57: said.alike.setting: pined", "did you mean pinned?")),
+        (["short.toml"], ("short.toml:51: said: 1 round given",)),
+        (["shorter.toml"], ("shorter.toml:1: rounds: 1 round given",)),
         (["astray.toml"], ("nowhere.toml", "cannot read")),
     ],
 )
@@ -383,7 +453,11 @@ def test_wrong_input_is_one_clear_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    (tmp_path / "once.toml").write_text(EXPERIMENT.replace("rounds = 2", "rounds = 1"))
+    (tmp_path / "short.toml").write_text(FIGURES.replace("experiment.toml", "once.toml"))
+    (tmp_path / "shorter.toml").write_text(f"rounds = 1\n{FIGURES}")
     (tmp_path / "renamed.toml").write_text(FIGURES.replace("readers[jobs={row}]", "writers[jobs={row}]"))
+    (tmp_path / "unset.toml").write_text(FIGURES.replace('setting = "pinned"', 'setting = "pined"', 1))
     (tmp_path / "astray.toml").write_text(FIGURES.replace('"experiment.toml"', '"nowhere.toml"'))
     assert invoke(["reproduce", *arguments]) == 2
     said = capsys.readouterr().err

@@ -234,6 +234,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "published-table": _published_table("TableOptions"),
     "published-cell": _published_table("CellOptions"),
     "published-aim": _published_table("AimOptions"),
+    "published-said": _published_table("StatementOptions"),
     "scorecard": _scorecard_table,
 }
 """Name of a table -> what writes it."""

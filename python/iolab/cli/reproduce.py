@@ -32,7 +32,8 @@ def reproduce(
         ),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="How many rounds, instead of the experiment's number.", show_default=False)
+        int | None,
+        typer.Option(help="How many rounds, instead of the file's or the experiment's number.", show_default=False),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the runs, instead of the experiment's.", show_default=False)
@@ -60,17 +61,18 @@ def reproduce(
     """Print published figures beside what the modelled machine makes of them, with the error of each cell.
 
     A table says which cells a parameter was fitted to; all others are predictions, and their mean error is told apart.
+    What was said in words is judged as `iolab compare` judges.
     A run on a modelled machine is a function of its files and its seed: it prints the same everywhere.
     """
     _check(fail_on or [])
     if from_ is not None:
         _refuse_without_run({"--rounds": rounds, "--seed": seed, "--out": out})
-    from iolab.reproduction import load, names
+    from iolab.reproduction import load, names, objects
 
     wanted = [load(one) for one in (names() if name is None else [name])]
     found = _compared(wanted, from_) if from_ else _run(wanted, out, rounds, seed, as_json=json)
     if json:
-        print_json([table for one in found for table in one.as_dicts()])
+        print_json([each for one in found for each in objects(one)])
     else:
         from iolab.table.reproduction import reproductions
         from iolab.terminal import show
@@ -132,13 +134,7 @@ def _refuse_without_run(given: dict[str, object]) -> None:
 
 
 def _exit_if_missed(found: Sequence[Reproduced]) -> None:
-    missed = [
-        f"{table.table.name}: {claim.text}"
-        for one in found
-        for table in one.tables
-        for claim in table.claims
-        if not claim.met
-    ]
+    missed = [f"{name}: {claim.text}" for one in found for name, claim in one.claims() if not claim.met]
     if missed:
         print(f"iolab: --fail-on holds: {'; '.join(missed)}", file=sys.stderr)
         raise typer.Exit(EXIT_CONDITION)

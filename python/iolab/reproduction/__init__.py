@@ -1,11 +1,13 @@
 """Published figures, asked of a modelled machine again: what was published, what comes out, and how far apart they are.
 
-`published` reads the figures with their provenance, `measured` finds each in a run, `score` says how good that is.
+`published` reads a file of them with its provenance, `tables` and `statements` its parts; `measured` finds each in a
+run, `score` says how good that is, `scorecard` how good all are.
 """
 
 from __future__ import annotations
 
+from iolab.reproduction.as_json import objects
 from iolab.reproduction.published import Published, load, names
 from iolab.reproduction.reproduced import Reproduced, compare, reproduce
 
-__all__ = ["Published", "Reproduced", "compare", "load", "names", "reproduce"]
+__all__ = ["Published", "Reproduced", "compare", "load", "names", "objects", "reproduce"]

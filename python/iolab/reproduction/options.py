@@ -15,10 +15,12 @@ class FileOptions(Options):
     seed: str = option(..., "The number of the investigation that it is part of.")
     source: str = option(..., "Who published it where and when.")
     experiment: str = option(..., "The experiment that asks again, relative to this file.")
+    rounds: int | None = option(None, "How many rounds of it.", default_is="the experiment's", ge=1)
     setup: dict[str, str] = option({}, "What is known of machine, kernel and load, [setup].", default_is="nothing")
     fitted: dict[str, Any] = option({}, "Parameters that were fitted to cells, [fitted.NAME].", default_is="none")
     cell: dict[str, Any] = option({}, "How a cell is found in the run, of every table.", default_is="each table says")
-    tables: dict[str, Any] = option({}, "The tables, [tables.NAME].", default_is="must be given")
+    tables: dict[str, Any] = option({}, "Published tables, [tables.NAME].", default_is="none")
+    said: dict[str, Any] = option({}, "Statements without figures, [said.NAME].", default_is="none")
 
 
 class FittedOptions(Options):
@@ -27,7 +29,7 @@ class FittedOptions(Options):
     machine: str = option(..., "The machine's file, or its device's.")
     parameter: str = option(..., "The dotted key.")
     value: float = option(..., "What was found.")
-    to: str = option(..., "The cells that it was fitted to.")
+    to: str = option(..., "The table and the cells that it was fitted to.")
     why: str = option(..., "Why it could not be taken from a data sheet.")
 
 
@@ -73,4 +75,19 @@ class AimOptions(Options):
     factor_share: Share = option(1.0, "How many of the cells are to be within the factor.", gt=0, le=1, expected=SHARE)
     order_beyond: float | None = option(
         None, "Of two cells of a row that differ by more than this factor, the same is to be larger.", ge=1
+    )
+
+
+class StatementOptions(Options):
+    """What somebody said in words of two settings."""
+
+    text: str = option(..., "What was said, in words of one's own.")
+    who: str = option(..., "Who said it.")
+    workload: str = option(..., "The workload, as the experiment names it.")
+    metric: str = option(..., "The metric's key, [phase/][op.]metric, that it is about.")
+    job: str | None = option(None, "The job or group that it is about.", default_is="all together")
+    baseline: str = option(..., "The setting that is compared with.")
+    setting: str = option(..., "The setting that is compared.")
+    verdict: list[str] = option(
+        ..., "The verdicts that it agrees with.", expected='a list such as ["slower"] or ["same", "undecided"]'
     )

@@ -1,17 +1,19 @@
-"""Published tables with what the model makes of them."""
+"""Published figures and statements with what the model makes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from iolab.errors import InputError
+from iolab.experiment.problem import Problems
 from iolab.nearest import unknown
 from iolab.reproduction.measured import Measured, Value
-from iolab.reproduction.published import Cell, Published, Role, Table
+from iolab.reproduction.published import Published
 from iolab.reproduction.score import Claim, claims, mean_error
+from iolab.reproduction.statements import JudgedStatement, judged
+from iolab.reproduction.tables import Cell, Role, Table
 
 if TYPE_CHECKING:
     from iolab.executor import Executor
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from iolab.store import RunData
 
 ROLES: tuple[Role, ...] = ("fit", "prediction")
+ROUNDS_FOR_A_VERDICT = 2
+"""Fewer can't be judged at all."""
 
 
 @dataclass(frozen=True)
@@ -64,53 +68,51 @@ class Reproduced:
     published: Published
     rounds: int
     tables: list[ReproducedTable]
+    statements: list[JudgedStatement]
 
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """A JSON object per table."""
-        fitted = {name: one.model_dump() for name, one in self.published.fitted.items()}
-        return [
-            {
-                "name": one.table.name,
-                "seed": self.published.seed,
-                "title": one.table.title,
-                "source": self.published.source,
-                "unit": one.table.unit,
-                "experiment": self.published.experiment.name,
-                "rounds": self.rounds,
-                "cells": [
-                    {**_facts(each.cell), "modelled": each.modelled, "error": each.error} for each in one.compared
-                ],
-                "not_compared": [
-                    {**_facts(each.cell), "modelled": each.modelled, "reason": each.reason} for each in one.not_compared
-                ],
-                "mean_abs_error": one.mean_abs_error,
-                "aims": [asdict(claim) for claim in one.claims],
-                "notes": one.table.notes,
-                "fitted": fitted,
-            }
-            for one in self.tables
-        ]
-
-
-def _facts(cell: Cell) -> dict[str, Any]:
-    return {"row": cell.row, "column": cell.column, "role": cell.role, "published": cell.published}
+    def claims(self) -> Iterator[tuple[str, Claim]]:
+        """All that was aimed at, each with the name of its part of the file."""
+        for table in self.tables:
+            yield from ((table.table.name, claim) for claim in table.claims)
+        for one in self.statements:
+            yield f"{self.published.name}/said.{one.statement.name}", one.claim
 
 
 def experiment_of(published: Published) -> Experiment:
-    """The experiment that asks again. InputError if it has no such workload or setting as a cell names."""
+    """The experiment that asks again. InputError says which workloads and settings it lacks, the first of each table of
+    the file, and whether it is too short for statements to be judged."""
     from iolab.experiment import load
 
     experiment = load(published.experiment)
-    for table in published.tables:
-        for place in filter(None, (cell.place for cell in table.cells)):
-            for what, name, known in (
-                ("workload", place.workload, experiment.workloads),
-                ("setting", place.setting, experiment.settings),
-            ):
-                if name not in known:
-                    where = f"{published.name}, table {table.name.partition('/')[2]}"
-                    raise InputError(f"{name}: {unknown(what, name, known)}", where=where)
+    problems = Problems(published.document)
+    known: dict[str, Iterable[str]] = {"workload": experiment.workloads, "setting": experiment.settings}
+    lacking: dict[tuple[str, ...], tuple[str, str]] = {}
+    for path, what, name in _named(published):
+        if name not in known[what]:
+            lacking.setdefault(path, (what, name))
+    for place, (what, name) in lacking.items():
+        problems.add(place, f"{name}: {unknown(what, name, known[what])}")
+    rounds = published.rounds or experiment.rounds
+    if published.statements and rounds < ROUNDS_FOR_A_VERDICT:
+        key = "said" if published.rounds is None else "rounds"
+        problems.add((key,), f"{rounds} round given; statements are judged on at least {ROUNDS_FOR_A_VERDICT}")
+    problems.raise_any()
     return experiment
+
+
+def _named(published: Published) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Each workload and setting that the file names: the key's path, which of the two it is, and the name."""
+    path: tuple[str, ...]
+    for table in published.tables:
+        path = ("tables", table.name.removeprefix(f"{published.name}/"), "cell")
+        for place in filter(None, (cell.place for cell in table.cells)):
+            yield (*path, "workload"), "workload", place.workload
+            yield (*path, "setting"), "setting", place.setting
+    for one in published.statements:
+        path = ("said", one.name)
+        yield (*path, "workload"), "workload", one.workload
+        yield (*path, "setting"), "setting", one.setting
+        yield (*path, "baseline"), "setting", one.baseline
 
 
 def reproduce(
@@ -122,11 +124,13 @@ def reproduce(
     rounds: int | None = None,
     seed: int | None = None,
 ) -> Reproduced:
-    """Runs the experiment into the run directory `out`, and compares. Errors are those of `iolab.run.run`."""
+    """Runs the experiment into the run directory `out`, and compares. `rounds`: instead of the file's or the
+    experiment's number. Errors are those of `iolab.run.run`."""
     from iolab.run import run
     from iolab.store import read
 
-    done = run(experiment_of(published), out, executor=executor, progress=progress, rounds=rounds, seed=seed)
+    experiment = experiment_of(published)
+    done = run(experiment, out, executor=executor, progress=progress, rounds=rounds or published.rounds, seed=seed)
     return compare(published, read(done.path))
 
 
@@ -134,7 +138,8 @@ def compare(published: Published, run: RunData) -> Reproduced:
     """The figures beside those of a run of their experiment."""
     measured = Measured(run)
     tables = [_table(table, measured) for table in published.tables]
-    return Reproduced(published, run.trials["round"].n_unique(), tables)
+    statements = judged(published.statements, run, measured)
+    return Reproduced(published, run.trials["round"].n_unique(), tables, statements)
 
 
 def _table(table: Table, measured: Measured) -> ReproducedTable:

@@ -1,4 +1,4 @@
-"""One line per table: how many cells, what was fitted, how far off the predictions are, what was aimed at."""
+"""One line per part of a file: how many cells, what was fitted, how far off the predictions are, what was aimed at."""
 
 from __future__ import annotations
 
@@ -7,51 +7,60 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
-from iolab.reproduction.published import DIRECTORY
+from iolab.reproduction.published import DIRECTORY, is_to
 from iolab.reproduction.score import percent
 
 RESULTS = DIRECTORY / "results"
 """What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""
-HEAD = ("table", "fitted", "mean error", "predicted", "mean error", "aim")
+HEAD = ("table", "cells", "parameters", "fitted", "mean error", "predicted", "mean error", "aim")
+"""`parameters`: how many were fitted to cells of the table."""
+Part = dict[str, Any]
+"""An object as `iolab reproduce --json` prints it: a table's, or another kind's."""
 
 
-def scores(tables: Sequence[dict[str, Any]], *, in_full: bool = False) -> Iterator[tuple[str, ...]]:
-    """A line for each of the tables, which are as `iolab reproduce --json` prints them; `in_full`: with what each aim
-    asks for and what came out."""
-    for table in tables:
-        means = table["mean_abs_error"]
-        yield (
-            table["name"],
-            str(len(_errors([table], "fit"))),
-            percent(means["fit"]),
-            str(len(_errors([table], "prediction"))),
-            percent(means["prediction"]),
-            _aims(table["aims"], in_full=in_full),
-        )
+def scores(parts: Sequence[Part], *, in_full: bool = False) -> Iterator[tuple[str, ...]]:
+    """A line for each; `in_full`: with what each aim asks for and what came out."""
+    for part in parts:
+        yield (part["name"], *_figures(part), _aims(part["aims"], in_full=in_full))
 
 
-def overall(tables: Sequence[dict[str, Any]]) -> str:
+def overall(parts: Sequence[Part]) -> str:
     """The means over all cells of all tables, in words."""
+    tables = _of_kind(parts, "table")
     predictions, fits = (_errors(tables, role) for role in ("prediction", "fit"))
     left_out = sum(len(table["not_compared"]) for table in tables)
-    parts = [
-        f"All tables: {len(predictions)} predictions, mean error {percent(_mean(predictions))}",
-        f"{len(fits)} fitted, mean error {percent(_mean(fits))}",
+    said = [one for part in _of_kind(parts, "statements") for one in part["statements"]]
+    parameters = {(table["name"].partition("/")[0], name) for table in tables for name in table["fitted"]}
+    words = [
+        f"{len(predictions)} predictions, mean error {percent(_mean(predictions))}",
+        f"{len(fits)} fitted (parameters: {len(parameters)}), mean error {percent(_mean(fits))}",
         f"{left_out} not compared",
+        *([f"{sum(one['met'] for one in said)} of {len(said)} statements met"] if said else []),
     ]
-    return "; ".join(parts) + "."
+    return f"All tables: {'; '.join(words)}."
 
 
-def stored() -> list[dict[str, Any]]:
-    """The tables of the last `make reproduce`."""
-    return [table for path in sorted(RESULTS.glob("*.json")) for table in json.loads(path.read_text())]
+def stored() -> list[Part]:
+    """What the last `make reproduce` stored of all files."""
+    return [part for path in sorted(RESULTS.glob("*.json")) for part in json.loads(path.read_text())]
 
 
-def markdown(tables: Sequence[dict[str, Any]]) -> str:
+def markdown(parts: Sequence[Part]) -> str:
     """The lines as a Markdown table, for docs/."""
     from iolab.reference import markdown_table
 
-    return f"{markdown_table(HEAD, scores(tables, in_full=True))}\n{overall(tables)}\n"
+    return f"{markdown_table(HEAD, scores(parts, in_full=True))}\n{overall(parts)}\n"
+
+
+def _figures(part: Part) -> tuple[str, ...]:
+    """The columns between name and aim."""
+    if part["kind"] != "table":
+        return ("-",) * (len(HEAD) - 2)
+    means, cells = part["mean_abs_error"], len(part["cells"]) + len(part["not_compared"])
+    by_role = ((str(len(_errors([part], role))), percent(means[role])) for role in ("fit", "prediction"))
+    name = part["name"].partition("/")[2]
+    parameters = sum(is_to(fitted["to"], name) for fitted in part["fitted"].values())
+    return (str(cells), str(parameters), *(figure for figures in by_role for figure in figures))
 
 
 def _aims(aims: Sequence[dict[str, Any]], *, in_full: bool) -> str:
@@ -63,7 +72,11 @@ def _aims(aims: Sequence[dict[str, Any]], *, in_full: bool) -> str:
     return "met" if met == len(aims) else "missed" if len(aims) == 1 else f"{met} of {len(aims)} met"
 
 
-def _errors(tables: Sequence[dict[str, Any]], role: str) -> list[float]:
+def _of_kind(parts: Sequence[Part], kind: str) -> list[Part]:
+    return [part for part in parts if part["kind"] == kind]
+
+
+def _errors(tables: Sequence[Part], role: str) -> list[float]:
     return [abs(cell["error"]) for table in tables for cell in table["cells"] if cell["role"] == role]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
+from iolab.reproduction.as_json import objects
 from iolab.reproduction.scorecard import HEAD, overall, scores
 from iolab.table.fitting import FirstThatFits
 from iolab.table.footnote import Footnotes
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
 
     from iolab.reproduction.options import FittedOptions
     from iolab.reproduction.reproduced import Compared, NotCompared, Reproduced, ReproducedTable
+    from iolab.reproduction.statements import JudgedStatement
 
 LINES = ("published", "modelled", "error")
+LEFT_OUT_FIRST = ("cells", "parameters")
+"""Of the scorecard, where the console is narrow."""
 
 
 def reproductions(found: Sequence[Reproduced]) -> RenderableType:
@@ -37,6 +42,9 @@ def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
     yield _sentences("; ".join(f"{name}: {text}" for name, text in published.setup.items()))
     for one in found.tables:
         yield from _one(one)
+    if found.statements:
+        yield _heading(f"{published.name}/said", "what was said in words")
+        yield from (_statement(one) for one in found.statements)
     if published.fitted:
         yield _sentences("Fitted:", *(_fitted(name, one) for name, one in published.fitted.items()))
     yield Text()
@@ -48,12 +56,9 @@ def _fitted(name: str, one: FittedOptions) -> str:
 
 def _one(found: ReproducedTable) -> Iterator[RenderableType]:
     from rich.console import Group
-    from rich.padding import Padding
-    from rich.text import Text
 
     table, footnotes = found.table, Footnotes()
-    heading = Text.assemble((table.name, "bold cyan"), f"  {table.title} [{table.unit}]")
-    yield Padding(heading, (1, 0, 0, 0), expand=False)
+    yield _heading(table.name, f"{table.title} [{table.unit}]")
     answers: dict[str, Compared | NotCompared] = {one.cell.name: one for one in found.compared}
     answers |= {one.cell.name: one for one in found.not_compared}
     drawings = [
@@ -64,7 +69,31 @@ def _one(found: ReproducedTable) -> Iterator[RenderableType]:
     if lines := [*footnotes.lines(), *(f"Doubted, {pattern}: {text}" for pattern, text in table.notes.items())]:
         yield _sentences(*lines)
     for claim in found.claims:
-        yield _sentences(f"{'✓' if claim.met else '✗'} {claim.text}", style="green" if claim.met else "red")
+        yield _marked(claim.text, met=claim.met)
+
+
+def _statement(one: JudgedStatement) -> RenderableType:
+    """What was said, and below it the verdict in words."""
+    from rich.console import Group
+    from rich.padding import Padding
+
+    from iolab.table.words import sentence, unit_of
+
+    comparison = one.comparison
+    found = one.absent or sentence(comparison, unit_of(comparison.metric), same_within=comparison.judgement.same_within)
+    said = _marked(f"{one.statement.text} ({one.statement.who})", met=one.met)
+    return Group(said, Padding(_sentences(found, style="dim"), (0, 0, 0, 2)))
+
+
+def _marked(text: str, *, met: bool) -> RenderableType:
+    return _sentences(f"{'✓' if met else '✗'} {text}", style="green" if met else "red")
+
+
+def _heading(name: str, text: str) -> RenderableType:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text.assemble((name, "bold cyan"), f"  {text}"), (1, 0, 0, 0), expand=False)
 
 
 def _part(
@@ -109,17 +138,23 @@ def _in_parts(columns: Sequence[str], parts: int) -> list[Sequence[str]]:
 def _scorecard(found: Sequence[Reproduced]) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    tables = [table for one in found for table in one.as_dicts()]
+    parts = [part for one in found for part in objects(one)]
+    yield FirstThatFits(_scores(parts, HEAD), _scores(parts, [head for head in HEAD if head not in LEFT_OUT_FIRST]))
+    yield Text(f"\n{overall(parts)}")
+
+
+def _scores(parts: Sequence[dict[str, Any]], columns: Sequence[str]) -> Table:
+    """Some columns of the scorecard."""
+    chosen = [head in columns for head in HEAD]
     drawn = empty_table()
-    name, *numbers, aim = HEAD
+    name, *numbers, aim = columns
     drawn.add_column(name, overflow="fold")
     for number in numbers:
         drawn.add_column(number.replace(" ", "\n"), justify="right", no_wrap=True)
     drawn.add_column(aim, no_wrap=True)
-    for score in scores(tables):
-        drawn.add_row(*score)
-    yield drawn
-    yield Text(f"\n{overall(tables)}")
+    for score in scores(parts):
+        drawn.add_row(*compress(score, chosen))
+    return drawn
 
 
 def _sentences(*lines: str, style: str = "") -> RenderableType:
