@@ -5,6 +5,7 @@ use super::{Kernel, MachineSpec};
 use crate::Impossible;
 use crate::block::RequestQueue;
 use crate::cache::PageCache;
+use crate::nfs::DirectIo;
 use crate::scheduler::spec::Surroundings;
 use crate::world::{DriveParts, World};
 
@@ -29,12 +30,12 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
         .map(|memory| PageCache::new(&memory.cache(&machine.kernel, &machine.drives)))
         .transpose()
         .map_err(|error| error.within("memory"))?;
-    Ok(World::new(
-        machine.cpus,
-        drives?,
-        cache,
-        machine.kernel.task_plug(),
-    ))
+    let mounts: Result<Vec<DirectIo>, Impossible> = (0..)
+        .zip(&machine.mounts)
+        .map(|(seed, mount)| DirectIo::new(mount, seed))
+        .collect();
+    let plug = machine.kernel.task_plug();
+    Ok(World::new(machine.cpus, drives?, cache, plug).with_mounts(mounts?))
 }
 
 fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, Impossible> {

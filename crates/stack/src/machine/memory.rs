@@ -57,7 +57,10 @@ impl MemorySpec {
         let interval = self.commit_interval_ns.or(kernels);
         CacheSpec {
             lowmem_bytes: self.lowmem_bytes,
-            read_ahead_bytes: drives[0].queue.read_ahead_kb.map(|kb| kb << 10),
+            read_ahead_bytes: drives
+                .first()
+                .and_then(|drive| drive.queue.read_ahead_kb)
+                .map(|kb| kb << 10),
             dirty_background_percent: self.dirty_background_percent,
             dirty_percent: self.dirty_percent,
             dirty_expire_ns: self.dirty_expire_ns,

@@ -1,4 +1,4 @@
-//! A machine as its file describes it: kernel, CPUs, memory, drives. From it comes the world that phases run in.
+//! A machine as its file describes it: kernel, CPUs, memory, drives, mounts. From it comes the world that phases run in.
 
 mod build;
 mod drive;
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::Impossible;
 use crate::block::{Priority, Sector};
 use crate::impossible::{share, within};
+use crate::nfs::NfsSpec;
 use crate::world::{CpuSpec, World};
 pub use drive::QueueSpec;
 use drive::{DrivePlan, DriveSpec};
@@ -26,6 +27,7 @@ pub struct MachineSpec {
     cpus: CpuSpec,
     memory: Option<MemorySpec>,
     drives: Vec<DrivePlan>,
+    mounts: Vec<NfsSpec>,
     cgroups: Vec<CgroupSpec>,
     io_priority: Priority,
 }
@@ -50,7 +52,11 @@ struct File {
     hz: Option<u32>,
     cpus: CpuSpec,
     memory: Option<MemorySpec>,
+    /// May be none where there are mounts.
+    #[serde(default)]
     drives: Vec<DriveSpec>,
+    #[serde(default)]
+    mounts: Vec<Value>,
     #[serde(default)]
     cgroups: Vec<CgroupSpec>,
     /// Of all tasks: `rt/0` to `rt/7`, `be/0` to `be/7`, or `idle`.
@@ -59,6 +65,7 @@ struct File {
 
 const CPUS_MAX: u16 = 1024;
 const DRIVES_MAX: usize = 1024;
+const MOUNTS_MAX: usize = 64;
 const CGROUPS_MAX: usize = 1024;
 /// An hour: no call takes longer, so that sums of times do not overflow.
 const CALL_NS_MAX: u64 = 3_600_000_000_000;
@@ -77,7 +84,10 @@ impl MachineSpec {
         let hz = file.hz.unwrap_or(kernel.hz());
         within("hz", u64::from(hz), 10, 10_000)?;
         check_cpus(&file.cpus)?;
-        within("drives", file.drives.len() as u64, 1, DRIVES_MAX as u64)?;
+        within("mounts", file.mounts.len() as u64, 0, MOUNTS_MAX as u64)?;
+        let drives_min = u64::from(file.mounts.is_empty());
+        let drives = file.drives.len() as u64;
+        within("drives", drives, drives_min, DRIVES_MAX as u64)?;
         within("cgroups", file.cgroups.len() as u64, 0, CGROUPS_MAX as u64)?;
         for (number, cgroup) in file.cgroups.iter().enumerate() {
             let key = format!("cgroups.{number}.weight");
@@ -94,6 +104,8 @@ impl MachineSpec {
             })
             .collect();
         let drives = drives?;
+        let mounts: Result<Vec<NfsSpec>, Impossible> =
+            (0..).zip(file.mounts).map(mount_of).collect();
         let io_priority = match file.io_priority.as_deref() {
             None => Priority::default(),
             Some(words) => Priority::named(words).ok_or_else(|| {
@@ -109,6 +121,7 @@ impl MachineSpec {
             cpus: file.cpus,
             memory: file.memory,
             drives,
+            mounts: mounts?,
             cgroups: file.cgroups,
             io_priority,
         })
@@ -121,6 +134,10 @@ impl MachineSpec {
 
     pub fn drive_count(&self) -> usize {
         self.drives.len()
+    }
+
+    pub fn mount_count(&self) -> usize {
+        self.mounts.len()
     }
 
     /// The size of a drive; None: there is no such.
@@ -142,6 +159,13 @@ impl MachineSpec {
         let number = self.cgroups.iter().position(|group| group.name == name)?;
         Some(number as u16 + 1)
     }
+}
+
+fn mount_of((number, mount): (usize, Value)) -> Result<NfsSpec, Impossible> {
+    let key = format!("mounts.{number}");
+    let spec: NfsSpec = read(&key, mount)?;
+    spec.check().map_err(|error| error.within(&key))?;
+    Ok(spec)
 }
 
 fn check_cpus(cpus: &CpuSpec) -> Result<(), Impossible> {

@@ -1,6 +1,8 @@
 //! A modelled machine as whoever runs trials sees it: phases in, records out, files by their names.
 
 mod kinds;
+#[cfg(test)]
+mod mount_tests;
 mod observed;
 mod phase;
 #[cfg(test)]
@@ -134,13 +136,13 @@ impl Model {
     pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examined {
         self.world.sync();
         let files = paths.into_iter().map(|path| {
-            let file = self.files.get(&(path.clone(), 0)).map(|&file| {
+            let file = self.files.get(&(path.clone(), 0)).and_then(|&file| {
                 let spec = self.world.file(file);
-                FileExtents {
+                (!matches!(spec.place, Place::Mounted)).then(|| FileExtents {
                     drive: spec.drive as u16,
                     size_bytes: spec.size_bytes,
                     extents: self.world.extents(file),
-                }
+                })
             });
             (path, file)
         });
@@ -166,8 +168,7 @@ impl Model {
             |key: &str, what: String| Err(Impossible::of(&format!("files.{number}.{key}"), what));
         let drive = spec.place.unwrap_or(0) as usize;
         let Some(capacity) = self.machine.drive_sectors(drive) else {
-            let what = format!("the machine has {} drives", self.machine.drive_count());
-            return wrong("place", what);
+            return self.mounted_file(number, spec);
         };
         let sectors = spec.size_bytes.div_ceil(SECTOR_BYTES);
         let place = if self.machine.has_filesystem(drive) {
@@ -182,7 +183,7 @@ impl Model {
         };
         let begin = match place {
             Place::Contiguous(begin) => begin,
-            Place::Allocated { .. } => 0,
+            Place::Allocated { .. } | Place::Mounted => 0,
         };
         if begin.saturating_add(sectors) > capacity {
             let bytes = capacity * SECTOR_BYTES;
@@ -200,6 +201,30 @@ impl Model {
             size_bytes: spec.size_bytes,
             place,
         });
+        self.files.insert(key, file);
+        Ok(file)
+    }
+
+    /// Places count drives first.
+    fn mounted_file(
+        &mut self,
+        number: usize,
+        spec: &workload::phase::FileSpec,
+    ) -> Result<FileId, Impossible> {
+        let (drives, mounts) = (self.machine.drive_count(), self.machine.mount_count());
+        let place = spec.place.unwrap_or(0) as usize;
+        if place >= drives + mounts {
+            let key = format!("files.{number}.place");
+            let what = format!("the machine has {drives} drives and {mounts} mounts");
+            return Err(Impossible::of(&key, what));
+        }
+        let file = self.world.add_file(FileSpec {
+            name: spec.path.clone(),
+            drive: place - drives,
+            size_bytes: spec.size_bytes,
+            place: Place::Mounted,
+        });
+        let key = (spec.path.clone(), spec.base_bytes);
         self.files.insert(key, file);
         Ok(file)
     }

@@ -68,6 +68,10 @@ fn group_of(
             return wrong("engine", what.to_owned());
         }
     };
+    if path == Path::Buffered && is_on_mount(group, phase, machine) {
+        let what = "the modelled NFS client has no page cache; say direct = true";
+        return wrong("direct", what.to_owned());
+    }
     if phase.ends_with_first && path == Path::DirectAsync {
         let what = "ends_with_first needs an engine of one operation at a time";
         return wrong("engine", what.to_owned());
@@ -96,6 +100,14 @@ fn group_of(
         priority: machine.io_priority(),
         jobs: group.jobs.iter().map(|job| as_run(job, path)).collect(),
     })
+}
+
+/// Files' places count drives first.
+fn is_on_mount(group: &GroupSpec, phase: &Phase, machine: &MachineSpec) -> bool {
+    let files = group.jobs.iter().flat_map(|job| &job.files);
+    files
+        .filter_map(|&file| phase.files.get(file as usize))
+        .any(|file| file.place.unwrap_or(0) as usize >= machine.drive_count())
 }
 
 /// Engines of one operation at a time have no more in flight.

@@ -22,7 +22,7 @@ fn machine(filesystem: bool) -> MachineSpec {
     .unwrap()
 }
 
-fn phase(changes: serde_json::Value) -> Phase {
+pub(super) fn phase(changes: serde_json::Value) -> Phase {
     let mut phase = json!({
         "name": "load",
         "files": [{
@@ -50,14 +50,14 @@ fn phase(changes: serde_json::Value) -> Phase {
     serde_json::from_value(phase).unwrap()
 }
 
-fn unobserved(phase: Phase) -> ObservedPhase {
+pub(super) fn unobserved(phase: Phase) -> ObservedPhase {
     ObservedPhase {
         phase: AnyPhase::Load(phase),
         probes: Probes::default(),
     }
 }
 
-fn run(model: &mut Model, phase: Phase) -> Record {
+pub(super) fn run(model: &mut Model, phase: Phase) -> Record {
     run_observed(model, unobserved(phase))
 }
 

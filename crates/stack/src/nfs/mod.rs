@@ -1,12 +1,13 @@
 //! The NFS client over RDMA (`net/sunrpc/xprtrdma`), and a server behind it: docs/model/nfs-rdma.md.
 //!
-//! `Mount` is the client with its server, driven as a device is: `submit`, `next_event`, `advance`. `Closed` has threads call
-//! it one record after the other. Versions that were read: 5.4.291 for `before`, 5.10.198 for `after`.
+//! `Mount` is the client with its server, driven as a device is: `submit`, `next_event`, `advance`. `DirectIo` is what
+//! threads call it through, and `Closed` has some do so, one record after the other. Versions that were read: 5.4.291 for `before`, 5.10.198 for `after`.
 
 mod call;
 mod closed;
 mod counters;
 mod cpu;
+mod direct;
 mod draw;
 mod iommu;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use call::{Call, DATA_BYTES_MAX, Operation, Placement};
 pub use closed::{Closed, Load};
 pub use counters::{Counters, OperationCounters};
 pub use cpu::{Context, CpuTimes};
+pub use direct::{DirectIo, Request};
 pub use mount::{Completed, Mount};
 pub use mountstats::Mounted;
 pub use spec::{

@@ -110,6 +110,11 @@ impl Mount {
         })
     }
 
+    /// From here on all times are drawn anew.
+    pub fn reseed(&mut self, seed: u64) {
+        self.draws = Draws::new(&self.spec, seed);
+    }
+
     /// Takes a call; any number may be under way.
     pub fn submit(&mut self, now: Time, call: Call) {
         debug_assert!(call.data_bytes <= DATA_BYTES_MAX);

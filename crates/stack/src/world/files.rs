@@ -8,7 +8,7 @@ use crate::block::{SECTOR_BYTES, Sector};
 pub struct FileSpec {
     /// As errors name it.
     pub name: String,
-    /// Which of the machine's drives.
+    /// Which of the machine's drives; of its mounts, where it is on one.
     pub drive: usize,
     pub size_bytes: u64,
     pub place: Place,
@@ -20,6 +20,8 @@ pub enum Place {
     Contiguous(Sector),
     /// As the drive's filesystem lays it out; files of one directory begin near one another.
     Allocated { directory: u32 },
+    /// On a server.
+    Mounted,
 }
 
 /// A piece of a file that is contiguous on its drive.
@@ -66,6 +68,7 @@ pub(super) fn pieces(
                 at += here;
             }
         }
+        Place::Mounted => unreachable!("I/O on a mount makes no bios"),
     }
 }
 

@@ -5,6 +5,7 @@ mod cached;
 mod cpu;
 mod drive;
 mod files;
+mod mounts;
 mod operations;
 mod task;
 mod tasks;
@@ -26,6 +27,7 @@ use crate::block::{
 };
 use crate::cache::{Effects, FileId, PageCache};
 use crate::device::Device;
+use crate::nfs::DirectIo;
 use crate::slab::Slab;
 use crate::station::Broken;
 use crate::time::Time;
@@ -34,6 +36,7 @@ use cpu::Cpus;
 use drive::Drive;
 use files::Piece;
 pub use files::{FileSpec, Place};
+use mounts::Mounted;
 use task::{Operation, RunningJob, State, Task};
 pub use task::{Path, Progress};
 
@@ -81,6 +84,7 @@ pub struct World {
     cpus: Cpus,
     tasks: Vec<Task>,
     drives: Vec<Drive>,
+    mounts: Vec<Mounted>,
     files: Vec<FileSpec>,
     allocators: Vec<Option<Box<dyn Allocator>>>,
     cache: Option<PageCache>,
@@ -122,6 +126,7 @@ enum Event {
     /// What the CPU does has had its time.
     Cpu(u16),
     Drive(u16),
+    Mount(u16),
     Wake(TaskId),
     Cache,
 }
@@ -171,6 +176,7 @@ impl World {
             cpu_spec,
             tasks: Vec::new(),
             drives: with_queue,
+            mounts: Vec::new(),
             files: Vec::new(),
             allocators,
             cache,
@@ -188,6 +194,12 @@ impl World {
             may_retry: Vec::new(),
             found: Vec::new(),
         }
+    }
+
+    /// The same with mounts.
+    pub fn with_mounts(mut self, mounts: Vec<DirectIo>) -> World {
+        self.mounts = mounts.into_iter().map(Mounted::new).collect();
+        self
     }
 
     /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
@@ -221,14 +233,17 @@ impl World {
     /// Where the file lies, in blocks of 4 KiB, as FIEMAP and bmap tell it.
     pub fn extents(&self, file: FileId) -> Vec<Extent> {
         let spec = &self.files[file as usize];
-        match (spec.place, &self.allocators[spec.drive]) {
-            (Place::Allocated { .. }, Some(allocator)) => allocator.extents(file),
-            (Place::Allocated { .. }, None) => Vec::new(),
-            (Place::Contiguous(start), _) => vec![Extent {
+        match spec.place {
+            Place::Allocated { .. } => match &self.allocators[spec.drive] {
+                Some(allocator) => allocator.extents(file),
+                None => Vec::new(),
+            },
+            Place::Contiguous(start) => vec![Extent {
                 logical: 0,
                 physical: start * SECTOR_BYTES / BLOCK_BYTES,
                 blocks: spec.size_bytes.div_ceil(BLOCK_BYTES),
             }],
+            Place::Mounted => Vec::new(),
         }
     }
 
@@ -245,6 +260,9 @@ impl World {
             .map(|(number, group)| self.task_of(number, group, spec, &sizes))
             .collect();
         self.tasks = tasks?;
+        for mount in &mut self.mounts {
+            mount.reseed(spec.seed);
+        }
         self.phase = Phase {
             start: self.agenda.now(),
             tasks_left: self.tasks.len(),
@@ -370,6 +388,9 @@ impl World {
         for (number, drive) in self.drives.iter().enumerate() {
             drive.check(&format!("drive {number}"), self.now())?;
         }
+        for mount in &self.mounts {
+            mount.check(self.now())?;
+        }
         Ok(())
     }
 
@@ -377,8 +398,8 @@ impl World {
     pub fn end_phase(&mut self) -> Results {
         for &file in &self.phase.files {
             let spec = &self.files[file as usize];
-            if let (Place::Allocated { .. }, Some(allocator)) =
-                (spec.place, &mut self.allocators[spec.drive])
+            if let Place::Allocated { .. } = spec.place
+                && let Some(allocator) = &mut self.allocators[spec.drive]
             {
                 allocator.close(file);
             }
@@ -410,6 +431,7 @@ impl World {
                 }
                 self.run_drive(now, usize::from(drive));
             }
+            Event::Mount(mount) => self.run_mount(now, usize::from(mount)),
             Event::Wake(task) => self.wake(now, task),
             Event::Cache => {
                 if self.cache_called_at == Some(now) {

@@ -15,7 +15,9 @@ impl World {
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let path = self.tasks[number as usize].path;
         let file = self.phase.files[op.file as usize];
-        if op.kind == OpKind::Write
+        if let Some(mount) = self.mount_of(file) {
+            self.start_on_mount(now, number, job, op, mount);
+        } else if op.kind == OpKind::Write
             && (path != Path::Buffered || self.allocates_at_write(file))
             && self
                 .allocate(number, file, op.offset, u64::from(op.bytes))
@@ -116,7 +118,7 @@ impl World {
         }
     }
 
-    fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {
+    pub(super) fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {
         let since_start = now - self.phase.start;
         self.tasks[number as usize].jobs[job].succeeded(since_start, op);
     }

@@ -43,9 +43,12 @@ impl World {
         }
         match self.tasks[number as usize].action {
             Some(action) => {
+                let cost = self.mount_cost(number, action);
                 let task = &mut self.tasks[number as usize];
-                let cost = cost_of(&self.cpu_spec, task.path, action);
-                let cost = task.drawn(cost, self.cpu_spec.jitter);
+                let cost = cost.unwrap_or_else(|| {
+                    let cost = cost_of(&self.cpu_spec, task.path, action);
+                    task.drawn(cost, self.cpu_spec.jitter)
+                });
                 task.used.cpu_system_ns += cost;
                 self.used.cpu_system_ns += cost;
                 self.agenda.put(now + cost, Event::Cpu(cpu));

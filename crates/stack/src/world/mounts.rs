@@ -1,0 +1,129 @@
+//! Mounts of the machine: direct I/O on their files is a request to the NFS client, which says what it costs its task.
+
+use workload::job::{Op, OpKind};
+
+use super::task::{Action, Operation};
+use super::{Event, Path, Place, World};
+use crate::block::TaskId;
+use crate::cache::FileId;
+use crate::nfs::{self, DirectIo, Request};
+use crate::station::Broken;
+use crate::time::Time;
+
+pub(super) struct Mounted {
+    io: DirectIo,
+    /// When the world has been asked to come back.
+    called_at: Option<Time>,
+    done: Vec<u32>,
+}
+
+impl Mounted {
+    pub(super) fn new(io: DirectIo) -> Mounted {
+        Mounted {
+            io,
+            called_at: None,
+            done: Vec::new(),
+        }
+    }
+
+    pub(super) fn reseed(&mut self, seed: u64) {
+        self.io.reseed(seed);
+    }
+
+    pub(super) fn check(&self, now: Time) -> Result<(), Broken> {
+        self.io.check(now)
+    }
+}
+
+impl World {
+    /// The NFS client of each mount.
+    pub fn mounts(&self) -> impl Iterator<Item = &DirectIo> {
+        self.mounts.iter().map(|mount| &mount.io)
+    }
+
+    /// None: the file is on a drive.
+    pub(super) fn mount_of(&self, file: FileId) -> Option<usize> {
+        let spec = &self.files[file as usize];
+        matches!(spec.place, Place::Mounted).then_some(spec.drive)
+    }
+
+    pub(super) fn start_on_mount(
+        &mut self,
+        now: Time,
+        number: TaskId,
+        job: usize,
+        op: Op,
+        mount: usize,
+    ) {
+        let Some(operation) = operation(op.kind) else {
+            // What is written directly is on the server when it completes.
+            self.succeeded(now, number, job, &op);
+            return;
+        };
+        let task = &mut self.tasks[number as usize];
+        task.blocked = task.path == Path::Direct;
+        let id = self.operations.put(Operation {
+            task: number,
+            job,
+            op,
+            bios_left: 0,
+        });
+        let request = Request {
+            tag: id.number(),
+            thread: number,
+            operation,
+            bytes: op.bytes,
+        };
+        self.mounts[mount].io.start(now, request);
+        self.call_back(mount);
+    }
+
+    /// The CPU time of an action on a mount, all of it spent before the call; None: it is not on one.
+    pub(super) fn mount_cost(&mut self, number: TaskId, action: Action) -> Option<Time> {
+        if self.mounts.is_empty() {
+            return None;
+        }
+        let (op, reaps) = match action {
+            Action::Start(_, op) => (op, false),
+            Action::Reap(id) => (self.operations[id].op, true),
+        };
+        let mount = self.mount_of(self.phase.files[op.file as usize])?;
+        match operation(op.kind) {
+            Some(operation) if !reaps => Some(self.mounts[mount].io.cpu_ns(number, operation)),
+            _ => Some(0),
+        }
+    }
+
+    /// Collects what the mount has done.
+    pub(super) fn run_mount(&mut self, now: Time, number: usize) {
+        let mount = &mut self.mounts[number];
+        if mount.called_at == Some(now) {
+            mount.called_at = None;
+        }
+        let mut done = std::mem::take(&mut mount.done);
+        mount.io.advance(now, &mut done);
+        for tag in done.drain(..) {
+            self.complete_operation(now, self.operations.id(tag));
+        }
+        self.mounts[number].done = done;
+        self.call_back(number);
+    }
+
+    fn call_back(&mut self, number: usize) {
+        let mount = &mut self.mounts[number];
+        if let Some(at) = mount.io.next_event()
+            && mount.called_at.is_none_or(|called| at < called)
+        {
+            mount.called_at = Some(at);
+            self.agenda.put(at, Event::Mount(number as u16));
+        }
+    }
+}
+
+fn operation(kind: OpKind) -> Option<nfs::Operation> {
+    match kind {
+        OpKind::Read => Some(nfs::Operation::Read),
+        OpKind::Write => Some(nfs::Operation::Write),
+        OpKind::Fsync | OpKind::Fdatasync => None,
+    }
+}
