@@ -178,6 +178,9 @@ fn check_cpus(cpus: &CpuSpec) -> Result<(), Impossible> {
     ] {
         within(key, value, 0, CALL_NS_MAX)?;
     }
+    if let Some(clock_hz) = cpus.clock_hz {
+        within("cpus.clock_hz", clock_hz, 1_000_000, 100_000_000_000)?;
+    }
     share("cpus.jitter", cpus.jitter)
 }
 

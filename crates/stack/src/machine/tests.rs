@@ -57,6 +57,7 @@ fn what_is_impossible_is_said_with_its_key() {
         ("/cpus/call_ns", json!(u64::MAX), "cpus.call_ns"),
         ("/cpus/jitter", json!(2.0), "cpus.jitter"),
         ("/cpus/cores", json!(2), "cpus.cores"),
+        ("/cpus/clock_hz", json!(0), "cpus.clock_hz"),
         ("/memory/bytes", json!(0), "memory.bytes"),
         ("/memory/dirty_percent", json!(0), "memory.dirty_percent"),
         ("/drives", json!([]), "drives"),

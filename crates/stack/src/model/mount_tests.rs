@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::tests::{phase, run, unobserved};
+use super::tests::{phase, run, run_observed, unobserved};
 use super::*;
 
 fn mount() -> Value {
@@ -90,6 +90,29 @@ fn any_number_may_be_under_way() {
         model.world.now()
     });
     assert!(rates[1] * 2 < rates[0], "{rates:?}");
+}
+
+#[test]
+fn the_probe_sees_what_a_phase_called_and_keeps_the_kernels_text() {
+    let mut model = Model::new(&machine(0, &[mount()]).unwrap()).unwrap();
+    run(&mut model, phase(writes(300, 1024)));
+    let mut observed = unobserved(phase(writes(2000, 1024)));
+    observed.probes = serde_json::from_value(json!({ "nfs": {} })).unwrap();
+    let record = serde_json::to_value(run_observed(&mut model, observed)).unwrap();
+    let seen = &record["probes"]["nfs"]["mounts"]["/mnt/0"];
+    let write = &seen["operations"]["write"];
+    assert_eq!(seen["operations"].as_object().unwrap().len(), 1);
+    assert_eq!(write["ops"], 2000);
+    assert_eq!(write["bytes_sent"], 2000 * 1172);
+    let ms = |key: &str| write[key].as_u64().unwrap();
+    assert!(ms("queue_ms") > 0 && ms("queue_ms") + ms("rtt_ms") < ms("execute_ms"));
+    let text = String::from_utf8(model.take_traces().remove("mountstats").unwrap()).unwrap();
+    let counted: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("WRITE:"))
+        .collect();
+    assert!(counted[0].contains("WRITE: 300 300 0 "), "{text}");
+    assert!(counted[1].contains("WRITE: 2300 2300 0 "), "{text}");
 }
 
 #[test]

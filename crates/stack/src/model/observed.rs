@@ -10,6 +10,7 @@ use super::kinds::{AnyPhase, AnyRecord};
 use crate::Impossible;
 use crate::block::QueueEvent;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
+use crate::probe::nfs::{NfsObservation, NfsOptions, NfsProbe};
 use crate::world::World;
 
 /// A phase, and the probes that watch it.
@@ -24,6 +25,7 @@ pub struct ObservedPhase {
 #[serde(deny_unknown_fields)]
 pub struct Probes {
     pub block: Option<BlockOptions>,
+    pub nfs: Option<NfsOptions>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -37,12 +39,15 @@ pub struct Record {
 pub struct Observations {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Observation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nfs: Option<NfsObservation>,
 }
 
 /// What watches a phase.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     block: Option<BlockProbe>,
+    nfs: Option<NfsProbe>,
     events: Vec<QueueEvent>,
 }
 
@@ -77,6 +82,9 @@ impl Watch {
         }
         Watch {
             block,
+            nfs: probes
+                .nfs
+                .map(|_| NfsProbe::new(world.now(), world.mounts())),
             events: Vec::new(),
         }
     }
@@ -92,14 +100,19 @@ impl Watch {
     /// What was seen, and the trace files by their names.
     pub(super) fn end(mut self, world: &mut World) -> (Observations, BTreeMap<String, Vec<u8>>) {
         self.look(world);
-        let Some(block) = self.block else {
-            return Default::default();
-        };
-        world.untap();
-        let (observation, traces) = block.finish(world.now());
-        let observations = Observations {
-            block: Some(observation),
-        };
+        let mut observations = Observations::default();
+        let mut traces = BTreeMap::new();
+        if let Some(block) = self.block {
+            world.untap();
+            let (observation, files) = block.finish(world.now());
+            observations.block = Some(observation);
+            traces.extend(files);
+        }
+        if let Some(nfs) = self.nfs {
+            let (observation, files) = nfs.finish(world.now(), world.mounts());
+            observations.nfs = Some(observation);
+            traces.extend(files);
+        }
         (observations, traces)
     }
 }

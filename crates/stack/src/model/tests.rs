@@ -61,7 +61,7 @@ pub(super) fn run(model: &mut Model, phase: Phase) -> Record {
     run_observed(model, unobserved(phase))
 }
 
-fn run_observed(model: &mut Model, phase: ObservedPhase) -> Record {
+pub(super) fn run_observed(model: &mut Model, phase: ObservedPhase) -> Record {
     model.begin(phase).unwrap();
     model.run(|_| true);
     model.check().unwrap();

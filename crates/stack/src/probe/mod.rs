@@ -6,6 +6,7 @@
 pub mod block;
 pub mod extents;
 mod line;
+pub mod nfs;
 mod trace_files;
 
 pub use line::device;

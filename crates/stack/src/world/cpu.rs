@@ -20,6 +20,8 @@ pub struct CpuSpec {
     pub page_copy_ns: Time,
     /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
     pub jitter: f64,
+    /// For those who turn times into cycles.
+    pub clock_hz: Option<u64>,
 }
 
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ const CPUS: CpuSpec = CpuSpec {
     call_ns: 2_000,
     completion_ns: 2_000,
     page_copy_ns: 1_000,
+    clock_hz: None,
     jitter: 0.05,
 };
 
