@@ -273,6 +273,7 @@ def test_the_scorecard_has_a_line_per_table_and_one_for_what_was_said(reproduced
             ("said.alike.setting", "than the baseline"),
         ),
         ('metric = "rate_bytes_per_s"\nbase', 'metric = "rate"\nbase', 55, ("said.alike.metric", "unknown metric")),
+        ('experiment = "experiment.toml"\n', "", 1, ("experiment", "missing")),
         ("[said.alike]", "[said]\nalike = 3\n[said.other]", 52, ("said.alike", "expected a table")),
     ],
 )
@@ -292,7 +293,8 @@ def test_a_file_without_anything_to_compare_is_refused() -> None:
 
 
 @given(
-    st.integers(0, len(FIGURES.splitlines()) - 1), st.sampled_from(["", "x = 1", "[cell]", "1 = [1]", "fit = 3", '"'])
+    st.integers(0, len(FIGURES.splitlines()) - 1),
+    st.sampled_from(["", "x = 1", "[cell]", "1 = [1]", "fit = 3", '"', "said = 1"]),
 )
 def test_whatever_is_written_is_understood_or_refused(line: int, instead: str) -> None:
     lines = FIGURES.splitlines()

@@ -235,6 +235,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "published-cell": _published_table("CellOptions"),
     "published-aim": _published_table("AimOptions"),
     "published-said": _published_table("StatementOptions"),
+    "published-distribution": _published_table("DistributionOptions"),
+    "published-question": _published_table("QuestionOptions"),
     "scorecard": _scorecard_table,
 }
 """Name of a table -> what writes it."""

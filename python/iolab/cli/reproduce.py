@@ -104,10 +104,9 @@ def _run(
 
 
 def _compared(wanted: Sequence[Published], kept: Path) -> list[Reproduced]:
-    from iolab.reproduction import compare
-    from iolab.store import read
+    from iolab.reproduction import compare_kept
 
-    return [compare(published, read(kept / published.name)) for published in wanted]
+    return [compare_kept(published, kept / published.name) for published in wanted]
 
 
 @contextmanager

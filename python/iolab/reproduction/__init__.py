@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from iolab.reproduction.as_json import objects
 from iolab.reproduction.published import Published, load, names
-from iolab.reproduction.reproduced import Reproduced, compare, reproduce
+from iolab.reproduction.reproduced import Reproduced, compare, compare_kept, reproduce
 
-__all__ = ["Published", "Reproduced", "compare", "load", "names", "objects", "reproduce"]
+__all__ = ["Published", "Reproduced", "compare", "compare_kept", "load", "names", "objects", "reproduce"]

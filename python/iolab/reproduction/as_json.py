@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from iolab.reproduction.distributions import ComparedRows, Distribution
 from iolab.reproduction.reproduced import Reproduced, ReproducedTable
 from iolab.reproduction.statements import JudgedStatement
 from iolab.reproduction.tables import Cell
@@ -14,11 +15,14 @@ Object = dict[str, Any]
 
 
 def objects(found: Reproduced) -> Iterator[Object]:
-    """A JSON object per table, and one for all statements of the file; their `kind` tells them apart."""
+    """A JSON object per table and per distribution, and one for all statements of the file; their `kind` tells them
+    apart."""
     for table in found.tables:
         yield _table(table, found)
     if found.statements:
         yield _statements(found)
+    for distribution in found.distributions:
+        yield _distribution(distribution, found)
 
 
 def _file(found: Reproduced) -> Object:
@@ -26,7 +30,7 @@ def _file(found: Reproduced) -> Object:
     return {
         "seed": found.published.seed,
         "source": found.published.source,
-        "experiment": found.published.experiment.name,
+        "experiment": found.published.experiment.name if found.published.experiment else None,
         "rounds": found.rounds,
     }
 
@@ -68,3 +72,38 @@ def _statements(found: Reproduced) -> Object:
 def _statement(one: JudgedStatement) -> Object:
     said = asdict(one.statement)
     return {**said, "met": one.met, "absent": one.absent, "found": one.comparison.judgement.as_dict()}
+
+
+def _distribution(one: Distribution, found: Reproduced) -> Object:
+    return {
+        "kind": "distribution",
+        "name": one.name,
+        "title": one.title,
+        "seed": found.published.seed,
+        "source": found.published.source,
+        "unit": one.unit,
+        "rounds": one.rounds,
+        "rows": {name: asdict(row) for name, row in one.rows.items()},
+        "readings": [
+            {
+                "independent": reading.unit,
+                "per_round": reading.per_round,
+                "n": reading.n,
+                "compared": [_compared(each) for each in reading.compared],
+            }
+            for reading in one.readings
+        ],
+        "aims": [asdict(claim) for claim in one.claims()],
+    }
+
+
+def _compared(one: ComparedRows) -> Object:
+    contrast = {key: value for key, value in asdict(one.contrast).items() if not key.startswith("n_to")}
+    return {
+        "question": one.question.name,
+        "baseline": one.pair.baseline,
+        "candidate": one.pair.candidate,
+        **contrast,
+        "rounds_to_decide": one.rounds_to_decide,
+        "rounds_to_see": one.rounds_to_see,
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from iolab.experiment.options import Share
 from iolab.option import Options, option
@@ -14,13 +14,16 @@ class FileOptions(Options):
     title: str = option(..., "What was published.")
     seed: str = option(..., "The number of the investigation that it is part of.")
     source: str = option(..., "Who published it where and when.")
-    experiment: str = option(..., "The experiment that asks again, relative to this file.")
+    experiment: str | None = option(
+        None, "The experiment that asks again, relative to this file.", default_is="none; tables and statements need it"
+    )
     rounds: int | None = option(None, "How many rounds of it.", default_is="the experiment's", ge=1)
     setup: dict[str, str] = option({}, "What is known of machine, kernel and load, [setup].", default_is="nothing")
     fitted: dict[str, Any] = option({}, "Parameters that were fitted to cells, [fitted.NAME].", default_is="none")
     cell: dict[str, Any] = option({}, "How a cell is found in the run, of every table.", default_is="each table says")
     tables: dict[str, Any] = option({}, "Published tables, [tables.NAME].", default_is="none")
     said: dict[str, Any] = option({}, "Statements without figures, [said.NAME].", default_is="none")
+    distributions: dict[str, Any] = option({}, "Published distributions, [distributions.NAME].", default_is="none")
 
 
 class FittedOptions(Options):
@@ -90,4 +93,41 @@ class StatementOptions(Options):
     setting: str = option(..., "The setting that is compared.")
     verdict: list[str] = option(
         ..., "The verdicts that it agrees with.", expected='a list such as ["slower"] or ["same", "undecided"]'
+    )
+
+
+class DistributionOptions(Options):
+    """Published summaries of repeated measurements, judged by themselves."""
+
+    title: str = option(..., "What was measured.")
+    unit: str = option(..., "The unit of the figures.")
+    better: Literal["higher", "lower"] = option("lower", "Which way is better.")
+    rounds: int = option(..., "How often each row was measured.", ge=2)
+    independent: dict[str, int] = option(
+        ...,
+        "Each reading of what was independent: how many such values a round has.",
+        expected='a table such as { "each disk" = 12, "each round" = 1 }',
+    )
+    rows: dict[str, list[float]] = option(
+        ...,
+        "By the row's name: lowest, mean, highest, standard deviation.",
+        expected="a table such as { q0 = [17.8, 30.3, 33.3, 4.6] }",
+    )
+    same_within: Share = option(0.02, "Margin of the verdict same.", gt=0, lt=1, expected=SHARE)
+    compare: dict[str, Any] = option(..., "What is compared, [distributions.NAME.compare.QUESTION].")
+
+
+class QuestionOptions(Options):
+    """Rows of a distribution that are compared."""
+
+    baseline: str = option(..., "The row, or a pattern of rows, that is compared with.")
+    candidate: str = option(..., "A pattern of the rows that are compared.")
+    pooled: bool = option(False, "Compare the mean of these rows with the mean of those, not each.")
+    text: str | None = option(None, "What was said of it, in words of one's own.")
+    who: str | None = option(None, "Who said it.", default_is="must be given with text")
+    verdict: list[str] = option(
+        [],
+        "The verdicts that it agrees with.",
+        default_is="must be given with text",
+        expected='a list such as ["same", "undecided"]',
     )

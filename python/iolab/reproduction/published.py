@@ -11,11 +11,13 @@ from iolab.experiment.problem import Problems
 from iolab.experiment.toml import Document, parse
 from iolab.nearest import unknown
 from iolab.option import shown
+from iolab.reproduction.distributions import Distribution, read_distributions
 from iolab.reproduction.options import FileOptions, FittedOptions
 from iolab.reproduction.reading import by_name
 from iolab.reproduction.statements import Statement, read_statements
 from iolab.reproduction.tables import Table, read_tables
 
+PARTS = ("tables", "said", "distributions")
 DIRECTORY = Path(__file__).parents[3] / "published"
 
 
@@ -26,12 +28,14 @@ class Published:
     seed: str
     source: str
     setup: dict[str, str]
-    experiment: Path
+    experiment: Path | None
+    """None: nothing has to be run."""
     rounds: int | None
     """None: as many as the experiment has."""
     fitted: dict[str, FittedOptions]
     tables: list[Table]
     statements: list[Statement]
+    distributions: list[Distribution]
     document: Document
     """The file, for what is found wrong later."""
 
@@ -66,8 +70,8 @@ def loads(text: str, path: Path) -> Published:
     document = parse(text, str(path))
     problems = Problems(document)
     top = problems.validated(FileOptions, document.values, (), "a file of published figures")
-    if not (document.values.get("tables") or document.values.get("said")):
-        problems.add(("tables",), "nothing to compare; expected [tables.NAME] or [said.NAME]")
+    if not any(document.values.get(part) for part in PARTS):
+        problems.add((), f"nothing to compare; expected {' or '.join(f'[{part}.NAME]' for part in PARTS)}")
     if top is None:
         problems.raise_any()
         raise AssertionError("what is not valid has a problem")
@@ -77,20 +81,23 @@ def loads(text: str, path: Path) -> Published:
         seed=top.seed,
         source=top.source,
         setup=top.setup,
-        experiment=(path.parent / top.experiment).resolve(),
+        experiment=None if top.experiment is None else (path.parent / top.experiment).resolve(),
         rounds=top.rounds,
         fitted=by_name(FittedOptions, top.fitted, ("fitted",), "a fitted parameter", problems),
         tables=list(read_tables(path.stem, top.tables, top.cell, problems)),
         statements=list(read_statements(top.said, problems)),
+        distributions=list(read_distributions(path.stem, top.distributions, problems)),
         document=document,
     )
+    if published.experiment is None and (top.tables or top.said):
+        problems.add(("experiment",), "missing; tables and statements are asked of an experiment")
     for name, fitted in published.fitted.items():
-        if not any(is_to(fitted.to, table) for table in top.tables):
-            problems.add(("fitted", name, "to"), f"{shown(fitted.to)} names no table of this file")
+        if not any(is_to(fitted.to, part) for part in (*top.tables, *top.said)):
+            problems.add(("fitted", name, "to"), f"{shown(fitted.to)} names no table and no statement of this file")
     problems.raise_any()
     return published
 
 
 def is_to(text: str, table: str) -> bool:
-    """Whether what a parameter was fitted to is in this table, by the table's name in FILE."""
+    """Whether what a parameter was fitted to is in this table, by its name in the file."""
     return re.search(rf"(?<![\w.-]){re.escape(table)}(?![\w.-])", text) is not None

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from iolab.errors import InputError
 from iolab.metric import parse_key
+from iolab.nearest import unknown
 from iolab.option import Options, shown
+from iolab.verdict import Verdict
 
 if TYPE_CHECKING:
     from iolab.experiment.problem import Problems
 
 KeyPath = tuple[str, ...]
 OptionsT = TypeVar("OptionsT", bound=Options)
+VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
 def by_name(
@@ -35,3 +38,12 @@ def check_metric(key: str, path: KeyPath, problems: Problems) -> None:
         parse_key(key)
     except InputError as error:
         problems.add(path, str(error))
+
+
+def check_verdicts(words: Sequence[str], path: KeyPath, problems: Problems) -> None:
+    """Notes a problem at `path` for each word that is no verdict, and if there is none."""
+    for word in words:
+        if word not in VERDICTS:
+            problems.add(path, f"{word}: {unknown('verdict', word, VERDICTS)}")
+    if not words:
+        problems.add(path, "an empty list; expected at least one verdict")

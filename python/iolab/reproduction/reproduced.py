@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from iolab.experiment.problem import Problems
 from iolab.nearest import unknown
+from iolab.reproduction.distributions import Distribution
 from iolab.reproduction.measured import Measured, Value
 from iolab.reproduction.published import Published
 from iolab.reproduction.score import Claim, claims, mean_error
@@ -70,19 +71,28 @@ class Reproduced:
     tables: list[ReproducedTable]
     statements: list[JudgedStatement]
 
+    @property
+    def distributions(self) -> list[Distribution]:
+        """They need no run."""
+        return self.published.distributions
+
     def claims(self) -> Iterator[tuple[str, Claim]]:
         """All that was aimed at, each with the name of its part of the file."""
         for table in self.tables:
             yield from ((table.table.name, claim) for claim in table.claims)
         for one in self.statements:
             yield f"{self.published.name}/said.{one.statement.name}", one.claim
+        for distribution in self.distributions:
+            yield from ((distribution.name, claim) for claim in distribution.claims())
 
 
-def experiment_of(published: Published) -> Experiment:
-    """The experiment that asks again. InputError says which workloads and settings it lacks, the first of each table of
-    the file, and whether it is too short for statements to be judged."""
+def experiment_of(published: Published) -> Experiment | None:
+    """The experiment that asks again, None where there is nothing to run. InputError says which workloads and settings
+    it lacks, the first of each table of the file, and whether it is too short for statements to be judged."""
     from iolab.experiment import load
 
+    if published.experiment is None:
+        return None
     experiment = load(published.experiment)
     problems = Problems(published.document)
     known: dict[str, Iterable[str]] = {"workload": experiment.workloads, "setting": experiment.settings}
@@ -130,8 +140,21 @@ def reproduce(
     from iolab.store import read
 
     experiment = experiment_of(published)
+    if experiment is None:
+        return _without_run(published)
     done = run(experiment, out, executor=executor, progress=progress, rounds=rounds or published.rounds, seed=seed)
     return compare(published, read(done.path))
+
+
+def compare_kept(published: Published, out: Path) -> Reproduced:
+    """As `reproduce`, with the run that it left in `out`."""
+    from iolab.store import read
+
+    return _without_run(published) if published.experiment is None else compare(published, read(out))
+
+
+def _without_run(published: Published) -> Reproduced:
+    return Reproduced(published, 0, [], [])
 
 
 def compare(published: Published, run: RunData) -> Reproduced:

@@ -29,7 +29,7 @@ def overall(parts: Sequence[Part]) -> str:
     tables = _of_kind(parts, "table")
     predictions, fits = (_errors(tables, role) for role in ("prediction", "fit"))
     left_out = sum(len(table["not_compared"]) for table in tables)
-    said = [one for part in _of_kind(parts, "statements") for one in part["statements"]]
+    said = [aim for kind in ("statements", "distribution") for part in _of_kind(parts, kind) for aim in part["aims"]]
     parameters = {(table["name"].partition("/")[0], name) for table in tables for name in table["fitted"]}
     words = [
         f"{len(predictions)} predictions, mean error {percent(_mean(predictions))}",

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from iolab.compare import Comparison, Pair, compare_pairs
 from iolab.metric import ALL
-from iolab.nearest import unknown
 from iolab.reproduction.options import StatementOptions
-from iolab.reproduction.reading import KeyPath, by_name, check_metric
+from iolab.reproduction.reading import KeyPath, by_name, check_metric, check_verdicts
 from iolab.reproduction.score import Claim
-from iolab.verdict import Verdict
 
 if TYPE_CHECKING:
     from iolab.experiment.problem import Problems
     from iolab.reproduction.measured import Measured
     from iolab.store import RunData
-
-VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True)
@@ -61,11 +57,7 @@ def read_statements(tables: dict[str, Any], problems: Problems) -> Iterator[Stat
     for name, options in by_name(StatementOptions, tables, ("said",), "a statement", problems).items():
         path: KeyPath = ("said", name)
         check_metric(options.metric, (*path, "metric"), problems)
-        for word in options.verdict:
-            if word not in VERDICTS:
-                problems.add((*path, "verdict"), f"{word}: {unknown('verdict', word, VERDICTS)}")
-        if not options.verdict:
-            problems.add((*path, "verdict"), "an empty list; expected at least one verdict")
+        check_verdicts(options.verdict, (*path, "verdict"), problems)
         if options.setting == options.baseline:
             problems.add((*path, "setting"), f"{options.setting}: expected another setting than the baseline")
         yield Statement(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.reproduction.as_json import objects
 from iolab.reproduction.scorecard import HEAD, overall, scores
+from iolab.table.distribution import drawn
 from iolab.table.fitting import FirstThatFits
 from iolab.table.footnote import Footnotes
 from iolab.table.plain import SENTENCE_WIDTH_MAX, empty_table
@@ -45,6 +46,11 @@ def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
     if found.statements:
         yield _heading(f"{published.name}/said", "what was said in words")
         yield from (_statement(one) for one in found.statements)
+    for distribution in found.distributions:
+        yield _heading(distribution.name, f"{distribution.title} [{distribution.unit}]")
+        yield from drawn(distribution)
+        for claim in distribution.claims():
+            yield _marked(claim.text, met=claim.met)
     if published.fitted:
         yield _sentences("Fitted:", *(_fitted(name, one) for name, one in published.fitted.items()))
     yield Text()

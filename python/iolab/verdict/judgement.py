@@ -95,7 +95,7 @@ def judge_at(
     if not (0 < low <= high < math.inf):
         return _undefined(x, y, "the ratio or its interval is beyond what numbers can hold", same_within, alpha)
     x, y = scaled
-    verdict = _decide(low, high, better, same_within)
+    verdict = decide(low, high, better, same_within)
     return Judgement(
         baseline=float(typical(x)) * scale,
         candidate=float(typical(y)) * scale,
@@ -126,12 +126,24 @@ def rounds_to_decide(
     """Further rounds after which the interval excludes 1 or lies within the margin, whichever comes first, with
     probability `POWER` if the estimated ratio and spread are the true ones. None: more than a thousand.
     `alpha_difference` is the level that *faster* and *slower* need, where it is finer than the interval's.
+    """
+    from scipy.special import stdtrit
+
+    spread = math.log(ci_high / ci_low) / 2 / float(stdtrit(n - 1, 1 - alpha / 2)) * math.sqrt(n)
+    more = max(1.0, rounds_needed(ratio, spread, same_within, alpha, alpha_difference) - n)
+    return math.ceil(more) if more <= MOST_ROUNDS_TO_DECIDE else None
+
+
+def rounds_needed(
+    ratio: float, spread: float, same_within: float, alpha: float, alpha_difference: float | None = None
+) -> float:
+    """Rounds in all after which it is decided, as in `rounds_to_decide`; infinite where no number suffices. `spread` is
+    the standard deviation of the logarithm of one round's ratio. With a margin of 0 only a difference decides.
 
     The number of rounds is Guenther's (Am. Stat. 35, 1981): the normal one plus z^2 / 2 for the t distribution.
     """
-    from scipy.special import ndtri, stdtrit
+    from scipy.special import ndtri
 
-    spread = math.log(ci_high / ci_low) / 2 / float(stdtrit(n - 1, 1 - alpha / 2)) * math.sqrt(n)
     difference = abs(math.log(ratio))
     z = -float(ndtri((alpha_difference or alpha) / 2))
     z_same = -float(ndtri(alpha / 2))
@@ -142,8 +154,7 @@ def rounds_to_decide(
     if room > 0:
         both_ends = (1 + POWER) / 2
         needed = min(needed, _square((z_same + float(ndtri(both_ends))) * spread / room) + z_same * z_same / 2)
-    more = max(1.0, needed - n)
-    return math.ceil(more) if more <= MOST_ROUNDS_TO_DECIDE else None
+    return needed
 
 
 def _square(x: float) -> float:
@@ -151,7 +162,8 @@ def _square(x: float) -> float:
     return x * x
 
 
-def _decide(low: float, high: float, better: Better | None, same_within: float) -> Verdict:
+def decide(low: float, high: float, better: Better | None, same_within: float) -> Verdict:
+    """What the interval of a ratio says."""
     if low >= 1 / (1 + same_within) and high <= 1 + same_within:
         return "same"
     if low <= 1 <= high:
