@@ -238,6 +238,19 @@ def test_an_option_of_a_workload_has_type_default_and_help(capsys: pytest.Captur
     assert options["file_size"]["unit"] == "bytes" and options["queue_depth"]["default"] == "`1`"
 
 
+def test_the_list_of_machines_ends_with_how_good_the_models_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["list", "machines"]) == 0
+    shown = capsys.readouterr().out
+    assert "How well the models meet published figures" in shown
+    assert shown.rstrip().splitlines()[-1].endswith("met.")
+    assert invoke(["list", "machines", "--json"]) == 0
+    card = {score["name"]: score for score in json.loads(capsys.readouterr().out)["scorecard"]}
+    assert card["group-idle/slice_idle_8"]["cells"] == 36
+    assert 0 < card["group-idle/slice_idle_8"]["predicted_mean_abs_error"] < 0.2
+    assert invoke(["list", "machines", "host", "--json"]) == 0
+    assert "scorecard" not in json.loads(capsys.readouterr().out)
+
+
 def test_the_listed_machines_are_those_an_experiment_may_name(capsys: pytest.CaptureFixture[str]) -> None:
     from iolab.errors import IolabError
     from iolab.experiment import loads

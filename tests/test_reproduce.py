@@ -230,11 +230,12 @@ def test_the_tables_are_golden_and_fit(columns: int, reproduced: Reproduced, mon
 
 def test_the_scorecard_has_a_line_per_table_and_one_for_what_was_said(reproduced: Reproduced) -> None:
     parts = list(objects(reproduced))
-    assert [score[0:4] + score[5:6] for score in scores(parts)] == [
-        ("figures/rate", "4", "1", "1", "3"),
-        ("figures/others", "5", "0", "0", "2"),
-        ("figures/said", "-", "-", "-", "-"),
+    assert [(one.name, one.cells, one.parameters, one.fitted, one.predicted) for one in scores(parts)] == [
+        ("figures/rate", 4, 1, 1, 3),
+        ("figures/others", 5, 0, 0, 2),
+        ("figures/said", None, None, None, None),
     ]
+    assert [len(one.aims) for one in scores(parts)] == [3, 0, 2]
     assert overall(parts).startswith("All tables: 5 predictions")
     assert overall(parts).endswith("1 of 2 statements met.")
     assert markdown(parts).count("\n| ") == 4

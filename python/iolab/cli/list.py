@@ -24,7 +24,8 @@ def list_names(
     """List the words of an experiment: machines, workload kinds and their options, settings, probes, metrics.
 
     `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help;
-    `iolab list probes block` the options and metrics of a probe.
+    `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with how well the modelled
+    ones meet what was published of real ones.
     """
     lists = {
         "machines": _machines,
@@ -41,12 +42,13 @@ def list_names(
         if name not in names:
             raise InputError(f"{name}: {unknown(what.removesuffix('s'), name, names)}", where=f"iolab list {what}")
         entries = [entry for entry in entries if entry["name"] == name]
+    of_models = _stored_results() if what == "machines" and name is None else []
     if json:
-        print_json({what: entries})
+        print_json({what: entries, **_scores(of_models)})
     elif name is not None:
         _print_one(entries[0])
     else:
-        _print_all(entries)
+        _print_all(entries, of_models)
 
 
 def _machines() -> Entries:
@@ -144,7 +146,22 @@ _OF_OPTIONS = ["name", "takes", "default", "help"]
 _OF_METRICS = ["name", "unit", "better", "help"]
 
 
-def _print_all(entries: Entries) -> None:
+def _stored_results() -> Entries:
+    """What modelled machines made of published figures; nothing where iolab was installed without them."""
+    from iolab.reproduction.scorecard import stored
+
+    return stored()
+
+
+def _scores(of_models: Entries) -> dict[str, Entries]:
+    from dataclasses import asdict
+
+    from iolab.reproduction.scorecard import scores
+
+    return {"scorecard": [asdict(score) for score in scores(of_models)]} if of_models else {}
+
+
+def _print_all(entries: Entries, of_models: Entries) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -156,6 +173,11 @@ def _print_all(entries: Entries) -> None:
         if heading:
             parts.append(Padding(Text(heading, style="bold cyan"), (1 if parts else 0, 0, 0, 0), expand=False))
         parts.append(_table([*columns, "help"], group))
+    if of_models:
+        from iolab.table.scorecard import scorecard
+
+        title = Text.assemble(("How well the models meet published figures", "bold cyan"), "  iolab reproduce")
+        parts += [Padding(title, (1, 0, 0, 0), expand=False), *scorecard(of_models)]
     show(*parts)
 
 

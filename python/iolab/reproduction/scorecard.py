@@ -1,9 +1,10 @@
-"""One line per part of a file: how many cells, what was fitted, how far off the predictions are, what was aimed at."""
+"""A score per part of a file: how many cells, what was fitted, how far off the predictions are, what was aimed at."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
@@ -13,15 +14,52 @@ from iolab.reproduction.score import percent
 RESULTS = DIRECTORY / "results"
 """What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""
 HEAD = ("table", "cells", "parameters", "fitted", "mean error", "predicted", "mean error", "aim")
-"""`parameters`: how many were fitted to cells of the table."""
 Part = dict[str, Any]
 """An object as `iolab reproduce --json` prints it: a table's, or another kind's."""
 
 
-def scores(parts: Sequence[Part], *, in_full: bool = False) -> Iterator[tuple[str, ...]]:
-    """A line for each; `in_full`: with what each aim asks for and what came out."""
+@dataclass(frozen=True)
+class Score:
+    """Of a table; of statements and distributions, which have no cells to compare, the name and the aims alone."""
+
+    name: str
+    cells: int | None = None
+    parameters: int | None = None
+    """How many were fitted to cells of the table."""
+    fitted: int | None = None
+    """Cells that a parameter was fitted to."""
+    fitted_mean_abs_error: float | None = None
+    predicted: int | None = None
+    predicted_mean_abs_error: float | None = None
+    aims: list[dict[str, Any]] = field(default_factory=list)
+    """An object each: text, met."""
+
+    def words(self, *, in_full: bool = False) -> tuple[str, ...]:
+        """A word for each of `HEAD`; `in_full`: with what each aim asks for and what came out."""
+        counts = [
+            "-" if count is None else str(count) for count in (self.cells, self.parameters, self.fitted, self.predicted)
+        ]
+        fit, prediction = percent(self.fitted_mean_abs_error), percent(self.predicted_mean_abs_error)
+        return (self.name, *counts[:3], fit, counts[3], prediction, _aims(self.aims, in_full=in_full))
+
+
+def scores(parts: Sequence[Part]) -> Iterator[Score]:
+    """One for each."""
     for part in parts:
-        yield (part["name"], *_figures(part), _aims(part["aims"], in_full=in_full))
+        if part["kind"] != "table":
+            yield Score(part["name"], aims=part["aims"])
+            continue
+        table = part["name"].partition("/")[2]
+        yield Score(
+            part["name"],
+            cells=len(part["cells"]) + len(part["not_compared"]),
+            parameters=sum(is_to(fitted["to"], table) for fitted in part["fitted"].values()),
+            fitted=len(_errors([part], "fit")),
+            fitted_mean_abs_error=part["mean_abs_error"]["fit"],
+            predicted=len(_errors([part], "prediction")),
+            predicted_mean_abs_error=part["mean_abs_error"]["prediction"],
+            aims=part["aims"],
+        )
 
 
 def overall(parts: Sequence[Part]) -> str:
@@ -49,18 +87,7 @@ def markdown(parts: Sequence[Part]) -> str:
     """The lines as a Markdown table, for docs/."""
     from iolab.reference import markdown_table
 
-    return f"{markdown_table(HEAD, scores(parts, in_full=True))}\n{overall(parts)}\n"
-
-
-def _figures(part: Part) -> tuple[str, ...]:
-    """The columns between name and aim."""
-    if part["kind"] != "table":
-        return ("-",) * (len(HEAD) - 2)
-    means, cells = part["mean_abs_error"], len(part["cells"]) + len(part["not_compared"])
-    by_role = ((str(len(_errors([part], role))), percent(means[role])) for role in ("fit", "prediction"))
-    name = part["name"].partition("/")[2]
-    parameters = sum(is_to(fitted["to"], name) for fitted in part["fitted"].values())
-    return (str(cells), str(parameters), *(figure for figures in by_role for figure in figures))
+    return f"{markdown_table(HEAD, (score.words(in_full=True) for score in scores(parts)))}\n{overall(parts)}\n"
 
 
 def _aims(aims: Sequence[dict[str, Any]], *, in_full: bool) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.reproduction.as_json import objects
-from iolab.reproduction.scorecard import HEAD, overall, scores
 from iolab.table.distribution import drawn
 from iolab.table.fitting import FirstThatFits
 from iolab.table.footnote import Footnotes
 from iolab.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.table.quantity import ABSENT, change
+from iolab.table.scorecard import scorecard
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,15 +22,16 @@ if TYPE_CHECKING:
     from iolab.reproduction.statements import JudgedStatement
 
 LINES = ("published", "modelled", "error")
-LEFT_OUT_FIRST = ("cells", "parameters")
-"""Of the scorecard, where the console is narrow."""
 
 
 def reproductions(found: Sequence[Reproduced]) -> RenderableType:
     """All tables, what was fitted, and the score of each table and of all."""
     from rich.console import Group
 
-    return Group(*(part for one in found for part in _reproduced(one)), *_scorecard(found))
+    return Group(
+        *(part for one in found for part in _reproduced(one)),
+        *scorecard([part for one in found for part in objects(one)]),
+    )
 
 
 def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
@@ -139,28 +139,6 @@ def _like(figure: str, value: float) -> str:
 def _in_parts(columns: Sequence[str], parts: int) -> list[Sequence[str]]:
     length = -(-len(columns) // parts)
     return [columns[start : start + length] for start in range(0, len(columns), length)]
-
-
-def _scorecard(found: Sequence[Reproduced]) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    parts = [part for one in found for part in objects(one)]
-    yield FirstThatFits(_scores(parts, HEAD), _scores(parts, [head for head in HEAD if head not in LEFT_OUT_FIRST]))
-    yield Text(f"\n{overall(parts)}")
-
-
-def _scores(parts: Sequence[dict[str, Any]], columns: Sequence[str]) -> Table:
-    """Some columns of the scorecard."""
-    chosen = [head in columns for head in HEAD]
-    drawn = empty_table()
-    name, *numbers, aim = columns
-    drawn.add_column(name, overflow="fold")
-    for number in numbers:
-        drawn.add_column(number.replace(" ", "\n"), justify="right", no_wrap=True)
-    drawn.add_column(aim, no_wrap=True)
-    for score in scores(parts):
-        drawn.add_row(*compress(score, chosen))
-    return drawn
 
 
 def _sentences(*lines: str, style: str = "") -> RenderableType:
