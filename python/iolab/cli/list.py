@@ -62,7 +62,7 @@ def _machine(name: str, table: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": f"model:{name}",
         "kernel": table["kernel"],
-        "drives": [_drive(drive) for drive in table["drives"]],
+        "drives": [*map(_drive, table.get("drives", ())), *map(_mount, table.get("mounts", ()))],
         "help": table.get("title", ""),
     }
 
@@ -74,6 +74,10 @@ def _drive(drive: dict[str, Any]) -> str:
     filesystem = drive.get("filesystem")
     count = f"{drive['count']} x " if "count" in drive else ""
     return f"{count}{named} ({filesystem['kind'] if filesystem else 'bare'})"
+
+
+def _mount(mount: dict[str, Any]) -> str:
+    return f"{mount.get('mount', 'of its own')} (nfs)"
 
 
 def _workloads() -> Entries:

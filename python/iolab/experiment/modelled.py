@@ -85,7 +85,7 @@ def check(
             continue
         for workload in workloads:
             compiled = under.get((workload.name, setting.name), workload.compiled)
-            phases = compiled.phases(seed=0, devices=machine.drives)
+            phases = compiled.phases(seed=0, devices=machine.places)
             if (cpus := setting.controls.get("cpus")) is not None:
                 phases = [phase.on_cpus(cpus) for phase in phases]
             table = machine_file.with_groups(changed.table, phases)

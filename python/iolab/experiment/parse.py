@@ -62,7 +62,7 @@ def loads(
         if "target" in document.values and machine_file.is_model(own_machine):
             problems.add(("target",), "a modelled machine takes no [target]: files lie on its drives")
         model = modelled.read_machine(chosen, problems, given_by=None if machine is None else "--machine")
-        target: Target | None = None if model is None else DrivesTarget(devices=model.drives)
+        target: Target | None = None if model is None else DrivesTarget(devices=model.places)
     else:
         target = _read_target(tables.get("target", {}), problems)
     if not document.values.get("workloads"):

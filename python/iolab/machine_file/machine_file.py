@@ -1,4 +1,5 @@
-"""Reads a machine's file and the devices' that it names, and knows on which line each key of the whole stands."""
+"""Reads a machine's file with those of the devices and mounts that it names, and knows on which line each key of the
+whole stands."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from iolab.errors import InputError
 from iolab.machine_file.drives import as_written, expanded
 from iolab.machine_file.impossible import Impossible
-from iolab.machine_file.shelf import PREFIX, copy_of, device_path, machine_path
+from iolab.machine_file.mounts import with_files
+from iolab.machine_file.shelf import DEVICES, MOUNTS, PREFIX, copy_of, machine_path, part_path
 
 if TYPE_CHECKING:
     from iolab.experiment.toml import Document, KeyPath
@@ -21,7 +23,8 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class MachineFile:
-    """Devices stand in the table in place of their names, and each drive by itself where the file counts equal ones."""
+    """Devices and mounts stand in the table in place of their names, and each drive by itself where the file counts
+    equal ones."""
 
     name: str
     table: Table
@@ -30,8 +33,8 @@ class MachineFile:
     """The file of a device that a setting names. Raises InputError."""
     copies: dict[str, str]
     """What the machine was read from, as a run keeps it: name of the copy -> text."""
-    _devices: dict[KeyPath, Document] = field(default_factory=dict)
-    """Path of a device in the table -> the file that it came from."""
+    _parts: dict[KeyPath, Document] = field(default_factory=dict)
+    """Path of a device or a mount in the table -> the file that it came from."""
     _written_in: list[int] = field(default_factory=list)
     """By drive: the number of its [[drives]] in the file."""
 
@@ -39,12 +42,18 @@ class MachineFile:
     def drives(self) -> int:
         return len(self.table["drives"])
 
+    @property
+    def places(self) -> int:
+        """Where files can lie: drives first, then mounts."""
+        return self.drives + len(self.table.get("mounts", ()))
+
     def where(self, key: KeyPath) -> str:
-        """`machines/NAME.toml:12`, or the line of the device's own file."""
-        for place, document in self._devices.items():
-            if key[: len(place)] == place and len(key) > len(place):
+        """`machines/NAME.toml:12`, or the line of the device's or mount's own file."""
+        written = as_written(key, self._written_in)
+        for place, document in self._parts.items():
+            if key[: len(place)] == place and len(key) > len(place) and written not in self.document.lines:
                 return _where(document, key[len(place) :])
-        return _where(self.document, as_written(key, self._written_in))
+        return _where(self.document, written)
 
 
 def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFile:
@@ -61,24 +70,29 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
     path = reader.machine(machine.removeprefix(PREFIX), directory)
     document = reader.document(path)
     table = deepcopy(document.values)
+
+    def part(folder: str, name: str, key: KeyPath) -> Document:
+        try:
+            return reader.part(folder, name, path)
+        except InputError as error:
+            if error.where is not None:
+                raise
+            raise InputError(f"{'.'.join(key)}: {error.what}", where=_where(document, key)) from None
+
+    parts: dict[KeyPath, Document] = {}
     try:
         table["drives"], written_in = expanded(_drives(document))
+        if "mounts" in table:
+            table["mounts"], parts = with_files(table["mounts"], lambda name, key: part(MOUNTS, name, key))
     except Impossible as error:
         raise InputError(str(error), where=_where(document, error.path)) from None
-    devices: dict[KeyPath, Document] = {}
     for number, drive in enumerate(table["drives"]):
         place = ("drives", str(number), "device")
         if isinstance(name := drive.get("device"), str):
-            try:
-                devices[place] = reader.device(name, path)
-            except InputError as error:
-                if error.where is not None:
-                    raise
-                where = _where(document, as_written(place, written_in))
-                raise InputError(f"{'.'.join(place)}: {error.what}", where=where) from None
-            drive["device"] = deepcopy(devices[place].values)
+            parts[place] = part(DEVICES, name, as_written(place, written_in))
+            drive["device"] = deepcopy(parts[place].values)
     found = MachineFile(
-        path.stem, table, document, lambda name: reader.device(name, path), reader.copies, devices, written_in
+        path.stem, table, document, lambda name: reader.part(DEVICES, name, path), reader.copies, parts, written_in
     )
     try:
         check_values(table)
@@ -121,9 +135,9 @@ class _Reader:
             return plain
         return machine_path(name, directory)
 
-    def device(self, name: str, machine: Path) -> Document:
-        plain = Path("devices", f"{name}.toml")
-        return self.document(plain if self._copy(plain) else device_path(name, machine))
+    def part(self, folder: str, name: str, machine: Path) -> Document:
+        plain = Path(folder, f"{name}.toml")
+        return self.document(plain if self._copy(plain) else part_path(folder, name, machine))
 
     def document(self, path: Path) -> Document:
         from iolab.experiment.toml import parse
@@ -149,11 +163,13 @@ class _Reader:
 
 
 def _drives(document: Document) -> list[Table]:
-    """Enough of the shape to find the devices; all else is the model's to judge."""
-    drives = document.values.get("drives")
-    if not isinstance(drives, list) or not all(isinstance(drive, dict) for drive in drives) or not drives:
+    """Enough of the shape to find the devices; all else is the model's to judge. None at all where there are mounts."""
+    drives = document.values.get("drives", [])
+    has_some = bool(drives or document.values.get("mounts"))
+    if not isinstance(drives, list) or not all(isinstance(drive, dict) for drive in drives) or not has_some:
         raise InputError(
-            "drives: expected at least one [[drives]] table with a device", where=_where(document, ("drives",))
+            "drives: expected at least one [[drives]] table with a device, or [[mounts]]",
+            where=_where(document, ("drives",)),
         )
     return drives
 

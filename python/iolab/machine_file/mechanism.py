@@ -43,8 +43,10 @@ def probe_refused(name: str, machine: Table) -> str | None:
     """Why this machine has no such probe; None: it has."""
     if name in _PROBES:
         return None
+    if name == "nfs":
+        return None if machine.get("mounts") else "the machine has no [[mounts]]"
     if name not in _PROBES_OF_DETAILED_CPUS:
-        known = ", ".join((*_PROBES, *_PROBES_OF_DETAILED_CPUS))
+        known = ", ".join((*_PROBES, "nfs", *_PROBES_OF_DETAILED_CPUS))
         return f"the modelled machine has no such probe; there are: {known}"
     return None if is_detailed(machine) else _SIMPLE_CPUS
 
@@ -66,13 +68,28 @@ def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
     for group in phase.load["groups"]:
         yield from _of_group(group, machine)
         yield from _of_depth(group) if phase.measured else ()
-    most = max((int(file.get("place", 0)) for file in phase.load["files"]), default=0)
-    if most >= len(machine["drives"]):
-        yield Refusal("devices", f"uses drive {most}, the machine has {len(machine['drives'])}, from 0")
+    yield from _of_places(phase, machine)
+
+
+def _of_places(phase: LoadPhase, machine: Table) -> Iterator[Refusal]:
+    """Files' places count drives first, then mounts."""
+    drives, mounts = len(machine["drives"]), len(machine.get("mounts", ()))
+    places = [int(file.get("place", 0)) for file in phase.load["files"]]
+    most = max(places, default=0)
+    if most >= drives + mounts:
+        here = f"{drives}, from 0" if not mounts else f"{drives} and {mounts} mounts, from 0"
+        yield Refusal("devices", f"uses drive {most}, the machine has {here}")
+        return
+    for group in phase.load["groups"]:
+        own = [places[file] for job in group["jobs"] for file in job["files"]]
+        if not group["direct"] and max(own, default=0) >= drives:
+            what = f"{_NO_MECHANISM} buffered I/O on a mount; say direct = true"
+            yield Refusal("direct", what, _job_of(group))
 
 
 def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
-    filesystem = machine["drives"][0].get("filesystem") or {}
+    drives = machine["drives"] or [{}]
+    filesystem = drives[0].get("filesystem") or {}
     if filesystem.get("kind") != "xfs" or not is_detailed(machine):
         what = 'making files, except in filesystem = { kind = "xfs" } of drive 0 and with [cpus] that have a topology'
         yield Refusal("kind", f"{_NO_MECHANISM} {what}")

@@ -10,6 +10,9 @@ from iolab.nearest import unknown
 PREFIX = "model:"
 SHELF = Path(__file__).parents[3] / "machines"
 DEVICES = "devices"
+MOUNTS = "mounts"
+_PARTS = {DEVICES: "device", MOUNTS: "mount"}
+"""Folders of what machines name, and what each holds."""
 
 
 def is_model(machine: object) -> bool:
@@ -35,23 +38,23 @@ def machine_path(name: str, directory: Path) -> Path:
     return SHELF / f"{name}.toml"
 
 
-def device_path(name: str, machine: Path) -> Path:
-    """The file of a device: beside the machine's, else one of iolab's.
+def part_path(folder: str, name: str, machine: Path) -> Path:
+    """The file of a device or a mount: in the folder beside the machine's, else one of iolab's.
 
     Raises:
         InputError: there is none of that name.
     """
-    shelves = [machine.parent / DEVICES, SHELF / DEVICES]
+    shelves = [machine.parent / folder, SHELF / folder]
     found = next((path for shelf in shelves if (path := shelf / f"{name}.toml").is_file()), None)
     if found is None:
         known = dict.fromkeys(stem for shelf in shelves for stem in _stems(shelf))
-        raise InputError(f'"{name}": {unknown("device", name, known)}')
+        raise InputError(f'"{name}": {unknown(_PARTS[folder], name, known)}')
     return found
 
 
 def copy_of(path: Path) -> str:
-    """The name under which a run keeps a copy of a machine's or a device's file."""
-    folder = [DEVICES] if path.parent.name == DEVICES else []
+    """The name under which a run keeps a copy of a machine's, a device's or a mount's file."""
+    folder = [path.parent.name] if path.parent.name in _PARTS else []
     return "%2F".join(["machines", *folder, path.name])
 
 

@@ -10,6 +10,8 @@ from iolab.trial import Trial
 
 Json = dict[str, Any]
 
+_NO_DEVICE = {"absent": "files lie on a server"}
+
 
 def describe(name: str, machine: Json, files: Sequence[str]) -> Json:
     """What machine.json says.
@@ -27,14 +29,18 @@ def describe(name: str, machine: Json, files: Sequence[str]) -> Json:
         "cpu": _cpu(machine),
         "memory": machine.get("memory") or {"absent": "no page cache: all I/O is direct"},
         "drives": [_drive(drive) for drive in machine["drives"]],
+        **({"mounts": mounts} if (mounts := machine.get("mounts")) else {}),
         "versions": {"iolab": __version__, "native_build_profile": _native.build_profile()},
     }
 
 
 def observed(trial: Trial) -> Json:
-    """What the trial's record says of its machine: filesystem and device of the first drive, others under `further`."""
+    """What the trial's record says of its machine: filesystem and device of the first drive or mount, others under
+    `further`."""
     assert trial.model is not None
-    first, *others = ({"filesystem": _filesystem(drive), "device": _device(drive)} for drive in trial.model["drives"])
+    places = [{"filesystem": _filesystem(drive), "device": _device(drive)} for drive in trial.model["drives"]]
+    places += [{"filesystem": {"type": "nfs"}, "device": _NO_DEVICE} for _ in trial.model.get("mounts", ())]
+    first, *others = places
     machine = {"name": trial.machine, "kernel": trial.model["kernel"], "seed": trial.seed}
     return {"model": machine, **first, **({"further": others} if others else {})}
 
