@@ -13,7 +13,7 @@ pub struct QueueEvent {
     pub kind: EventKind,
     /// On whose behalf; None of completions and of what the queue and its scheduler do by themselves.
     pub task: Option<TaskId>,
-    /// Of what happens to a request: the one where its first bio was submitted. Interrupts are not modelled.
+    /// Of what happens to a request: the one where its first bio was submitted; of its completion, where that was done.
     pub cpu: u16,
     pub direction: Direction,
     /// Somebody waits for it.
@@ -127,14 +127,22 @@ impl Tap {
     }
 
     #[cold]
+    pub(super) fn completed(&mut self, now: Time, request: &Request, cpu: u16) {
+        self.request(now, EventKind::Complete, request);
+        let event = self.events.last_mut().expect("just told");
+        event.task = None;
+        event.cpu = cpu;
+        self.cpu = cpu;
+    }
+
+    #[cold]
     pub(super) fn request(&mut self, now: Time, kind: EventKind, request: &Request) {
         self.cpu = request.cpu;
-        let completed = kind == EventKind::Complete;
         self.events.push(QueueEvent {
             at: now,
             drive: self.drive,
             kind,
-            task: (!completed).then_some(request.task),
+            task: Some(request.task),
             cpu: request.cpu,
             direction: request.direction,
             sync: request.sync,

@@ -168,7 +168,20 @@ impl RequestQueue {
     /// The device is done with the request: its bios, in ascending order, go into `done`. Returns who may try again to
     /// get a request.
     pub fn completed(&mut self, now: Time, id: RequestId, done: &mut Vec<Bio>) -> Option<TaskId> {
-        self.tell_request(now, EventKind::Complete, id);
+        self.completed_on(now, id, self.requests[id].cpu, done)
+    }
+
+    /// The same, told to have happened on that CPU.
+    pub fn completed_on(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        cpu: u16,
+        done: &mut Vec<Bio>,
+    ) -> Option<TaskId> {
+        if self.tap.is_on() {
+            self.tap.completed(now, &self.requests[id], cpu);
+        }
         self.scheduler.completed(now, &self.requests, id);
         self.tell_messages();
         let request = self.requests.take(id);

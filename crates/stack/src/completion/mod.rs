@@ -9,10 +9,11 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use crate::Impossible;
 use crate::slab::{Id, Slab};
 use crate::smp::{CpuSet, Done, Kind, ObjectId, Processors, Rank, TaskNumber, TaskSpec, Work};
 use crate::time::Time;
-pub use spec::{Affinity, CompletionSpec, Form, RequestAffinity, Unsupported};
+pub use spec::{Affinity, CompletionSpec, Form, RequestAffinity};
 
 #[derive(Clone, Debug)]
 pub struct Completions {
@@ -129,7 +130,7 @@ impl Completions {
         }
     }
 
-    pub fn add_queue(&mut self, affinity: Affinity) -> Result<u32, Unsupported> {
+    pub fn add_queue(&mut self, affinity: Affinity) -> Result<u32, Impossible> {
         affinity.check(self.spec.form)?;
         self.queues.push(Queue {
             affinity,
@@ -184,11 +185,6 @@ impl Completions {
             submitted_on: cpu,
             objects,
         })
-    }
-
-    /// A merged request is completed for whoever came last.
-    pub fn absorb(&mut self, request: RequestId, cpu: u16) {
-        self.requests[request].submitted_on = cpu;
     }
 
     /// What is in the caches of those who work on the request.
@@ -289,7 +285,13 @@ impl Completions {
                 let work = self.completing(id);
                 smp.interrupt(now, here, work);
             }
-            _ => self.put_on_list(smp, now, here, id, self.spec.local_cycles),
+            _ => {
+                let more_cycles = match self.spec.form {
+                    Form::RemoteSoftirq => self.spec.local_cycles,
+                    _ => 0,
+                };
+                self.put_on_list(smp, now, here, id, more_cycles);
+            }
         }
     }
 

@@ -2,7 +2,10 @@
 
 use serde::Deserialize;
 
+use crate::Impossible;
+use crate::impossible::within;
 use crate::smp::Distance;
+use crate::time::SECOND;
 
 /// Forms of the path from a device's interrupt to a completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -40,9 +43,11 @@ pub struct CompletionSpec {
     pub hand_over_cycles: u32,
     /// Taking a list over, with its lock.
     pub splice_cycles: u32,
-    /// What the form costs besides when a request is completed where it arrived.
+    /// What it costs besides when a request is completed where it arrived: the first variant's only.
+    #[serde(default)]
     pub local_cycles: u32,
     /// What a function call on another CPU takes beyond an interrupt's way: the first variant's only.
+    #[serde(default)]
     pub call_ns: u64,
     /// CPUs that are at most so far apart share a cache.
     pub shares_cache: Distance,
@@ -75,36 +80,102 @@ pub enum RequestAffinity {
     Exact,
 }
 
-/// The form has no such setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{form:?} completions have no {setting}")]
-pub struct Unsupported {
-    pub form: Form,
-    pub setting: &'static str,
+/// Longer pieces of work are mistakes, and keep sums far from overflow.
+const CYCLES_MAX: u64 = 100_000_000;
+/// Of one object.
+const LINES_MAX: u64 = 4_096;
+
+impl CompletionSpec {
+    pub fn check(&self) -> Result<(), Impossible> {
+        for (key, cycles) in [
+            ("interrupt_cycles", self.interrupt_cycles),
+            ("softirq_cycles", self.softirq_cycles),
+            ("complete_cycles", self.complete_cycles),
+            ("enter_cycles", self.enter_cycles),
+            ("hand_over_cycles", self.hand_over_cycles),
+            ("splice_cycles", self.splice_cycles),
+            ("local_cycles", self.local_cycles),
+        ] {
+            within(key, u64::from(cycles), 0, CYCLES_MAX)?;
+        }
+        let stalled = u64::from(self.interrupt_stalled_cycles);
+        let all = u64::from(self.interrupt_cycles);
+        within("interrupt_stalled_cycles", stalled, 0, all)?;
+        within("call_ns", self.call_ns, 0, SECOND)?;
+        for (key, lines) in [
+            ("request_lines", self.request_lines),
+            ("bio_lines", self.bio_lines),
+            ("control_block_lines", self.control_block_lines),
+            ("list_lines", self.list_lines),
+        ] {
+            within(key, u64::from(lines), 0, LINES_MAX)?;
+        }
+        Ok(())
+    }
 }
 
 impl Affinity {
-    pub fn check(&self, form: Form) -> Result<(), Unsupported> {
+    /// The form has these settings; the error names the drive's key.
+    pub fn check(&self, form: Form) -> Result<(), Impossible> {
         let of_2008 = matches!(form, Form::RemoteSoftirq | Form::Thread);
         let has_exact = matches!(form, Form::CacheAware | Form::MultiQueue);
-        for (is_set, is_there, setting) in [
-            (self.queue.is_some(), of_2008, "queue_affinity"),
-            (self.completion.is_some(), of_2008, "completion_affinity"),
+        for (is_set, is_there, key, setting) in [
+            (
+                self.queue.is_some(),
+                of_2008,
+                "affinity.queue",
+                "queue_affinity",
+            ),
+            (
+                self.completion.is_some(),
+                of_2008,
+                "affinity.completion",
+                "completion_affinity",
+            ),
             (
                 self.requests != RequestAffinity::Interrupted,
                 form != Form::Softirq,
+                "queue.rq_affinity",
                 "rq_affinity",
             ),
             (
                 self.requests == RequestAffinity::Exact,
                 has_exact,
+                "queue.rq_affinity",
                 "rq_affinity = 2",
             ),
         ] {
             if is_set && !is_there {
-                return Err(Unsupported { form, setting });
+                let what = format!("completions of the form {} have no {setting}", form.name());
+                return Err(Impossible::of(key, what));
             }
         }
         Ok(())
+    }
+}
+
+impl Form {
+    /// As machine files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Softirq => "softirq",
+            Form::RemoteSoftirq => "remote_softirq",
+            Form::Thread => "thread",
+            Form::Grouped => "grouped",
+            Form::CacheAware => "cache_aware",
+            Form::MultiQueue => "multi_queue",
+        }
+    }
+}
+
+impl RequestAffinity {
+    /// The tunable's value; None: there is no such.
+    pub fn of(rq_affinity: u8) -> Option<RequestAffinity> {
+        match rq_affinity {
+            0 => Some(RequestAffinity::Interrupted),
+            1 => Some(RequestAffinity::Near),
+            2 => Some(RequestAffinity::Exact),
+            _ => None,
+        }
     }
 }

@@ -215,7 +215,10 @@ fn counters_say_whose_cpu_it_was() {
 #[test]
 fn settings_that_a_kernel_does_not_have_are_refused() {
     let error = near().check(Form::Softirq).expect_err("2.6.24 has none");
-    assert_eq!(error.to_string(), "Softirq completions have no rq_affinity");
+    assert_eq!(
+        error.to_string(),
+        "queue.rq_affinity: completions of the form softirq have no rq_affinity"
+    );
     assert!(near().check(Form::Grouped).is_ok());
 }
 

@@ -34,8 +34,11 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
         .zip(&machine.mounts)
         .map(|(seed, mount)| DirectIo::new(mount, seed))
         .collect();
+    let cpus = machine.cpus.build(&machine.drives)?;
     let plug = machine.kernel.task_plug();
-    Ok(World::new(machine.cpus, drives?, cache, plug).with_mounts(mounts?))
+    let mut world = World::new(cpus, drives?, cache, plug).with_mounts(mounts?);
+    machine.cpus.plan_offline(&mut world);
+    Ok(world)
 }
 
 fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, Impossible> {
@@ -63,5 +66,6 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
         device,
         filesystem,
         write_bio_sectors_max: kernel.write_bio_sectors_max(drive.is_journaled()),
+        takes_one_ahead: drive.takes_one_ahead,
     })
 }

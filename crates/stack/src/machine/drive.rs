@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::drive_cpus::{AffinityKeys, DriveCpuKeys};
 use super::{Kernel, Table, read};
 use crate::Impossible;
 use crate::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
 use crate::block::pool::PoolRules;
 use crate::block::{HardwareRules, Merges, QueueRules, SECTOR_BYTES, Sector};
+use crate::completion::{Affinity, RequestAffinity};
 use crate::device::{Device, DeviceSpec};
 use crate::impossible::within;
 use crate::scheduler::spec::SchedulerSpec;
+use crate::world::{DmaSpec, DriveCpus};
 
 /// The file's keys.
 #[derive(Deserialize)]
@@ -23,6 +26,14 @@ pub(super) struct DriveSpec {
     scheduler: Option<Value>,
     #[serde(default)]
     queue: QueueSpec,
+    /// Its driver takes a request from the queue before it knows whether the device has room, as that of SCSI disks did
+    /// before blk-mq (`scsi_request_fn`).
+    #[serde(default)]
+    takes_one_ahead: bool,
+    /// Left out: drives interrupt CPU 0, 1, 2, ... in turn, and hardware queues the CPUs that submit to them.
+    interrupt_cpu: Option<u16>,
+    affinity: Option<AffinityKeys>,
+    dma: Option<DmaSpec>,
 }
 
 /// The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's.
@@ -36,6 +47,8 @@ pub struct QueueSpec {
     pub nomerges: Option<u8>,
     /// As many as the device has; only blk-mq uses more than one.
     pub hardware_queues: Option<u16>,
+    /// Where requests are completed.
+    pub rq_affinity: Option<u8>,
 }
 
 /// A drive that can be built.
@@ -48,6 +61,8 @@ pub(super) struct DrivePlan {
     pub(super) queue: QueueSpec,
     pub(super) rules: QueueRules,
     pub(super) hardware: Option<HardwareRules>,
+    pub(super) takes_one_ahead: bool,
+    pub(super) cpus: DriveCpuKeys,
 }
 
 const NR_REQUESTS_MAX: u32 = 65_536;
@@ -81,11 +96,36 @@ impl DriveSpec {
             queue: self.queue,
             rules,
             hardware,
+            takes_one_ahead: self.takes_one_ahead,
+            cpus: DriveCpuKeys {
+                interrupt_cpu: self.interrupt_cpu,
+                affinity: self.affinity,
+                dma: self.dma,
+            },
         })
     }
 }
 
 impl DrivePlan {
+    /// The key that only detailed CPUs have, if one is given.
+    pub(super) fn needs_detailed_cpus(&self) -> Option<&'static str> {
+        let affinity = self.queue.rq_affinity.map(|_| "queue.rq_affinity");
+        self.cpus.given().or(affinity)
+    }
+
+    /// With what is given, or else the kernel's.
+    pub(super) fn with_rq_affinity(&self, cpus: DriveCpus, kernels: u8) -> DriveCpus {
+        let value = self.queue.rq_affinity.unwrap_or(kernels);
+        let requests = RequestAffinity::of(value).expect("0 to 2");
+        DriveCpus {
+            affinity: Affinity {
+                requests,
+                ..cpus.affinity
+            },
+            ..cpus
+        }
+    }
+
     pub(super) fn is_journaled(&self) -> bool {
         self.filesystem
             .is_some_and(|spec| matches!(spec.kind, Kind::Ext3 | Kind::Ext3Windows | Kind::Ext4))
@@ -221,6 +261,7 @@ impl QueueSpec {
             ),
             ("max_segments", self.max_segments.map(u64::from), 1, 65_535),
             ("nomerges", self.nomerges.map(u64::from), 0, 2),
+            ("rq_affinity", self.rq_affinity.map(u64::from), 0, 2),
             ("read_ahead_kb", self.read_ahead_kb, 0, 1 << 20),
             (
                 "hardware_queues",

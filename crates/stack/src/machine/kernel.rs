@@ -8,6 +8,7 @@ use crate::block::plug::PlugRules;
 use crate::block::pool::PoolRules;
 use crate::block::{Merges, TaskPlug};
 use crate::cache::Generation;
+use crate::completion::Form;
 use crate::scheduler::spec::{Version, version};
 
 /// A kernel that machines can have.
@@ -105,6 +106,23 @@ impl Kernel {
         self.version >= [2, 6, 39]
     }
 
+    /// How requests are completed; the two variants of February 2008 are patches of 2.6.24.
+    pub fn completion_form(&self, is_multi_queue: bool) -> Form {
+        match self.version {
+            _ if is_multi_queue => Form::MultiQueue,
+            [2, 6, 24] if self.name.ends_with("-remote-softirq") => Form::RemoteSoftirq,
+            [2, 6, 24] if self.name.ends_with("-kthread") => Form::Thread,
+            version if version < [2, 6, 28] => Form::Softirq,
+            version if version < [3, 1, 0] => Form::Grouped,
+            _ => Form::CacheAware,
+        }
+    }
+
+    /// `rq_affinity` where nothing is said: on by default from 2.6.32 on (`QUEUE_FLAG_DEFAULT`).
+    pub fn rq_affinity(&self) -> u8 {
+        u8::from(self.version >= [2, 6, 32])
+    }
+
     /// What a task of this kernel holds back.
     pub fn task_plug(&self) -> Option<TaskPlug> {
         self.tasks_plug().then(TaskPlug::default)
@@ -194,6 +212,18 @@ mod tests {
         assert_eq!(default("2.6.35-group-idle-v2"), "cfq");
         assert_eq!(default("6.1"), "mq-deadline");
         assert_eq!(kernel("6.1").default_scheduler(8), "none");
+    }
+
+    #[test]
+    fn each_kernel_completes_requests_in_its_way() {
+        let form = |name| kernel(name).completion_form(false);
+        assert_eq!(form("2.6.24"), Form::Softirq);
+        assert_eq!(form("2.6.24-remote-softirq"), Form::RemoteSoftirq);
+        assert_eq!(form("2.6.24-kthread"), Form::Thread);
+        assert_eq!(form("2.6.28"), Form::Grouped);
+        assert_eq!(form("3.0"), Form::Grouped);
+        assert_eq!(form("3.1"), Form::CacheAware);
+        assert_eq!(kernel("6.1").completion_form(true), Form::MultiQueue);
     }
 
     #[test]

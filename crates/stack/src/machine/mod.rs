@@ -1,7 +1,9 @@
 //! A machine as its file describes it: kernel, CPUs, memory, drives, mounts. From it comes the world that phases run in.
 
 mod build;
+mod cpus;
 mod drive;
+mod drive_cpus;
 mod kernel;
 mod memory;
 #[cfg(test)]
@@ -12,9 +14,10 @@ use serde_json::{Map, Value};
 
 use crate::Impossible;
 use crate::block::{Priority, Sector};
-use crate::impossible::{share, within};
+use crate::impossible::within;
 use crate::nfs::NfsSpec;
-use crate::world::{CpuSpec, World};
+use crate::world::World;
+use cpus::CpusPlan;
 pub use drive::QueueSpec;
 use drive::{DrivePlan, DriveSpec};
 pub use kernel::Kernel;
@@ -24,7 +27,7 @@ use memory::MemorySpec;
 #[derive(Clone, Debug)]
 pub struct MachineSpec {
     kernel: Kernel,
-    cpus: CpuSpec,
+    cpus: CpusPlan,
     memory: Option<MemorySpec>,
     drives: Vec<DrivePlan>,
     mounts: Vec<NfsSpec>,
@@ -50,7 +53,8 @@ struct File {
     title: String,
     kernel: String,
     hz: Option<u32>,
-    cpus: CpuSpec,
+    cpus: Table,
+    completion: Option<Table>,
     memory: Option<MemorySpec>,
     /// May be none where there are mounts.
     #[serde(default)]
@@ -63,12 +67,9 @@ struct File {
     io_priority: Option<String>,
 }
 
-const CPUS_MAX: u16 = 1024;
 const DRIVES_MAX: usize = 1024;
 const MOUNTS_MAX: usize = 64;
 const CGROUPS_MAX: usize = 1024;
-/// An hour: no call takes longer, so that sums of times do not overflow.
-const CALL_NS_MAX: u64 = 3_600_000_000_000;
 
 impl MachineSpec {
     /// From a machine file's tables, as JSON.
@@ -83,7 +84,7 @@ impl MachineSpec {
         })?;
         let hz = file.hz.unwrap_or(kernel.hz());
         within("hz", u64::from(hz), 10, 10_000)?;
-        check_cpus(&file.cpus)?;
+        let mut cpus = CpusPlan::read(file.cpus)?;
         within("mounts", file.mounts.len() as u64, 0, MOUNTS_MAX as u64)?;
         let drives_min = u64::from(file.mounts.is_empty());
         let drives = file.drives.len() as u64;
@@ -99,11 +100,12 @@ impl MachineSpec {
             .enumerate()
             .map(|(number, drive)| {
                 drive
-                    .plan(&kernel, hz, file.cpus.count)
+                    .plan(&kernel, hz, cpus.count())
                     .map_err(|error| error.within(&format!("drives.{number}")))
             })
             .collect();
         let drives = drives?;
+        cpus.complete(file.completion, &kernel, &drives)?;
         let mounts: Result<Vec<NfsSpec>, Impossible> =
             (0..).zip(file.mounts).map(mount_of).collect();
         let io_priority = match file.io_priority.as_deref() {
@@ -118,7 +120,7 @@ impl MachineSpec {
         }
         Ok(MachineSpec {
             kernel,
-            cpus: file.cpus,
+            cpus,
             memory: file.memory,
             drives,
             mounts: mounts?,
@@ -149,6 +151,11 @@ impl MachineSpec {
         self.drives[drive].filesystem.is_some()
     }
 
+    /// The CPUs that a phase's group names.
+    pub(crate) fn allowed_cpus(&self, cpus: &[u32]) -> Result<Vec<u16>, Impossible> {
+        self.cpus.allowed(cpus)
+    }
+
     /// Of tasks for which nothing else is said.
     pub fn io_priority(&self) -> Priority {
         self.io_priority
@@ -166,22 +173,6 @@ fn mount_of((number, mount): (usize, Value)) -> Result<NfsSpec, Impossible> {
     let spec: NfsSpec = read(&key, mount)?;
     spec.check().map_err(|error| error.within(&key))?;
     Ok(spec)
-}
-
-fn check_cpus(cpus: &CpuSpec) -> Result<(), Impossible> {
-    within("cpus.count", u64::from(cpus.count), 1, u64::from(CPUS_MAX))?;
-    within("cpus.time_slice_ns", cpus.time_slice_ns, 1, CALL_NS_MAX)?;
-    for (key, value) in [
-        ("cpus.call_ns", cpus.call_ns),
-        ("cpus.completion_ns", cpus.completion_ns),
-        ("cpus.page_copy_ns", cpus.page_copy_ns),
-    ] {
-        within(key, value, 0, CALL_NS_MAX)?;
-    }
-    if let Some(clock_hz) = cpus.clock_hz {
-        within("cpus.clock_hz", clock_hz, 1_000_000, 100_000_000_000)?;
-    }
-    share("cpus.jitter", cpus.jitter)
 }
 
 /// A table of the file, with the key in the error.

@@ -130,3 +130,176 @@ fn control_groups_have_numbers_behind_the_root() {
         (Some(1), Some(2), None)
     );
 }
+
+/// Four cells of two CPUs.
+fn detailed() -> Value {
+    let mut machine = machine();
+    machine["kernel"] = json!("2.6.24-kthread");
+    machine["cpus"] = json!({
+        "topology": { "cells": 4, "sockets_per_cell": 2, "cores_per_socket": 1, "threads_per_core": 1 },
+        "clock_hz": 1_600_000_000u64,
+        "transfer_cycles": [30, 100, 240, 700],
+        "computing_stall_per_mille": 500,
+        "interrupts": {
+            "send_cycles": 700, "latency_ns": 1_500, "latency_other_cell_ns": 2_500, "receive_cycles": 1_500
+        },
+        "scheduling": {
+            "time_slice_ns": 100_000_000, "preempt_after_ns": 100_000_000, "wake_cycles": 900,
+            "switch_cycles": 1_600, "task_lines": 3, "run_queue_lines": 2, "migrates_within": "machine"
+        },
+        "submit_cycles": 10_200, "user_cycles": 345, "reap_cycles": 100, "page_copy_cycles": 4_000, "jitter": 0.0,
+        "offline": [{ "cpu": 3, "from_ns": 1_000 }]
+    });
+    machine["completion"] = json!({
+        "interrupt_cycles": 7_500, "interrupt_stalled_cycles": 5_300, "softirq_cycles": 300,
+        "complete_cycles": 4_050, "enter_cycles": 2_000, "hand_over_cycles": 200, "splice_cycles": 200,
+        "shares_cache": "socket", "request_lines": 4, "bio_lines": 2, "control_block_lines": 7, "list_lines": 2
+    });
+    machine
+}
+
+fn changed(mut machine: Value, changes: &[(&str, Value)]) -> Result<MachineSpec, Impossible> {
+    for (pointer, value) in changes {
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        machine.pointer_mut(parent).unwrap()[key] = value.clone();
+    }
+    MachineSpec::from_json(machine)
+}
+
+#[test]
+fn detailed_cpus_are_told_by_their_topology() {
+    let spec = changed(detailed(), &[]).unwrap();
+    spec.build().unwrap();
+    assert_eq!(spec.allowed_cpus(&[7, 0]).unwrap(), [7, 0]);
+    assert_eq!(spec.allowed_cpus(&[8]).unwrap_err().key, "cpus");
+    let simple = changed(machine(), &[]).unwrap();
+    assert_eq!(simple.allowed_cpus(&[0]).unwrap_err().key, "cpus");
+}
+
+#[test]
+fn words_for_places_become_cpus() {
+    let places = |affinity: Value| {
+        let drive = [
+            ("/drives/0/interrupt_cpu", json!(6)),
+            ("/drives/0/affinity", affinity),
+        ];
+        let spec = changed(detailed(), &drive).unwrap();
+        spec.cpus.placements(&spec.drives)[0]
+    };
+    let of = |a: Value, q: Value, c: Value| {
+        let found = places(json!({ "application": a, "queue": q, "completion": c }));
+        (
+            found.application,
+            found.affinity.queue,
+            found.affinity.completion,
+        )
+    };
+    let (a, i, x) = (json!("application"), json!("interrupt"), json!("other"));
+    let cpus = |a: u16, q: u16, c: u16| (Some(a), Some(q), Some(c));
+    assert_eq!(of(x.clone(), a.clone(), i.clone()), cpus(0, 0, 6));
+    assert_eq!(of(x.clone(), x.clone(), x.clone()), cpus(0, 2, 4));
+    assert_eq!(of(i.clone(), a, x.clone()), cpus(6, 6, 0));
+    assert_eq!(of(json!(1), x.clone(), x), cpus(1, 2, 4));
+    assert_eq!(places(json!({})).application, None);
+}
+
+#[test]
+fn what_only_detailed_cpus_have_is_refused_with_its_key() {
+    for (pointer, value, key) in [
+        ("/completion", json!({}), "completion"),
+        (
+            "/drives/0/interrupt_cpu",
+            json!(0),
+            "drives.0.interrupt_cpu",
+        ),
+        ("/drives/0/affinity", json!({}), "drives.0.affinity"),
+        (
+            "/drives/0/queue",
+            json!({ "rq_affinity": 1 }),
+            "drives.0.queue.rq_affinity",
+        ),
+        (
+            "/drives/0/dma",
+            json!({ "near_bytes_per_s": 1 << 30, "far_bytes_per_s": 1 << 30 }),
+            "drives.0.dma",
+        ),
+    ] {
+        let error = changed(machine(), &[(pointer, value)]).unwrap_err();
+        assert_eq!(error.key, key, "{error}");
+    }
+}
+
+#[test]
+fn what_detailed_cpus_cannot_do_is_said_with_its_key() {
+    for (pointer, value, key) in [
+        ("/cpus/cores", json!(2), "cpus.cores"),
+        ("/cpus/topology/cells", json!(0), "cpus.topology"),
+        ("/cpus/clock_hz", json!("fast"), "cpus.clock_hz"),
+        ("/cpus/submit_cycles", json!(u32::MAX), "cpus.submit_cycles"),
+        ("/cpus/jitter", json!(2.0), "cpus.jitter"),
+        (
+            "/cpus/offline",
+            json!([{ "cpu": 8, "from_ns": 0 }]),
+            "cpus.offline.0.cpu",
+        ),
+        ("/completion", json!(null), "completion"),
+        ("/completion/form", json!("magic"), "completion.form"),
+        (
+            "/completion/interrupt_stalled_cycles",
+            json!(9_000),
+            "completion.interrupt_stalled_cycles",
+        ),
+        (
+            "/drives/0/interrupt_cpu",
+            json!(8),
+            "drives.0.interrupt_cpu",
+        ),
+        (
+            "/drives/0/affinity",
+            json!({ "application": "here" }),
+            "drives.0.affinity.application",
+        ),
+        (
+            "/drives/0/affinity",
+            json!({ "queue": "application" }),
+            "drives.0.affinity.queue",
+        ),
+        (
+            "/drives/0/affinity",
+            json!({ "completion": 8 }),
+            "drives.0.affinity.completion",
+        ),
+        (
+            "/drives/0/queue",
+            json!({ "rq_affinity": 2 }),
+            "drives.0.queue.rq_affinity",
+        ),
+        (
+            "/drives/0/queue",
+            json!({ "rq_affinity": 3 }),
+            "drives.0.queue.rq_affinity",
+        ),
+        (
+            "/drives/0/dma",
+            json!({ "near_bytes_per_s": 0, "far_bytes_per_s": 1 << 30 }),
+            "drives.0.dma.near_bytes_per_s",
+        ),
+    ] {
+        match changed(
+            detailed(),
+            &[
+                ("/drives/0/scheduler", json!("noop")),
+                (pointer, value.clone()),
+            ],
+        ) {
+            Ok(_) => panic!("{pointer} = {value} is accepted"),
+            Err(error) => assert_eq!(error.key, key, "{pointer} = {value}: {error}"),
+        }
+    }
+    let of_2_6_24 = [
+        ("/kernel", json!("2.6.24")),
+        ("/drives/0/affinity", json!({ "queue": 1 })),
+    ];
+    let error = changed(detailed(), &of_2_6_24).unwrap_err();
+    assert_eq!(error.key, "drives.0.affinity.queue");
+}

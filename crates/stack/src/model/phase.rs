@@ -76,10 +76,12 @@ fn group_of(
         let what = "ends_with_first needs an engine of one operation at a time";
         return wrong("engine", what.to_owned());
     }
-    if group.cpus.is_some() {
-        let what = "the model's tasks run on any of its CPUs; leave it out";
-        return wrong("cpus", what.to_owned());
-    }
+    let cpus = group
+        .cpus
+        .as_deref()
+        .map(|cpus| machine.allowed_cpus(cpus))
+        .transpose()
+        .map_err(|error| error.within(&format!("groups.{number}")))?;
     if group.poll || group.sqpoll {
         let key = if group.poll { "poll" } else { "sqpoll" };
         return wrong(key, "the model has no polling".to_owned());
@@ -98,6 +100,7 @@ fn group_of(
         path,
         cgroup,
         priority: machine.io_priority(),
+        cpus,
         jobs: group.jobs.iter().map(|job| as_run(job, path)).collect(),
     })
 }

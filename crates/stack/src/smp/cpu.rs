@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::lines::ObjectId;
 use super::run_queue::{RunQueue, TaskNumber};
+use super::task::TaskUsage;
 use super::usage::{Stalls, Usage};
 use super::work::{Context, Work};
 use crate::time::{SECOND, Time};
@@ -56,6 +57,8 @@ pub(super) struct Cpu<T> {
     /// A piece of work is done, and what it leads to may still be charged to it.
     pub(super) deciding: bool,
     pub(super) last_context: Context,
+    /// What its task has had since it got the CPU.
+    pub(super) task_used: TaskUsage,
     pub(super) unsettled: bool,
     /// Events of earlier turns mean nothing any more.
     pub(super) turn: u32,
@@ -83,6 +86,7 @@ impl<T: Copy> Cpu<T> {
             io_sleepers: 0,
             deciding: false,
             last_context: Context::System,
+            task_used: TaskUsage::default(),
             unsettled: false,
             turn: 0,
             run_queue,
@@ -127,8 +131,18 @@ impl<T: Copy> Cpu<T> {
             if level == Level::Task {
                 self.slice_left = self.slice_left.saturating_sub(elapsed);
                 self.ran_ns += elapsed;
+                self.task_used.add_ns(context, elapsed);
             }
         }
+    }
+
+    /// What its task has had since it got the CPU.
+    pub(super) fn task_used(&self, now: Time) -> TaskUsage {
+        let mut used = self.task_used;
+        if self.state == State::Running(Level::Task) {
+            used.add_ns(self.context(), now - self.accounted_at);
+        }
+        used
     }
 
     pub(super) fn usage(&self, now: Time) -> Usage {

@@ -32,7 +32,7 @@ pub use lines::{Kind, Object, ObjectId, Sharing};
 pub use run_queue::{Rank, TaskNumber};
 pub use spec::{IdleState, InterruptSpec, SchedulingSpec, SmpSpec};
 use task::Task;
-pub use task::TaskSpec;
+pub use task::{TaskSpec, TaskUsage};
 pub use topology::{DISTANCES, Distance, Topology};
 pub use usage::{Stalls, Usage};
 pub use work::{Context, Done, Work};
@@ -148,6 +148,7 @@ impl<T: Copy> Processors<T> {
             suspended: None,
             slice_left: 0,
             object,
+            used: TaskUsage::default(),
         });
         self.tasks.len() as TaskNumber - 1
     }
@@ -161,6 +162,11 @@ impl<T: Copy> Processors<T> {
         if state.asleep {
             self.wake_up(task, by);
         }
+    }
+
+    /// Whether it is for an I/O that the task sleeps when it does so next.
+    pub fn sleeps_for_io(&mut self, task: TaskNumber, is: bool) {
+        self.tasks[task as usize].sleeps_for_io = is;
     }
 
     /// More work for a CPU that has just finished some, before it goes on; for any other CPU it is an interrupt.
@@ -214,6 +220,17 @@ impl<T: Copy> Processors<T> {
         self.cpus[usize::from(cpu)].usage(self.now)
     }
 
+    /// Likewise.
+    pub fn task_usage(&self, task: TaskNumber) -> TaskUsage {
+        let state = &self.tasks[task as usize];
+        let cpu = &self.cpus[usize::from(state.cpu)];
+        let mut used = state.used;
+        if cpu.task == Some(task) {
+            used += cpu.task_used(self.now);
+        }
+        used
+    }
+
     pub fn stalls(&self, cpu: u16) -> Stalls {
         self.cpus[usize::from(cpu)].stalls
     }
@@ -232,7 +249,7 @@ impl<T: Copy> Processors<T> {
 
     /// The CPU has decided what to do until now, if time goes on.
     #[inline]
-    fn reach(&mut self, now: Time) {
+    pub(crate) fn reach(&mut self, now: Time) {
         if now > self.now {
             self.settle_all();
             self.now = now;

@@ -20,7 +20,6 @@ impl<T: Copy> Processors<T> {
         cpu.account(now);
         let (hard, soft) = (std::mem::take(&mut cpu.hard), std::mem::take(&mut cpu.soft));
         let running = cpu.active[Level::Task as usize].take();
-        let current = cpu.task.take();
         let mut ready = std::mem::take(&mut cpu.ready);
         let slice_left = cpu.slice_left;
         if matches!(cpu.state, State::Idle { .. } | State::Waking) {
@@ -29,7 +28,7 @@ impl<T: Copy> Processors<T> {
         } else if matches!(cpu.state, State::Running(Level::Task)) {
             cpu.state = State::Running(Level::Hard);
         }
-        if let Some(task) = current {
+        if let Some(task) = self.put_down_task(number) {
             let state = &mut self.tasks[task as usize];
             state.suspend(running);
             state.slice_left = slice_left;

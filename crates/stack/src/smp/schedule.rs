@@ -28,7 +28,7 @@ impl<T: Copy> Processors<T> {
             if self.goes_on(number, task) {
                 return true;
             }
-            self.cpus[usize::from(number)].task = None;
+            self.put_down_task(number);
         }
         loop {
             if !self.online.has(number) {
@@ -43,8 +43,16 @@ impl<T: Copy> Processors<T> {
             {
                 return true;
             }
-            self.cpus[usize::from(number)].task = None;
+            self.put_down_task(number);
         }
+    }
+
+    /// The CPU is nobody's.
+    pub(super) fn put_down_task(&mut self, number: u16) -> Option<TaskNumber> {
+        let cpu = &mut self.cpus[usize::from(number)];
+        let task = cpu.task.take()?;
+        self.tasks[task as usize].used += std::mem::take(&mut cpu.task_used);
+        Some(task)
     }
 
     /// Puts a task in line there, ahead of its rank or behind it, and tells the CPU if that has to know at once.
@@ -149,9 +157,12 @@ impl<T: Copy> Processors<T> {
         let active = cpu.active[Level::Task as usize];
         let state = &mut self.tasks[task as usize];
         let has_work = active.is_some() || state.suspended.is_some() || !state.work.is_empty();
-        let gives_way = std::mem::take(&mut cpu.gives_way) && cpu.ready.competes_with(state.rank);
+        let used_up = cpu.slice_left == 0;
+        let has_to = std::mem::take(&mut cpu.gives_way) || used_up;
+        let gives_way = has_to && cpu.ready.competes_with(state.rank);
         if !has_work {
             state.asleep = true;
+            state.used.slept += 1;
             state.slice_left = cpu.slice_left;
             if state.sleeps_for_io {
                 state.waits_for_io_on = Some(number);
@@ -162,11 +173,11 @@ impl<T: Copy> Processors<T> {
         if gives_way {
             state.suspend(cpu.active[Level::Task as usize].take());
             state.slice_left = cpu.slice_left;
-            let used_up = cpu.slice_left == 0;
+            state.used.gave_way += 1;
             self.give_up(number, task, used_up);
             return false;
         }
-        if cpu.slice_left == 0 {
+        if used_up {
             cpu.slice_left = self.spec.scheduling.time_slice_ns;
         }
         if active.is_none() {

@@ -1,12 +1,13 @@
 //! A task: works through what it is given, and sleeps when there is nothing left.
 
 use std::collections::VecDeque;
+use std::ops::AddAssign;
 
 use super::cpu::Active;
 use super::cpu_set::CpuSet;
 use super::lines::ObjectId;
 use super::run_queue::Rank;
-use super::work::Work;
+use super::work::{Context, Work};
 use crate::time::Time;
 
 #[derive(Clone, Debug)]
@@ -18,6 +19,17 @@ pub struct TaskSpec {
     pub last_cpu: u16,
     /// When it sleeps, it does so for an I/O.
     pub sleeps_for_io: bool,
+}
+
+/// What a task has had of CPUs, and how often it has lost one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskUsage {
+    pub user_ns: Time,
+    pub system_ns: Time,
+    /// It had nothing left to do.
+    pub slept: u64,
+    /// Another took its place.
+    pub gave_way: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -36,12 +48,32 @@ pub(super) struct Task<T> {
     pub(super) suspended: Option<Active<T>>,
     pub(super) slice_left: Time,
     pub(super) object: ObjectId,
+    /// Without what it has had since it got the CPU that it has.
+    pub(super) used: TaskUsage,
 }
 
 impl<T> Task<T> {
     /// It goes on with this later; unless it was still being switched to, and has something else to go on with.
     pub(super) fn suspend(&mut self, active: Option<Active<T>>) {
         self.suspended = self.suspended.take().or(active);
+    }
+}
+
+impl TaskUsage {
+    pub(super) fn add_ns(&mut self, context: Context, ns: Time) {
+        match context {
+            Context::User => self.user_ns += ns,
+            _ => self.system_ns += ns,
+        }
+    }
+}
+
+impl AddAssign for TaskUsage {
+    fn add_assign(&mut self, other: TaskUsage) {
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.slept += other.slept;
+        self.gave_way += other.gave_way;
     }
 }
 

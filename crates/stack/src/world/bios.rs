@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::cpus::Cpus;
 use super::files::{Piece, pieces};
 use super::task::State;
 use super::{Event, World};
@@ -41,7 +42,7 @@ impl World {
         let owner = self.tasks.get(task as usize);
         let cpu = match owner.map(|task| task.state) {
             Some(State::Running(cpu)) => cpu,
-            _ => 0,
+            _ => self.cpus.here().unwrap_or(0),
         };
         Bio {
             direction,
@@ -85,6 +86,17 @@ impl World {
     }
 
     fn queue_bio(&mut self, now: Time, drive: usize, bio: Bio) {
+        let bio = match &mut self.cpus {
+            Cpus::Simple(_) => Some(bio),
+            Cpus::Detailed(cpus) => cpus.enter(now, drive, bio),
+        };
+        if let Some(bio) = bio {
+            self.enter(now, drive, bio);
+        }
+    }
+
+    /// The bio comes into its queue.
+    pub(super) fn enter(&mut self, now: Time, drive: usize, bio: Bio) {
         let task = bio.task;
         if let Some(waiting) = self.waiting_bios.get_mut(&task) {
             self.drives[drive].waits(&bio);
@@ -115,12 +127,43 @@ impl World {
 
     /// Collects what the drive has completed and sends it what may go.
     pub(super) fn run_drive(&mut self, now: Time, number: usize) {
+        self.run_drive_after(now, number, None);
+    }
+
+    /// The same, after the request with that tag has been completed on that CPU.
+    pub(super) fn run_drive_after(
+        &mut self,
+        now: Time,
+        number: usize,
+        completed: Option<(u32, u16)>,
+    ) {
         let (mut done, mut may_retry) = (
             std::mem::take(&mut self.done),
             std::mem::take(&mut self.may_retry),
         );
-        self.drives[number].run(now, &mut done, &mut may_retry);
+        let mut arrived = std::mem::take(&mut self.arrived);
         let drive = &mut self.drives[number];
+        if let Some((tag, cpu)) = completed {
+            drive.complete(now, tag, Some(cpu), &mut done, &mut may_retry);
+        }
+        drive.collect(now, &mut arrived);
+        for tag in arrived.drain(..) {
+            match &mut self.cpus {
+                Cpus::Simple(_) => drive.complete(now, tag, None, &mut done, &mut may_retry),
+                Cpus::Detailed(cpus) => {
+                    if let Some(at) = cpus.arrived(now, number, tag) {
+                        self.agenda.put(at, Event::Moved(number as u16));
+                    }
+                }
+            }
+        }
+        self.arrived = arrived;
+        drive.wake(now);
+        while let Some(tag) = drive.send(now) {
+            if let Cpus::Detailed(cpus) = &mut self.cpus {
+                cpus.sent(now, number, tag, drive.request(tag));
+            }
+        }
         if let Some(at) = drive.next_event()
             && drive.called_at.is_none_or(|called| at < called)
         {

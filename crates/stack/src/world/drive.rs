@@ -1,6 +1,8 @@
 //! A device behind its request queue.
 
-use crate::block::{Bio, Direction, RequestId, RequestQueue, Submitted, TaskId};
+use super::DriveParts;
+use crate::allocator::Allocator;
+use crate::block::{Bio, Direction, Request, RequestId, RequestQueue, Submitted, TaskId};
 use crate::device::{Command, Completion, Device};
 use crate::station::Broken;
 use crate::time::Time;
@@ -11,6 +13,9 @@ pub(super) struct Drive {
     /// Requests at the device, by tag.
     sent: Vec<Option<RequestId>>,
     free_tags: Vec<u32>,
+    takes_one_ahead: bool,
+    /// The request that has left the queue and found no room at the device.
+    taken_ahead: Option<RequestId>,
     completions: Vec<Completion>,
     was_congested: [bool; 2],
     /// Writes that have found no request: who submits them sleeps.
@@ -21,23 +26,22 @@ pub(super) struct Drive {
 }
 
 impl Drive {
-    pub(super) fn new(
-        queue: RequestQueue,
-        device: Box<dyn Device>,
-        write_bio_sectors_max: u32,
-    ) -> Drive {
-        let depth = device.queue_depth();
-        Drive {
-            queue,
-            device,
+    pub(super) fn new(parts: DriveParts) -> (Drive, Option<Box<dyn Allocator>>) {
+        let depth = parts.device.queue_depth();
+        let drive = Drive {
+            queue: parts.queue,
+            device: parts.device,
             sent: vec![None; depth as usize],
             free_tags: (0..depth).rev().collect(),
+            takes_one_ahead: parts.takes_one_ahead,
+            taken_ahead: None,
             completions: Vec::new(),
             was_congested: [false; 2],
             waiting_writes: 0,
-            write_bio_sectors_max,
+            write_bio_sectors_max: parts.write_bio_sectors_max,
             called_at: None,
-        }
+        };
+        (drive, parts.filesystem)
     }
 
     pub(super) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
@@ -59,46 +63,75 @@ impl Drive {
         self.queue.unplug();
     }
 
-    /// Does what is due: collects completions, wakes the scheduler, sends what may go. Completed bios and who may try
-    /// again to get a request are appended.
-    pub(super) fn run(&mut self, now: Time, done: &mut Vec<Bio>, may_retry: &mut Vec<TaskId>) {
+    /// Appends the tags of what the device has done.
+    pub(super) fn collect(&mut self, now: Time, tags: &mut Vec<u32>) {
         if self.device.next_event().is_some_and(|at| at <= now) {
             self.device.advance(now, &mut self.completions);
-            for completion in self.completions.drain(..) {
-                let request = self.sent[completion.tag as usize]
-                    .take()
-                    .expect("a device completes what it was sent");
-                self.free_tags.push(completion.tag);
-                may_retry.extend(self.queue.completed(now, request, done));
-            }
+            let completions = self.completions.drain(..);
+            tags.extend(completions.map(|completion| completion.tag));
         }
+    }
+
+    /// The request with that tag is completed, by a CPU if those are detailed: its bios and who may try again to get a
+    /// request are appended.
+    pub(super) fn complete(
+        &mut self,
+        now: Time,
+        tag: u32,
+        cpu: Option<u16>,
+        done: &mut Vec<Bio>,
+        may_retry: &mut Vec<TaskId>,
+    ) {
+        let request = self.sent[tag as usize]
+            .take()
+            .expect("a device completes what it was sent");
+        self.free_tags.push(tag);
+        may_retry.extend(match cpu {
+            Some(cpu) => self.queue.completed_on(now, request, cpu, done),
+            None => self.queue.completed(now, request, done),
+        });
+    }
+
+    /// Wakes queue and scheduler if they wanted to be.
+    pub(super) fn wake(&mut self, now: Time) {
         if self.queue.next_wakeup().is_some_and(|at| at <= now) {
             self.queue.wake(now);
         }
-        while let Some(&tag) = self.free_tags.last()
-            && let Some(id) = self.queue.dispatch(now)
-        {
-            self.free_tags.pop();
-            let request = self.queue.request(id);
-            let command = Command {
-                tag,
-                direction: request.direction,
-                start: request.start,
-                sectors: request.sectors,
-                force_unit_access: false,
-            };
-            self.sent[tag as usize] = Some(id);
-            self.device.submit(now, command);
+    }
+
+    /// Sends the device a request, if one may go: its tag.
+    pub(super) fn send(&mut self, now: Time) -> Option<u32> {
+        if self.taken_ahead.is_none() && (self.takes_one_ahead || !self.free_tags.is_empty()) {
+            self.taken_ahead = self.queue.dispatch(now);
         }
+        let &tag = self.free_tags.last()?;
+        let id = self.taken_ahead.take()?;
+        self.free_tags.pop();
+        let request = self.queue.request(id);
+        let command = Command {
+            tag,
+            direction: request.direction,
+            start: request.start,
+            sectors: request.sectors,
+            force_unit_access: false,
+        };
+        self.sent[tag as usize] = Some(id);
+        self.device.submit(now, command);
+        Some(tag)
+    }
+
+    /// The request that was sent under that tag.
+    pub(super) fn request(&self, tag: u32) -> &Request {
+        let id = self.sent[tag as usize].expect("it was sent");
+        self.queue.request(id)
     }
 
     pub(super) fn next_event(&self) -> Option<Time> {
         let device = self.device.next_event();
-        // With every tag taken, only the device can change anything.
-        let queue = self
-            .queue
-            .next_wakeup()
-            .filter(|_| !self.free_tags.is_empty());
+        // With every tag taken, only the device can change anything, but for what is taken ahead.
+        let may_dispatch =
+            !self.free_tags.is_empty() || self.takes_one_ahead && self.taken_ahead.is_none();
+        let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
         [device, queue].into_iter().flatten().min()
     }
 

@@ -2,9 +2,10 @@
 
 mod bios;
 mod cached;
-mod cpu;
+mod cpus;
 mod drive;
 mod files;
+mod interrupts;
 mod mounts;
 mod operations;
 mod task;
@@ -26,13 +27,16 @@ use crate::block::{
     Bio, Counts, Priority, QueueEvent, RequestQueue, SECTOR_BYTES, TaskId, TaskPlug,
 };
 use crate::cache::{Effects, FileId, PageCache};
+use crate::completion::Counters;
 use crate::device::Device;
 use crate::nfs::DirectIo;
 use crate::slab::Slab;
+use crate::smp::Processors;
 use crate::station::Broken;
 use crate::time::Time;
-pub use cpu::CpuSpec;
-use cpu::Cpus;
+pub use cpus::{
+    CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Tag,
+};
 use drive::Drive;
 use files::Piece;
 pub use files::{FileSpec, Place};
@@ -47,6 +51,8 @@ pub struct GroupSpec {
     /// The cgroup that it runs in; 0 is the root.
     pub cgroup: u16,
     pub priority: Priority,
+    /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
+    pub cpus: Option<Vec<u16>>,
     pub jobs: Vec<JobSpec>,
 }
 
@@ -71,6 +77,8 @@ pub struct DriveParts {
     pub filesystem: Option<Box<dyn Allocator>>,
     /// The largest bio in which its files are written back.
     pub write_bio_sectors_max: u32,
+    /// Its driver takes a request from the queue before it knows whether the device has room.
+    pub takes_one_ahead: bool,
 }
 
 /// Tasks of the machine itself, such as flushers, have numbers from here on.
@@ -79,8 +87,8 @@ pub const KERNEL_TASKS: TaskId = 1 << 30;
 const HOUSEKEEPER: TaskId = KERNEL_TASKS + 1024;
 
 pub struct World {
+    now: Time,
     agenda: Agenda<Event>,
-    cpu_spec: CpuSpec,
     cpus: Cpus,
     tasks: Vec<Task>,
     drives: Vec<Drive>,
@@ -106,6 +114,7 @@ pub struct World {
     // Kept between events, so that none is allocated for each.
     done: Vec<Bio>,
     may_retry: Vec<TaskId>,
+    arrived: Vec<u32>,
     found: Vec<Piece>,
 }
 
@@ -123,8 +132,14 @@ struct Phase {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// What the CPU does has had its time.
+    /// What one of the simple CPUs does has had its time.
     Cpu(u16),
+    /// The detailed CPUs have something to do.
+    Cpus,
+    /// The drive's adapter has moved a request's data.
+    Moved(u16),
+    /// A CPU goes offline, or comes back.
+    Online(u16, bool),
     Drive(u16),
     Mount(u16),
     Wake(TaskId),
@@ -156,24 +171,21 @@ const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 impl World {
     /// `task_plug`: kernels from 2.6.39 on have one.
     pub fn new(
-        cpu_spec: CpuSpec,
+        cpus: impl Into<Cpus>,
         drives: Vec<DriveParts>,
         cache: Option<PageCache>,
         task_plug: Option<TaskPlug>,
     ) -> World {
         let (mut with_queue, mut allocators) = (Vec::new(), Vec::new());
         for parts in drives {
-            with_queue.push(Drive::new(
-                parts.queue,
-                parts.device,
-                parts.write_bio_sectors_max,
-            ));
-            allocators.push(parts.filesystem);
+            let (drive, filesystem) = Drive::new(parts);
+            with_queue.push(drive);
+            allocators.push(filesystem);
         }
         World {
+            now: 0,
             agenda: Agenda::new(),
-            cpus: Cpus::new(&cpu_spec),
-            cpu_spec,
+            cpus: cpus.into(),
             tasks: Vec::new(),
             drives: with_queue,
             mounts: Vec::new(),
@@ -192,6 +204,7 @@ impl World {
             housekeeper_woken: false,
             done: Vec::new(),
             may_retry: Vec::new(),
+            arrived: Vec::new(),
             found: Vec::new(),
         }
     }
@@ -260,11 +273,12 @@ impl World {
             .map(|(number, group)| self.task_of(number, group, spec, &sizes))
             .collect();
         self.tasks = tasks?;
+        self.place_tasks(spec);
         for mount in &mut self.mounts {
             mount.reseed(spec.seed);
         }
         self.phase = Phase {
-            start: self.agenda.now(),
+            start: self.now,
             tasks_left: self.tasks.len(),
             files: spec.files.clone(),
             ends_with_first: spec.ends_with_first,
@@ -313,6 +327,7 @@ impl World {
             blocked: false,
             action: None,
             completed: VecDeque::new(),
+            outstanding: 0,
             jitter: stream(phase.seed, number),
             used: Usage::default(),
             samples: Samples::new(phase.warm_up_ns, phase.interval_ns),
@@ -327,7 +342,7 @@ impl World {
             if self.phase.tasks_left == 0 {
                 return;
             }
-            let Some((now, event)) = self.agenda.take() else {
+            let Some((now, event)) = self.next_event() else {
                 unreachable!("{} tasks wait for nothing", self.phase.tasks_left);
             };
             self.handle(now, event);
@@ -361,12 +376,40 @@ impl World {
     }
 
     pub fn now(&self) -> Time {
-        self.agenda.now()
+        self.now
+    }
+
+    /// Takes one of the detailed CPUs offline at that time, or brings it back. The last one stays online.
+    pub fn plan_online(&mut self, at: Time, cpu: u16, is: bool) {
+        self.agenda.put(at, Event::Online(cpu, is));
+    }
+
+    /// The detailed CPUs, with their times up to now; None: the machine has simple ones.
+    pub fn processors(&mut self) -> Option<&Processors<Tag>> {
+        match &mut self.cpus {
+            Cpus::Simple(_) => None,
+            Cpus::Detailed(cpus) => {
+                cpus.reach(self.now);
+                Some(cpus.processors())
+            }
+        }
+    }
+
+    /// By drive: bios and requests by where they were worked on; None: the CPUs are simple.
+    pub fn completion_counters(&self) -> Option<Vec<Counters>> {
+        match &self.cpus {
+            Cpus::Simple(_) => None,
+            Cpus::Detailed(cpus) => Some(
+                (0..self.drives.len())
+                    .map(|drive| cpus.counters(drive))
+                    .collect(),
+            ),
+        }
     }
 
     /// Since the phase's start.
     pub fn elapsed_ns(&self) -> Time {
-        self.agenda.now() - self.phase.start
+        self.now - self.phase.start
     }
 
     /// How far the phase's jobs have come together.
@@ -391,11 +434,17 @@ impl World {
         for mount in &self.mounts {
             mount.check(self.now())?;
         }
-        Ok(())
+        match &self.cpus {
+            Cpus::Simple(_) => Ok(()),
+            Cpus::Detailed(cpus) => cpus.check(self.now()),
+        }
     }
 
     /// What the phase came to; its tasks are gone and have closed their files.
     pub fn end_phase(&mut self) -> Results {
+        for task in 0..self.tasks.len() {
+            self.count_use(task as TaskId);
+        }
         for &file in &self.phase.files {
             let spec = &self.files[file as usize];
             if let Place::Allocated { .. } = spec.place
@@ -422,9 +471,23 @@ impl World {
         }
     }
 
+    /// What happens next; it is that time from here on.
+    fn next_event(&mut self) -> Option<(Time, Event)> {
+        let of_cpus = self.cpus.next_event();
+        let (at, event) = match (of_cpus, self.agenda.next_at()) {
+            (Some(at), other) if other.is_none_or(|other| at <= other) => (at, Event::Cpus),
+            _ => self.agenda.take()?,
+        };
+        self.now = at;
+        Some((at, event))
+    }
+
     fn handle(&mut self, now: Time, event: Event) {
         match event {
-            Event::Cpu(cpu) => self.cpu_done(now, cpu),
+            Event::Cpu(cpu) => self.simple_cpu_done(now, cpu),
+            Event::Cpus => self.run_cpus(now),
+            Event::Moved(drive) => self.moved(now, usize::from(drive)),
+            Event::Online(cpu, is) => self.set_online(now, cpu, is),
             Event::Drive(drive) => {
                 if self.drives[usize::from(drive)].called_at == Some(now) {
                     self.drives[usize::from(drive)].called_at = None;

@@ -62,6 +62,7 @@ impl World {
         };
         let task = &mut self.tasks[number as usize];
         task.blocked = task.path == Path::Direct;
+        task.outstanding += 1;
         let id = self.operations.put(Operation {
             task: number,
             job,

@@ -64,6 +64,7 @@ impl World {
             // A hole: nothing to read.
             self.succeeded(now, number, job, &op);
         } else {
+            self.tasks[number as usize].outstanding += 1;
             let id = self.operations.put(Operation {
                 task: number,
                 job,

@@ -35,6 +35,8 @@ pub(super) struct Task {
     pub(super) action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
     pub(super) completed: VecDeque<OpId>,
+    /// Operations that it has not seen complete.
+    pub(super) outstanding: u32,
     pub(super) jitter: Stream,
     pub(super) used: Usage,
     pub(super) samples: Samples,

@@ -2,6 +2,7 @@
 
 use workload::job::Next;
 
+use super::cpus::{Call, Cpus};
 use super::task::{Action, Part, State};
 use super::{Event, HOUSEKEEPER, KERNEL_TASKS, Path, World};
 use crate::block::TaskId;
@@ -34,7 +35,7 @@ impl World {
     }
 
     /// The task has a CPU: what does it do next?
-    fn run_task(&mut self, now: Time, cpu: u16, number: TaskId) {
+    pub(super) fn run_task(&mut self, now: Time, cpu: u16, number: TaskId) {
         self.tasks[number as usize].state = State::Running(cpu);
         // A call that had to wait for the cache is made again.
         if self.tasks[number as usize].action.is_none() {
@@ -42,18 +43,31 @@ impl World {
             self.tasks[number as usize].action = action;
         }
         match self.tasks[number as usize].action {
-            Some(action) => {
-                let cost = self.mount_cost(number, action);
-                let task = &mut self.tasks[number as usize];
-                let cost = cost.unwrap_or_else(|| {
-                    let cost = cost_of(&self.cpu_spec, task.path, action);
-                    task.drawn(cost, self.cpu_spec.jitter)
-                });
+            Some(action) => self.call(now, cpu, number, action),
+            None => self.sleep(now, cpu, number),
+        }
+    }
+
+    /// The CPU works for the task until the action takes effect.
+    fn call(&mut self, now: Time, cpu: u16, number: TaskId, action: Action) {
+        let of_mount_ns = self.mount_cost(number, action);
+        let task = &mut self.tasks[number as usize];
+        let call = call_of(task.path, action);
+        match &mut self.cpus {
+            Cpus::Simple(cpus) => {
+                let cost =
+                    of_mount_ns.unwrap_or_else(|| task.drawn(cpus.cost_ns(call), cpus.jitter()));
                 task.used.cpu_system_ns += cost;
                 self.used.cpu_system_ns += cost;
                 self.agenda.put(now + cost, Event::Cpu(cpu));
             }
-            None => self.sleep(now, cpu, number),
+            Cpus::Detailed(cpus) => {
+                let jitter = cpus.jitter();
+                match of_mount_ns {
+                    Some(cost) => cpus.spend(now, number, cost),
+                    None => cpus.call(now, number, call, |cost| task.drawn(cost, jitter)),
+                }
+            }
         }
     }
 
@@ -116,60 +130,120 @@ impl World {
             }
         } else {
             task.state = State::Asleep;
-            task.used.context_switches_voluntary += 1;
-            self.used.context_switches_voluntary += 1;
             let next = task.jobs.iter().filter_map(|job| job.next_wakeup()).min();
             if let Some(at) = next {
                 let at = self.phase.start.saturating_add(at);
                 self.agenda.put(at, Event::Wake(number));
             }
+            self.count_switch(number, Switch::Voluntary);
         }
-        self.leave_cpu(now, cpu);
+        let for_io = self.tasks[number as usize].outstanding > 0;
+        self.leave_cpu(now, cpu, number, for_io);
     }
 
-    fn leave_cpu(&mut self, now: Time, cpu: u16) {
-        if let Some(next) = self.cpus.leaves(now, cpu) {
+    fn leave_cpu(&mut self, now: Time, cpu: u16, number: TaskId, for_io: bool) {
+        if let Some(next) = self.cpus.leaves(now, cpu, number, for_io) {
             self.run_task(now, cpu, next);
         }
     }
 
+    pub(super) fn simple_cpu_done(&mut self, now: Time, cpu: u16) {
+        if let Cpus::Simple(cpus) = &self.cpus {
+            let number = cpus.on(cpu);
+            self.call_done(now, cpu, number);
+        }
+    }
+
     /// The call has had its time on the CPU: now it takes effect.
-    pub(super) fn cpu_done(&mut self, now: Time, cpu: u16) {
-        let number = self.cpus.on(cpu);
+    pub(super) fn call_done(&mut self, now: Time, cpu: u16, number: TaskId) {
         let task = &mut self.tasks[number as usize];
+        // The scheduler may have moved it since the call began.
+        task.state = State::Running(cpu);
         match task.action.take().expect("the CPU did something") {
             Action::Reap(id) => {
                 let operation = self.operations.take(id);
+                task.outstanding -= 1;
                 task.jobs[operation.job].succeeded(now - self.phase.start, &operation.op);
             }
             Action::Start(job, op) => self.start(now, number, job, op),
         }
+        self.count_use(number);
         let task = &mut self.tasks[number as usize];
         task.sample(now - self.phase.start, self.used);
         if task.blocked || self.waiting_bios.contains_key(&number) {
             task.state = State::Asleep;
-            task.used.context_switches_voluntary += 1;
-            self.used.context_switches_voluntary += 1;
-            self.leave_cpu(now, cpu);
+            self.count_switch(number, Switch::Voluntary);
+            self.leave_cpu(now, cpu, number, true);
             return;
         }
-        let next = self.cpus.goes_on(now, cpu);
+        let next = self.cpus.goes_on(now, cpu, number);
         if next != number {
-            let task = &mut self.tasks[number as usize];
-            task.state = State::Ready;
-            task.used.context_switches_involuntary += 1;
-            self.used.context_switches_involuntary += 1;
+            self.tasks[number as usize].state = State::Ready;
+            self.count_switch(number, Switch::Involuntary);
         }
         self.run_task(now, cpu, next);
     }
+
+    /// Detailed CPUs count for themselves.
+    fn count_switch(&mut self, number: TaskId, switch: Switch) {
+        if let Cpus::Simple(_) = self.cpus {
+            for used in [&mut self.tasks[number as usize].used, &mut self.used] {
+                match switch {
+                    Switch::Voluntary => used.context_switches_voluntary += 1,
+                    Switch::Involuntary => used.context_switches_involuntary += 1,
+                }
+            }
+        }
+    }
+
+    /// What the task has used of detailed CPUs until now.
+    pub(super) fn count_use(&mut self, number: TaskId) {
+        let Cpus::Detailed(cpus) = &self.cpus else {
+            return;
+        };
+        let now = cpus.used(number);
+        let before = &mut self.tasks[number as usize].used;
+        for (now, before, all) in [
+            (
+                now.user_ns,
+                &mut before.cpu_user_ns,
+                &mut self.used.cpu_user_ns,
+            ),
+            (
+                now.system_ns,
+                &mut before.cpu_system_ns,
+                &mut self.used.cpu_system_ns,
+            ),
+            (
+                now.slept,
+                &mut before.context_switches_voluntary,
+                &mut self.used.context_switches_voluntary,
+            ),
+            (
+                now.gave_way,
+                &mut before.context_switches_involuntary,
+                &mut self.used.context_switches_involuntary,
+            ),
+        ] {
+            *all += now - *before;
+            *before = now;
+        }
+    }
 }
 
-fn cost_of(spec: &super::CpuSpec, path: Path, action: Action) -> Time {
+/// Whether a task lost its CPU because it went to sleep.
+#[derive(Clone, Copy, Debug)]
+enum Switch {
+    Voluntary,
+    Involuntary,
+}
+
+fn call_of(path: Path, action: Action) -> Call {
     match action {
-        Action::Reap(_) => spec.completion_ns,
-        Action::Start(_, op) if path == Path::Buffered => {
-            spec.call_ns + spec.page_copy_ns * u64::from(op.bytes).div_ceil(PAGE_BYTES)
-        }
-        Action::Start(..) => spec.call_ns,
+        Action::Reap(_) => Call::Reap,
+        Action::Start(_, op) if path == Path::Buffered => Call::Copy {
+            pages: u64::from(op.bytes).div_ceil(PAGE_BYTES),
+        },
+        Action::Start(..) => Call::Submit,
     }
 }

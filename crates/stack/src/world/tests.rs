@@ -77,6 +77,7 @@ fn world(scheduler: Box<dyn crate::scheduler::Scheduler>) -> World {
         device: Box::new(disk),
         filesystem: None,
         write_bio_sectors_max: 2048,
+        takes_one_ahead: false,
     };
     let mut world = World::new(CPUS, vec![drive], None, None);
     world.add_file(FileSpec {
@@ -141,6 +142,7 @@ fn group(path: Path, jobs: Vec<JobSpec>) -> GroupSpec {
         path,
         cgroup: 0,
         priority: Priority::default(),
+        cpus: None,
         jobs,
     }
 }
@@ -285,6 +287,7 @@ fn with_files_of(
         device: Box::new(Disk::new(&test_disk()).unwrap()),
         filesystem: Some(filesystem.build().unwrap()),
         write_bio_sectors_max: 2048,
+        takes_one_ahead: false,
     };
     let cache = CacheSpec::new(generation, 4 << 20);
     let mut world = World::new(
@@ -384,11 +387,14 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
     };
     for path in [Path::DirectAsync, Path::Buffered] {
         let mut world = with_files(Kind::Ext3, BLOCKS, &[2 << 20; 8]);
-        world.drives[0] = Drive::new(
-            RequestQueue::new(few, Box::new(Noop::default())),
-            Box::new(Disk::new(&test_disk()).unwrap()),
-            2048,
-        );
+        world.drives[0] = Drive::new(DriveParts {
+            queue: RequestQueue::new(few, Box::new(Noop::default())),
+            device: Box::new(Disk::new(&test_disk()).unwrap()),
+            filesystem: None,
+            write_bio_sectors_max: 2048,
+            takes_one_ahead: false,
+        })
+        .0;
         for read_share in [0.0, 1.0] {
             let groups: Vec<GroupSpec> = (0..8)
                 .map(|file| {

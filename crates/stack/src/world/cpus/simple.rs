@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
+use super::Call;
 use crate::block::TaskId;
 use crate::time::Time;
 
@@ -25,8 +26,8 @@ pub struct CpuSpec {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Cpus {
-    slice_ns: Time,
+pub struct Simple {
+    spec: CpuSpec,
     /// By CPU: whose it is, and until when.
     running: Vec<Option<Running>>,
     ready: VecDeque<TaskId>,
@@ -38,17 +39,17 @@ struct Running {
     slice_ends_at: Time,
 }
 
-impl Cpus {
-    pub(super) fn new(spec: &CpuSpec) -> Cpus {
-        Cpus {
-            slice_ns: spec.time_slice_ns,
+impl Simple {
+    pub(in crate::world) fn new(spec: CpuSpec) -> Simple {
+        Simple {
+            spec,
             running: vec![None; usize::from(spec.count)],
             ready: VecDeque::new(),
         }
     }
 
     /// The task wants a CPU: which one it gets at once, if any is free.
-    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
+    pub(in crate::world) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
         let Some(cpu) = self.running.iter().position(Option::is_none) else {
             self.ready.push_back(task);
             return None;
@@ -58,7 +59,7 @@ impl Cpus {
     }
 
     /// The task goes to sleep or is done: who has its CPU next.
-    pub(super) fn leaves(&mut self, now: Time, cpu: u16) -> Option<TaskId> {
+    pub(in crate::world) fn leaves(&mut self, now: Time, cpu: u16) -> Option<TaskId> {
         self.running[usize::from(cpu)] = None;
         let next = self.ready.pop_front()?;
         self.give(now, cpu, next);
@@ -66,7 +67,7 @@ impl Cpus {
     }
 
     /// The task could go on: who has the CPU, itself or, when its slice is over, the next in line.
-    pub(super) fn goes_on(&mut self, now: Time, cpu: u16) -> TaskId {
+    pub(in crate::world) fn goes_on(&mut self, now: Time, cpu: u16) -> TaskId {
         let running = self.running[usize::from(cpu)].expect("somebody runs there");
         if now < running.slice_ends_at || self.ready.is_empty() {
             return running.task;
@@ -77,8 +78,21 @@ impl Cpus {
         next
     }
 
+    /// What a call costs, of which each turns out a little different.
+    pub(in crate::world) fn cost_ns(&self, call: Call) -> Time {
+        match call {
+            Call::Reap => self.spec.completion_ns,
+            Call::Submit => self.spec.call_ns,
+            Call::Copy { pages } => self.spec.call_ns + self.spec.page_copy_ns * pages,
+        }
+    }
+
+    pub(in crate::world) fn jitter(&self) -> f64 {
+        self.spec.jitter
+    }
+
     /// Whose CPU it is.
-    pub(super) fn on(&self, cpu: u16) -> TaskId {
+    pub(in crate::world) fn on(&self, cpu: u16) -> TaskId {
         self.running[usize::from(cpu)]
             .expect("somebody runs there")
             .task
@@ -87,7 +101,7 @@ impl Cpus {
     fn give(&mut self, now: Time, cpu: u16, task: TaskId) {
         self.running[usize::from(cpu)] = Some(Running {
             task,
-            slice_ends_at: now + self.slice_ns,
+            slice_ends_at: now + self.spec.time_slice_ns,
         });
     }
 }

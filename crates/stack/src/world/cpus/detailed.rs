@@ -1,0 +1,425 @@
+//! CPUs in detail: calls of tasks are work for modelled processors, and drives interrupt them.
+
+use serde::Deserialize;
+
+use super::Call;
+use super::dma::{Dma, DmaSpec};
+use crate::Impossible;
+use crate::block::{Bio, Request, TaskId};
+use crate::completion::{
+    Affinity, CompletionSpec, Completions, Counters, Outcome, RequestId, Step,
+};
+use crate::impossible::{share, within};
+use crate::slab::Slab;
+use crate::smp::{
+    CpuSet, Distance, Done, Processors, Rank, SmpSpec, TaskNumber, TaskSpec, TaskUsage, Work,
+};
+use crate::station::Broken;
+use crate::time::{SECOND, Time};
+
+/// Everything about them, of a machine with so many drives.
+#[derive(Clone, Debug)]
+pub struct DetailedSpec {
+    pub smp: SmpSpec,
+    pub completion: CompletionSpec,
+    pub calls: CallCycles,
+    pub drives: Vec<DriveCpus>,
+}
+
+/// What tasks do on CPUs, in cycles. Cache lines that move come on top.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallCycles {
+    /// Of a system call that submits I/O.
+    pub submit_cycles: u32,
+    /// Of the application before each operation, in user mode.
+    pub user_cycles: u32,
+    /// Of what a completed I/O costs its task.
+    pub reap_cycles: u32,
+    /// Of copying a page between a task and the page cache, and looking it up.
+    pub page_copy_cycles: u32,
+    /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
+    pub jitter: f64,
+}
+
+/// Which CPUs work for a drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveCpus {
+    pub interrupts: Interrupts,
+    pub affinity: Affinity,
+    /// Where tasks run for which nothing else is said; None: anywhere.
+    pub application: Option<u16>,
+    pub dma: Option<DmaSpec>,
+}
+
+/// Which CPU a drive interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupts {
+    On(u16),
+    /// Each of so many hardware queues the first CPU that submits to it.
+    OfQueues(u16),
+}
+
+#[derive(Debug)]
+pub struct Detailed {
+    smp: Processors<Tag>,
+    completions: Completions,
+    calls: CallCycles,
+    drives: Vec<DriveState>,
+    /// By the phase's tasks.
+    tasks: Vec<TaskNumber>,
+    /// Whose work is what happens now.
+    here: Option<u16>,
+    /// Bios that another CPU puts into their queue: drive and bio.
+    entering: Slab<(usize, Bio)>,
+    /// Kept between events, so that none is allocated for each.
+    done: Vec<Done<Tag>>,
+}
+
+#[derive(Debug)]
+struct DriveState {
+    cpus: DriveCpus,
+    /// Of the requests at the device, by their tags.
+    sent: Vec<Sent>,
+    dma: Option<Dma>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    request: RequestId,
+    submitted_on: u16,
+    sectors: u32,
+}
+
+/// What a piece of work was.
+#[derive(Clone, Copy, Debug)]
+pub enum Tag {
+    /// The task has a CPU.
+    Runs(TaskId),
+    /// Its call has had its time.
+    Called(TaskId),
+    Completion(Step),
+}
+
+/// What the world has to go on with.
+#[derive(Debug)]
+pub(in crate::world) enum Finished {
+    Runs {
+        task: TaskId,
+        cpu: u16,
+    },
+    Called {
+        task: TaskId,
+        cpu: u16,
+    },
+    /// The bio may enter its queue, on this CPU.
+    Entered {
+        drive: usize,
+        bio: Bio,
+    },
+    /// The request with that tag is to be completed.
+    Completed {
+        drive: usize,
+        tag: u32,
+        cpu: u16,
+    },
+}
+
+/// Longer calls are mistakes, and keep sums far from overflow.
+const CYCLES_MAX: u64 = 100_000_000;
+
+impl CallCycles {
+    pub fn check(&self) -> Result<(), Impossible> {
+        for (key, cycles) in [
+            ("submit_cycles", self.submit_cycles),
+            ("user_cycles", self.user_cycles),
+            ("reap_cycles", self.reap_cycles),
+            ("page_copy_cycles", self.page_copy_cycles),
+        ] {
+            within(key, u64::from(cycles), 0, CYCLES_MAX)?;
+        }
+        share("jitter", self.jitter)
+    }
+
+    fn of(&self, call: Call) -> u64 {
+        match call {
+            Call::Reap => u64::from(self.reap_cycles),
+            Call::Submit => u64::from(self.submit_cycles),
+            Call::Copy { pages } => {
+                u64::from(self.submit_cycles) + u64::from(self.page_copy_cycles) * pages
+            }
+        }
+    }
+}
+
+impl Detailed {
+    /// The error names a key of `smp`, or of the drive's completions.
+    pub fn new(spec: &DetailedSpec) -> Result<Detailed, Impossible> {
+        let mut smp = Processors::new(&spec.smp)?;
+        let mut completions = Completions::new(spec.completion, &mut smp);
+        for drive in &spec.drives {
+            completions.add_queue(drive.affinity)?;
+        }
+        let drives = spec.drives.iter().map(|&cpus| DriveState {
+            cpus,
+            sent: Vec::new(),
+            dma: cpus.dma.map(Dma::new),
+        });
+        Ok(Detailed {
+            drives: drives.collect(),
+            smp,
+            completions,
+            calls: spec.calls,
+            tasks: Vec::new(),
+            here: None,
+            entering: Slab::new(),
+            done: Vec::new(),
+        })
+    }
+
+    pub fn processors(&self) -> &Processors<Tag> {
+        &self.smp
+    }
+
+    /// Bios and requests of the drive by where they were worked on.
+    pub fn counters(&self, drive: usize) -> Counters {
+        self.completions.counters(drive as u32)
+    }
+
+    pub(in crate::world) fn jitter(&self) -> f64 {
+        self.calls.jitter
+    }
+
+    pub(super) fn next_event(&mut self) -> Option<Time> {
+        self.smp.next_event()
+    }
+
+    pub(super) fn here(&self) -> Option<u16> {
+        self.here
+    }
+
+    /// Where the drive's tasks run for which nothing else is said.
+    pub(in crate::world) fn application(&self, drive: usize) -> Option<u16> {
+        self.drives[drive].cpus.application
+    }
+
+    pub(super) fn begin_phase(&mut self, tasks: impl Iterator<Item = (Option<CpuSet>, u16)>) {
+        let smp = &mut self.smp;
+        let added = tasks.map(|(allowed, last_cpu)| {
+            smp.add_task(TaskSpec {
+                rank: Rank::Normal,
+                allowed,
+                last_cpu,
+                sleeps_for_io: false,
+            })
+        });
+        self.tasks = added.collect();
+    }
+
+    /// What is done at that time: to be given to `follow` one by one.
+    pub(in crate::world) fn advance(&mut self, now: Time) -> Vec<Done<Tag>> {
+        let mut done = std::mem::take(&mut self.done);
+        self.smp.advance(now, &mut done);
+        done
+    }
+
+    /// What follows happens on the CPU that is done with something.
+    pub(in crate::world) fn follow(&mut self, done: Done<Tag>) -> Option<Finished> {
+        let Done { at, cpu, tag } = done;
+        self.here = Some(cpu);
+        match tag {
+            Tag::Runs(task) => Some(Finished::Runs { task, cpu }),
+            Tag::Called(task) => Some(Finished::Called { task, cpu }),
+            Tag::Completion(tag) => {
+                let step = Done { at, cpu, tag };
+                self.completions
+                    .handle(&mut self.smp, step)
+                    .map(|outcome| self.finished(outcome))
+            }
+        }
+    }
+
+    /// All of what was done is followed.
+    pub(in crate::world) fn followed(&mut self, done: Vec<Done<Tag>>) {
+        self.here = None;
+        self.done = done;
+    }
+
+    fn finished(&mut self, outcome: Outcome) -> Finished {
+        match outcome {
+            Outcome::Entered { token, .. } => {
+                let id = self.entering.id(token);
+                let (drive, bio) = self.entering.take(id);
+                Finished::Entered { drive, bio }
+            }
+            Outcome::Completed { queue, token, cpu } => Finished::Completed {
+                drive: queue as usize,
+                tag: token,
+                cpu,
+            },
+        }
+    }
+
+    pub(super) fn wakes(&mut self, now: Time, task: TaskId) {
+        let work = Work::of(0).tagged(Tag::Runs(task));
+        let number = self.tasks[task as usize];
+        self.smp.wake(now, number, self.here, work);
+    }
+
+    pub(super) fn sleeps_for_io(&mut self, task: TaskId, is: bool) {
+        self.smp.sleeps_for_io(self.tasks[task as usize], is);
+    }
+
+    /// The task, which has a CPU, makes a call; `drawn` says how costs turn out this time.
+    pub(in crate::world) fn call(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        call: Call,
+        mut drawn: impl FnMut(u64) -> u64,
+    ) {
+        let number = self.tasks[task as usize];
+        if call != Call::Reap && self.calls.user_cycles > 0 {
+            let cycles = drawn(u64::from(self.calls.user_cycles));
+            let work = Work::of(cycles as u32).in_user_mode();
+            self.smp.wake(now, number, None, work);
+        }
+        let cycles = drawn(self.calls.of(call));
+        self.work(now, task, cycles);
+    }
+
+    /// The task makes a call that takes so long.
+    pub(in crate::world) fn spend(&mut self, now: Time, task: TaskId, ns: Time) {
+        let clock_hz = u128::from(self.smp.spec().clock_hz);
+        let cycles = u128::from(ns) * clock_hz / u128::from(SECOND);
+        self.work(now, task, cycles as u64);
+    }
+
+    fn work(&mut self, now: Time, task: TaskId, mut cycles: u64) {
+        let number = self.tasks[task as usize];
+        while cycles > CYCLES_MAX {
+            self.smp
+                .wake(now, number, None, Work::of(CYCLES_MAX as u32));
+            cycles -= CYCLES_MAX;
+        }
+        let work = Work::of(cycles as u32).tagged(Tag::Called(task));
+        self.smp.wake(now, number, None, work);
+    }
+
+    pub(in crate::world) fn used(&self, task: TaskId) -> TaskUsage {
+        self.smp.task_usage(self.tasks[task as usize])
+    }
+
+    /// The bio comes back if it enters its queue here and now; else `Entered` brings it.
+    pub(in crate::world) fn enter(&mut self, now: Time, drive: usize, bio: Bio) -> Option<Bio> {
+        // What no CPU submits, such as a flusher's, has no other CPU to be sent to.
+        let Some(here) = self.here else {
+            return Some(bio);
+        };
+        let token = self.entering.put((drive, bio));
+        let queue = drive as u32;
+        let enters = self
+            .completions
+            .enter(&mut self.smp, now, queue, here, token.number());
+        enters.then(|| self.entering.take(token).1)
+    }
+
+    /// The request goes to the device; whoever sends it touches it.
+    pub(in crate::world) fn sent(&mut self, now: Time, drive: usize, tag: u32, request: &Request) {
+        let submitted_on = request.cpu;
+        let id = self
+            .completions
+            .begin(&mut self.smp, drive as u32, submitted_on, tag);
+        if let Some(here) = self.here {
+            let touching = self
+                .completions
+                .objects(id)
+                .into_iter()
+                .fold(Work::of(0), Work::touching);
+            self.smp.charge(now, here, touching);
+        }
+        let sent = &mut self.drives[drive].sent;
+        let entry = Sent {
+            request: id,
+            submitted_on,
+            sectors: request.sectors,
+        };
+        match sent.get_mut(tag as usize) {
+            Some(place) => *place = entry,
+            None => {
+                sent.resize(tag as usize + 1, entry);
+            }
+        }
+    }
+
+    /// The device is done with the request of that tag. Its adapter moves its data until the time that is returned, and
+    /// wants to be told then; None: the interrupt is there.
+    pub(in crate::world) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Option<Time> {
+        let state = &mut self.drives[drive];
+        let sent = state.sent[tag as usize];
+        let interrupts = state.cpus.interrupts.for_request(sent.submitted_on);
+        if let Some(dma) = &mut state.dma {
+            let distance = self
+                .smp
+                .spec()
+                .topology
+                .distance(interrupts, sent.submitted_on);
+            let near = distance != Some(Distance::Machine);
+            return Some(dma.begin(now, tag, sent.sectors, near));
+        }
+        self.interrupt(now, drive, tag);
+        None
+    }
+
+    /// The drive's adapter has moved the data of the next.
+    pub(in crate::world) fn moved(&mut self, now: Time, drive: usize) {
+        let dma = self.drives[drive].dma.as_mut().expect("it moves data");
+        let tag = dma.end(now);
+        self.interrupt(now, drive, tag);
+    }
+
+    pub(in crate::world) fn set_online(&mut self, now: Time, cpu: u16, is: bool) {
+        if is {
+            self.smp.bring_online(now, cpu);
+        } else {
+            self.smp.take_offline(now, cpu);
+        }
+    }
+
+    /// Their times are up to date then.
+    pub(in crate::world) fn reach(&mut self, now: Time) {
+        self.smp.reach(now);
+    }
+
+    pub(in crate::world) fn check(&self, now: Time) -> Result<(), Broken> {
+        for (number, drive) in self.drives.iter().enumerate() {
+            if let Some(dma) = &drive.dma {
+                dma.check(&format!("drive {number}'s transfers"), now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self, now: Time, drive: usize, tag: u32) {
+        let state = &self.drives[drive];
+        let sent = state.sent[tag as usize];
+        let cpu = state.cpus.interrupts.for_request(sent.submitted_on);
+        self.completions
+            .interrupt(&mut self.smp, now, cpu, sent.request);
+    }
+}
+
+impl Interrupts {
+    fn for_request(self, submitted_on: u16) -> u16 {
+        match self {
+            Interrupts::On(cpu) => cpu,
+            Interrupts::OfQueues(queues) => submitted_on % queues,
+        }
+    }
+}
+
+impl From<Step> for Tag {
+    fn from(step: Step) -> Tag {
+        Tag::Completion(step)
+    }
+}

@@ -1,0 +1,345 @@
+//! Laws of a machine whose CPUs are modelled in detail, under loads of all kinds, with CPUs going offline and coming back.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use stack::machine::MachineSpec;
+use stack::smp::Context;
+use stack::time::{MILLISECOND, SECOND, Time};
+use stack::world::{FileSpec, GroupSpec, Path, PhaseSpec, Place, Results, World};
+use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
+use workload::timeline::totals;
+
+const CPUS: u16 = 8;
+const FILE_BYTES: u64 = 1 << 30;
+
+/// Two cells of two sockets of two CPUs.
+fn machine(kernel: &str, drives: Vec<Value>) -> Value {
+    json!({
+        "kernel": kernel,
+        "cpus": {
+            "topology": { "cells": 2, "sockets_per_cell": 2, "cores_per_socket": 2, "threads_per_core": 1 },
+            "clock_hz": 1_600_000_000u64,
+            "transfer_cycles": [30, 100, 240, 700],
+            "computing_stall_per_mille": 500,
+            "interrupts": {
+                "send_cycles": 700, "latency_ns": 1_500, "latency_other_cell_ns": 2_500, "receive_cycles": 1_500
+            },
+            "scheduling": {
+                "time_slice_ns": 1_000_000, "preempt_after_ns": 100_000, "wake_cycles": 900,
+                "switch_cycles": 1_600, "task_lines": 3, "run_queue_lines": 2, "migrates_within": "machine"
+            },
+            "idle_states": [{ "after_ns": 100_000, "exit_ns": 20_000 }],
+            "submit_cycles": 10_200, "user_cycles": 345, "reap_cycles": 500, "page_copy_cycles": 4_000,
+            "jitter": 0.1
+        },
+        "completion": {
+            "interrupt_cycles": 7_500, "interrupt_stalled_cycles": 5_300, "softirq_cycles": 300,
+            "complete_cycles": 4_050, "enter_cycles": 2_000, "hand_over_cycles": 200, "splice_cycles": 200,
+            "local_cycles": 4_500, "call_ns": 8_900, "shares_cache": "socket",
+            "request_lines": 4, "bio_lines": 2, "control_block_lines": 7, "list_lines": 2
+        },
+        "memory": { "bytes": 256 << 20 },
+        "drives": drives,
+    })
+}
+
+fn drive(latency_ns: u64, queue_depth: u32, more: &Value) -> Value {
+    let mut drive = json!({
+        "device": {
+            "kind": "null", "capacity_bytes": FILE_BYTES, "latency_ns": latency_ns, "queue_depth": queue_depth
+        },
+    });
+    let more = more.as_object().expect("a table").clone();
+    drive.as_object_mut().expect("a table").extend(more);
+    drive
+}
+
+fn build(machine: Value) -> World {
+    let spec = MachineSpec::from_json(machine).expect("a possible machine");
+    let mut world = spec.build().expect("it builds");
+    for drive in 0..spec.drive_count() {
+        world.add_file(FileSpec {
+            name: format!("file{drive}"),
+            drive,
+            size_bytes: FILE_BYTES,
+            place: Place::Contiguous(0),
+        });
+    }
+    world
+}
+
+fn job(file: u32, read_share: f64, bytes: u32, queue_depth: u32, ops: u64) -> JobSpec {
+    JobSpec {
+        name: String::new(),
+        files: vec![file],
+        file_order: FileOrder::Sequential,
+        pattern: Pattern::Sequential,
+        read_share,
+        blocks: vec![BlockSize { bytes, weight: 1.0 }],
+        align_bytes: u64::from(bytes),
+        offset_bytes: 0,
+        length_bytes: FILE_BYTES,
+        queue_depth,
+        arrival: Arrival::Closed {
+            think_ns: 0,
+            think_every: 1,
+        },
+        until: Until {
+            ops: Some(ops),
+            bytes: None,
+            duration_ns: None,
+        },
+        sync: None,
+        sync_at_end: read_share < 1.0,
+        seed: u64::from(file),
+    }
+}
+
+fn group(path: Path, cpus: Option<Vec<u16>>, job: JobSpec) -> GroupSpec {
+    GroupSpec {
+        path,
+        cgroup: 0,
+        priority: Default::default(),
+        cpus,
+        jobs: vec![job],
+    }
+}
+
+fn phase(files: u32, groups: Vec<GroupSpec>) -> PhaseSpec {
+    PhaseSpec {
+        groups,
+        files: (0..files).collect(),
+        warm_up_ns: 0,
+        interval_ns: SECOND,
+        ends_with_first: false,
+        seed: 1,
+    }
+}
+
+fn run(world: &mut World, phase: &PhaseSpec) -> Results {
+    world.begin_phase(phase).expect("a possible phase");
+    world.run(|_| true);
+    world.check().expect("Little's law and conservation");
+    world.end_phase()
+}
+
+fn operations(results: &Results) -> u64 {
+    let jobs = results.groups.iter().flat_map(|group| &group.jobs);
+    jobs.map(|job| {
+        let total = totals(&job.intervals, 0);
+        total.read.latency.count() + total.write.latency.count()
+    })
+    .sum()
+}
+
+fn ns_of(world: &mut World, cpu: u16, context: Context) -> Time {
+    world
+        .processors()
+        .expect("detailed CPUs")
+        .usage(cpu)
+        .ns(context)
+}
+
+#[test]
+fn tasks_run_and_interrupts_land_where_they_are_told_to() {
+    let placed = json!({
+        "scheduler": "noop", "interrupt_cpu": 1,
+        "affinity": { "application": 6, "queue": 3, "completion": 4 }
+    });
+    let mut world = build(machine("2.6.24-kthread", vec![drive(50_000, 8, &placed)]));
+    run(
+        &mut world,
+        &phase(
+            1,
+            vec![group(Path::DirectAsync, None, job(0, 1.0, 4096, 4, 500))],
+        ),
+    );
+    let busy = |world: &mut World, context| {
+        (0..CPUS)
+            .filter(|&cpu| ns_of(world, cpu, context) > 0)
+            .collect::<Vec<u16>>()
+    };
+    assert_eq!(busy(&mut world, Context::User), [6]);
+    assert_eq!(busy(&mut world, Context::KernelThread), [3, 4]);
+    // Devices interrupt 1; the others are told by it, or tell each other.
+    assert_eq!(busy(&mut world, Context::HardInterrupt), [1, 3, 4, 6]);
+    assert_eq!(
+        busy(&mut world, Context::SoftInterrupt),
+        Vec::<u16>::new(),
+        "nothing completes where it arrives"
+    );
+    let counters = world.completion_counters().expect("detailed CPUs")[0];
+    assert_eq!((counters.queued_local, counters.queued_remote), (0, 500));
+    assert_eq!(counters.completed_local, 0);
+}
+
+#[test]
+fn groups_of_a_phase_have_their_own_cpus() {
+    let placed =
+        json!({ "scheduler": "noop", "interrupt_cpu": 0, "affinity": { "application": 1 } });
+    let mut world = build(machine("2.6.24", vec![drive(50_000, 8, &placed)]));
+    let job = job(0, 1.0, 4096, 4, 100);
+    run(
+        &mut world,
+        &phase(1, vec![group(Path::DirectAsync, Some(vec![5]), job)]),
+    );
+    assert!(ns_of(&mut world, 5, Context::User) > 0);
+    assert_eq!(ns_of(&mut world, 1, Context::User), 0);
+}
+
+/// Published: (bios + 33) / 2. The first 32 go to the device one by one, the driver holds another, the rest finds company.
+#[test]
+fn pairs_of_bios_become_requests_while_the_driver_holds_one() {
+    let keys = |takes_one_ahead: bool| {
+        json!({
+            "scheduler": "noop", "takes_one_ahead": takes_one_ahead,
+            "affinity": { "application": "other" },
+            "dma": { "near_bytes_per_s": 100_000_000, "far_bytes_per_s": 100_000_000 },
+        })
+    };
+    for (ahead, alone) in [(true, 33), (false, 32)] {
+        let mut world = build(machine("2.6.24", vec![drive(10_000, 32, &keys(ahead))]));
+        let bios = 129 + 2 * 1000;
+        let job = job(0, 1.0, 256 << 10, 128, bios);
+        let results = run(
+            &mut world,
+            &phase(1, vec![group(Path::DirectAsync, None, job)]),
+        );
+        let expected = (bios + alone).div_ceil(2);
+        assert_eq!(results.requests[0].completed, expected, "ahead: {ahead}");
+    }
+}
+
+#[test]
+fn data_take_longer_to_the_memory_of_another_cell() {
+    let rate = |application: u16| {
+        let keys = json!({
+            "scheduler": "noop", "interrupt_cpu": 0, "affinity": { "application": application },
+            "dma": { "near_bytes_per_s": 50_000_000, "far_bytes_per_s": 100_000_000 },
+        });
+        let mut world = build(machine("2.6.24", vec![drive(10_000, 32, &keys)]));
+        let job = job(0, 1.0, 256 << 10, 16, 400);
+        run(
+            &mut world,
+            &phase(1, vec![group(Path::DirectAsync, None, job)]),
+        );
+        400.0 * 262_144.0 / (world.now() as f64 / SECOND as f64)
+    };
+    let (near, far) = (rate(3), rate(4));
+    assert!((near / 50e6 - 1.0).abs() < 0.01, "{near}");
+    assert!((far / 100e6 - 1.0).abs() < 0.01, "{far}");
+}
+
+const KERNELS: [&str; 6] = [
+    "2.6.24",
+    "2.6.24-remote-softirq",
+    "2.6.24-kthread",
+    "2.6.28",
+    "3.4",
+    "6.1",
+];
+
+#[derive(Clone, Debug)]
+struct Load {
+    kernel: &'static str,
+    rq_affinity: u8,
+    groups: Vec<(u8, u8, u8, Option<u16>)>,
+    /// When, which, and whether it comes back.
+    plans: Vec<(Time, u16, bool)>,
+}
+
+fn loads() -> impl Strategy<Value = Load> {
+    let groups = prop::collection::vec((0u8..3, 0u8..3, 0u8..3, prop::option::of(0..CPUS)), 1..6);
+    let plans = prop::collection::vec((0..40 * MILLISECOND, 0..CPUS, any::<bool>()), 0..8);
+    (0..KERNELS.len(), 0u8..2, groups, plans).prop_map(|(kernel, rq_affinity, groups, plans)| {
+        Load {
+            kernel: KERNELS[kernel],
+            rq_affinity,
+            groups,
+            plans,
+        }
+    })
+}
+
+impl Load {
+    fn run(&self) -> (World, Results) {
+        let queue = match self.kernel {
+            "2.6.24" => json!({}),
+            _ => json!({ "rq_affinity": self.rq_affinity }),
+        };
+        let scheduler = match self.kernel {
+            "6.1" => "mq-deadline",
+            _ => "deadline",
+        };
+        let keys = json!({ "scheduler": scheduler, "queue": queue });
+        let drives = vec![drive(80_000, 4, &keys), drive(300_000, 16, &keys)];
+        let mut world = build(machine(self.kernel, drives));
+        for &(at, cpu, is) in &self.plans {
+            world.plan_online(at, cpu, is);
+        }
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.map(|(number, &(path, reads, depth, cpu))| {
+            let path = [Path::Direct, Path::DirectAsync, Path::Buffered][usize::from(path)];
+            let depth = match path {
+                Path::DirectAsync => 1 << (2 * depth),
+                _ => 1,
+            };
+            let read_share = f64::from(reads) / 2.0;
+            let job = job(number as u32 % 2, read_share, 16 << 10, depth, OPERATIONS);
+            group(path, cpu.map(|cpu| vec![cpu]), job)
+        });
+        let phase = phase(2, groups.collect());
+        let results = run(&mut world, &phase);
+        (world, results)
+    }
+}
+
+const OPERATIONS: u64 = 150;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Whatever goes offline meanwhile: every operation is done, all requests complete, and the contexts of all CPUs add
+    /// up to the time that has passed.
+    #[test]
+    fn nothing_is_lost_and_time_adds_up(load in loads()) {
+        let (mut world, results) = load.run();
+        prop_assert_eq!(operations(&results), OPERATIONS * load.groups.len() as u64);
+        let now = world.now();
+        let counters = world.completion_counters().expect("detailed CPUs");
+        for (counts, counters) in results.requests.iter().zip(counters) {
+            let interrupted = counters.completed_local + counters.completed_remote;
+            prop_assert!(interrupted >= counts.completed);
+            prop_assert!(interrupted <= counts.issued);
+        }
+        let processors = world.processors().expect("detailed CPUs");
+        for cpu in 0..CPUS {
+            prop_assert_eq!(processors.usage(cpu).total_ns(), now);
+        }
+    }
+
+    #[test]
+    fn one_seed_has_one_result(load in loads()) {
+        let told = || {
+            let (mut world, results) = load.run();
+            let processors = world.processors().expect("detailed CPUs");
+            let usages: Vec<_> = (0..CPUS).map(|cpu| processors.usage(cpu)).collect();
+            (world.now(), usages, format!("{results:?}"))
+        };
+        prop_assert_eq!(told(), told());
+    }
+
+    /// What tasks used is what CPUs spent on them.
+    #[test]
+    fn tasks_and_cpus_agree_on_user_time(load in loads()) {
+        let (mut world, results) = load.run();
+        let of_tasks: Time = results
+            .groups
+            .iter()
+            .map(|group| group.last_sample.thread.cpu_user_ns)
+            .sum();
+        let of_cpus: Time = (0..CPUS).map(|cpu| ns_of(&mut world, cpu, Context::User)).sum();
+        prop_assert_eq!(of_tasks, of_cpus);
+    }
+}
