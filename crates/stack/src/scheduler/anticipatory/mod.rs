@@ -76,6 +76,9 @@ const BACKWARDS: Backwards = Backwards {
     penalty: 2,
 };
 
+/// Stands for a target that has exited and whose number is another task's. No task has it.
+const DEPARTED: TaskId = TaskId::MAX;
+
 impl Anticipatory {
     pub fn new(version: Version, tunables: Tunables, hz: u32) -> Anticipatory {
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
@@ -240,12 +243,18 @@ impl Anticipatory {
         }
     }
 
-    /// Another task may have the number of one that has exited.
+    /// Another task may have the number of one that has exited. What is still waited for is not this one's request.
     fn begin_anew_if_exited(&mut self, task: TaskId) {
         let habits = self.habits_of(task);
-        if habits.exited {
-            let queued = std::mem::take(habits).queued;
-            habits.queued = queued;
+        if !habits.exited {
+            return;
+        }
+        let mut gone = std::mem::take(habits);
+        habits.queued = std::mem::take(&mut gone.queued);
+        // While it has something at the device, only its number tells when that is done.
+        if self.target == Some(task) && self.target_finished {
+            *self.habits_of(DEPARTED) = gone;
+            self.target = Some(DEPARTED);
         }
     }
 

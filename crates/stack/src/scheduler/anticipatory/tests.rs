@@ -250,6 +250,212 @@ fn the_line_is_looked_at_once_in_the_time_that_requests_have() {
     assert_eq!(bench.dispatched(late, 1), [9_000_008]);
 }
 
+#[test]
+fn a_task_with_the_number_of_one_that_has_exited_is_not_known() {
+    let (mut bench, now) = known_reader(Version::Linux2_6_32);
+    assert!(bench.scheduler.habits_of(1).think.get().is_some());
+    bench.scheduler.exited(now, 1);
+    bench.add_bio(now, &read_of(1, now, 50_000_000));
+    let habits = bench.scheduler.habits_of(1);
+    assert_eq!((habits.think.get(), habits.seek.get()), (None, None));
+    assert_eq!((habits.exited, habits.queued), (false, 1));
+}
+
+#[test]
+fn a_request_under_the_number_of_the_task_that_is_waited_for_is_not_its() {
+    let (mut bench, now) = known_reader(Version::Linux2_6_32);
+    bench.scheduler.exited(now, 1);
+    bench.add_bio(now, &read_of(2, now, 100_000_000));
+    assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
+    bench.add_bio(now, &read_of(1, now, 50_000_000));
+    assert!(bench.scheduler.is_anticipating(), "another task, far away");
+    let wakes = bench.scheduler.next_wakeup().expect("a timer");
+    assert_eq!(wakes, now + 6 * MILLISECOND);
+    bench.scheduler.wake(wakes, &bench.requests);
+    assert_eq!(bench.scheduler.strangers.no_cooperation, 32);
+    assert_eq!(bench.dispatched(wakes, 1), [50_000_000]);
+}
+
+/// What becomes of a task that has read once, and is waited for with a write behind it.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    /// It lives, and sends nothing more for now.
+    Lives,
+    Exits,
+    /// It exits, and another task goes on where it stopped, and lives.
+    IsContinued,
+    /// It reads once more, and exits.
+    ExitsKnown,
+}
+
+/// Exit probability and that of no cooperation, by the rules: each observation counts an eighth.
+#[derive(Clone, Copy, Debug, Default)]
+struct Odds {
+    exit: u64,
+    no_cooperation: u64,
+}
+
+fn risen(probability: u64) -> u64 {
+    (7 * probability + 256) / 8
+}
+
+impl Odds {
+    /// Whether a task is waited for of which no think time is known.
+    fn waits_for_unknown(&mut self, exited: bool) -> bool {
+        if exited {
+            self.exit = risen(self.exit);
+        }
+        let never_continued = exited && self.no_cooperation > 128;
+        !never_continued && self.exit * self.no_cooperation <= 128 * 256
+    }
+
+    /// Waits through, and says whether it did.
+    fn meet(&mut self, fate: Fate) -> bool {
+        match fate {
+            Fate::Lives | Fate::Exits => {
+                let exits = matches!(fate, Fate::Exits);
+                let waits = self.waits_for_unknown(exits);
+                if waits {
+                    self.exit = risen(self.exit);
+                    self.no_cooperation = if exits {
+                        risen(self.no_cooperation)
+                    } else {
+                        self.no_cooperation
+                    };
+                }
+                waits
+            }
+            Fate::IsContinued => {
+                let waits = self.waits_for_unknown(true);
+                if waits {
+                    self.exit = risen(self.exit) * 7 / 8;
+                    self.no_cooperation = 7 * self.no_cooperation / 8;
+                    self.meet(Fate::Lives);
+                }
+                waits
+            }
+            Fate::ExitsKnown => {
+                self.exit = 7 * self.exit / 8;
+                let waits = self.no_cooperation <= 128;
+                if waits {
+                    self.no_cooperation = risen(self.no_cooperation);
+                }
+                waits
+            }
+        }
+    }
+}
+
+/// A bench on which tasks meet their fates one after the other, each far from the last.
+struct Fates {
+    bench: Bench<Anticipatory>,
+    now: Time,
+    task: TaskId,
+}
+
+impl Fates {
+    fn read(&mut self, task: TaskId, start: Sector) {
+        let (bench, now) = (&mut self.bench, self.now);
+        bench.add_bio(now, &read_of(task, now, start));
+        self.serve(start as i64);
+    }
+
+    fn serve(&mut self, expected: i64) {
+        let (bench, now) = (&mut self.bench, self.now);
+        let id = bench
+            .scheduler
+            .dispatch(now, &bench.requests)
+            .expect("served at once");
+        assert_eq!(bench.requests[id].start as i64, expected.abs());
+        self.now += MILLISECOND;
+        bench.scheduler.completed(self.now, &bench.requests, id);
+        bench.requests.take(id);
+    }
+
+    /// Whether it holds the write back; if so, until the timer has run out.
+    fn waits_in_vain(&mut self) -> bool {
+        let scheduler = &mut self.bench.scheduler;
+        if !scheduler.is_anticipating() {
+            return false;
+        }
+        self.now = scheduler.next_wakeup().expect("a timer");
+        scheduler.wake(self.now, &self.bench.requests);
+        true
+    }
+
+    fn meet(&mut self, fate: Fate) -> bool {
+        self.task += 2;
+        let (task, start) = (self.task, u64::from(self.task) * 10_000_000);
+        self.read(task, start);
+        if matches!(fate, Fate::ExitsKnown) {
+            self.read(task, start + 8);
+        }
+        if !matches!(fate, Fate::Lives) {
+            self.bench.scheduler.exited(self.now, task);
+        }
+        let write = start + 5_000_000;
+        self.bench.add(self.now, Write, &[write]);
+        if let Some(id) = self
+            .bench
+            .scheduler
+            .dispatch(self.now, &self.bench.requests)
+        {
+            self.now += MILLISECOND;
+            self.bench
+                .scheduler
+                .completed(self.now, &self.bench.requests, id);
+            self.bench.requests.take(id);
+            return false;
+        }
+        if matches!(fate, Fate::IsContinued) {
+            self.read(task + 1, start + 8);
+            if self
+                .bench
+                .scheduler
+                .dispatch(self.now, &self.bench.requests)
+                .is_none()
+            {
+                self.waits_in_vain();
+                self.serve(write as i64);
+            }
+        } else {
+            assert!(self.waits_in_vain());
+            self.serve(write as i64);
+        }
+        true
+    }
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        2 => Just(Fate::Lives),
+        5 => Just(Fate::Exits),
+        2 => Just(Fate::IsContinued),
+        2 => Just(Fate::ExitsKnown),
+    ]
+}
+
+#[test]
+fn the_seventh_exit_that_nobody_continues_is_not_waited_for() {
+    let mut odds = Odds::default();
+    let waits: Vec<bool> = (0..8).map(|_| odds.meet(Fate::Exits)).collect();
+    assert_eq!(waits, [true, true, true, true, true, true, false, false]);
+    assert_eq!(odds.no_cooperation, 139);
+}
+
+proptest! {
+    #[test]
+    fn exit_probabilities_follow_what_became_of_tasks(fates in prop::collection::vec(fate(), 1..60)) {
+        let mut all = Fates { bench: bench(Version::Linux2_6_32), now: 0, task: 0 };
+        let mut odds = Odds::default();
+        for fate in fates {
+            prop_assert_eq!(all.meet(fate), odds.meet(fate), "{:?}", fate);
+            let strangers = all.bench.scheduler.strangers;
+            prop_assert_eq!((strangers.exit, strangers.no_cooperation), (odds.exit, odds.no_cooperation));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8, first: bool) {

@@ -78,7 +78,8 @@ impl Bfq {
         self.queue_of_entity.resize(entity + 1, None);
         self.queue_of_entity[entity] = Some(id);
         if sync {
-            self.sync_queues.get_or_insert_with(request.task, || id);
+            // In the place of one that has exited, if the number was another's.
+            *self.sync_queues.get_or_insert_with(request.task, || id) = id;
         } else {
             let key = (group, priority.class, priority.level);
             self.async_queues.insert(key, id);

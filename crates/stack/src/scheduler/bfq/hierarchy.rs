@@ -190,3 +190,74 @@ impl Hierarchy {
         CLASSES.into_iter().find(has)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::bfq::tree::delta;
+    use proptest::prelude::*;
+
+    const WEIGHT: u64 = 100;
+
+    /// A queue in each of two groups; the first is served and goes, then the second for `meanwhile` sectors. Where the
+    /// first queue's group was when it went, when it begins again, and V at the root then.
+    fn gone_and_back(served: u64, meanwhile: u64, in_time: bool) -> [u64; 3] {
+        let mut hierarchy = Hierarchy::new(&[1000, WEIGHT as u32, WEIGHT as u32]);
+        let queues = [1, 2].map(|group| hierarchy.add_queue(group, IoClass::BestEffort, 40));
+        for queue in queues {
+            hierarchy.set_budget(queue, 1024);
+            hierarchy.activate(queue, false);
+        }
+        let first = hierarchy.serve_next(0).expect("both are active");
+        hierarchy.served(first, served);
+        hierarchy.expire(first, false);
+        let group = hierarchy.groups[hierarchy.nodes[first].parent]
+            .entity
+            .unwrap();
+        let went_at = hierarchy.entities[group].finish;
+        let other = hierarchy.serve_next(0).expect("the other is active");
+        hierarchy.served(other, meanwhile);
+        hierarchy.expire(other, true);
+        let now = hierarchy.groups[ROOT].trees[IoClass::BestEffort as usize].now();
+        hierarchy.set_budget(first, 1024);
+        hierarchy.activate(first, in_time);
+        [went_at, hierarchy.entities[group].start, now]
+    }
+
+    proptest! {
+        /// A queue that is back in time takes its group along to where the group's service ended: at most so far that
+        /// its stay is not over before it begins. One that is late begins now, and a group ahead of V where it was.
+        #[test]
+        fn a_queue_that_is_back_in_time_shifts_its_group_back(
+            served in 1u64..1024, meanwhile in 1u64..8192, in_time: bool,
+        ) {
+            let [went_at, start, now] = gone_and_back(served, meanwhile, in_time);
+            let expected = if went_at >= now {
+                went_at
+            } else if in_time {
+                went_at.max(now.saturating_sub(delta(1024, WEIGHT)))
+            } else {
+                now
+            };
+            prop_assert_eq!(start, expected);
+        }
+    }
+
+    #[test]
+    fn the_cases_of_the_property_all_occur() {
+        let ahead = gone_and_back(1000, 1, true);
+        assert!(ahead[0] > ahead[2]);
+        let behind = gone_and_back(100, 2000, true);
+        assert!(
+            behind[0] < behind[2] && behind[1] == behind[0],
+            "{behind:?}"
+        );
+        let far_behind = gone_and_back(100, 8000, true);
+        assert!(
+            far_behind[0] < far_behind[1] && far_behind[1] < far_behind[2],
+            "{far_behind:?}"
+        );
+        let late = gone_and_back(100, 2000, false);
+        assert!(late[0] < late[1] && late[1] == late[2], "{late:?}");
+    }
+}

@@ -313,6 +313,53 @@ fn the_oldest_request_is_looked_at_once_a_turn() {
     );
 }
 
+#[test]
+fn a_task_with_the_number_of_one_that_has_exited_gets_one_queue_of_its_own() {
+    let mut bench = bench();
+    for start in [0, 1000] {
+        bench.add_bio(0, &read_of(1, 0, start));
+    }
+    bench.dispatched(0, 2);
+    bench.scheduler.exited(MILLISECOND, 1);
+    for start in [2000, 3000, 4000] {
+        bench.add_bio(2 * MILLISECOND, &read_of(1, 2 * MILLISECOND, start));
+    }
+    assert_eq!(bench.scheduler.queues.len(), 2);
+    let queue = *bench.scheduler.sync_queues.get(1).unwrap();
+    assert_eq!((queue, bench.scheduler.queues[queue].queued), (1, 3));
+    assert!(!bench.scheduler.queues[queue].exited);
+}
+
+proptest! {
+    /// Tasks come and go, their numbers stay few: each stay has one queue, and what it asks for is served.
+    #[test]
+    fn reused_numbers_are_new_tasks(stays in prop::collection::vec((0u32..3, 1u64..5), 1..20)) {
+        let mut bench = bench();
+        let mut now = 0;
+        for (stay, &(task, reads)) in stays.iter().enumerate() {
+            for n in 0..reads {
+                now += MILLISECOND;
+                bench.add_bio(now, &read_of(task, now, stay as u64 * 1_000_000 + n * 1000));
+            }
+            let mut served = 0;
+            while served < reads {
+                let Some(id) = bench.scheduler.dispatch(now, &bench.requests) else {
+                    now = bench.scheduler.next_wakeup().expect("a timer").max(now);
+                    bench.scheduler.wake(now, &bench.requests);
+                    continue;
+                };
+                now += MILLISECOND;
+                bench.scheduler.completed(now, &bench.requests, id);
+                prop_assert_eq!(bench.requests.take(id).task, task);
+                served += 1;
+            }
+            bench.scheduler.exited(now, task);
+            prop_assert_eq!(bench.scheduler.queues.len(), stay + 1);
+        }
+        prop_assert_eq!(bench.scheduler.queued(), 0);
+    }
+}
+
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(

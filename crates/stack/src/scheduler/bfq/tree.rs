@@ -77,6 +77,11 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    #[cfg(test)]
+    pub(super) fn now(&self) -> Virtual {
+        self.now
+    }
+
     pub(super) fn has_active(&self) -> bool {
         !self.eligible.is_empty() || !self.waiting.is_empty()
     }

@@ -227,3 +227,96 @@ impl Groups {
             .insert((self.groups[id].served, self.sequences[id], id));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A fifth of a second of ticks, which is added to service in 4096ths of a tick.
+    const DELAY: u64 = 200;
+    const TICK: u64 = 1 << SERVICE_SHIFT;
+
+    #[test]
+    fn a_group_joins_a_twentieth_of_a_tick_behind_the_last_and_not_200_ms() {
+        let mut groups = Groups::new(&[1000, 500, 500, 500]);
+        groups.queue_joins(1, DELAY);
+        groups.charge(1, 3);
+        groups.queue_joins(2, DELAY);
+        assert_eq!(groups.get(2).served, 3 * TICK + 200);
+        assert!(
+            groups.get(2).served < 4 * TICK,
+            "a tick of service puts it ahead again"
+        );
+        assert_eq!(groups.next(), Some(1));
+        groups.charge(1, 1);
+        assert_eq!(groups.next(), Some(2));
+    }
+
+    #[test]
+    fn a_group_that_joins_alone_has_missed_nothing() {
+        let mut groups = Groups::new(&[1000, 500, 500]);
+        groups.queue_joins(1, DELAY);
+        groups.charge(1, 50);
+        assert_eq!(groups.next(), Some(1));
+        groups.queue_leaves(1);
+        groups.queue_joins(2, DELAY);
+        assert_eq!(
+            groups.get(2).served,
+            50 * TICK,
+            "where the last one to be served stood"
+        );
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Join(GroupId),
+        Leave(GroupId),
+        Serve(u64),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            (1..5usize).prop_map(Step::Join),
+            (1..5usize).prop_map(Step::Leave),
+            (1..100u64).prop_map(Step::Serve),
+        ];
+        prop::collection::vec(step, 1..200)
+    }
+
+    proptest! {
+        /// Whoever comes and goes: a group joins behind all that wait, the served one has had least, weights add up.
+        #[test]
+        fn groups_join_behind_the_last(steps in steps()) {
+            let weights = [1000u32, 100, 300, 500, 900];
+            let mut groups = Groups::new(&weights);
+            for step in steps {
+                let waiting: Vec<GroupId> = (1..5).filter(|&id| groups.get(id).is_waiting).collect();
+                let last = waiting.iter().map(|&id| groups.get(id).served).max();
+                match step {
+                    Step::Join(id) => {
+                        let was = groups.get(id).is_waiting;
+                        groups.queue_joins(id, DELAY);
+                        if !was {
+                            let due = last.map_or(groups.served_min, |last| last + DELAY);
+                            prop_assert_eq!(groups.get(id).served, due);
+                        }
+                    }
+                    Step::Leave(id) if groups.get(id).queues > 0 => groups.queue_leaves(id),
+                    Step::Leave(_) => {}
+                    Step::Serve(ticks) => {
+                        let next = groups.next();
+                        prop_assert_eq!(next.is_some(), !waiting.is_empty());
+                        if let Some(id) = next {
+                            let least = waiting.iter().map(|&id| groups.get(id).served).min();
+                            prop_assert_eq!(Some(groups.get(id).served), least);
+                            groups.charge(id, ticks);
+                        }
+                    }
+                }
+                let total: u64 = (1..5).filter(|&id| groups.get(id).is_waiting).map(|id| u64::from(weights[id])).sum();
+                prop_assert_eq!(groups.total_weight, total);
+            }
+        }
+    }
+}

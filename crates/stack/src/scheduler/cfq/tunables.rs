@@ -88,7 +88,8 @@ pub(super) struct InTicks {
     pub(super) group_idle: u64,
     /// Of everybody's turn with low_latency.
     pub(super) target_latency: u64,
-    /// A fifth of a second: how far behind the last a group joins, and an idle-class queue waits.
+    /// A fifth of a second: an idle-class queue joins so far behind the last. A group does so by as much in the unit
+    /// of service, which is a 4096th of a tick: the kernel adds the same number to both.
     pub(super) join_delay: u64,
     pub(super) second: u64,
 }
