@@ -18,5 +18,6 @@ pub mod smp;
 pub mod station;
 pub mod time;
 pub mod world;
+pub mod xfs;
 
 pub use impossible::Impossible;

@@ -20,9 +20,11 @@ pub enum Kind {
     RunQueue,
     /// A task's state, wait queue and stack.
     Task,
+    /// A journal's list of what the next checkpoint has, with its lock.
+    Log,
 }
 
-pub const KINDS: usize = 8;
+pub const KINDS: usize = 9;
 
 pub type ObjectId = Id<Object>;
 

@@ -12,6 +12,7 @@ mod online;
 mod run_queue;
 mod schedule;
 mod spec;
+mod tap;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,8 @@ use lines::Lines;
 pub use lines::{Kind, Object, ObjectId, Sharing};
 pub use run_queue::{Rank, TaskNumber};
 pub use spec::{IdleState, InterruptSpec, SchedulingSpec, SmpSpec};
+use tap::Tap;
+pub use tap::{Scheduled, SchedulerEvent};
 use task::Task;
 pub use task::{TaskSpec, TaskUsage};
 pub use topology::{DISTANCES, Distance, Topology};
@@ -54,6 +57,7 @@ pub struct Processors<T> {
     /// Interrupts on their way.
     sent: Slab<Sent<T>>,
     unsettled: Vec<u16>,
+    tap: Tap,
 }
 
 #[derive(Debug)]
@@ -89,6 +93,7 @@ impl<T: Copy> Processors<T> {
             movable: CpuSet::none(count),
             sent: Slab::new(),
             unsettled: Vec::new(),
+            tap: Tap::default(),
         })
     }
 
@@ -272,6 +277,7 @@ impl<T: Copy> Processors<T> {
         while let Some(&cpu) = self.unsettled.get(next) {
             next += 1;
             self.settle(cpu);
+            self.show_current(cpu);
         }
         self.unsettled.clear();
     }

@@ -19,6 +19,7 @@ impl<T: Copy> Processors<T> {
                 .touching(self.cpus[usize::from(cpu)].run_queue);
             self.charge(self.now, by, work);
         }
+        self.show_woken(by.unwrap_or(cpu), number);
         self.enqueue(number, cpu, by, true);
     }
 

@@ -108,6 +108,11 @@ impl<T> Work<T> {
         }
     }
 
+    /// Without those of its objects and its lock.
+    pub fn cycles(&self) -> u32 {
+        self.cycles
+    }
+
     #[inline]
     pub(super) fn touches(&self) -> &[ObjectId] {
         &self.touches[..usize::from(self.touched)]

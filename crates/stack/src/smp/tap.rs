@@ -1,0 +1,83 @@
+//! What a tracer of the scheduler sees: who leaves a CPU for whom, and who wakes whom.
+
+use super::Processors;
+use super::cpu::State;
+use super::run_queue::TaskNumber;
+use crate::time::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedulerEvent {
+    pub at: Time,
+    /// Where; of a wake-up, the waker's, or where the task goes if nobody wakes it.
+    pub cpu: u16,
+    pub what: Scheduled,
+}
+
+/// A task is None where it is the CPU's idle task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduled {
+    Switch {
+        previous: Option<TaskNumber>,
+        /// It would rather have stayed.
+        preempted: bool,
+        next: Option<TaskNumber>,
+    },
+    Woken(TaskNumber),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tap {
+    on: bool,
+    /// By CPU: whom the last event left there.
+    shown: Vec<Option<TaskNumber>>,
+    events: Vec<SchedulerEvent>,
+}
+
+impl<T: Copy> Processors<T> {
+    /// From now on events are kept for `take_scheduled`.
+    pub fn tap(&mut self) {
+        self.tap.on = true;
+        self.tap.shown = self.cpus.iter().map(|cpu| cpu.task).collect();
+    }
+
+    pub fn untap(&mut self) {
+        self.tap = Tap::default();
+    }
+
+    /// Appends what has happened since the last time, in the order of time.
+    pub fn take_scheduled(&mut self, into: &mut Vec<SchedulerEvent>) {
+        into.append(&mut self.tap.events);
+    }
+
+    pub(super) fn show_woken(&mut self, cpu: u16, task: TaskNumber) {
+        if self.tap.on {
+            let what = Scheduled::Woken(task);
+            let at = self.now;
+            self.tap.events.push(SchedulerEvent { at, cpu, what });
+        }
+    }
+
+    /// What the CPU has decided to do is done by another task than before. Interrupts run in whichever it was.
+    pub(super) fn show_current(&mut self, number: u16) {
+        if !self.tap.on {
+            return;
+        }
+        let cpu = &self.cpus[usize::from(number)];
+        let next = match cpu.state {
+            State::Idle { .. } | State::Offline => None,
+            State::Running(_) if cpu.task.is_some() => cpu.task,
+            State::Running(_) | State::Waking => return,
+        };
+        let previous = std::mem::replace(&mut self.tap.shown[usize::from(number)], next);
+        if previous != next {
+            let preempted = previous.is_some_and(|task| !self.tasks[task as usize].asleep);
+            let what = Scheduled::Switch {
+                previous,
+                preempted,
+                next,
+            };
+            let (at, cpu) = (self.now, number);
+            self.tap.events.push(SchedulerEvent { at, cpu, what });
+        }
+    }
+}

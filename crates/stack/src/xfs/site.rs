@@ -1,0 +1,119 @@
+//! Where tasks leave their CPU: the kernel's functions, innermost first, as stacks of 3.4 have them.
+
+use trace::sched::State;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Site {
+    /// Not yet begun, or over.
+    Begins,
+    Ends,
+    /// A worker has nothing to do.
+    WorkerIdle,
+    /// A caller waits for the worker that allocates for it.
+    Allocation,
+    /// For the header of a group's inodes, of its free space, and a directory's mutex.
+    InodesLock,
+    SpaceLock,
+    WorkerSpaceLock,
+    DirectoryLock,
+    /// Still runnable: the worker that it woke takes the CPU before it has begun to wait.
+    AllocationBegins,
+    /// Still runnable, anywhere.
+    Preempted,
+}
+
+impl Site {
+    pub(super) const ALL: [Site; 10] = [
+        Site::Begins,
+        Site::Ends,
+        Site::WorkerIdle,
+        Site::Allocation,
+        Site::InodesLock,
+        Site::SpaceLock,
+        Site::WorkerSpaceLock,
+        Site::DirectoryLock,
+        Site::AllocationBegins,
+        Site::Preempted,
+    ];
+
+    /// Where it is off its CPU although it could go on.
+    pub(super) fn preempted(self) -> Site {
+        match self {
+            Site::Allocation => Site::AllocationBegins,
+            _ => Site::Preempted,
+        }
+    }
+
+    pub(super) fn state(self) -> State {
+        match self {
+            Site::Begins => State::Sleep,
+            Site::WorkerIdle => State::Idle,
+            Site::Ends => State::Exited,
+            Site::AllocationBegins | Site::Preempted => State::Preempted,
+            _ => State::DiskSleep,
+        }
+    }
+
+    pub(super) fn frames(self) -> &'static [&'static str] {
+        match self {
+            Site::Begins => &["__schedule", "schedule", "pipe_wait"],
+            Site::Ends => &["__schedule", "schedule", "do_exit"],
+            Site::WorkerIdle => &["__schedule", "schedule", "worker_thread", "kthread"],
+            Site::Allocation => &[
+                "__schedule",
+                "schedule",
+                "schedule_timeout",
+                "wait_for_common",
+                "wait_for_completion",
+                "xfs_alloc_vextent",
+            ],
+            Site::InodesLock => &[
+                "__schedule",
+                "schedule",
+                "schedule_timeout",
+                "__down",
+                "down",
+                "xfs_buf_lock",
+                "_xfs_buf_find",
+                "xfs_read_agi",
+                "xfs_dialloc",
+            ],
+            Site::SpaceLock => &[
+                "__schedule",
+                "schedule",
+                "schedule_timeout",
+                "__down",
+                "down",
+                "xfs_buf_lock",
+                "_xfs_buf_find",
+                "xfs_read_agf",
+                "xfs_alloc_vextent",
+            ],
+            Site::WorkerSpaceLock => &[
+                "__schedule",
+                "schedule",
+                "schedule_timeout",
+                "__down",
+                "down",
+                "xfs_buf_lock",
+                "_xfs_buf_find",
+                "xfs_read_agf",
+                "xfs_alloc_vextent_worker",
+            ],
+            Site::DirectoryLock => &[
+                "__schedule",
+                "schedule",
+                "__mutex_lock_slowpath",
+                "mutex_lock",
+                "do_last",
+            ],
+            Site::AllocationBegins => &[
+                "__schedule",
+                "_cond_resched",
+                "wait_for_completion",
+                "xfs_alloc_vextent",
+            ],
+            Site::Preempted => &["__schedule", "preempt_schedule_irq", "retint_kernel"],
+        }
+    }
+}

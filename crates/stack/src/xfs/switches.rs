@@ -1,0 +1,166 @@
+//! The probe `switches`: who leaves a CPU, where, and for how long, by the analysis that the host's has.
+
+use serde::{Deserialize, Serialize};
+use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State, SwitchReport};
+
+use super::site::Site;
+use crate::smp::{Processors, Scheduled, SchedulerEvent, TaskNumber};
+use crate::time::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchesOptions {
+    /// Between two points of the series.
+    pub interval_ns: u64,
+}
+
+/// What docs/probes.md describes as the observation of `switches`. Each switch has its stack.
+#[derive(Clone, Debug, Serialize)]
+pub struct SwitchesObservation {
+    #[serde(flatten)]
+    pub report: SwitchReport,
+    pub trace_events_lost: u64,
+    pub stack_samples_lost: u64,
+    pub notes: Vec<String>,
+}
+
+/// A task's name.
+#[derive(Clone, Debug)]
+pub(super) struct Comm(Name);
+
+impl Comm {
+    pub(super) fn thread() -> Comm {
+        Comm(Name::new(b"fs_mark"))
+    }
+
+    /// The so many-th worker of a CPU.
+    pub(super) fn kworker(cpu: u16, number: u32) -> Comm {
+        Comm(Name::new(format!("kworker/{cpu}:{number}").as_bytes()))
+    }
+}
+
+/// Every task's name, where it sleeps, and how often it left its CPU.
+#[derive(Debug, Default)]
+pub(super) struct Scheduling {
+    /// By the processors' number.
+    tasks: Vec<Seen>,
+    events: Vec<SchedulerEvent>,
+    analysis: Option<Analysis>,
+    began: Time,
+}
+
+#[derive(Debug)]
+struct Seen {
+    comm: Name,
+    site: Site,
+    switches: Switches,
+}
+
+/// Of a task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Switches {
+    pub(super) voluntary: u64,
+    pub(super) involuntary: u64,
+}
+
+impl Scheduling {
+    /// A task that was just made: the next number.
+    pub(super) fn add(&mut self, comm: Comm, site: Site) {
+        self.tasks.push(Seen {
+            comm: comm.0,
+            site,
+            switches: Switches::default(),
+        });
+    }
+
+    pub(super) fn begin(&mut self, now: Time, options: Option<&SwitchesOptions>) {
+        self.began = now;
+        self.analysis = options.map(|options| Analysis::new(0, options.interval_ns.max(1)));
+    }
+
+    /// If it sleeps from now on, it does so there.
+    pub(super) fn sleeps_in(&mut self, task: TaskNumber, site: Site) {
+        self.tasks[task as usize].site = site;
+    }
+
+    pub(super) fn switches_of(&self, task: TaskNumber) -> Switches {
+        self.tasks[task as usize].switches
+    }
+
+    pub(super) fn look<T: Copy>(&mut self, smp: &mut Processors<T>) {
+        smp.take_scheduled(&mut self.events);
+        for event in std::mem::take(&mut self.events) {
+            self.count(&event);
+            self.show(&event);
+        }
+    }
+
+    pub(super) fn finish(&mut self, now: Time) -> Option<SwitchesObservation> {
+        let frames = |stack: u32| {
+            let frames = Site::ALL[stack as usize].frames();
+            frames.iter().map(|&name| name.to_owned()).collect()
+        };
+        let report = self.analysis.take()?.finish(now - self.began, frames);
+        Some(SwitchesObservation {
+            report,
+            trace_events_lost: 0,
+            stack_samples_lost: 0,
+            notes: Vec::new(),
+        })
+    }
+
+    fn count(&mut self, event: &SchedulerEvent) {
+        if let Scheduled::Switch {
+            previous: Some(task),
+            preempted,
+            ..
+        } = event.what
+        {
+            let switches = &mut self.tasks[task as usize].switches;
+            if preempted {
+                switches.involuntary += 1;
+            } else {
+                switches.voluntary += 1;
+            }
+        }
+    }
+
+    fn show(&mut self, event: &SchedulerEvent) {
+        let Some(analysis) = &mut self.analysis else {
+            return;
+        };
+        // Task 0 is idle.
+        let pid = |task: TaskNumber| task + 1;
+        let (at_ns, cpu) = (event.at.saturating_sub(self.began), u32::from(event.cpu));
+        let mut add = |kind| analysis.add(&SchedEvent { at_ns, cpu, kind });
+        match event.what {
+            Scheduled::Woken(task) => {
+                add(SchedKind::Waking { pid: pid(task) });
+                add(SchedKind::Wakeup { pid: pid(task) });
+            }
+            Scheduled::Switch {
+                previous,
+                preempted,
+                next,
+            } => {
+                let seen = previous.map(|task| &self.tasks[task as usize]);
+                let site = seen.map(|seen| {
+                    if preempted {
+                        seen.site.preempted()
+                    } else {
+                        seen.site
+                    }
+                });
+                add(SchedKind::Switch {
+                    previous: previous.map_or(0, pid),
+                    previous_comm: seen.map_or(Name::new(b"swapper"), |seen| seen.comm),
+                    state: site.map_or(State::Preempted, Site::state),
+                    next: next.map_or(0, pid),
+                });
+                if let Some((task, site)) = previous.zip(site) {
+                    analysis.add_stack(at_ns, cpu, pid(task), 1, site as u32);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The filesystem on its drive: groups, the rotor of directories, and what is asked of the allocator.
+
+use super::directory::Directory;
+use super::group::{Group, INODE_ROOT_BLOCK};
+use super::spec::XfsSpec;
+use crate::station::Broken;
+
+#[derive(Clone, Debug)]
+pub(super) struct Volume {
+    spec: XfsSpec,
+    groups: Vec<Group>,
+    /// `m_agirotor`: where the next directory goes.
+    rotor: u32,
+    directories: Vec<Directory>,
+    inodes_taken: u64,
+    /// Given out by the allocator and not a chunk's: the directories'.
+    directory_blocks: u64,
+    blocks_at_first: u64,
+}
+
+/// One call of `xfs_alloc_vextent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) group: u32,
+    pub(super) place: Place,
+    pub(super) blocks: u32,
+    pub(super) align: u32,
+    /// Other groups will do, from the next one on (`XFS_ALLOCTYPE_START_BNO`).
+    pub(super) elsewhere: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// There or not at all (`XFS_ALLOCTYPE_THIS_BNO`).
+    Exactly(u32),
+    /// (`XFS_ALLOCTYPE_NEAR_BNO`).
+    Near(u32),
+}
+
+/// Of a group: by its number in the upper half of an inode's, as XFS has them.
+const GROUP_SHIFT: u32 = 32;
+
+/// So much has to be left before a file is begun: a chunk, and a block at each level that may grow.
+const RESERVATION_BLOCKS: u64 = 40;
+
+impl Volume {
+    pub(super) fn new(spec: &XfsSpec) -> Volume {
+        let count = spec.ag_count;
+        let blocks = (spec.blocks / u64::from(count)) as u32;
+        let groups: Vec<Group> = (0..count)
+            .map(|number| {
+                let log = if number == count / 2 {
+                    spec.log_blocks
+                } else {
+                    0
+                };
+                Group::new(blocks, log, spec.inodes_per_block())
+            })
+            .collect();
+        let blocks_at_first = groups.iter().map(|group| group.space.free()).sum();
+        Volume {
+            spec: *spec,
+            groups,
+            rotor: 0,
+            directories: Vec::new(),
+            inodes_taken: 0,
+            directory_blocks: 0,
+            blocks_at_first,
+        }
+    }
+
+    pub(super) fn spec(&self) -> &XfsSpec {
+        &self.spec
+    }
+
+    /// Where a new directory begins to look for its inode.
+    pub(super) fn turn_rotor(&mut self) -> u32 {
+        let group = self.rotor;
+        self.rotor = (self.rotor + 1) % self.groups.len() as u32;
+        group
+    }
+
+    /// The first group from that one on, around, that can have an inode.
+    pub(super) fn group_for_inode(&self, from: u32) -> Option<u32> {
+        self.around(from)
+            .find(|&group| self.groups[group as usize].takes_inodes())
+    }
+
+    pub(super) fn around(&self, from: u32) -> impl Iterator<Item = u32> + use<> {
+        let count = self.groups.len() as u32;
+        (0..count).map(move |step| (from + step) % count)
+    }
+
+    /// There is room for whatever one more file may need.
+    pub(super) fn has_room(&self) -> bool {
+        let free: u64 = self.groups.iter().map(|group| group.space.free()).sum();
+        free >= RESERVATION_BLOCKS
+    }
+
+    /// Near the inode of the directory if that lies in the group.
+    pub(super) fn take_inode(&mut self, group: u32, directory: Option<usize>) -> Option<u64> {
+        let near = directory.map_or(0, |number| self.directories[number].inode);
+        let near = if (near >> GROUP_SHIFT) as u32 == group {
+            near as u32
+        } else {
+            0
+        };
+        let inode = self.groups[group as usize].take_inode(near)?;
+        self.inodes_taken += 1;
+        Some(u64::from(group) << GROUP_SHIFT | u64::from(inode))
+    }
+
+    pub(super) fn put_inode(&mut self, inode: u64) {
+        let group = (inode >> GROUP_SHIFT) as usize;
+        let was_taken = self.groups[group].put_inode(inode as u32);
+        debug_assert!(was_taken, "an inode is freed once");
+        self.inodes_taken -= 1;
+    }
+
+    /// The calls that a new chunk takes, until one succeeds.
+    pub(super) fn chunk_request(&self, group: u32, attempt: u32) -> Option<Request> {
+        let state = &self.groups[group as usize];
+        let blocks = state.chunk_blocks();
+        let after = state.after_newest();
+        let place = match (attempt, after) {
+            (0, Some(after)) => Place::Exactly(after),
+            (0, None) | (1, Some(_)) => Place::Near(INODE_ROOT_BLOCK),
+            _ => return None,
+        };
+        Some(Request {
+            group,
+            place,
+            blocks,
+            align: blocks,
+            elsewhere: false,
+        })
+    }
+
+    pub(super) fn add_chunk(&mut self, group: u32, block: u32) {
+        self.groups[group as usize].add_chunk(block);
+    }
+
+    /// A block of a directory: behind its last one, or near its inode.
+    pub(super) fn block_request(&self, directory: usize) -> Request {
+        let directory = &self.directories[directory];
+        let inode_block = directory.inode as u32 / self.spec.inodes_per_block();
+        Request {
+            group: directory.group,
+            place: Place::Near(directory.target().unwrap_or(inode_block)),
+            blocks: 1,
+            align: 1,
+            elsewhere: true,
+        }
+    }
+
+    /// Whether the request can be tried in that group at all.
+    pub(super) fn may_fit(&self, group: u32, request: &Request) -> bool {
+        self.groups[group as usize].space.longest() >= request.blocks
+    }
+
+    /// What `__xfs_alloc_vextent` does with that group's header locked. None: no room there.
+    pub(super) fn allocate(&mut self, group: u32, request: &Request) -> Option<u32> {
+        let space = &mut self.groups[group as usize].space;
+        let place = if group == request.group {
+            request.place
+        } else {
+            Place::Near(0)
+        };
+        match place {
+            Place::Exactly(block) => space.take_at(block, request.blocks).then_some(block),
+            Place::Near(target) => space.take_near(target, request.blocks, request.align),
+        }
+    }
+
+    pub(super) fn add_directory(&mut self, inode: u64) -> usize {
+        let group = (inode >> GROUP_SHIFT) as u32;
+        self.directories.push(Directory::new(inode, group));
+        self.directories.len() - 1
+    }
+
+    /// A directory that is there before anything is measured: its inode and perhaps a chunk, at no cost.
+    pub(super) fn lay_out_directory(&mut self, from: u32) -> usize {
+        let inode = self.around(from).find_map(|group| {
+            if self.groups[group as usize].free_inodes() == 0 {
+                let mut requests = (0..)
+                    .map_while(|attempt| self.chunk_request(group, attempt))
+                    .collect::<Vec<_>>();
+                let block = requests
+                    .drain(..)
+                    .find_map(|request| self.allocate(group, &request))?;
+                self.add_chunk(group, block);
+            }
+            self.take_inode(group, None)
+        });
+        self.add_directory(inode.unwrap_or(0))
+    }
+
+    pub(super) fn directory(&mut self, number: usize) -> &mut Directory {
+        &mut self.directories[number]
+    }
+
+    pub(super) fn count_directory_block(&mut self) {
+        self.directory_blocks += 1;
+    }
+
+    /// Blocks that are free, of all that files could have had.
+    pub(super) fn used_share(&self) -> f64 {
+        let free: u64 = self.groups.iter().map(|group| group.space.free()).sum();
+        1.0 - free as f64 / self.blocks_at_first.max(1) as f64
+    }
+
+    /// Nothing was lost and nothing given twice: blocks and inodes add up.
+    pub(super) fn check(&self) -> Result<(), Broken> {
+        let free: u64 = self.groups.iter().map(|group| group.space.free()).sum();
+        let chunks: u64 = self
+            .groups
+            .iter()
+            .map(|group| group.chunks() * u64::from(group.chunk_blocks()))
+            .sum();
+        let inodes: u64 = self.groups.iter().map(Group::inodes).sum();
+        let free_inodes: u64 = self.groups.iter().map(Group::free_inodes).sum();
+        if free + chunks + self.directory_blocks != self.blocks_at_first {
+            return Err(broken("blocks do not add up"));
+        }
+        if inodes - free_inodes != self.inodes_taken {
+            return Err(broken("inodes do not add up"));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn broken(what: &str) -> Broken {
+    Broken {
+        station: "allocation groups".to_owned(),
+        what: what.to_owned(),
+    }
+}
