@@ -239,7 +239,13 @@ impl<T: Copy> Processors<T> {
             let near = self.spec.topology.around(number, distance);
             let mut from = near.start;
             while let Some(victim) = self.movable.first_common(&self.online, from..near.end) {
-                let mut ready = std::mem::take(&mut self.cpus[usize::from(victim)].ready);
+                // The first in line of a CPU that no task has is not left waiting: it is on its way there.
+                let state = &mut self.cpus[usize::from(victim)];
+                if state.ready.len() <= usize::from(state.task.is_none()) {
+                    from = victim + 1;
+                    continue;
+                }
+                let mut ready = std::mem::take(&mut state.ready);
                 let found = ready.take_movable(|task| self.allowed(task).has(number));
                 self.movable.put(victim, ready.has_movable());
                 self.cpus[usize::from(victim)].ready = ready;
