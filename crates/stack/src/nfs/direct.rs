@@ -1,14 +1,15 @@
 //! Direct I/O of threads on a mount: what of it lies outside the RPC layer, and the calls that it makes.
 //!
 //! A thread spends CPU time (`cpu_ns`), which is its driver's to let pass, then `start`s: it waits, calls once for each
-//! `DATA_BYTES_MAX`, and when all calls are released a work item ends the I/O, one at a time for all threads.
+//! `DATA_BYTES_MAX`, and when all calls are released a work item ends the I/O, one at a time for all threads. What was read
+//! is ended where its last call is released; what was written is queued to nfsiod first (`nfs_direct_write_complete`).
 
 use super::call::{Call, DATA_BYTES_MAX, Operation};
 use super::cpu::{Context, CpuTimes};
 use super::draw::Draw;
 use super::line::Line;
 use super::mount::{Completed, Mount};
-use super::spec::{NfsSpec, ProcessSpec};
+use super::spec::{CostSpec, NfsSpec, ProcessSpec};
 use crate::Impossible;
 use crate::agenda::Agenda;
 use crate::slab::{Id, Slab};
@@ -18,8 +19,10 @@ use crate::time::Time;
 #[derive(Clone, Debug)]
 pub struct DirectIo {
     process: ProcessSpec,
+    costs: CostSpec,
     mount: Mount,
     seed: u64,
+    nfsiod_wakeup: Draw,
     /// By thread.
     draws: Vec<Draw>,
     requests: Slab<UnderWay>,
@@ -54,18 +57,27 @@ type RequestId = Id<UnderWay>;
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Calls(RequestId),
+    /// A worker runs the work item of a write.
+    Woken(RequestId),
     Completes(RequestId),
 }
 
 /// Streams of threads come after those of the mount's components.
 const FIRST_THREAD_STREAM: u64 = 1 << 32;
+const NFSIOD_STREAM: u64 = FIRST_THREAD_STREAM - 1;
+
+fn nfsiod_wakeup(costs: &CostSpec, seed: u64) -> Draw {
+    Draw::new(seed, NFSIOD_STREAM, costs.wakeup_spread)
+}
 
 impl DirectIo {
     pub fn new(spec: &NfsSpec, seed: u64) -> Result<DirectIo, Impossible> {
         Ok(DirectIo {
             process: spec.process,
+            costs: spec.costs,
             mount: Mount::new(spec, seed)?,
             seed,
+            nfsiod_wakeup: nfsiod_wakeup(&spec.costs, seed),
             draws: Vec::new(),
             requests: Slab::new(),
             agenda: Agenda::new(),
@@ -79,6 +91,7 @@ impl DirectIo {
     /// From here on all times are drawn anew.
     pub fn reseed(&mut self, seed: u64) {
         self.seed = seed;
+        self.nfsiod_wakeup = nfsiod_wakeup(&self.costs, seed);
         self.draws.clear();
         self.mount.reseed(seed);
     }
@@ -119,6 +132,7 @@ impl DirectIo {
             while self.agenda.next_at() == Some(at) {
                 match self.agenda.take() {
                     Some((_, Event::Calls(id))) => self.call(at, id),
+                    Some((_, Event::Woken(id))) => self.woken(at, id),
                     Some((_, Event::Completes(id))) => done.push(self.completed(at, id)),
                     None => unreachable!("one is due"),
                 }
@@ -185,10 +199,21 @@ impl DirectIo {
         let id = self.requests.id(call.call.tag as u32);
         let request = &mut self.requests[id];
         request.calls_left -= 1;
-        if request.calls_left == 0 {
-            self.completions.arrive(now, id);
-            self.complete_next(now);
+        if request.calls_left > 0 {
+            return;
         }
+        match call.call.operation {
+            Operation::Read => self.woken(now, id),
+            Operation::Write => {
+                let wakeup_ns = self.nfsiod_wakeup.around(self.costs.rpciod_wakeup_ns);
+                self.agenda.put(now + wakeup_ns, Event::Woken(id));
+            }
+        }
+    }
+
+    fn woken(&mut self, now: Time, id: RequestId) {
+        self.completions.arrive(now, id);
+        self.complete_next(now);
     }
 
     fn completed(&mut self, now: Time, id: RequestId) -> u32 {
