@@ -1,8 +1,8 @@
 """How fast the modelled machine runs, in requests per second of wall time, one simulation on one core: random reads of
 4 KiB against the detailed disk at depths 1 and 32, against the modelled array through tasks, block layer and CFQ, and
-144 disks with 128 reads of 256 KiB outstanding on each for 180 simulated seconds, bare and behind request queues. The
-peer is SimPy's plainest model of a disk: one queue and one server, a time for each request, nothing of what a disk is.
-Each run of ours and of the peer is a process of its own.
+144 disks with 128 reads of 256 KiB outstanding on each for 180 simulated seconds, bare and behind request queues, and a
+million calls of twelve threads of the NFS/RDMA client. The peer is SimPy's plainest model of a disk: one queue and one
+server, a time for each request, nothing of what a disk is. Each run of ours and of the peer is a process of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from result import NotMeasured, Result, at_least, bounded, paired
 ROOT = Path(__file__).parents[1]
 TIME_LIMIT_S = 600.0
 SIMPY = "simpy==4.1.1"
-BUILD = ["cargo", "build", "--release", "--quiet", "-p", "iolab-stack", "--example", "cost", "--example", "whole_stack"]
+EXAMPLES = ("cost", "whole_stack", "nfs_calls")
+BUILD = ["cargo", "build", "--release", "--quiet", "-p", "iolab-stack"]
+BUILD += [word for example in EXAMPLES for word in ("--example", example)]
 
 ONE_QUEUE = """
 import sys, time, random, simpy
@@ -48,7 +50,12 @@ RATES = {
 }
 """Load, its example, and the rate that is wanted in millions of requests per second."""
 
-TIMES = {"144 disks at random": ("cost", 10.0), "144 disks at random through noop": ("whole_stack", 10.0)}
+TIMES = {
+    "144 disks at random": ("cost", 10.0),
+    "144 disks at random through noop": ("whole_stack", 10.0),
+    "a million NFS/RDMA calls, mapped": ("nfs_calls", 3.0),
+    "a million NFS/RDMA calls, pulled up": ("nfs_calls", 3.0),
+}
 """Load, its example, and the wall time that is wanted in seconds."""
 
 

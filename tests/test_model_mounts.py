@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from fake_machine import SilentDisplay
-from iolab import machine_file
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from iolab import _native, machine_file
 from iolab.errors import InputError
 from iolab.experiment import Experiment, load
 from iolab.machine.model import RunAhead
+from iolab.mountstats import COUNTERS, snapshots
 from iolab.run import run as run_experiment
 from iolab.store import RunData, read
+from iolab.table import render
+from iolab.trial import LoadPhase
+from iolab.workload.iozone import KIND as IOZONE_KIND
+from iolab.workload.iozone import IozoneOptions
 from support.command_line import CommandLine
 from support.machines import line_of
 
@@ -153,6 +161,53 @@ def test_the_text_of_a_phase_is_imported_with_the_same_figures(iolab: CommandLin
     rows = {row["metric"]: row["median"] for row in shown["values"]}
     for name in ("backlog_wait", "rtt", "execute"):
         assert rows[f"write/rpc_{name}_ns_mean"] == values[f"write/rpc_write_{name}_ns_mean"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    records=st.lists(st.tuples(st.sampled_from([512, 1024, 4096, 65536]), st.integers(1, 40)), min_size=1, max_size=3),
+    kernel=st.sampled_from(["before", "after"]),
+    mode=st.sampled_from(["none", "lazy", "strict"]),
+    reads=st.booleans(),
+)
+def test_any_text_of_the_model_reads_back_as_the_probe_saw_it(
+    records: list[tuple[int, int]], kernel: str, mode: str, reads: bool
+) -> None:
+    table = machine_file.read("model:client.toml", Path()).table
+    table["mounts"][0]["transport"]["kernel"] = kernel
+    table["mounts"][0]["iommu"]["mode"] = mode
+    model = _native.Model(json.dumps(table))
+    for record_bytes, count in records:
+        options = IozoneOptions(
+            tests=["read" if reads else "write"],
+            file_size=record_bytes * count,
+            record_size=record_bytes,
+            direct=True,
+        )
+        (*_, phase) = [phase for phase in IOZONE_KIND.phases(options, 1) if phase.measured]
+        assert isinstance(phase, LoadPhase)
+        model.start(json.dumps({**phase.load, "probes": {"nfs": {}}}))
+        while (record := model.wait(1.0)) is None:
+            pass
+        seen = json.loads(record)["probes"]["nfs"]["mounts"]["/mnt/0"]["operations"]
+        before, after = snapshots(model.take_traces()["mountstats"].decode())
+        counted = {name.lower(): values for name, values in after.since(before).operations.items() if any(values)}
+        assert counted == {name: [values[counter] for counter in COUNTERS] for name, values in seen.items()}
+        assert sum(values["ops"] for values in seen.values()) == count
+    model.check()
+
+
+GOLDEN = Path(__file__).parent / "golden" / "model" / "nfs-rdma.txt"
+
+
+def test_the_experiment_of_seed_001_is_golden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sixteenth of its files, one round. After a change of the model: read the difference, then write the text anew with
+    `GOLDEN.write_text(shown)`."""
+    monkeypatch.setenv("COLUMNS", "100")
+    text = (Path(__file__).parents[1] / "experiments" / "nfs-rdma.toml").read_text()
+    found = run(text.replace('"16MiB"', '"1MiB"').replace("rounds  = 3", "rounds  = 1"))
+    shown = render(found, "plain") + render(found, "cycles")
+    assert shown == GOLDEN.read_text()
 
 
 def test_cycles_come_from_the_clock_of_the_file(iolab: CommandLine) -> None:

@@ -386,6 +386,7 @@ QUICK = {
     "bmap": ("writers", ["ext2"]),
     "ext3-tiobench": ("tiobench[threads=1]", ["2.4.20-pre10"]),
     "group-idle": ("readers[jobs_per_group=1]", ["queue_idle", "group_idle"]),
+    "nfs-rdma": ("iozone", ["mapped"]),
 }
 """Of each experiment, what takes a few seconds."""
 

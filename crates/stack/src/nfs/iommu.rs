@@ -49,6 +49,11 @@ impl Iommu {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn holders(&self) -> usize {
+        self.lock.served()
+    }
+
     /// Of mappings of `pages` pages each.
     pub(super) fn map(&mut self, mappings: u16, pages: u16) -> Demand {
         let mut demand = Demand::default();

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::call::{Call, Operation};
+use super::call::{Call, DATA_BYTES_MAX, Operation};
 use super::closed::{Closed, Load};
+use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
 use super::spec::{IommuMode, Kernel, NfsSpec};
 use super::stages::Stage;
@@ -95,6 +96,46 @@ fn hold(mount: &Mount, now: Time) {
     assert_eq!(slots.len(), taken, "a slot belongs to one call");
     assert_eq!(mount.slots.used(), taken);
     assert!(mount.credits.used() <= mount.rules.credits);
+    let waiting = mount
+        .tasks
+        .iter()
+        .filter(|task| task.stage == Stage::Transmit);
+    assert!(
+        waiting.count() >= mount.transmitter.served(),
+        "who holds the write lock is being marshalled"
+    );
+    assert!(
+        mount.transmitter.served() <= 1 && mount.iommu.holders() <= 1,
+        "a lock is held by one"
+    );
+}
+
+/// Of threads, some so large that they are several calls.
+fn requests() -> impl Strategy<Value = Vec<(Time, Request)>> {
+    let one = (0..300_000u64, any::<bool>(), 1..3 * DATA_BYTES_MAX, 0..6u32);
+    prop::collection::vec(one, 1..60).prop_map(|requests| {
+        let mut at = 0;
+        let numbered = (0..).zip(requests);
+        numbered
+            .map(|(tag, (gap_ns, reads, bytes, thread))| {
+                at += gap_ns;
+                let operation = if reads {
+                    Operation::Read
+                } else {
+                    Operation::Write
+                };
+                (
+                    at,
+                    Request {
+                        tag,
+                        thread,
+                        operation,
+                        bytes,
+                    },
+                )
+            })
+            .collect()
+    })
 }
 
 proptest! {
@@ -128,6 +169,41 @@ proptest! {
         for operation in [Operation::Read, Operation::Write] {
             let counters = counters.of(operation);
             prop_assert!(counters.queue_ns + counters.rtt_ns <= counters.execute_ns);
+        }
+    }
+
+    #[test]
+    fn every_direct_io_is_done_once_with_as_many_calls_as_it_takes(
+        spec in clients(), requests in requests(), seed in any::<u64>(),
+    ) {
+        let mut io = DirectIo::new(&spec, seed).unwrap();
+        let mut done: Vec<u32> = Vec::new();
+        let mut waiting = requests.iter().peekable();
+        loop {
+            let start_at = waiting.peek().map(|(at, _)| *at);
+            let Some(now) = start_at.into_iter().chain(io.next_event()).min() else {
+                break;
+            };
+            if start_at == Some(now) {
+                io.start(now, waiting.next().unwrap().1);
+            }
+            io.advance(now, &mut done);
+            io.check(now).expect("the laws hold");
+            hold(io.mount(), now);
+        }
+        prop_assert_eq!(io.under_way(), 0);
+        done.sort_unstable();
+        prop_assert_eq!(done, (0..requests.len() as u32).collect::<Vec<_>>());
+        let counters = io.mount().counters();
+        for operation in [Operation::Read, Operation::Write] {
+            let own = requests.iter().filter(|(_, request)| request.operation == operation);
+            let (mut calls, mut bytes) = (0, 0);
+            for (_, request) in own {
+                calls += u64::from(request.bytes.div_ceil(DATA_BYTES_MAX));
+                bytes += u64::from(request.bytes);
+            }
+            prop_assert_eq!(counters.of(operation).calls, calls);
+            prop_assert_eq!(counters.of(operation).data_bytes, bytes);
         }
     }
 

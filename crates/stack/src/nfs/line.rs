@@ -78,6 +78,11 @@ impl<T: Copy + PartialEq> Line<T> {
         self.served.first().map(|&(_, item)| item)
     }
 
+    #[cfg(test)]
+    pub(super) fn served(&self) -> usize {
+        self.served.len()
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.served.is_empty()
     }

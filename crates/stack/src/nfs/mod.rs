@@ -1,9 +1,11 @@
 //! The NFS client over RDMA (`net/sunrpc/xprtrdma`), and a server behind it: docs/model/nfs-rdma.md.
 //!
 //! `Mount` is the client with its server, driven as a device is: `submit`, `next_event`, `advance`. `DirectIo` is what
-//! threads call it through, and `Closed` has some do so, one record after the other. Versions that were read: 5.4.291 for `before`, 5.10.198 for `after`.
+//! threads call it through; `world::mounts` has a machine's tasks do so. Versions that were read: 5.4.291 for `before`,
+//! 5.10.198 for `after`.
 
 mod call;
+#[cfg(test)]
 mod closed;
 mod counters;
 mod cpu;
@@ -26,7 +28,6 @@ mod tests;
 mod transmit;
 
 pub use call::{Call, DATA_BYTES_MAX, Operation, Placement};
-pub use closed::{Closed, Load};
 pub use counters::{Counters, OperationCounters};
 pub use cpu::{Context, CpuTimes};
 pub use direct::{DirectIo, Request};

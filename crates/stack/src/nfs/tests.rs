@@ -3,6 +3,7 @@
 use super::call::{Call, Operation, Placement};
 use super::closed::{Closed, Load};
 use super::cpu::Context;
+use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
 use super::mountstats::Mounted;
 use super::spec::{IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, TransportSpec};
@@ -341,6 +342,35 @@ fn cpu_time_is_on_the_account_of_who_works() {
 }
 
 #[test]
+fn a_write_waits_for_one_more_work_item_than_a_read() {
+    let mut spec = plain(Kernel::After);
+    spec.process.spread = 0.0;
+    spec.process.wait_ns = both(0);
+    spec.process.completion_ns = 700;
+    let took_ns = |operation| {
+        let mut io = DirectIo::new(&spec, 1).unwrap();
+        let (tag, thread, bytes) = (7, 0, 1024);
+        let request = Request {
+            tag,
+            thread,
+            operation,
+            bytes,
+        };
+        io.start(0, request);
+        let mut done = Vec::new();
+        let mut now = 0;
+        while done.is_empty() {
+            now = io.next_event().expect("it is under way");
+            io.advance(now, &mut done);
+        }
+        assert_eq!(done, [tag]);
+        now - io.mount().counters().of(operation).execute_ns
+    };
+    assert_eq!(took_ns(Operation::Read), 700);
+    assert_eq!(took_ns(Operation::Write), 700 + 1_000);
+}
+
+#[test]
 fn mountstats_are_in_the_kernels_format() {
     let mut closed = Closed::new(&machine(), 1).unwrap();
     for operation in [Operation::Write, Operation::Read] {
@@ -357,5 +387,5 @@ fn mountstats_are_in_the_kernels_format() {
     };
     let text = closed.mount().mountstats(closed.now(), &mounted);
     let golden = include_str!("../../../../tests/golden/mountstats/nfs-rdma.txt");
-    assert_eq!(text, golden, "the example `nfs mountstats` prints it");
+    assert_eq!(text, golden);
 }
