@@ -232,7 +232,7 @@ impl Load {
 
     fn print(&self, world: &mut World, wall_s: f64) {
         let now = world.now();
-        let counters = world.completion_counters().expect("detailed CPUs");
+        let counters = world.completion_counters();
         let drives = self.drives.len() as f64;
         let (mut usage, mut stalled) = (stack::smp::Usage::default(), 0);
         let smp = world.processors().expect("detailed CPUs");

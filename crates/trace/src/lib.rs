@@ -13,4 +13,5 @@ pub mod intervals;
 pub mod page;
 pub mod profile;
 pub mod recording;
+pub mod sample;
 pub mod sched;

@@ -73,6 +73,29 @@ pub struct Counters {
     pub completed_remote: u64,
 }
 
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        self.queued_local += other.queued_local;
+        self.queued_remote += other.queued_remote;
+        self.completed_local += other.completed_local;
+        self.completed_remote += other.completed_remote;
+    }
+}
+
+impl std::ops::Sub for Counters {
+    type Output = Counters;
+
+    /// What has been counted since the other.
+    fn sub(self, other: Counters) -> Counters {
+        Counters {
+            queued_local: self.queued_local - other.queued_local,
+            queued_remote: self.queued_remote - other.queued_remote,
+            completed_local: self.completed_local - other.completed_local,
+            completed_remote: self.completed_remote - other.completed_remote,
+        }
+    }
+}
+
 pub type RequestId = Id<Request>;
 
 /// From submission to completion.

@@ -7,7 +7,7 @@ mod drive_cpus;
 mod kernel;
 mod memory;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -149,6 +149,10 @@ impl MachineSpec {
 
     pub fn has_filesystem(&self, drive: usize) -> bool {
         self.drives[drive].filesystem.is_some()
+    }
+
+    pub(crate) fn has_detailed_cpus(&self) -> bool {
+        matches!(self.cpus, CpusPlan::Detailed(_))
     }
 
     /// The CPUs that a phase's group names.

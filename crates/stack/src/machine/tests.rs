@@ -132,7 +132,7 @@ fn control_groups_have_numbers_behind_the_root() {
 }
 
 /// Four cells of two CPUs.
-fn detailed() -> Value {
+pub(crate) fn detailed() -> Value {
     let mut machine = machine();
     machine["kernel"] = json!("2.6.24-kthread");
     machine["cpus"] = json!({

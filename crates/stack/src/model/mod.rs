@@ -72,6 +72,7 @@ impl Model {
     }
 
     fn begin_load(&mut self, phase: Phase, probes: &Probes) -> Result<(), Impossible> {
+        probes.check(self.machine.has_detailed_cpus())?;
         let mut spec = phase::translate(&phase, &self.machine)?;
         let files: Result<Vec<FileId>, Impossible> = phase
             .files
@@ -117,7 +118,8 @@ impl Model {
             stopped: self.stopped,
             build_profile,
         };
-        let (probes, traces) = std::mem::take(&mut self.watch).end(&mut self.world);
+        let (probes, traces) =
+            std::mem::take(&mut self.watch).end(&mut self.world, started_unix_ns);
         self.traces = traces;
         let results = self.world.end_phase();
         let groups = results.groups.into_iter().map(Some).collect();

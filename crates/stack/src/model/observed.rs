@@ -9,7 +9,10 @@ use workload::phase::Phase;
 use super::kinds::{AnyPhase, AnyRecord};
 use crate::Impossible;
 use crate::block::QueueEvent;
+use crate::completion::Counters;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
+use crate::probe::counters::{CounterObservation, CounterOptions, CounterProbe};
+use crate::probe::cpu::{CpuOptions, CpuProbe};
 use crate::probe::nfs::{NfsObservation, NfsOptions, NfsProbe};
 use crate::world::World;
 
@@ -26,6 +29,9 @@ pub struct ObservedPhase {
 pub struct Probes {
     pub block: Option<BlockOptions>,
     pub nfs: Option<NfsOptions>,
+    /// Of detailed CPUs, as the next.
+    pub cpu: Option<CpuOptions>,
+    pub counters: Option<CounterOptions>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +47,10 @@ pub struct Observations {
     pub block: Option<Observation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nfs: Option<NfsObservation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<CounterObservation>,
 }
 
 /// What watches a phase.
@@ -48,7 +58,11 @@ pub struct Observations {
 pub(super) struct Watch {
     block: Option<BlockProbe>,
     nfs: Option<NfsProbe>,
+    cpu: Option<CpuProbe>,
+    counters: Option<CounterProbe>,
     events: Vec<QueueEvent>,
+    /// By drive, at the phase's beginning.
+    worked: Vec<Counters>,
 }
 
 impl ObservedPhase {
@@ -67,6 +81,25 @@ impl ObservedPhase {
     }
 }
 
+impl Probes {
+    /// What the machine has no mechanism for.
+    pub(super) fn check(&self, has_detailed_cpus: bool) -> Result<(), Impossible> {
+        let of_cpus = [
+            ("cpu", self.cpu.is_some()),
+            ("counters", self.counters.is_some()),
+        ];
+        for (probe, is_on) in of_cpus {
+            if is_on && !has_detailed_cpus {
+                let what = "simple CPUs have nothing to show; give cpus a topology";
+                return Err(Impossible::of(&format!("probes.{probe}"), what));
+            }
+        }
+        self.cpu
+            .map_or(Ok(()), |options| options.check())
+            .map_err(|error| error.within("probes.cpu"))
+    }
+}
+
 impl Watch {
     pub(super) fn new(probes: &Probes, phase: &Phase, world: &mut World) -> Watch {
         let names: Vec<String> = phase
@@ -80,7 +113,19 @@ impl Watch {
         if block.is_some() {
             world.tap();
         }
+        world.look_every(probes.cpu.map(|options| options.interval_ns));
+        let now = world.now();
+        let cpus = world.processors();
         Watch {
+            cpu: probes
+                .cpu
+                .zip(cpus)
+                .map(|(options, cpus)| CpuProbe::new(&options, now, cpus)),
+            counters: probes
+                .counters
+                .zip(world.processors())
+                .map(|(_, cpus)| CounterProbe::new(now, cpus)),
+            worked: world.completion_counters(),
             block,
             nfs: probes
                 .nfs
@@ -95,16 +140,29 @@ impl Watch {
             world.take_events(&mut self.events);
             block.events(&mut self.events);
         }
+        let now = world.now();
+        if let Some((cpu, cpus)) = self.cpu.as_mut().zip(world.processors()) {
+            cpu.look(now, cpus);
+        }
     }
 
     /// What was seen, and the trace files by their names.
-    pub(super) fn end(mut self, world: &mut World) -> (Observations, BTreeMap<String, Vec<u8>>) {
+    pub(super) fn end(
+        mut self,
+        world: &mut World,
+        started_unix_ns: u64,
+    ) -> (Observations, BTreeMap<String, Vec<u8>>) {
         self.look(world);
         let mut observations = Observations::default();
         let mut traces = BTreeMap::new();
         if let Some(block) = self.block {
             world.untap();
-            let (observation, files) = block.finish(world.now());
+            let counted = world.completion_counters().into_iter();
+            let worked: Vec<Counters> = counted
+                .zip(self.worked)
+                .map(|(after, before)| after - before)
+                .collect();
+            let (observation, files) = block.finish(world.now(), &worked);
             observations.block = Some(observation);
             traces.extend(files);
         }
@@ -112,6 +170,12 @@ impl Watch {
             let (observation, files) = nfs.finish(world.now(), world.mounts());
             observations.nfs = Some(observation);
             traces.extend(files);
+        }
+        world.look_every(None);
+        let now = world.now();
+        if let Some(cpus) = world.processors() {
+            observations.cpu = self.cpu.map(|cpu| cpu.finish(now, started_unix_ns, cpus));
+            observations.counters = self.counters.map(|counters| counters.finish(now, cpus));
         }
         (observations, traces)
     }

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::machine::tests::detailed;
 
 fn machine(filesystem: bool) -> MachineSpec {
     let mut drive = json!({
@@ -219,5 +220,96 @@ fn a_phase_says_of_which_kind_it_is() {
     assert_eq!(observed(json!("load")).unwrap_err().key, "phase");
     for unknown in [json!("fio"), json!(1)] {
         assert_eq!(observed(unknown).unwrap_err().key, "kind");
+    }
+}
+
+#[test]
+fn probes_see_detailed_cpus_as_a_kernel_counts_them() {
+    let mut machine = detailed();
+    machine["drives"] = json!([{
+        "device": {
+            "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 20_000, "queue_depth": 32
+        },
+        "scheduler": "noop",
+        "interrupt_cpu": 2,
+        "affinity": { "application": 0, "completion": 4 },
+    }]);
+    machine["cpus"]["offline"] = json!([]);
+    let mut model = Model::new(&MachineSpec::from_json(machine).unwrap()).unwrap();
+    let mut observed = unobserved(phase(json!({
+        "/groups/0/jobs/0/read_share": 1.0,
+        "/groups/0/jobs/0/queue_depth": 1,
+    })));
+    observed.probes = serde_json::from_value(json!({
+        "cpu": { "interval_ns": 1_000_000 },
+        "counters": {},
+        "block": { "interval_ns": 1_000_000, "trace": null },
+    }))
+    .unwrap();
+    model.begin(observed).unwrap();
+    model.run(|_| true);
+    model.check().unwrap();
+    let record = serde_json::to_value(model.end(77, "test")).unwrap();
+    let probes = &record["probes"];
+
+    let (cpu, counters) = (&probes["cpu"], &probes["counters"]);
+    let percent = |cpu_name: &str, state: &str| {
+        cpu["means"][cpu_name][format!("{state}_percent")]
+            .as_f64()
+            .unwrap()
+    };
+    let all: f64 = cpu["means"]["all"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|share| share.as_f64().unwrap())
+        .sum();
+    assert!((all - 100.0).abs() < 1e-6, "{all}");
+    assert!(percent("cpu0", "user") > 0.0 && percent("cpu0", "iowait") > 0.0);
+    assert_eq!(
+        percent("cpu2", "system"),
+        0.0,
+        "ticks do not see interrupts"
+    );
+    assert!(percent("cpu4", "system") > 0.0, "the completing thread");
+    assert_eq!(percent("cpu6", "idle"), 100.0);
+    assert_eq!(cpu["times"]["started_unix_ns"], 77);
+    assert_eq!(cpu["frequency"]["hz_mean"], 1.6e9);
+    let intervals = cpu["series"]["all"]["at_ns"].as_array().unwrap();
+    let elapsed_ns = cpu["times"]["elapsed_ns"].as_u64().unwrap();
+    assert_eq!(intervals.len() as u64, elapsed_ns.div_ceil(1_000_000));
+
+    let cycles = counters["events"]["cycles"]["value"].as_f64().unwrap();
+    assert!((cycles / (elapsed_ns as f64 * 1.6 * 8.0) - 1.0).abs() < 1e-9);
+    let stalled = counters["events"]["stalled-cycles-backend"]["value"]
+        .as_f64()
+        .unwrap();
+    assert!(stalled > 0.0 && stalled < cycles);
+
+    let total = &probes["block"]["devices"][0]["total"];
+    assert_eq!(
+        (&total["queue_local"], &total["queue_remote"]),
+        (&json!(1000), &json!(0))
+    );
+    assert_eq!(
+        total["completions_local"], 0,
+        "interrupted is 2, completing 4"
+    );
+    assert_eq!(total["completions_remote"], total["requests_completed"]);
+}
+
+#[test]
+fn simple_cpus_have_nothing_to_show() {
+    for (probe, options) in [
+        ("cpu", json!({ "interval_ns": 1_000_000 })),
+        ("counters", json!({})),
+    ] {
+        let mut observed = unobserved(phase(json!({})));
+        observed.probes = serde_json::from_value(json!({ probe: options })).unwrap();
+        let error = Model::new(&self::machine(false))
+            .unwrap()
+            .begin(observed)
+            .unwrap_err();
+        assert_eq!(error.key, format!("probes.{probe}"), "{error}");
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trace::block::{Analysis, BlockReport};
+use trace::block::{Activity, Analysis, BlockReport};
 
+use super::line::device;
 use super::line::{line, names};
 use super::trace_files::{Form, TraceFiles};
 use crate::block::QueueEvent;
+use crate::completion::Counters;
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -64,14 +66,44 @@ impl BlockProbe {
         }
     }
 
-    /// The observation, and by their names the files that were asked for.
-    pub fn finish(self, ended: Time) -> (Observation, BTreeMap<String, Vec<u8>>) {
+    /// The observation, and by their names the files that were asked for. `worked`: by drive, where CPUs are modelled in
+    /// detail, and what was counted since the beginning takes the place of what events tell of it.
+    pub fn finish(
+        self,
+        ended: Time,
+        worked: &[Counters],
+    ) -> (Observation, BTreeMap<String, Vec<u8>>) {
+        let mut report = self.analysis.finish(ended.saturating_sub(self.began));
+        count_by_place(&mut report, worked);
         let observation = Observation {
-            report: self.analysis.finish(ended.saturating_sub(self.began)),
+            report,
             trace_events_lost: 0,
             notes: Vec::new(),
         };
         let files = self.files.map(TraceFiles::finish).unwrap_or_default();
         (observation, files)
     }
+}
+
+/// Of all directions together: those of one are not counted apart.
+fn count_by_place(report: &mut BlockReport, worked: &[Counters]) {
+    let mut sum = Counters::default();
+    for (drive, counters) in (0..).zip(worked) {
+        let name = device(drive).to_string();
+        let found = report.devices.iter_mut().find(|found| found.device == name);
+        if let Some(found) = found {
+            put(&mut found.activities.total, counters);
+        }
+        sum += *counters;
+    }
+    if !worked.is_empty() {
+        put(&mut report.all.total, &sum);
+    }
+}
+
+fn put(activity: &mut Activity, counters: &Counters) {
+    activity.queue_local = counters.queued_local;
+    activity.queue_remote = counters.queued_remote;
+    activity.completions_local = counters.completed_local;
+    activity.completions_remote = counters.completed_remote;
 }

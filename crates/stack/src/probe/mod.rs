@@ -4,6 +4,8 @@
 //! request a trace that blktrace's and ftrace's tools read.
 
 pub mod block;
+pub mod counters;
+pub mod cpu;
 pub mod extents;
 mod line;
 pub mod nfs;

@@ -19,7 +19,7 @@ fn observed(load: &[laws::Arrival], trace: Option<Form>) -> (Tapped, Counts, Obs
     };
     let mut probe = BlockProbe::new(&options, 0, &[]);
     probe.events(&mut served.events);
-    let (observation, _) = probe.finish(served.ended);
+    let (observation, _) = probe.finish(served.ended, &[]);
     (served, queue.counts(), observation)
 }
 

@@ -73,7 +73,7 @@ fn written() -> Written {
     let tasks = ["reader.0", "writer.0", "reader.1", "writer.1"].map(str::to_owned);
     let mut probe = BlockProbe::new(&options, 0, &tasks);
     probe.events(&mut served.events);
-    let (found, files) = probe.finish(served.ended);
+    let (found, files) = probe.finish(served.ended, &[]);
     let directory = std::env::temp_dir().join(format!("iolab-blktrace-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     for (name, bytes) in files {

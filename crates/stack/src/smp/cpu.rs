@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::lines::ObjectId;
 use super::run_queue::{RunQueue, TaskNumber};
 use super::task::TaskUsage;
-use super::usage::{Stalls, Usage};
+use super::usage::{Events, Stalls, Usage};
 use super::work::{Context, Work};
 use crate::time::{SECOND, Time};
 
@@ -64,6 +64,7 @@ pub(super) struct Cpu<T> {
     pub(super) turn: u32,
     pub(super) run_queue: ObjectId,
     pub(super) stalls: Stalls,
+    pub(super) events: Events,
     accounted_at: Time,
     usage: Usage,
     /// Cycles x 10^9 that have not yet made a nanosecond.
@@ -91,6 +92,7 @@ impl<T: Copy> Cpu<T> {
             turn: 0,
             run_queue,
             stalls: Stalls::default(),
+            events: Events::default(),
             accounted_at: 0,
             usage: Usage::default(),
             carry: 0,

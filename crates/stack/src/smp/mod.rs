@@ -37,7 +37,7 @@ pub use tap::{Scheduled, SchedulerEvent};
 use task::Task;
 pub use task::{TaskSpec, TaskUsage};
 pub use topology::{DISTANCES, Distance, Topology};
-pub use usage::{Stalls, Usage};
+pub use usage::{Events, Stalls, Usage};
 pub use work::{Context, Done, Work};
 
 /// `T`: what comes back when a piece of work is done.
@@ -102,9 +102,9 @@ impl<T: Copy> Processors<T> {
         self.reach(now);
         let cpu = self.or_nearest_online(cpu);
         let context = Context::HardInterrupt;
-        self.cpus[usize::from(cpu)]
-            .hard
-            .push_back(Work { context, ..work });
+        let state = &mut self.cpus[usize::from(cpu)];
+        state.events.interrupts += 1;
+        state.hard.push_back(Work { context, ..work });
         self.attend(cpu);
     }
 
@@ -238,6 +238,10 @@ impl<T: Copy> Processors<T> {
 
     pub fn stalls(&self, cpu: u16) -> Stalls {
         self.cpus[usize::from(cpu)].stalls
+    }
+
+    pub fn events(&self, cpu: u16) -> Events {
+        self.cpus[usize::from(cpu)].events
     }
 
     pub fn sharing(&self, kind: Kind) -> Sharing {

@@ -272,7 +272,10 @@ impl<T: Copy> Processors<T> {
         let cpu = &mut self.cpus[usize::from(number)];
         let cycles = match cpu.last_task.replace(task) {
             Some(last) if last == task => 0,
-            _ => scheduling.switch_cycles,
+            _ => {
+                cpu.events.switches += 1;
+                scheduling.switch_cycles
+            }
         };
         cpu.task = Some(task);
         cpu.gives_way = false;

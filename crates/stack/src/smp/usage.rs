@@ -22,6 +22,15 @@ pub struct Stalls {
     pub computing: u64,
 }
 
+/// How often something has happened on a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Of devices and of other CPUs.
+    pub interrupts: u64,
+    /// From one task to another.
+    pub switches: u64,
+}
+
 impl Usage {
     pub fn ns(&self, context: Context) -> Time {
         self.ns[context as usize]

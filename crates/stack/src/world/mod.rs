@@ -110,6 +110,8 @@ pub struct World {
     phase: Phase,
     /// By all tasks of all phases.
     used: Usage,
+    look_every_ns: Option<Time>,
+    look_at: Option<Time>,
     housekeeper_woken: bool,
     // Kept between events, so that none is allocated for each.
     done: Vec<Bio>,
@@ -144,6 +146,8 @@ enum Event {
     Mount(u16),
     Wake(TaskId),
     Cache,
+    /// Who runs the world wants to look at it.
+    Look,
 }
 
 /// What a phase came to.
@@ -201,6 +205,8 @@ impl World {
             full: BTreeSet::new(),
             phase: Phase::default(),
             used: Usage::default(),
+            look_every_ns: None,
+            look_at: None,
             housekeeper_woken: false,
             done: Vec::new(),
             may_retry: Vec::new(),
@@ -335,6 +341,13 @@ impl World {
         })
     }
 
+    /// From now on `run` asks that often, to the nanosecond, whether to go on, beside its own now and then. None: only then.
+    pub fn look_every(&mut self, interval_ns: Option<Time>) {
+        self.look_every_ns = interval_ns;
+        self.look_at = None;
+        self.look_again();
+    }
+
     /// Runs until every task is done. `go_on` is asked now and then; false stops the jobs.
     pub fn run(&mut self, mut go_on: impl FnMut(&mut World) -> bool) {
         let mut stopped = false;
@@ -345,8 +358,10 @@ impl World {
             let Some((now, event)) = self.next_event() else {
                 unreachable!("{} tasks wait for nothing", self.phase.tasks_left);
             };
+            let looks = matches!(event, Event::Look) && self.look_at == Some(now);
             self.handle(now, event);
-            if count % EVENTS_BETWEEN_QUESTIONS == 0 && !stopped && !go_on(self) {
+            let asks = looks || count % EVENTS_BETWEEN_QUESTIONS == 0;
+            if asks && !stopped && !go_on(self) {
                 stopped = true;
                 for job in self.tasks.iter_mut().flat_map(|task| &mut task.jobs) {
                     job.stop();
@@ -395,15 +410,13 @@ impl World {
         }
     }
 
-    /// By drive: bios and requests by where they were worked on; None: the CPUs are simple.
-    pub fn completion_counters(&self) -> Option<Vec<Counters>> {
+    /// By drive: bios and requests by where they were worked on; none if the CPUs are simple.
+    pub fn completion_counters(&self) -> Vec<Counters> {
         match &self.cpus {
-            Cpus::Simple(_) => None,
-            Cpus::Detailed(cpus) => Some(
-                (0..self.drives.len())
-                    .map(|drive| cpus.counters(drive))
-                    .collect(),
-            ),
+            Cpus::Simple(_) => Vec::new(),
+            Cpus::Detailed(cpus) => (0..self.drives.len())
+                .map(|drive| cpus.counters(drive))
+                .collect(),
         }
     }
 
@@ -482,8 +495,27 @@ impl World {
         Some((at, event))
     }
 
+    /// Anything is to come.
+    fn has_events(&mut self) -> bool {
+        !self.agenda.is_empty() || self.cpus.next_event().is_some()
+    }
+
+    fn look_again(&mut self) {
+        let Some(interval_ns) = self.look_every_ns else {
+            return;
+        };
+        let at = self.now + interval_ns;
+        self.look_at = Some(at);
+        self.agenda.put(at, Event::Look);
+    }
+
     fn handle(&mut self, now: Time, event: Event) {
         match event {
+            Event::Look => {
+                if self.look_at == Some(now) && self.has_events() {
+                    self.look_again();
+                }
+            }
             Event::Cpu(cpu) => self.simple_cpu_done(now, cpu),
             Event::Cpus => self.run_cpus(now),
             Event::Moved(drive) => self.moved(now, usize::from(drive)),

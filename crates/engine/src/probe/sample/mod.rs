@@ -6,8 +6,8 @@ pub mod pairs;
 pub mod stat;
 pub mod vm;
 
-mod columns;
 mod frequency;
 mod kernel_file;
-mod series;
 mod ticker;
+
+use trace::sample::{columns, series};

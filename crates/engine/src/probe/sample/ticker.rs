@@ -116,21 +116,23 @@ mod tests {
 
     struct Count(u64);
 
-    impl Reading for u64 {
-        fn absorb(&mut self, later: u64) {
+    struct Last(u64);
+
+    impl Reading for Last {
+        fn absorb(&mut self, later: Last) {
             *self = later;
         }
     }
 
     impl Source for Count {
-        type Reading = u64;
+        type Reading = Last;
 
-        fn read(&mut self) -> io::Result<u64> {
+        fn read(&mut self) -> io::Result<Last> {
             self.0 += 1;
             if self.0 == 3 {
                 return Err(io::Error::other("once"));
             }
-            Ok(self.0)
+            Ok(Last(self.0))
         }
 
         fn intervals_max(&self) -> usize {
@@ -144,8 +146,8 @@ mod tests {
         std::thread::sleep(Duration::from_millis(30));
         let observed = ticker.stop().unwrap();
         let intervals: Vec<_> = observed.series.intervals().collect();
-        assert_eq!(*intervals[0].before, 1);
-        assert_eq!(*intervals.last().unwrap().after, observed.source.0);
+        assert_eq!(intervals[0].before.0, 1);
+        assert_eq!(intervals.last().unwrap().after.0, observed.source.0);
         assert_eq!(observed.times.readings, observed.source.0);
         assert_eq!(observed.times.readings_failed, 1);
         assert!(observed.times.elapsed_ns >= 30_000_000);

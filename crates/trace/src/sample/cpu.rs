@@ -1,0 +1,319 @@
+//! Where the CPUs' time goes, of each and of all: shares over time, with interrupts, switches and clock frequency.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::columns::Columns;
+use super::series::{Interval, Level, Reading, Series};
+
+/// Where a CPU's time goes, as mpstat divides it. The kernel counts guests' time under user and nice too; here it is
+/// taken out of them, so that the states add up.
+pub const STATES: [&str; 10] = [
+    "user",
+    "nice",
+    "system",
+    "idle",
+    "iowait",
+    "irq",
+    "softirq",
+    "steal",
+    "guest",
+    "guest_nice",
+];
+
+/// In the order of [`STATES`], in ticks or another unit of time.
+pub type Ticks = [u64; STATES.len()];
+
+const USER: usize = 0;
+const NICE: usize = 1;
+const IDLE: usize = 3;
+const IOWAIT: usize = 4;
+const STEAL: usize = 7;
+const GUEST: usize = 8;
+const GUEST_NICE: usize = 9;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// By number; those offline are not shown.
+    pub cpus: BTreeMap<u32, Ticks>,
+    pub interrupts: u64,
+    pub context_switches: u64,
+}
+
+/// The CPUs at a point in time.
+#[derive(Clone, Debug)]
+pub struct CpuReading {
+    pub stat: Stat,
+    pub frequency_hz: Option<Level>,
+}
+
+/// Values that all CPUs' series have together: a machine with many has fewer, longer intervals.
+const POINTS_MAX: usize = 4096;
+const INTERVALS_MIN: usize = 32;
+const INTERVALS_MAX: usize = 256;
+
+/// Most intervals to be kept of so many CPUs.
+pub fn intervals_max(cpus: usize) -> usize {
+    (POINTS_MAX / (cpus + 1)).clamp(INTERVALS_MIN, INTERVALS_MAX)
+}
+
+impl Reading for CpuReading {
+    fn absorb(&mut self, later: CpuReading) {
+        self.stat = later.stat;
+        match (&mut self.frequency_hz, later.frequency_hz) {
+            (Some(known), Some(later)) => known.absorb(later),
+            (known, later) => *known = known.or(later),
+        }
+    }
+}
+
+/// By CPU and of `all`, over the whole time: percent by state, and how many CPUs were busy.
+pub fn means(series: &Series<CpuReading>) -> Value {
+    let mut sums: BTreeMap<u32, Ticks> = BTreeMap::new();
+    for interval in series.intervals() {
+        for (cpu, passed) in passed(&interval) {
+            let sum = sums.entry(cpu).or_default();
+            sum.iter_mut()
+                .zip(passed)
+                .for_each(|(sum, more)| *sum += more);
+        }
+    }
+    let mut means = Map::new();
+    means.insert("all".into(), shares(&together(&sums)));
+    for (cpu, sum) in &sums {
+        means.insert(name(*cpu), shares(sum));
+    }
+    Value::Object(means)
+}
+
+fn shares(passed: &Ticks) -> Value {
+    let share = |(state, percent): (&&str, _)| (percent_column(state), json!(percent));
+    Value::Object(STATES.iter().zip(percents(passed)).map(share).collect())
+}
+
+/// By CPU and of `all`: columns over time. A CPU has no value for an interval at whose ends it was not online.
+pub fn series(series: &Series<CpuReading>) -> Value {
+    let mut all = Columns::default();
+    let mut by_cpu: BTreeMap<u32, Columns> = BTreeMap::new();
+    for interval in series.intervals() {
+        let (passed, seconds) = (passed(&interval), interval.seconds());
+        all.begin(&interval);
+        add_shares(&mut all, &together(&passed));
+        all.set("busy_cpus", Some(busy_cpus(&passed)));
+        let (before, after) = (&interval.before.stat, &interval.after.stat);
+        let per_s = |before: u64, after: u64| Some(after.saturating_sub(before) as f64 / seconds);
+        all.set(
+            "interrupts_per_s",
+            per_s(before.interrupts, after.interrupts),
+        );
+        all.set(
+            "switches_per_s",
+            per_s(before.context_switches, after.context_switches),
+        );
+        for cpu in passed.keys() {
+            by_cpu.entry(*cpu).or_default();
+        }
+    }
+    for interval in series.intervals() {
+        let passed = passed(&interval);
+        for (cpu, columns) in &mut by_cpu {
+            columns.begin(&interval);
+            if let Some(passed) = passed.get(cpu) {
+                add_shares(columns, passed);
+            }
+        }
+    }
+    let each = by_cpu
+        .into_iter()
+        .map(|(cpu, columns)| (name(cpu), columns));
+    let together = std::iter::once(("all".to_owned(), all)).chain(each);
+    Value::Object(
+        together
+            .map(|(name, columns)| (name, columns.finish()))
+            .collect(),
+    )
+}
+
+fn add_shares(columns: &mut Columns, passed: &Ticks) {
+    for (state, percent) in STATES.iter().zip(percents(passed)) {
+        columns.set(&percent_column(state), percent);
+    }
+}
+
+/// None where no tick passed.
+fn percents(passed: &Ticks) -> [Option<f64>; STATES.len()] {
+    let total: u64 = passed.iter().sum();
+    passed.map(|ticks| (total > 0).then(|| 100.0 * ticks as f64 / total as f64))
+}
+
+/// Each CPU by its own ticks: without ticks, or where they are late, seconds would not add up.
+fn busy_cpus(passed: &BTreeMap<u32, Ticks>) -> f64 {
+    let share = |ticks: &Ticks| match ticks.iter().sum::<u64>() {
+        0 => 0.0,
+        total => busy(ticks) as f64 / total as f64,
+    };
+    passed.values().map(share).sum()
+}
+
+/// Of the CPUs that are online at both ends.
+fn passed(interval: &Interval<'_, CpuReading>) -> BTreeMap<u32, Ticks> {
+    let before = &interval.before.stat.cpus;
+    let after = interval.after.stat.cpus.iter();
+    after
+        .filter_map(|(cpu, after)| Some((*cpu, between(before.get(cpu)?, after))))
+        .collect()
+}
+
+fn together(by_cpu: &BTreeMap<u32, Ticks>) -> Ticks {
+    std::array::from_fn(|state| by_cpu.values().map(|ticks| ticks[state]).sum())
+}
+
+/// Mean over time of the CPUs' mean; null where nothing tells it.
+pub fn frequency(source: &str, series: &Series<CpuReading>) -> Value {
+    let pooled = series
+        .readings()
+        .filter_map(|reading| reading.frequency_hz)
+        .reduce(|mut sum, level| {
+            sum.absorb(level);
+            sum
+        });
+    pooled.map_or(
+        Value::Null,
+        |level| json!({"hz_mean": level.mean(), "hz_max": level.max, "source": source}),
+    )
+}
+
+fn name(cpu: u32) -> String {
+    format!("cpu{cpu}")
+}
+
+fn percent_column(state: &str) -> String {
+    format!("{state}_percent")
+}
+
+/// What passed between two readings of a CPU. Counters of idle time are known to go back now and then (proc(5)), and
+/// when a CPU comes online again: that counts as nothing.
+pub fn between(before: &Ticks, after: &Ticks) -> Ticks {
+    let mut passed: Ticks = std::array::from_fn(|state| after[state].saturating_sub(before[state]));
+    passed[USER] = passed[USER].saturating_sub(passed[GUEST]);
+    passed[NICE] = passed[NICE].saturating_sub(passed[GUEST_NICE]);
+    passed
+}
+
+/// Of what passed, when the CPU worked: neither idle nor taken away by the hypervisor.
+pub fn busy(passed: &Ticks) -> u64 {
+    let working = |&(state, _): &(usize, &u64)| ![IDLE, IOWAIT, STEAL].contains(&state);
+    let states = passed.iter().enumerate().filter(working);
+    states.fold(0, |sum, (_, &ticks)| sum.saturating_add(ticks))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Interrupts, switches, and of each CPU its number and the states that it has used.
+    type Read<'a> = (u64, u64, &'a [(u32, &'a [u64])]);
+
+    fn reading(&(interrupts, context_switches, cpus): &Read) -> CpuReading {
+        let cpus = cpus.iter().map(|&(cpu, used)| {
+            let mut ticks = Ticks::default();
+            ticks[..used.len()].copy_from_slice(used);
+            (cpu, ticks)
+        });
+        CpuReading {
+            stat: Stat {
+                cpus: cpus.collect(),
+                interrupts,
+                context_switches,
+            },
+            frequency_hz: None,
+        }
+    }
+
+    fn observed(readings: &[Read]) -> Series<CpuReading> {
+        let mut series = Series::new(0, reading(&readings[0]), Duration::from_secs(1), 8);
+        for (second, read) in readings.iter().enumerate().skip(1) {
+            series.add(second as u64 * 1_000_000_000, reading(read));
+        }
+        series
+    }
+
+    #[test]
+    fn shares_add_up_and_the_busy_are_counted() {
+        let found = observed(&[
+            (10, 5, &[(0, &[0, 0, 0, 0]), (1, &[0, 0, 0, 0])]),
+            (110, 1005, &[(0, &[50, 0, 25, 25]), (1, &[0, 0, 0, 90, 10])]),
+        ]);
+        let (series, means) = (series(&found), means(&found));
+        let all = &series["all"]["columns"];
+        assert_eq!(all["user_percent"], json!([25.0]));
+        assert_eq!(all["iowait_percent"], json!([5.0]));
+        assert_eq!(all["busy_cpus"], json!([0.75]));
+        assert_eq!(all["interrupts_per_s"], json!([100.0]));
+        assert_eq!(all["switches_per_s"], json!([1000.0]));
+        assert_eq!(series["cpu1"]["columns"]["idle_percent"], json!([90.0]));
+        assert_eq!(means["cpu0"]["system_percent"], json!(25.0));
+        assert_eq!(means["all"]["idle_percent"], json!(57.5));
+    }
+
+    #[test]
+    fn a_cpu_that_goes_offline_and_comes_back_has_gaps() {
+        let found = observed(&[
+            (0, 0, &[(0, &[0, 0, 0, 0]), (1, &[0, 0, 0, 0])]),
+            (0, 0, &[(0, &[10, 0, 0, 90]), (1, &[100, 0, 0, 0])]),
+            (0, 0, &[(0, &[20, 0, 0, 180])]),
+            (0, 0, &[(0, &[30, 0, 0, 270]), (1, &[100, 0, 0, 5])]),
+            (0, 0, &[(0, &[40, 0, 0, 360]), (1, &[150, 0, 0, 55])]),
+        ]);
+        let series = series(&found);
+        assert_eq!(
+            series["cpu1"]["columns"]["user_percent"],
+            json!([100.0, null, null, 50.0])
+        );
+        assert_eq!(
+            series["all"]["columns"]["user_percent"],
+            json!([55.0, 10.0, 10.0, 30.0])
+        );
+        assert_eq!(series["cpu1"]["at_ns"], series["all"]["at_ns"]);
+    }
+
+    #[test]
+    fn an_interval_without_a_tick_has_no_share() {
+        let found = observed(&[(0, 0, &[(0, &[1, 0, 0, 1])]), (0, 0, &[(0, &[1, 0, 0, 1])])]);
+        assert_eq!(
+            series(&found)["all"]["columns"]["user_percent"],
+            json!([null])
+        );
+        assert_eq!(means(&found)["all"]["user_percent"], Value::Null);
+    }
+
+    #[test]
+    fn a_guests_time_is_not_counted_twice() {
+        let passed = between(&[0; 10], &[30, 9, 5, 40, 1, 0, 0, 2, 20, 4]);
+        assert_eq!(passed, [10, 5, 5, 40, 1, 0, 0, 2, 20, 4]);
+        assert_eq!(busy(&passed), 10 + 5 + 5 + 20 + 4);
+    }
+
+    #[test]
+    fn counters_that_go_back_count_as_nothing() {
+        let passed = between(
+            &[5, 0, 0, 900, 7, 0, 0, 0, 0, 0],
+            &[6, 0, 0, 10, 6, 0, 0, 0, 0, 0],
+        );
+        assert_eq!(passed, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_is_busy_than_passed(before: Ticks, after: Ticks) {
+            let [before, after] = [before, after].map(|ticks| ticks.map(|state| state >> 8));
+            let all: u64 = after.iter().sum();
+            prop_assert!(busy(&between(&before, &after)) <= all);
+        }
+    }
+}
