@@ -29,7 +29,7 @@ class FileOptions(Options):
 class FittedOptions(Options):
     """A physical parameter of the machine that was chosen so that some cells come out."""
 
-    machine: str = option(..., "The machine's file, or its device's.")
+    machine: str = option(..., "The machine's file, its device's, or from ../ on the experiment's.")
     parameter: str = option(..., "The dotted key.")
     value: float = option(..., "What was found.")
     to: str = option(..., "The table and the cells that it was fitted to.")

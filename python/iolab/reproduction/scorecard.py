@@ -14,6 +14,8 @@ from iolab.reproduction.score import percent
 RESULTS = DIRECTORY / "results"
 """What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""
 HEAD = ("table", "cells", "parameters", "fitted", "mean error", "predicted", "mean error", "aim")
+TOLD_MAX = 4
+"""Of more aims than these, those that were missed are told in full."""
 Part = dict[str, Any]
 """An object as `iolab reproduce --json` prints it: a table's, or another kind's."""
 
@@ -93,9 +95,11 @@ def markdown(parts: Sequence[Part]) -> str:
 def _aims(aims: Sequence[dict[str, Any]], *, in_full: bool) -> str:
     if not aims:
         return "-"
+    met = sum(aim["met"] for aim in aims)
+    if in_full and len(aims) > TOLD_MAX:
+        return "; ".join([f"{met} of {len(aims)} met", *(f"missed: {aim['text']}" for aim in aims if not aim["met"])])
     if in_full:
         return "; ".join(f"{'met' if aim['met'] else 'missed'}: {aim['text']}" for aim in aims)
-    met = sum(aim["met"] for aim in aims)
     return "met" if met == len(aims) else "missed" if len(aims) == 1 else f"{met} of {len(aims)} met"
 
 
