@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from iolab.cli.invoke import invoke
 from iolab.errors import InputError
 from iolab.reproduction import load
@@ -106,6 +108,19 @@ def test_what_is_wrong_is_said_with_its_line(old: str, new: str, line: int, word
     assert message.startswith(f"figures.toml:{line}:"), message
     for word in words:
         assert word in message
+
+
+@given(
+    st.integers(0, len(FIGURES.splitlines()) - 1),
+    st.sampled_from(["", "x = 1", '"old b" = [1]', "rounds = 2", '"old a" = [1, 2, 3, 1.9]', "pooled = true", '"']),
+)
+def test_whatever_is_written_is_understood_or_refused(line: int, instead: str) -> None:
+    lines = FIGURES.splitlines()
+    lines[line] = instead
+    try:
+        figures("\n".join(lines))
+    except InputError as error:
+        assert str(error).startswith("figures.toml:")
 
 
 def test_means_that_are_not_clear_of_zero_are_refused() -> None:
