@@ -391,7 +391,6 @@ QUICK = {
 <<<<<<< HEAD
     "nfs-rdma": ("iozone", ["mapped"]),
 =======
-    "kernel-build": ("mkfs", ["original q0.c0.rq0", "kthread q1.c1.rq0"]),
 >>>>>>> 3a6c64b (Ask kernel builds of a modelled 32-way too: affinities change nothing in it, as the mails say)
 }
 """Of each experiment, what takes a few seconds."""
