@@ -388,10 +388,7 @@ QUICK = {
     "bmap": ("writers", ["ext2"]),
     "ext3-tiobench": ("tiobench[threads=1]", ["2.4.20-pre10"]),
     "group-idle": ("readers[jobs_per_group=1]", ["queue_idle", "group_idle"]),
-<<<<<<< HEAD
     "nfs-rdma": ("iozone", ["mapped"]),
-=======
->>>>>>> 3a6c64b (Ask kernel builds of a modelled 32-way too: affinities change nothing in it, as the mails say)
 }
 """Of each experiment, what takes a few seconds."""
 
