@@ -45,6 +45,22 @@ fn run(spec: &MachineSpec) {
             model.end(0, "fuzz");
         }
     }
+    sort(&mut model);
+}
+
+fn sort(model: &mut Model) {
+    let phase = json!({
+        "name": "sort", "processes": 3, "process_bytes": 600 << 10, "memory_limit_bytes": 1 << 20,
+        "swap_bytes": 4 << 20, "passes": 1, "seed": 3
+    });
+    let phase = AnyPhase::Sort(serde_json::from_value(phase).expect("a good phase"));
+    let probes = Probes::default();
+    // No swap, or too little.
+    if model.begin(ObservedPhase { phase, probes }).is_ok() {
+        model.run(|_| true);
+        model.end(0, "fuzz");
+        model.check().expect("nothing is lost, and everybody ends");
+    }
 }
 
 /// A good machine with a device of that kind.
@@ -79,7 +95,8 @@ pub fn base(device: &str) -> Value {
             "page_copy_ns": 1000, "jitter": 0.05
         },
         "memory": { "bytes": 16 << 20 },
-        "drives": [{ "device": device, "filesystem": { "kind": "ext3" } }]
+        "drives": [{ "device": device, "filesystem": { "kind": "ext3" } }],
+        "swap": { "drive": 0, "bytes": 8 << 20, "number_ns": 20.0, "fault_ns": 3000, "scan_ns": 200 }
     })
 }
 

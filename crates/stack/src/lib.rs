@@ -16,6 +16,7 @@ pub mod scheduler;
 pub mod slab;
 pub mod smp;
 pub mod station;
+pub mod swap;
 pub mod time;
 pub mod world;
 pub mod xfs;

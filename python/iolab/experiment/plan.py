@@ -6,6 +6,7 @@ settings alike, and comparisons can be paired by round.
 
 from __future__ import annotations
 
+from iolab import machine_file
 from iolab.experiment.model import Experiment
 from iolab.seed import derive
 from iolab.trial import Trial
@@ -33,6 +34,8 @@ def _round(experiment: Experiment, round: int, seed: int) -> list[Trial]:
 def _trial(
     experiment: Experiment, round: int, position: int, per_round: int, workload: str, setting: str, seed: int
 ) -> Trial:
+    phases = experiment.workload_under(workload, setting).phases(seed, experiment.target.devices)
+    model = None if experiment.modelled is None else experiment.modelled.under[setting]
     return Trial(
         trial=round * per_round + position,
         round=round,
@@ -44,6 +47,6 @@ def _trial(
         target=experiment.target,
         controls=experiment.settings[setting],
         probes=experiment.probes.get(setting, {}),
-        model=None if experiment.modelled is None else experiment.modelled.under[setting],
-        phases=experiment.workload_under(workload, setting).phases(seed, experiment.target.devices),
+        model=model,
+        phases=phases if model is None else machine_file.in_memory(phases, model),
     )

@@ -62,7 +62,7 @@ def run(phase: SortPhase, around: Surroundings) -> Json:
     before = _swapped_bytes()
     with _naming_lack_of_memory(phase, group):
         records = members.run(_tasks(phase, group), on_snapshots=watch.look, should_stop=around.should_stop)
-    return _record(phase, records, _measures(records, before, watch.swap_bytes_max, group), notes)
+    return _record(phase, records, _measures(records, before, watch, group), notes)
 
 
 def _areas(phase: SortPhase, around: Surroundings) -> list[int]:
@@ -140,11 +140,15 @@ class _Watch:
         self._around = around
         self._due_s = 0.0
         self.swap_bytes_max: int | None = None
+        self.swapped_at_first: dict[str, int] | None = None
+        """What the machine had swapped when a process was first seen to have sorted all."""
 
     def look(self, snapshots: list[Json]) -> None:
         if time.monotonic() < self._due_s:
             return
         self._due_s = time.monotonic() + LOOK_EVERY_S
+        if self.swapped_at_first is None and any(snapshot["fraction"] >= 1 for snapshot in snapshots):
+            self.swapped_at_first = _swapped_bytes()
         swapped = _swap_bytes(self._group)
         if swapped is not None:
             self.swap_bytes_max = max(swapped, self.swap_bytes_max or 0)
@@ -205,9 +209,7 @@ def _swapped_bytes() -> dict[str, int]:
     return {metric: int(fields[field]) * PAGE_BYTES for metric, field in names.items() if field in fields}
 
 
-def _measures(
-    records: Sequence[Json], before: dict[str, int], swap_bytes_max: int | None, group: Cgroup
-) -> dict[str, float | None]:
+def _measures(records: Sequence[Json], before: dict[str, int], watch: _Watch, group: Cgroup) -> dict[str, float | None]:
     after = _swapped_bytes()
     times_ns = [record["elapsed_ns"] for record in records if not record["stopped"]]
     finished = len(times_ns) == len(records)
@@ -215,9 +217,15 @@ def _measures(
     return {
         "elapsed_s_spread": (max(times_ns) - min(times_ns)) / mean_ns if mean_ns else None,
         **{metric: after[metric] - value for metric, value in before.items()},
-        "swap_bytes_max": swap_bytes_max,
+        "swap_out_after_first_bytes": _swapped_out_since(watch.swapped_at_first, after),
+        "swap_bytes_max": watch.swap_bytes_max,
         "memory_bytes_max": _memory_bytes_max(group),
     }
+
+
+def _swapped_out_since(first: dict[str, int] | None, after: dict[str, int]) -> int | None:
+    metric = "swap_out_bytes"
+    return after[metric] - first[metric] if first is not None and metric in first else None
 
 
 def _record(phase: SortPhase, records: Sequence[Json], measures: dict[str, float | None], notes: list[str]) -> Json:

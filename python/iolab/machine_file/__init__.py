@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iolab.machine_file.change import Change, Changed, ImpossibleChange, changed
-from iolab.machine_file.check import check, with_groups
+from iolab.machine_file.check import check, in_memory, with_groups
 from iolab.machine_file.impossible import Impossible
 from iolab.machine_file.machine_file import MachineFile, as_filed, read
 from iolab.machine_file.mechanism import Refusal, probe_refused, refused
@@ -22,6 +22,7 @@ __all__ = [
     "changed",
     "check",
     "cpu_count",
+    "in_memory",
     "is_detailed",
     "is_model",
     "names",

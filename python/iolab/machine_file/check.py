@@ -30,3 +30,9 @@ def with_groups(table: Table, phases: Sequence[Phase]) -> Table:
         return table
     weights = {group.name: group.weight for group in groups}
     return {**table, "cgroups": [{"name": name, "weight": weight} for name, weight in weights.items()]}
+
+
+def in_memory(phases: Sequence[Phase], table: Table) -> list[Phase]:
+    """The phases with the machine's memory for those that said no limit of their own."""
+    memory = table.get("memory")
+    return list(phases) if memory is None else [phase.in_memory(memory["bytes"]) for phase in phases]

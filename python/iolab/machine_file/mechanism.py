@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.machine_file.machine_file import Table
 from iolab.machine_file.processors import cpu_count, is_detailed
-from iolab.trial import LoadPhase, MetadataPhase, WeightedLoadPhase
+from iolab.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
 if TYPE_CHECKING:
     from iolab.trial import Phase
@@ -20,7 +20,6 @@ _SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with 
 _NO_MECHANISM = "the modelled machine has no mechanism for"
 _KINDS = {
     "commands": ("kind", "running programs"),
-    "sort": ("kind", "swapping memory"),
     "fio": ("runner", 'fio itself; say runner = "iolab"'),
 }
 """Of phases that no modelled machine runs: the option to blame, and what there is no mechanism for."""
@@ -60,6 +59,9 @@ def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
     if isinstance(phase, MetadataPhase):
         yield from _of_metadata(phase, machine)
         return
+    if isinstance(phase, SortPhase):
+        yield from _of_sort(phase, machine)
+        return
     assert isinstance(phase, LoadPhase)
     if phase.verifies:
         yield Refusal("verify", f"{_NO_MECHANISM} data: nothing that is written can be read back")
@@ -95,6 +97,18 @@ def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
         yield Refusal("kind", f"{_NO_MECHANISM} {what}")
     if any(thread["place"] > 0 for thread in phase.metadata["threads"]):
         yield Refusal("devices", "the model makes files on drive 0 only")
+
+
+def _of_sort(phase: SortPhase, machine: Table) -> Iterator[Refusal]:
+    missing = [f"[{table}]" for table in ("memory", "swap") if machine.get(table) is None]
+    if missing:
+        yield Refusal("kind", f"sorting more than there is memory takes a machine with {' and '.join(missing)}")
+    if is_detailed(machine):
+        yield Refusal("kind", "the model sorts on simple CPUs only; leave topology out of [cpus]")
+    if phase.swappiness is not None:
+        yield Refusal("swappiness", f"{_NO_MECHANISM} swappiness, which its kernels of 2003 do not have")
+    if phase.cpus is not None:
+        yield Refusal("cpus", f"{_NO_MECHANISM} choosing a process's CPUs")
 
 
 def _of_controller(phase: WeightedLoadPhase, machine: Table) -> Iterator[Refusal]:

@@ -27,6 +27,12 @@ METRICS = (
                 "/proc/vmstat does not show it",
             ),
             (
+                "swap_out_after_first_bytes",
+                "bytes",
+                "Of swap_out_bytes, written after the first process had sorted all.",
+                "/proc/vmstat does not show it, or no process was seen to finish before the last",
+            ),
+            (
                 "swap_bytes_max",
                 "bytes",
                 "The most that the control group had in swap, seen every 0.1 s.",

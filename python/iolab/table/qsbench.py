@@ -46,8 +46,7 @@ def _table(run: RunData, workload: str, options: QsbenchOptions) -> str:
     columns = {setting: _times_by_place(run, workload, setting) for setting in run.settings}
     widths = {setting: max(len(setting), VALUE_WIDTH_MIN) for setting in columns}
     lines = [
-        f"{workload}: {options.processes} processes sort {options.process_bytes / MIB:.1f} MiB each, with "
-        f"{options.memory_limit / MIB:.1f} MiB of memory for all",
+        f"{workload}: {options.processes} processes sort {_what(run, options)}",
         " ".join(["process done", *(setting.rjust(width) for setting, width in widths.items())]),
         " ".join(["------------", *("-" * width for width in widths.values())]),
     ]
@@ -56,6 +55,12 @@ def _table(run: RunData, workload: str, options: QsbenchOptions) -> str:
         lines.append(" ".join([f"{place + 1:>12}", *cells]))
     lines += _absent(run, workload)
     return "\n".join(lines) + "\n"
+
+
+def _what(run: RunData, options: QsbenchOptions) -> str:
+    if options.memory_limit is None and run.experiment.modelled is not None:
+        return f"{options.share:g} % of the machine's memory each"
+    return f"{options.process_bytes / MIB:.1f} MiB each, with {options.host_limit / MIB:.1f} MiB of memory for all"
 
 
 def _absent(run: RunData, workload: str) -> list[str]:

@@ -48,6 +48,10 @@ class PhaseSpec(Spec):
         """Jobs that are measured together too, against each other by weight."""
         return ()
 
+    def in_memory(self, memory_bytes: int) -> Self:
+        """The same, on a modelled machine that has so much memory."""
+        return self
+
     @abstractmethod
     def on_cpus(self, cpus: list[int]) -> Self:
         """The same, on these CPUs only."""
@@ -235,6 +239,14 @@ class FioPhase(LoadPhase):
         return None
 
 
+SORTED_NUMBER_BYTES = 4
+
+
+def sorted_bytes(memory_bytes: int, share_percent: float) -> int:
+    """What a process sorts: a share of the memory, in whole numbers."""
+    return int(memory_bytes * share_percent / 100) // SORTED_NUMBER_BYTES * SORTED_NUMBER_BYTES
+
+
 class SortPhase(DevicesPhase):
     """Processes that each sort a share of memory, in a control group that has less than they need together, with the
     target's device as swap."""
@@ -244,6 +256,8 @@ class SortPhase(DevicesPhase):
     process_bytes: int
     """What each process sorts."""
     memory_limit_bytes: int
+    share_of_machine: float | None = None
+    """In percent: where no limit was said, what each process sorts of a modelled machine's memory."""
     swap_bytes: int | None = None
     """Of all devices together; None: all that they have."""
     swappiness: int | None
@@ -251,9 +265,22 @@ class SortPhase(DevicesPhase):
     passes: int
     seed: int
 
+    def in_memory(self, memory_bytes: int) -> Self:
+        if self.share_of_machine is None:
+            return self
+        each = sorted_bytes(memory_bytes, self.share_of_machine)
+        return self.model_copy(update={"memory_limit_bytes": memory_bytes, "process_bytes": each})
+
     @property
     def measures(self) -> tuple[str, ...]:
-        return ("elapsed_s_spread", "swap_in_bytes", "swap_out_bytes", "swap_bytes_max", "memory_bytes_max")
+        return (
+            "elapsed_s_spread",
+            "swap_in_bytes",
+            "swap_out_bytes",
+            "swap_out_after_first_bytes",
+            "swap_bytes_max",
+            "memory_bytes_max",
+        )
 
 
 def _kind_of(phase: Any) -> str:

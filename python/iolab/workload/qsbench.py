@@ -6,23 +6,25 @@ from collections.abc import Iterator
 
 from iolab.option import Bytes, Options, option
 from iolab.trial import Phase, SortPhase
+from iolab.trial.phase import sorted_bytes
 from iolab.units import format_bytes
 from iolab.workload.kind import Conflict, Kind, replace_options
 
-NUMBER_BYTES = 4
 MEMORY_MIN_BYTES = 16 * 2**20
 """Less leaves no room for the process itself."""
+MEMORY_LIMIT_BYTES = 256 * 2**20
 SWAP_MIN_BYTES = 2**20
 
 
 class QsbenchOptions(Options):
     processes: int = option(4, "Processes that sort at once.", ge=1, le=256)
     share: float = option(30.0, "What each one sorts, of memory_limit.", unit="percent", gt=0, le=1000)
-    memory_limit: Bytes = option(
-        256 * 2**20,
+    memory_limit: Bytes | None = option(
+        None,
         "Memory that all processes may have together; what they need beyond it is swapped to the target.",
         unit="bytes",
         ge=MEMORY_MIN_BYTES,
+        default_is='"256MiB"; on a modelled machine, its memory',
     )
     swap_size: Bytes | None = option(
         None,
@@ -49,13 +51,17 @@ class QsbenchOptions(Options):
     drop_caches: bool = option(True, "Sync and drop the page cache before the measured phase.")
 
     @property
+    def host_limit(self) -> int:
+        return MEMORY_LIMIT_BYTES if self.memory_limit is None else self.memory_limit
+
+    @property
     def process_bytes(self) -> int:
-        return int(self.memory_limit * self.share / 100) // NUMBER_BYTES * NUMBER_BYTES
+        return sorted_bytes(self.host_limit, self.share)
 
 
 def _conflicts(options: QsbenchOptions) -> Iterator[Conflict]:
     if not options.process_bytes:
-        yield Conflict(("share",), f"{options.share} % of {format_bytes(options.memory_limit)} is nothing to sort")
+        yield Conflict(("share",), f"{options.share} % of {format_bytes(options.host_limit)} is nothing to sort")
     if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
         yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
 
@@ -67,7 +73,8 @@ def _phases(options: QsbenchOptions, seed: int, devices: int = 1) -> list[Phase]
             measured=True,
             processes=options.processes,
             process_bytes=options.process_bytes,
-            memory_limit_bytes=options.memory_limit,
+            memory_limit_bytes=options.host_limit,
+            share_of_machine=options.share if options.memory_limit is None else None,
             swap_bytes=options.swap_size,
             swappiness=options.swappiness,
             passes=options.passes,

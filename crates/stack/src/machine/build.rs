@@ -3,11 +3,12 @@
 use super::drive::DrivePlan;
 use super::{Kernel, MachineSpec};
 use crate::Impossible;
-use crate::block::RequestQueue;
+use crate::block::{RequestQueue, SECTOR_BYTES};
 use crate::cache::PageCache;
 use crate::nfs::DirectIo;
 use crate::scheduler::spec::Surroundings;
-use crate::world::{DriveParts, World};
+use crate::swap::{Parts, SortLoad, Sorting};
+use crate::world::{Drive, DriveParts, World};
 
 /// The root group's weight (`CFQ_WEIGHT_DEFAULT` doubled, as blk-cgroup gives it to the root).
 const ROOT_WEIGHT: u32 = 1000;
@@ -39,6 +40,32 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
     let mut world = World::new(cpus, drives?, cache, plug).with_mounts(mounts?);
     machine.cpus.plan_offline(&mut world);
     Ok(world)
+}
+
+/// The area lies at the end of its drive.
+pub(super) fn sorting(machine: &MachineSpec, load: &SortLoad) -> Result<Sorting, Impossible> {
+    let swap = machine.swap.ok_or_else(|| {
+        Impossible::of(
+            "kind",
+            "the machine has no [swap], so there is nowhere to swap to",
+        )
+    })?;
+    load.check(&swap)?;
+    let plan = &machine.drives[swap.drive];
+    let drive = parts(plan, &machine.kernel, &[ROOT_WEIGHT])
+        .map_err(|error| error.within(&format!("drives.{}", swap.drive)))?;
+    let cpus = machine.cpus.simple().ok_or_else(|| {
+        let what = "the model sorts on simple CPUs only; leave topology out of [cpus]";
+        Impossible::of("kind", what)
+    })?;
+    let (drive, _) = Drive::new(drive);
+    let parts = Parts {
+        cpus,
+        drive,
+        area_begin: plan.sectors - swap.bytes / SECTOR_BYTES,
+        reclaim: machine.kernel.reclaim(),
+    };
+    Ok(Sorting::new(&swap, load, parts))
 }
 
 fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, Impossible> {

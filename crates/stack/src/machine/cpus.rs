@@ -74,6 +74,13 @@ impl CpusPlan {
         Ok(CpusPlan::Detailed(Box::new(plan)))
     }
 
+    pub(super) fn simple(&self) -> Option<CpuSpec> {
+        match self {
+            CpusPlan::Simple(spec) => Some(*spec),
+            CpusPlan::Detailed(_) => None,
+        }
+    }
+
     pub(super) fn count(&self) -> u16 {
         match self {
             CpusPlan::Simple(spec) => spec.count,

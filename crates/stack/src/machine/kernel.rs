@@ -10,6 +10,7 @@ use crate::block::{Merges, TaskPlug};
 use crate::cache::Generation;
 use crate::completion::Form;
 use crate::scheduler::spec::{Version, version};
+use crate::swap::ReclaimKind;
 
 /// A kernel that machines can have.
 #[derive(Clone, Debug)]
@@ -154,6 +155,16 @@ impl Kernel {
             version if journaled && version < [2, 6, 19] => PAGE,
             version if version < [2, 6, 19] => 16 * PAGE,
             _ => 256 * PAGE,
+        }
+    }
+
+    /// How it finds pages to swap out. The reverse map came with 2.5.27; what later kernels made of it (lists by kind of
+    /// page, a swap token) is not modelled.
+    pub fn reclaim(&self) -> ReclaimKind {
+        if self.version < [2, 5, 27] {
+            ReclaimKind::VirtualScan
+        } else {
+            ReclaimKind::ReverseMap
         }
     }
 

@@ -13,9 +13,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::Impossible;
-use crate::block::{Priority, Sector};
+use crate::block::{Priority, SECTOR_BYTES, Sector};
 use crate::impossible::within;
 use crate::nfs::NfsSpec;
+use crate::swap::{SortLoad, Sorting, SwapSpec};
 use crate::world::World;
 use cpus::CpusPlan;
 pub use drive::QueueSpec;
@@ -33,6 +34,7 @@ pub struct MachineSpec {
     mounts: Vec<NfsSpec>,
     cgroups: Vec<CgroupSpec>,
     io_priority: Priority,
+    swap: Option<SwapSpec>,
 }
 
 /// A control group. Those that are not named share the root, with the weight that kernels give it: 1000.
@@ -65,6 +67,7 @@ struct File {
     cgroups: Vec<CgroupSpec>,
     /// Of all tasks: `rt/0` to `rt/7`, `be/0` to `be/7`, or `idle`.
     io_priority: Option<String>,
+    swap: Option<Value>,
 }
 
 const DRIVES_MAX: usize = 1024;
@@ -118,6 +121,7 @@ impl MachineSpec {
         if let Some(memory) = &file.memory {
             memory.check(&kernel, &drives)?;
         }
+        let swap = file.swap.map(|table| swap_of(table, &drives)).transpose()?;
         Ok(MachineSpec {
             kernel,
             cpus,
@@ -126,12 +130,18 @@ impl MachineSpec {
             mounts: mounts?,
             cgroups: file.cgroups,
             io_priority,
+            swap,
         })
     }
 
     /// The machine, switched on.
     pub fn build(&self) -> Result<World, Impossible> {
         build::world(self)
+    }
+
+    /// Processes that sort on the machine, switched on for nothing else. The error names a key of the load.
+    pub fn sorting(&self, load: &SortLoad) -> Result<Sorting, Impossible> {
+        build::sorting(self, load)
     }
 
     pub fn drive_count(&self) -> usize {
@@ -177,6 +187,17 @@ fn mount_of((number, mount): (usize, Value)) -> Result<NfsSpec, Impossible> {
     let spec: NfsSpec = read(&key, mount)?;
     spec.check().map_err(|error| error.within(&key))?;
     Ok(spec)
+}
+
+fn swap_of(table: Value, drives: &[DrivePlan]) -> Result<SwapSpec, Impossible> {
+    let swap: SwapSpec = read("swap", table)?;
+    let Some(drive) = drives.get(swap.drive) else {
+        let what = format!("the machine has {} drives, from 0", drives.len());
+        return Err(Impossible::of("swap.drive", what));
+    };
+    swap.check(drive.sectors * SECTOR_BYTES)
+        .map_err(|error| error.within("swap"))?;
+    Ok(swap)
 }
 
 /// A table of the file, with the key in the error.

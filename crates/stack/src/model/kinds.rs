@@ -7,6 +7,7 @@ use workload::metadata::{MetadataPhase, MetadataRecord};
 use workload::phase::Phase;
 use workload::record::PhaseRecord;
 
+use super::sort::{SortPhase, SortRecord};
 use crate::Impossible;
 
 /// A phase of any kind.
@@ -14,6 +15,7 @@ use crate::Impossible;
 pub enum AnyPhase {
     Load(Phase),
     Metadata(MetadataPhase),
+    Sort(SortPhase),
 }
 
 /// Its record, in the shape that the same kind has on a host.
@@ -22,6 +24,7 @@ pub enum AnyPhase {
 pub enum AnyRecord {
     Load(PhaseRecord),
     Metadata(MetadataRecord),
+    Sort(SortRecord),
 }
 
 impl AnyPhase {
@@ -31,9 +34,10 @@ impl AnyPhase {
         match kind.as_ref().map_or(Some("load"), Value::as_str) {
             Some("load") => Ok(AnyPhase::Load(read(json)?)),
             Some("metadata") => Ok(AnyPhase::Metadata(read(json)?)),
+            Some("sort") => Ok(AnyPhase::Sort(read(json)?)),
             _ => {
                 let found = kind.unwrap_or_default();
-                let what = format!("expected load or metadata, found {found}");
+                let what = format!("expected load, metadata or sort, found {found}");
                 Err(Impossible::of("kind", what))
             }
         }
@@ -45,6 +49,7 @@ impl AnyRecord {
         match self {
             AnyRecord::Load(record) => record.stopped,
             AnyRecord::Metadata(record) => record.phase.stopped,
+            AnyRecord::Sort(record) => record.phase.stopped,
         }
     }
 
@@ -52,6 +57,7 @@ impl AnyRecord {
         match self {
             AnyRecord::Load(record) => record.elapsed_ns,
             AnyRecord::Metadata(record) => record.phase.elapsed_ns,
+            AnyRecord::Sort(record) => record.phase.elapsed_ns,
         }
     }
 }

@@ -5,6 +5,7 @@ mod kinds;
 mod mount_tests;
 mod observed;
 mod phase;
+mod sort;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +25,9 @@ use crate::station::Broken;
 use crate::world::{FileSpec, Place, World};
 pub use kinds::{AnyPhase, AnyRecord};
 use observed::Watch;
-pub use observed::{ObservedPhase, Probes, Record};
+pub use observed::{Observations, ObservedPhase, Probes, Record};
+use sort::SortUnderWay;
+pub use sort::{SortPhase, SortRecord};
 
 pub struct Model {
     machine: MachineSpec,
@@ -36,6 +39,10 @@ pub struct Model {
     next_sector: Vec<Sector>,
     /// The phase under way, and who watches it.
     phase: Option<Phase>,
+    /// Or this, when it is one that sorts.
+    sort: Option<SortUnderWay>,
+    /// What was found of the laws that the last of them was to keep.
+    sort_laws: Result<(), Broken>,
     watch: Watch,
     /// The last phase was, before its end.
     stopped: bool,
@@ -54,6 +61,8 @@ impl Model {
             directories: BTreeMap::new(),
             next_sector: vec![0; machine.drive_count()],
             phase: None,
+            sort: None,
+            sort_laws: Ok(()),
             watch: Watch::default(),
             stopped: false,
             traces: BTreeMap::new(),
@@ -68,7 +77,18 @@ impl Model {
                 let what = "the machine has no filesystem whose making of files is modelled";
                 Err(Impossible::of("kind", what))
             }
+            AnyPhase::Sort(phase) => self.begin_sort(phase, &observed.probes),
         }
+    }
+
+    /// On the machine as it was switched on: what phases before it left behind has no memory then.
+    fn begin_sort(&mut self, phase: SortPhase, probes: &Probes) -> Result<(), Impossible> {
+        if !probes.is_empty() {
+            let what = "the model's probes see nothing of sorting; leave them out";
+            return Err(Impossible::of("probes", what));
+        }
+        self.sort = Some(SortUnderWay::new(phase, &self.machine)?);
+        Ok(())
     }
 
     fn begin_load(&mut self, phase: Phase, probes: &Probes) -> Result<(), Impossible> {
@@ -94,6 +114,14 @@ impl Model {
 
     /// Runs the phase to its end. `go_on` is asked now and then; false stops its jobs.
     pub fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
+        self.stopped = false;
+        if let Some(sort) = &mut self.sort {
+            let stopped = &mut self.stopped;
+            return sort.run(|snapshot| {
+                *stopped = !go_on(snapshot);
+                !*stopped
+            });
+        }
         let warm_up_ns = self.phase.as_ref().map_or(0, |phase| phase.warm_up_ns);
         let mut stopped = false;
         self.world.run(|world| {
@@ -110,7 +138,6 @@ impl Model {
     /// # Panics
     /// Where no phase was begun.
     pub fn end(&mut self, started_unix_ns: u64, build_profile: &'static str) -> Record {
-        let phase = self.phase.take().expect("a phase that was begun");
         let circumstances = Circumstances {
             started_unix_ns,
             wall_clock_shift_ns: 0,
@@ -118,6 +145,15 @@ impl Model {
             stopped: self.stopped,
             build_profile,
         };
+        if let Some(sort) = self.sort.take() {
+            let (record, laws) = sort.end(circumstances);
+            self.sort_laws = laws;
+            return Record {
+                phase: AnyRecord::Sort(record),
+                probes: Observations::default(),
+            };
+        }
+        let phase = self.phase.take().expect("a phase that was begun");
         let (probes, traces) =
             std::mem::take(&mut self.watch).end(&mut self.world, started_unix_ns);
         self.traces = traces;
@@ -153,6 +189,7 @@ impl Model {
 
     /// Conservation and Little's law, of all so far.
     pub fn check(&self) -> Result<(), Broken> {
+        self.sort_laws.clone()?;
         self.world.check()
     }
 

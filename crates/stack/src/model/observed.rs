@@ -82,6 +82,16 @@ impl ObservedPhase {
 }
 
 impl Probes {
+    pub(super) fn is_empty(&self) -> bool {
+        let Probes {
+            block,
+            nfs,
+            cpu,
+            counters,
+        } = self;
+        block.is_none() && nfs.is_none() && cpu.is_none() && counters.is_none()
+    }
+
     /// What the machine has no mechanism for.
     pub(super) fn check(&self, has_detailed_cpus: bool) -> Result<(), Impossible> {
         let of_cpus = [

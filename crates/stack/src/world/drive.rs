@@ -7,7 +7,7 @@ use crate::device::{Command, Completion, Device};
 use crate::station::Broken;
 use crate::time::Time;
 
-pub(super) struct Drive {
+pub struct Drive {
     queue: RequestQueue,
     device: Box<dyn Device>,
     /// Requests at the device, by tag.
@@ -26,7 +26,7 @@ pub(super) struct Drive {
 }
 
 impl Drive {
-    pub(super) fn new(parts: DriveParts) -> (Drive, Option<Box<dyn Allocator>>) {
+    pub(crate) fn new(parts: DriveParts) -> (Drive, Option<Box<dyn Allocator>>) {
         let depth = parts.device.queue_depth();
         let drive = Drive {
             queue: parts.queue,
@@ -44,7 +44,7 @@ impl Drive {
         (drive, parts.filesystem)
     }
 
-    pub(super) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
+    pub(crate) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
         self.queue.submit(now, bio)
     }
 
@@ -59,12 +59,12 @@ impl Drive {
     }
 
     /// Somebody waits.
-    pub(super) fn unplug(&mut self) {
+    pub(crate) fn unplug(&mut self) {
         self.queue.unplug();
     }
 
     /// Appends the tags of what the device has done.
-    pub(super) fn collect(&mut self, now: Time, tags: &mut Vec<u32>) {
+    pub(crate) fn collect(&mut self, now: Time, tags: &mut Vec<u32>) {
         if self.device.next_event().is_some_and(|at| at <= now) {
             self.device.advance(now, &mut self.completions);
             let completions = self.completions.drain(..);
@@ -74,7 +74,7 @@ impl Drive {
 
     /// The request with that tag is completed, by a CPU if those are detailed: its bios and who may try again to get a
     /// request are appended.
-    pub(super) fn complete(
+    pub(crate) fn complete(
         &mut self,
         now: Time,
         tag: u32,
@@ -93,14 +93,14 @@ impl Drive {
     }
 
     /// Wakes queue and scheduler if they wanted to be.
-    pub(super) fn wake(&mut self, now: Time) {
+    pub(crate) fn wake(&mut self, now: Time) {
         if self.queue.next_wakeup().is_some_and(|at| at <= now) {
             self.queue.wake(now);
         }
     }
 
     /// Sends the device a request, if one may go: its tag.
-    pub(super) fn send(&mut self, now: Time) -> Option<u32> {
+    pub(crate) fn send(&mut self, now: Time) -> Option<u32> {
         if self.taken_ahead.is_none() && (self.takes_one_ahead || !self.free_tags.is_empty()) {
             self.taken_ahead = self.queue.dispatch(now);
         }
@@ -126,7 +126,7 @@ impl Drive {
         self.queue.request(id)
     }
 
-    pub(super) fn next_event(&self) -> Option<Time> {
+    pub(crate) fn next_event(&self) -> Option<Time> {
         let device = self.device.next_event();
         // With every tag taken, only the device can change anything, but for what is taken ahead.
         let may_dispatch =
@@ -159,7 +159,7 @@ impl Drive {
         (is != was).then_some(is)
     }
 
-    pub(super) fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
+    pub(crate) fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
         self.queue.check(name, now)?;
         self.device.check(now)
     }

@@ -34,10 +34,11 @@ use crate::slab::Slab;
 use crate::smp::Processors;
 use crate::station::Broken;
 use crate::time::Time;
+pub(crate) use cpus::Simple;
 pub use cpus::{
     CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Tag,
 };
-use drive::Drive;
+pub use drive::Drive;
 use files::Piece;
 pub use files::{FileSpec, Place};
 use mounts::Mounted;

@@ -8,17 +8,32 @@ from typing import Any
 
 from iolab.machine import metadata
 from iolab.machine.site import place_of
-from iolab.trial import LoadPhase, MetadataPhase, WeightedLoadPhase
+from iolab.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
 Json = dict[str, Any]
-ModelPhase = LoadPhase | MetadataPhase
+ModelPhase = LoadPhase | MetadataPhase | SortPhase
 """What modelled machines run; which machine runs which says `machine_file.refused`."""
+
+
+_OF_SORT = {
+    "kind",
+    "name",
+    "processes",
+    "process_bytes",
+    "memory_limit_bytes",
+    "swap_bytes",
+    "passes",
+    "seed",
+}
+"""What the model knows of a sort phase (crates/stack/src/model/sort.rs)."""
 
 
 def phase_for_model(phase: ModelPhase) -> Json:
     """The engine's phase, with what the model takes besides."""
     if isinstance(phase, MetadataPhase):
         return {"kind": phase.kind, **metadata.placed(phase, [Path()])}
+    if isinstance(phase, SortPhase):
+        return phase.model_dump(include=_OF_SORT)
     if isinstance(phase, WeightedLoadPhase):
         return _in_groups(phase)
     return phase.load if phase.measured else {**phase.load, "groups": [_layer_out(one) for one in phase.load["groups"]]}

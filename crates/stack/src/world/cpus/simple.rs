@@ -40,7 +40,7 @@ struct Running {
 }
 
 impl Simple {
-    pub(in crate::world) fn new(spec: CpuSpec) -> Simple {
+    pub(crate) fn new(spec: CpuSpec) -> Simple {
         Simple {
             spec,
             running: vec![None; usize::from(spec.count)],
@@ -49,7 +49,7 @@ impl Simple {
     }
 
     /// The task wants a CPU: which one it gets at once, if any is free.
-    pub(in crate::world) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
+    pub(crate) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
         let Some(cpu) = self.running.iter().position(Option::is_none) else {
             self.ready.push_back(task);
             return None;
@@ -59,7 +59,7 @@ impl Simple {
     }
 
     /// The task goes to sleep or is done: who has its CPU next.
-    pub(in crate::world) fn leaves(&mut self, now: Time, cpu: u16) -> Option<TaskId> {
+    pub(crate) fn leaves(&mut self, now: Time, cpu: u16) -> Option<TaskId> {
         self.running[usize::from(cpu)] = None;
         let next = self.ready.pop_front()?;
         self.give(now, cpu, next);
@@ -67,7 +67,7 @@ impl Simple {
     }
 
     /// The task could go on: who has the CPU, itself or, when its slice is over, the next in line.
-    pub(in crate::world) fn goes_on(&mut self, now: Time, cpu: u16) -> TaskId {
+    pub(crate) fn goes_on(&mut self, now: Time, cpu: u16) -> TaskId {
         let running = self.running[usize::from(cpu)].expect("somebody runs there");
         if now < running.slice_ends_at || self.ready.is_empty() {
             return running.task;
@@ -92,7 +92,7 @@ impl Simple {
     }
 
     /// Whose CPU it is.
-    pub(in crate::world) fn on(&self, cpu: u16) -> TaskId {
+    pub(crate) fn on(&self, cpu: u16) -> TaskId {
         self.running[usize::from(cpu)]
             .expect("somebody runs there")
             .task

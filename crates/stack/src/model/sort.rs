@@ -1,0 +1,143 @@
+//! Phases that sort more than there is memory, and their records, in the shape that the same kind has on a host
+//! (python/iolab/machine/sort.py).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use workload::assemble::Circumstances;
+use workload::metadata::ThreadRecord;
+use workload::record::{GroupRecord, PhaseRecord, Snapshot};
+
+use crate::Impossible;
+use crate::machine::MachineSpec;
+use crate::swap::{Results, SortLoad, Sorted, Sorting};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SortPhase {
+    pub name: String,
+    pub processes: u32,
+    pub process_bytes: u64,
+    /// Of all processes together.
+    pub memory_limit_bytes: u64,
+    /// Of the machine's area; None: all of it.
+    pub swap_bytes: Option<u64>,
+    pub passes: u32,
+    pub seed: u64,
+}
+
+/// A group with one job for each process.
+#[derive(Clone, Debug, Serialize)]
+pub struct SortRecord {
+    #[serde(flatten)]
+    pub phase: PhaseRecord<ThreadRecord>,
+    /// `elapsed_s_spread`, None where a process was stopped; `swap_in_bytes`, `swap_out_bytes`,
+    /// `swap_out_after_first_bytes`, `swap_bytes_max` and
+    /// `memory_bytes_max`.
+    pub measures: BTreeMap<&'static str, Option<f64>>,
+}
+
+/// A phase of this kind, under way.
+pub(super) struct SortUnderWay {
+    phase: SortPhase,
+    sorting: Sorting,
+}
+
+impl SortUnderWay {
+    pub(super) fn new(phase: SortPhase, machine: &MachineSpec) -> Result<Self, Impossible> {
+        let load = SortLoad {
+            processes: phase.processes,
+            process_bytes: phase.process_bytes,
+            passes: phase.passes,
+            memory_bytes: phase.memory_limit_bytes,
+            swap_bytes: phase.swap_bytes,
+            seed: phase.seed,
+        };
+        let sorting = machine.sorting(&load)?;
+        Ok(SortUnderWay { phase, sorting })
+    }
+
+    pub(super) fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
+        self.sorting.run(|elapsed_ns, fraction| {
+            go_on(Snapshot {
+                elapsed_ns,
+                ops: 0,
+                bytes: 0,
+                errors: 0,
+                fraction: Some(fraction),
+                warming_up: false,
+                done: false,
+            })
+        });
+    }
+
+    /// The record, and whether all laws were kept.
+    pub(super) fn end(
+        self,
+        circumstances: Circumstances,
+    ) -> (SortRecord, Result<(), crate::station::Broken>) {
+        let kept = self.sorting.check();
+        (
+            record(&self.phase, circumstances, &self.sorting.results()),
+            kept,
+        )
+    }
+}
+
+fn record(phase: &SortPhase, circumstances: Circumstances, results: &Results) -> SortRecord {
+    let groups: Vec<GroupRecord<ThreadRecord>> = (1..)
+        .zip(&results.processes)
+        .map(|(number, process)| group(format!("sort.{number}"), process, results.elapsed_ns))
+        .collect();
+    SortRecord {
+        phase: PhaseRecord {
+            phase: phase.name.clone(),
+            started_unix_ns: circumstances.started_unix_ns,
+            elapsed_ns: results.elapsed_ns,
+            wall_clock_shift_ns: circumstances.wall_clock_shift_ns,
+            measured_from_ns: 0,
+            measured_to_ns: results.elapsed_ns,
+            transient: None,
+            stopped: circumstances.stopped,
+            build_profile: circumstances.build_profile,
+            clock: circumstances.clock,
+            process_cpu_user_ns: groups.iter().map(|group| group.cpu_user_ns).sum(),
+            process_cpu_system_ns: groups.iter().map(|group| group.cpu_system_ns).sum(),
+            groups,
+        },
+        measures: BTreeMap::from([
+            ("elapsed_s_spread", spread(&results.processes)),
+            ("swap_in_bytes", Some(results.swap_in_bytes as f64)),
+            ("swap_out_bytes", Some(results.swap_out_bytes as f64)),
+            (
+                "swap_out_after_first_bytes",
+                Some(results.swap_out_after_first_bytes as f64),
+            ),
+            ("swap_bytes_max", Some(results.swap_bytes_max as f64)),
+            ("memory_bytes_max", Some(results.memory_bytes_max as f64)),
+        ]),
+    }
+}
+
+fn group(name: String, process: &Sorted, elapsed_ns: u64) -> GroupRecord<ThreadRecord> {
+    let job = ThreadRecord {
+        name: name.clone(),
+        finished_ns: process.finished_ns.unwrap_or(elapsed_ns),
+        ops: BTreeMap::new(),
+        measures: BTreeMap::new(),
+        errors: Vec::new(),
+        mismatches_count: 0,
+        mismatches: Vec::new(),
+        intervals: Vec::new(),
+    };
+    GroupRecord::new(name, Vec::new(), process.usage, vec![job])
+}
+
+/// From the first to the last to finish, over the mean of all.
+fn spread(processes: &[Sorted]) -> Option<f64> {
+    let finished: Option<Vec<u64>> = processes.iter().map(|one| one.finished_ns).collect();
+    let finished = finished?;
+    let sum: u64 = finished.iter().sum();
+    let distance = finished.iter().max()? - finished.iter().min()?;
+    (sum > 0).then(|| distance as f64 * finished.len() as f64 / sum as f64)
+}

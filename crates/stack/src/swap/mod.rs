@@ -1,0 +1,20 @@
+//! Memory pressure: processes that sort more than there is memory, a swap area, and reclaim as kernels do it.
+//!
+//! [`Sorting`] runs them all. Every page is modelled: which process touches it when (`quicksort`), where it is (`pages`),
+//! its slot in the area (`slots`), and how a kernel chooses what to take away (`reclaim`). The area lies behind the
+//! request queue and on the device of a modelled drive.
+
+mod area;
+mod pages;
+mod quicksort;
+mod reclaim;
+mod slots;
+mod sorting;
+mod spec;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use reclaim::ReclaimKind;
+pub use sorting::{Parts, Results, Sorted, Sorting};
+pub use spec::{SortLoad, SwapSpec};
