@@ -201,8 +201,8 @@ GOLDEN = Path(__file__).parent / "golden" / "model" / "nfs-rdma.txt"
 
 
 def test_the_experiment_of_seed_001_is_golden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sixteenth of its files, one round. After a change of the model: read the difference, then write the text anew with
-    `GOLDEN.write_text(shown)`."""
+    """A sixteenth of its files, one round. After a change of the model: read the difference, then write the text anew
+    with `GOLDEN.write_text(shown)`."""
     monkeypatch.setenv("COLUMNS", "100")
     text = (Path(__file__).parents[1] / "experiments" / "nfs-rdma.toml").read_text()
     found = run(text.replace('"16MiB"', '"1MiB"').replace("rounds  = 3", "rounds  = 1"))

@@ -107,7 +107,26 @@ impl World {
             self.complete_operation(now, self.operations.id(tag));
         }
         self.mounts[number].done = done;
+        self.go_on_alone(number);
         self.call_back(number);
+    }
+
+    /// Until the world's next event nobody but the mount does anything, and of that the world hears only what is done.
+    /// To be called when all that follows from the present is in the agenda.
+    fn go_on_alone(&mut self, number: usize) {
+        let next = self.agenda.next_at();
+        let mount = &mut self.mounts[number];
+        // With nothing under way a phase may be over, and the next one begins now.
+        while mount.io.under_way() > 0
+            && let Some(at) = mount.io.next_event()
+            && next.is_none_or(|next| at < next)
+        {
+            mount.io.advance(at, &mut mount.done);
+            if !mount.done.is_empty() {
+                self.agenda.put(at, Event::Mount(number as u16));
+                return;
+            }
+        }
     }
 
     fn call_back(&mut self, number: usize) {
