@@ -1,8 +1,10 @@
 """How fast the modelled machine runs, in requests per second of wall time, one simulation on one core: random reads of
 4 KiB against the detailed disk at depths 1 and 32, against the modelled array through tasks, block layer and CFQ, and
 144 disks with 128 reads of 256 KiB outstanding on each for 180 simulated seconds, bare and behind request queues, and a
-million calls of twelve threads of the NFS/RDMA client. The peer is SimPy's plainest model of a disk: one queue and one
-server, a time for each request, nothing of what a disk is. Each run of ours and of the peer is a process of its own.
+million calls of twelve threads of the NFS/RDMA client. On detailed CPUs: 32 with 144 disks for 180 simulated seconds,
+and what an I/O costs on 16 to 1,024 CPUs with as many drives. The peer is SimPy's plainest model of a disk: one queue
+and one server, a time for each request, nothing of what a disk is. Each run of ours and of the peer is a process of its
+own.
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ from functools import partial
 from pathlib import Path
 
 from alternate import alternate
-from result import NotMeasured, Result, at_least, bounded, paired
+from result import NotMeasured, Result, at_least, at_most, bounded, paired
 
 ROOT = Path(__file__).parents[1]
 TIME_LIMIT_S = 600.0
 SIMPY = "simpy==4.1.1"
-EXAMPLES = ("cost", "whole_stack", "nfs_calls")
+EXAMPLES = ("cost", "whole_stack", "nfs_calls", "detailed_cpus")
 BUILD = ["cargo", "build", "--release", "--quiet", "-p", "iolab-stack"]
 BUILD += [word for example in EXAMPLES for word in ("--example", example)]
 
@@ -55,8 +57,14 @@ TIMES = {
     "144 disks at random through noop": ("whole_stack", 10.0),
     "a million NFS/RDMA calls, mapped": ("nfs_calls", 3.0),
     "a million NFS/RDMA calls, pulled up": ("nfs_calls", 3.0),
+    "32-way with 144 disks for 180 s": ("detailed_cpus", 20.0),
 }
 """Load, its example, and the wall time that is wanted in seconds."""
+
+SIZES = [f"{cpus} CPUs and drives" for cpus in (16, 64, 256, 1024)]
+"""Loads of the example `detailed_cpus` that tell ns an I/O, smallest first: it must not grow with the number of CPUs
+and drives, but as caches of the simulating host hold less of their state."""
+GROWTH_MAX = 3.0
 
 
 def measure(quick: bool) -> list[Result]:
@@ -65,6 +73,7 @@ def measure(quick: bool) -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         simpy = install_simpy(Path(folder))
         loads = {name: partial(ours, example, name) for name, (example, _) in (RATES | TIMES).items()}
+        loads |= {name: partial(ours, "detailed_cpus", name) for name in SIZES}
         peers = {f"SimPy at depth {depth}": partial(peer, simpy, peer_requests, depth) for depth in (1, 32)}
         samples = alternate(loads | peers, rounds)
     rates = [
@@ -77,7 +86,19 @@ def measure(quick: bool) -> list[Result]:
         bounded(f"{name}, wall time", "s", samples[name], limit=limit, commands=commands)
         for name, (_, limit) in TIMES.items()
     ]
-    return [*rates, *times]
+    return [*rates, *times, *(growth(samples, name) for name in SIZES[1:])]
+
+
+def growth(samples: dict[str, list[float]], name: str) -> Result:
+    return paired(
+        f"{name}: wall time of an I/O",
+        "ns",
+        samples[name],
+        samples[SIZES[0]],
+        SIZES[0],
+        target=at_most(GROWTH_MAX),
+        commands=[command("detailed_cpus", name)],
+    )
 
 
 def rate(name: str, own_millions: list[float], simpy: list[float]) -> list[Result]:

@@ -1,7 +1,7 @@
-//! Machines whose CPUs are modelled in detail, and what a run of theirs costs in wall time:
+//! What an I/O on a machine with detailed CPUs costs in wall time, its submission, interrupt and completion included:
 //! `cargo run --release -p iolab-stack --example detailed_cpus [NAME...]`.
 //!
-//! A line for each load: name, wall seconds, operations, simulated seconds, wall ns an operation, and of the machine MB/s.
+//! Lines as those of the example `cost`.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // The model must not look at a clock; its measurement has to.
 
@@ -9,24 +9,15 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
-use stack::smp::Context;
-use stack::time::SECOND;
+use stack::time::{SECOND, Time};
 use stack::world::{FileSpec, GroupSpec, Path, PhaseSpec, Place, World};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 use workload::timeline::totals;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let mut loads = vec![
-        Load::cached("2.6.24", 0),
-        Load::cached("2.6.24-remote-softirq", 0),
-        Load::cached("2.6.24-remote-softirq", 1),
-        Load::cached("2.6.24-kthread", 0),
-        Load::cached("2.6.24-kthread", 1),
-        Load::of_2008("16-way with 24 disks for 180 s", 4, 24, 180),
-        Load::of_2008("32-way with 144 disks for 180 s", 8, 144, 180),
-    ];
-    loads.extend([1, 4, 16, 64, 256].map(Load::of_size));
+    let mut loads = vec![Load::of_2008()];
+    loads.extend([4, 16, 64, 256].map(Load::of_size));
     for load in loads {
         if wanted.is_empty() || wanted.iter().any(|part| load.name.contains(part.as_str())) {
             load.run();
@@ -37,51 +28,23 @@ fn main() {
 /// Sequential reads past the page cache, a task for each drive.
 struct Load {
     name: String,
-    kernel: &'static str,
     cells: u16,
     drives: Vec<Value>,
     depth: u32,
     bytes: u32,
-    within_bytes: u64,
-    simulated_s: u64,
+    simulated_ns: Time,
+    /// Wall time of one I/O, not of all.
+    shows_each: bool,
 }
 
 const CAPACITY_BYTES: u64 = 64 << 30;
 
 impl Load {
-    fn cached(kernel: &'static str, rq_affinity: u8) -> Load {
-        let drive = |interrupt_cpu| {
-            let queue = match rq_affinity {
-                0 => json!({}),
-                _ => json!({ "rq_affinity": rq_affinity }),
-            };
-            json!({
-                "device": device(55_750, 1),
-                "scheduler": "noop",
-                "interrupt_cpu": interrupt_cpu,
-                "affinity": { "application": "other" },
-                "queue": queue,
-            })
-        };
-        Load {
-            name: format!("{kernel} rq={rq_affinity}"),
-            kernel,
-            cells: 1,
-            drives: vec![drive(0), drive(2)],
-            depth: 1,
-            bytes: 4096,
-            within_bytes: 2 << 20,
-            simulated_s: 5,
-        }
-    }
-
-    /// 128 reads of 256 KiB outstanding for each disk.
-    fn of_2008(name: &str, cells: u16, disks: u16, simulated_s: u64) -> Load {
-        let (near, far) = match cells {
-            4 => (1575.5, 1856.5),
-            _ => (3872.0, 3872.0),
-        };
-        let rate = |all: f64| (all * 1_048_576.0 / f64::from(disks)) as u64;
+    /// The 32-way of February 2008 with 144 disks, 128 reads of 256 KiB outstanding for each: nothing where the application
+    /// is.
+    fn of_2008() -> Load {
+        let (cells, disks) = (8, 144);
+        let rate = (3872.0 * 1_048_576.0 / f64::from(disks)) as u64;
         let drive = |number: u16| {
             json!({
                 "device": device(10_000, 32),
@@ -89,24 +52,22 @@ impl Load {
                 "interrupt_cpu": number % (4 * cells),
                 "affinity": { "application": "other", "queue": "other", "completion": "other" },
                 "takes_one_ahead": true,
-                "dma": { "near_bytes_per_s": rate(near), "far_bytes_per_s": rate(far) },
+                "dma": { "near_bytes_per_s": rate, "far_bytes_per_s": rate },
             })
         };
         Load {
-            name: name.to_owned(),
-            kernel: "2.6.24-kthread",
+            name: "32-way with 144 disks for 180 s".to_owned(),
             cells,
             drives: (0..disks).map(drive).collect(),
             depth: 128,
             bytes: 256 << 10,
-            within_bytes: CAPACITY_BYTES,
-            simulated_s,
+            simulated_ns: 180 * SECOND,
+            shows_each: false,
         }
     }
 
-    /// As many drives as CPUs; the fewer there are, the longer it runs.
+    /// About a million I/Os on as many drives as CPUs, each completed by a thread in another cell than its interrupt.
     fn of_size(cells: u16) -> Load {
-        let simulated_s = (256 / u64::from(cells)).max(1);
         let cpus = 4 * cells;
         let drive = |number: u16| {
             json!({
@@ -118,14 +79,13 @@ impl Load {
             })
         };
         Load {
-            name: format!("{cpus} CPUs with {cpus} devices"),
-            kernel: "2.6.24-kthread",
+            name: format!("{cpus} CPUs and drives"),
             cells,
             drives: (0..cpus).map(drive).collect(),
             depth: 4,
             bytes: 4096,
-            within_bytes: CAPACITY_BYTES,
-            simulated_s,
+            simulated_ns: 64 * SECOND / u64::from(cells),
+            shows_each: true,
         }
     }
 
@@ -143,7 +103,7 @@ impl Load {
 
     fn machine(&self) -> Value {
         json!({
-            "kernel": self.kernel,
+            "kernel": "2.6.24-kthread",
             "cpus": {
                 "topology": {
                     "cells": self.cells, "sockets_per_cell": 4, "cores_per_socket": 1, "threads_per_core": 1
@@ -158,8 +118,7 @@ impl Load {
                     "time_slice_ns": 100_000_000, "preempt_after_ns": 100_000_000, "wake_cycles": 900,
                     "switch_cycles": 1_600, "task_lines": 3, "run_queue_lines": 2, "migrates_within": "machine"
                 },
-                "submit_cycles": if self.depth == 1 { 10_200 } else { 20_000 },
-                "user_cycles": if self.depth == 1 { 345 } else { 0 },
+                "submit_cycles": 10_200, "user_cycles": 345,
                 "reap_cycles": 0, "page_copy_cycles": 0, "jitter": 0.0
             },
             "completion": {
@@ -213,7 +172,7 @@ impl Load {
             }],
             align_bytes: u64::from(self.bytes),
             offset_bytes: 0,
-            length_bytes: self.within_bytes,
+            length_bytes: CAPACITY_BYTES,
             queue_depth: self.depth,
             arrival: Arrival::Closed {
                 think_ns: 0,
@@ -222,7 +181,7 @@ impl Load {
             until: Until {
                 ops: None,
                 bytes: None,
-                duration_ns: Some(self.simulated_s * SECOND),
+                duration_ns: Some(self.simulated_ns),
             },
             sync: None,
             sync_at_end: false,
@@ -231,53 +190,24 @@ impl Load {
     }
 
     fn print(&self, world: &mut World, wall_s: f64) {
-        let now = world.now();
-        let counters = world.completion_counters();
-        let drives = self.drives.len() as f64;
-        let (mut usage, mut stalled) = (stack::smp::Usage::default(), 0);
-        let smp = world.processors().expect("detailed CPUs");
-        let mut busiest = 0.0f64;
-        for cpu in 0..smp.cpus() {
-            usage += smp.usage(cpu);
-            stalled += smp.stalls(cpu).cycles();
-            let one = smp.usage(cpu);
-            let idle = one.ns(Context::Idle) + one.ns(Context::IoWait);
-            busiest = busiest.max(100.0 - 100.0 * idle as f64 / one.total_ns() as f64);
-        }
-        let share = |context| 100.0 * usage.sampled_ns(context) as f64 / usage.total_ns() as f64;
-        let cycles = usage.total_ns() as f64 * 1.6;
+        let simulated_s = world.now() as f64 / SECOND as f64;
         let results = world.end_phase();
-        let (mut ops, mut latency_ns) = (0, 0.0);
-        for job in results.groups.iter().flat_map(|group| &group.jobs) {
-            let total = totals(&job.intervals, 0);
-            ops += total.read.latency.count();
-            latency_ns +=
-                total.read.latency.mean_ns().unwrap_or(0.0) * total.read.latency.count() as f64;
+        let jobs = results.groups.iter().flat_map(|group| &group.jobs);
+        let reads: u64 = jobs
+            .map(|job| totals(&job.intervals, 0).read.latency.count())
+            .sum();
+        if self.shows_each {
+            let ns = wall_s * 1e9 / reads as f64;
+            println!(
+                "{}\t{ns:.0}\tns an I/O\t{reads} in {simulated_s:.3} s",
+                self.name
+            );
+        } else {
+            println!(
+                "{}\t{wall_s:.2}\ts\t{reads} in {simulated_s:.1} s",
+                self.name
+            );
         }
-        let requests: u64 = results.requests.iter().map(|counts| counts.completed).sum();
-        let (mut queued, mut completed) = ([0, 0], [0, 0]);
-        for counters in &counters {
-            queued[0] += counters.queued_local;
-            queued[1] += counters.queued_remote;
-            completed[0] += counters.completed_local;
-            completed[1] += counters.completed_remote;
-        }
-        let simulated_s = now as f64 / SECOND as f64;
-        println!(
-            "{}: {wall_s:.2} s, {ops} operations in {simulated_s:.3} s, {:.0} ns each; {:.2} MB/s {:.2} MiB/s, latency {:.4} s, bios {:.1}, requests {:.1}, Q {queued:?} C {completed:?}, user {:.3} sys {:.3} iowait {:.3} idle {:.3} %, bubbles {:.2} %, busiest {busiest:.1} %",
-            self.name,
-            wall_s * 1e9 / ops as f64,
-            ops as f64 * f64::from(self.bytes) / 1e6 / simulated_s,
-            ops as f64 * f64::from(self.bytes) / 1_048_576.0 / simulated_s,
-            latency_ns / ops as f64 / 1e9,
-            ops as f64 / drives,
-            requests as f64 / drives,
-            share(Context::User),
-            share(Context::System) + share(Context::SoftInterrupt) + share(Context::KernelThread),
-            share(Context::IoWait),
-            share(Context::Idle),
-            100.0 * stalled as f64 / cycles,
-        );
     }
 }
 

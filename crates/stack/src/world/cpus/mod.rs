@@ -4,14 +4,16 @@
 mod detailed;
 mod dma;
 mod simple;
+mod spec;
 
 use crate::block::TaskId;
 use crate::smp::CpuSet;
 use crate::time::Time;
 pub(super) use detailed::Finished;
-pub use detailed::{CallCycles, Detailed, DetailedSpec, DriveCpus, Interrupts, Tag};
+pub use detailed::{Detailed, Tag};
 pub use dma::DmaSpec;
 pub use simple::{CpuSpec, Simple};
+pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
 
 #[derive(Debug)]
 pub enum Cpus {

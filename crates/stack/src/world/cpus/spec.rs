@@ -1,0 +1,89 @@
+//! Detailed CPUs of a machine as numbers, and which of them work for each drive.
+
+use serde::Deserialize;
+
+use super::Call;
+use super::dma::DmaSpec;
+use crate::Impossible;
+use crate::completion::{Affinity, CompletionSpec};
+use crate::impossible::{share, within};
+use crate::smp::SmpSpec;
+
+/// Everything about them, of a machine with so many drives.
+#[derive(Clone, Debug)]
+pub struct DetailedSpec {
+    pub smp: SmpSpec,
+    pub completion: CompletionSpec,
+    pub calls: CallCycles,
+    pub drives: Vec<DriveCpus>,
+}
+
+/// What tasks do on CPUs, in cycles. Cache lines that move come on top.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallCycles {
+    /// Of a system call that submits I/O.
+    pub submit_cycles: u32,
+    /// Of the application before each operation, in user mode.
+    pub user_cycles: u32,
+    /// Of what a completed I/O costs its task.
+    pub reap_cycles: u32,
+    /// Of copying a page between a task and the page cache, and looking it up.
+    pub page_copy_cycles: u32,
+    /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
+    pub jitter: f64,
+}
+
+/// Which CPUs work for a drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveCpus {
+    pub interrupts: Interrupts,
+    pub affinity: Affinity,
+    /// Where tasks run for which nothing else is said; None: anywhere.
+    pub application: Option<u16>,
+    pub dma: Option<DmaSpec>,
+}
+
+/// Which CPU a drive interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupts {
+    On(u16),
+    /// Each of so many hardware queues the first CPU that submits to it.
+    OfQueues(u16),
+}
+
+/// Longer calls are mistakes, and keep sums far from overflow.
+pub(super) const CYCLES_MAX: u64 = 100_000_000;
+
+impl CallCycles {
+    pub fn check(&self) -> Result<(), Impossible> {
+        for (key, cycles) in [
+            ("submit_cycles", self.submit_cycles),
+            ("user_cycles", self.user_cycles),
+            ("reap_cycles", self.reap_cycles),
+            ("page_copy_cycles", self.page_copy_cycles),
+        ] {
+            within(key, u64::from(cycles), 0, CYCLES_MAX)?;
+        }
+        share("jitter", self.jitter)
+    }
+
+    pub(super) fn of(&self, call: Call) -> u64 {
+        match call {
+            Call::Reap => u64::from(self.reap_cycles),
+            Call::Submit => u64::from(self.submit_cycles),
+            Call::Copy { pages } => {
+                u64::from(self.submit_cycles) + u64::from(self.page_copy_cycles) * pages
+            }
+        }
+    }
+}
+
+impl Interrupts {
+    pub(super) fn for_request(self, submitted_on: u16) -> u16 {
+        match self {
+            Interrupts::On(cpu) => cpu,
+            Interrupts::OfQueues(queues) => submitted_on % queues,
+        }
+    }
+}
