@@ -114,7 +114,8 @@ impl World {
     /// Until the world's next event nobody but the mount does anything, and of that the world hears only what is done.
     /// To be called when all that follows from the present is in the agenda.
     fn go_on_alone(&mut self, number: usize) {
-        let next = self.agenda.next_at();
+        let times = [self.agenda.next_at(), self.cpus.next_event()];
+        let next = times.into_iter().flatten().min();
         let mount = &mut self.mounts[number];
         // With nothing under way a phase may be over, and the next one begins now.
         while mount.io.under_way() > 0
