@@ -115,10 +115,31 @@ impl CompletionSpec {
 }
 
 impl Affinity {
+    /// The same in the form's own words, where it has no settings of these names and its rules come to the same: bios are
+    /// queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity` 2 where
+    /// they were queued.
+    pub fn by_rules_of(self, form: Form, application: Option<u16>, interrupt: u16) -> Affinity {
+        let mut found = self;
+        if matches!(form, Form::RemoteSoftirq | Form::Thread) {
+            return found;
+        }
+        if found.queue == application {
+            found.queue = None;
+        }
+        let requests = match found.completion {
+            Some(cpu) if cpu == interrupt => RequestAffinity::Interrupted,
+            Some(_) if found.completion == application && form.has_exact() => {
+                RequestAffinity::Exact
+            }
+            _ => return found,
+        };
+        found.completion = None;
+        Affinity { requests, ..found }
+    }
+
     /// The form has these settings; the error names the drive's key.
     pub fn check(&self, form: Form) -> Result<(), Impossible> {
         let of_2008 = matches!(form, Form::RemoteSoftirq | Form::Thread);
-        let has_exact = matches!(form, Form::CacheAware | Form::MultiQueue);
         for (is_set, is_there, key, setting) in [
             (
                 self.queue.is_some(),
@@ -140,7 +161,7 @@ impl Affinity {
             ),
             (
                 self.requests == RequestAffinity::Exact,
-                has_exact,
+                form.has_exact(),
                 "queue.rq_affinity",
                 "rq_affinity = 2",
             ),
@@ -155,6 +176,11 @@ impl Affinity {
 }
 
 impl Form {
+    /// Whether `rq_affinity` can be 2.
+    fn has_exact(self) -> bool {
+        matches!(self, Form::CacheAware | Form::MultiQueue)
+    }
+
     /// As machine files have it.
     pub fn name(self) -> &'static str {
         match self {

@@ -229,7 +229,11 @@ impl DetailedPlan {
                 let cpus = drive
                     .cpus
                     .resolve(number, &self.smp.topology, drive.hardware)
-                    .map(|cpus| drive.with_rq_affinity(cpus, self.rq_affinity));
+                    .map(|cpus| {
+                        drive
+                            .with_rq_affinity(cpus, self.rq_affinity)
+                            .by_rules_of(form)
+                    });
                 cpus.and_then(|cpus| cpus.affinity.check(form).map(|()| cpus))
                     .map_err(|error| error.within(&format!("drives.{number}")))
             })

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::completion::RequestAffinity;
 
 fn machine() -> Value {
     json!({
@@ -201,6 +202,40 @@ fn words_for_places_become_cpus() {
     assert_eq!(of(i.clone(), a, x.clone()), cpus(6, 6, 0));
     assert_eq!(of(json!(1), x.clone(), x), cpus(1, 2, 4));
     assert_eq!(places(json!({})).application, None);
+}
+
+#[test]
+fn kernels_without_the_knobs_have_the_cells_that_their_rules_come_to() {
+    let requests = |kernel: &str, queue: &str, completion: &str| {
+        let affinity = json!({ "application": "other", "queue": queue, "completion": completion });
+        let changes = [
+            ("/kernel", json!(kernel)),
+            ("/drives/0/scheduler", json!("noop")),
+            ("/drives/0/interrupt_cpu", json!(6)),
+            ("/drives/0/affinity", affinity),
+        ];
+        let spec = changed(detailed(), &changes).map_err(|error| error.key)?;
+        let found = spec.cpus.placements(&spec.drives)[0].affinity;
+        assert_eq!((found.queue, found.completion), (None, None));
+        Ok(found.requests)
+    };
+    let no = |key: &str| Err(format!("drives.0.affinity.{key}"));
+    use RequestAffinity::{Exact, Interrupted};
+    assert_eq!(
+        requests("3.10", "application", "interrupt"),
+        Ok(Interrupted)
+    );
+    assert_eq!(requests("3.10", "application", "application"), Ok(Exact));
+    assert_eq!(requests("3.10", "application", "other"), no("completion"));
+    assert_eq!(requests("3.10", "interrupt", "interrupt"), no("queue"));
+    assert_eq!(
+        requests("2.6.20", "application", "interrupt"),
+        Ok(Interrupted)
+    );
+    assert_eq!(
+        requests("2.6.20", "application", "application"),
+        no("completion")
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::smp::{Context, Processors};
+use crate::smp::{Context, KINDS, Kind, Processors, Sharing};
 use crate::time::{SECOND, Time};
 
 /// It has none.
@@ -25,6 +25,8 @@ pub struct CounterObservation {
     elapsed_ns: Time,
     events: BTreeMap<&'static str, Sum>,
     absent: BTreeMap<&'static str, &'static str>,
+    /// By kind of object.
+    sharing: BTreeMap<&'static str, Shared>,
     notes: Vec<String>,
 }
 
@@ -38,6 +40,17 @@ struct Sum {
 struct Counted {
     online_ns: u128,
     stalled_cycles: u64,
+    sharing: [Shared; KINDS],
+}
+
+/// What CPUs took from one another of the objects of a kind, and of their locks.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Shared {
+    transfers: u64,
+    transfer_cycles: u64,
+    locked: u64,
+    waited: u64,
+    waited_ns: Time,
 }
 
 impl CounterProbe {
@@ -69,19 +82,58 @@ impl CounterProbe {
             absent: ["instructions", "cache-misses", "stalled-cycles-frontend"]
                 .map(|name| (name, what))
                 .into(),
+            sharing: Kind::NAMED
+                .iter()
+                .enumerate()
+                .map(|(number, &(_, name))| {
+                    (
+                        name,
+                        after.sharing[number].since(&self.before.sharing[number]),
+                    )
+                })
+                .collect(),
             notes: Vec::new(),
+        }
+    }
+}
+
+impl Shared {
+    fn since(&self, before: &Shared) -> Shared {
+        Shared {
+            transfers: self.transfers - before.transfers,
+            transfer_cycles: self.transfer_cycles - before.transfer_cycles,
+            locked: self.locked - before.locked,
+            waited: self.waited - before.waited,
+            waited_ns: self.waited_ns - before.waited_ns,
+        }
+    }
+}
+
+impl From<Sharing> for Shared {
+    fn from(sharing: Sharing) -> Shared {
+        Shared {
+            transfers: sharing.transfers.iter().sum(),
+            transfer_cycles: sharing.transfer_cycles,
+            locked: sharing.locked,
+            waited: sharing.waited,
+            waited_ns: sharing.waited_ns,
         }
     }
 }
 
 /// Cycles run on while a CPU is idle, as those of the processors of 2008 did: their reports' are elapsed time x CPUs x clock.
 fn counted<T: Copy>(cpus: &Processors<T>) -> Counted {
-    (0..cpus.cpus()).fold(Counted::default(), |sum, cpu| {
+    let begin = Counted {
+        sharing: Kind::NAMED.map(|(kind, _)| cpus.sharing(kind).into()),
+        ..Counted::default()
+    };
+    (0..cpus.cpus()).fold(begin, |sum, cpu| {
         let usage = cpus.usage(cpu);
         let online_ns = usage.total_ns() - usage.ns(Context::Offline);
         Counted {
             online_ns: sum.online_ns + u128::from(online_ns),
             stalled_cycles: sum.stalled_cycles + cpus.stalls(cpu).cycles(),
+            ..sum
         }
     })
 }

@@ -26,6 +26,21 @@ pub enum Kind {
 
 pub const KINDS: usize = 9;
 
+impl Kind {
+    /// All, with the names that observations have.
+    pub const NAMED: [(Kind, &'static str); KINDS] = [
+        (Kind::Request, "request"),
+        (Kind::Bio, "bio"),
+        (Kind::ControlBlock, "control_block"),
+        (Kind::Queue, "queue"),
+        (Kind::CompletionList, "completion_list"),
+        (Kind::CallList, "call_list"),
+        (Kind::RunQueue, "run_queue"),
+        (Kind::Task, "task"),
+        (Kind::Log, "log"),
+    ];
+}
+
 pub type ObjectId = Id<Object>;
 
 #[derive(Clone, Copy, Debug)]

@@ -29,7 +29,7 @@ use crate::time::Time;
 use cpu::Cpu;
 pub use cpu_set::CpuSet;
 use lines::Lines;
-pub use lines::{Kind, Object, ObjectId, Sharing};
+pub use lines::{KINDS, Kind, Object, ObjectId, Sharing};
 pub use run_queue::{Rank, TaskNumber};
 pub use spec::{IdleState, InterruptSpec, SchedulingSpec, SmpSpec};
 use tap::Tap;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::Call;
 use super::dma::DmaSpec;
 use crate::Impossible;
-use crate::completion::{Affinity, CompletionSpec};
+use crate::completion::{Affinity, CompletionSpec, Form};
 use crate::impossible::{share, within};
 use crate::smp::SmpSpec;
 
@@ -42,6 +42,17 @@ pub struct DriveCpus {
     /// Where tasks run for which nothing else is said; None: anywhere.
     pub application: Option<u16>,
     pub dma: Option<DmaSpec>,
+}
+
+impl DriveCpus {
+    /// See `Affinity::by_rules_of`. A drive with several interrupts has no CPU that would be its interrupt's.
+    pub fn by_rules_of(self, form: Form) -> DriveCpus {
+        let Interrupts::On(interrupt) = self.interrupts else {
+            return self;
+        };
+        let affinity = self.affinity.by_rules_of(form, self.application, interrupt);
+        DriveCpus { affinity, ..self }
+    }
 }
 
 /// Which CPU a drive interrupts.
