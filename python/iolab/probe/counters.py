@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from iolab.definition import NO_IO, Better, Metric
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 NAME = "counters"
 _NOT_COUNTED = "this machine's processors do not count it, or other users hold their counters"
+_MODELS_ONLY = "only a modelled machine with detailed CPUs tells it"
+_LISTS = ("completion_list", "call_list")
 
 
 class CountersOptions(Options):
@@ -58,6 +60,7 @@ def _metrics() -> Iterator[Metric]:
         _NOT_COUNTED,
         lambda found: _ratio(_count(found, "instructions"), _count(found, "cycles")),
     )
+    yield from _sharing_metrics()
     for unit, per, of in (
         ("byte", "byte read or written", lambda seen: seen.bytes),
         ("io", "completed read or write", lambda seen: seen.count),
@@ -72,6 +75,44 @@ def _metrics() -> Iterator[Metric]:
             f"{_NOT_COUNTED}, or {NO_IO}",
             probe=NAME,
         )
+
+
+def _sharing_metrics() -> Iterator[Metric]:
+    """What CPUs do to each other's caches and locks, which a model alone sees (docs/model/processors.md)."""
+    yield Metric(
+        "line_transfers_per_io",
+        "count",
+        "lower",
+        "Of a modelled machine: cache lines that moved from one CPU to another, per completed read or write.",
+        "probe",
+        lambda seen: _ratio(_shared(seen.probe(NAME), None, "transfers"), seen.count),
+        f"{_MODELS_ONLY}, or {NO_IO}",
+        probe=NAME,
+    )
+    for name, unit, part, scale, what in (
+        ("hand_over_waits_percent", "percent", "waited", 100.0, "the share that found the lock held by another CPU"),
+        ("hand_over_wait_ns_mean", "ns", "waited_ns", 1.0, "how long they waited for the lock, on average over all"),
+        ("hand_over_transfer_cycles_mean", "cycles", "transfer_cycles", 1.0, "what moving the lock with its list took"),
+    ):
+        yield observed(
+            NAME,
+            name,
+            unit,
+            "lower",
+            f"Of a modelled machine: of lists by which one CPU gives another completions or calls, {what}.",
+            f"{_MODELS_ONLY}, or nothing was handed over",
+            lambda found, part=part, scale=scale: _ratio(  # type: ignore[misc]
+                _shared(found, _LISTS, part), _shared(found, _LISTS, "locked"), scale
+            ),
+        )
+
+
+def _shared(found: dict[str, Any] | None, kinds: Iterable[str] | None, part: str) -> float | None:
+    """Of these kinds of shared objects together; None: of all."""
+    sharing = None if found is None else found.get("sharing")
+    if sharing is None:
+        return None
+    return float(sum(sharing[kind][part] for kind in (sharing if kinds is None else kinds)))
 
 
 def _cycles_per(seen: Observation, of: Callable[[Observation], float]) -> float | None:

@@ -6,7 +6,7 @@ threads (getrusage); relative, percent of all CPUs, of the whole machine (/proc/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iolab.definition import NO_IO, Better, Metric
@@ -33,6 +33,7 @@ STATES = {
 """Where mpstat and iostat see CPUs, too."""
 AT_REST = ("idle", "iowait", "steal")
 """Not busy: nothing to run, or not allowed to."""
+IN_KERNEL = ("system", "irq", "softirq")
 
 _NO_TICK = "no tick of the clock passed"
 _NO_FREQUENCY = "neither cpufreq nor /proc/cpuinfo nor a time-stamp counter tells the CPUs' frequency"
@@ -59,6 +60,15 @@ def _metrics() -> Iterator[Metric]:
         "CPU time of the whole machine that was neither idle nor waiting nor stolen. 100 is all CPUs.",
         _NO_TICK,
         _busy_percent,
+    )
+    yield observed(
+        NAME,
+        "cpu_kernel_percent",
+        "percent",
+        "lower",
+        "CPU time in the kernel and its interrupts, hard and soft: what tables often post as %sys. 100 is all CPUs.",
+        _NO_TICK,
+        lambda found: _sum_percent(found, IN_KERNEL),
     )
     for name, column, what in (
         ("interrupts_per_s", "interrupts_per_s", "Interrupts of all CPUs, the timer's included."),
@@ -140,8 +150,13 @@ def _frequency_hz(found: dict[str, Any]) -> float | None:
 
 
 def _busy_percent(found: dict[str, Any]) -> float | None:
-    shares = [found["means"]["all"][f"{state}_percent"] for state in AT_REST]
-    return None if None in shares else 100 - sum(shares)
+    at_rest = _sum_percent(found, AT_REST)
+    return None if at_rest is None else 100 - at_rest
+
+
+def _sum_percent(found: dict[str, Any], states: Sequence[str]) -> float | None:
+    shares = [found["means"]["all"][f"{state}_percent"] for state in states]
+    return None if None in shares else sum(shares)
 
 
 PROBE = Probe(
