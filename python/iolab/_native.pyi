@@ -143,7 +143,8 @@ class Model:
         ValueError(key, what) for an impossible one."""
 
     def start(self, phase_json: str) -> None:
-        """JSON of `Phase` (crates/workload/src/phase.rs), with `place` of files, `cgroup` of groups, `probes`.
+        """JSON of a phase with `probes`. Its `kind` says which: `load`, or none: `Phase` (crates/workload/src/phase.rs)
+        with `place` of files and `cgroup` of groups; `metadata`: `MetadataPhase` (workload/src/metadata/phase.rs).
         ValueError(key, what) for what the model has no mechanism for."""
 
     def snapshot(self) -> str:
@@ -153,8 +154,8 @@ class Model:
         """The phase ends soon; `wait` then has the record."""
 
     def wait(self, timeout_s: float) -> str | None:
-        """JSON of `PhaseRecord`, with `probes` and `probes_absent`; None while running. RuntimeError: the model broke
-        a law of its own."""
+        """JSON of `PhaseRecord` or `MetadataRecord`, with `probes` and `probes_absent`; None while running.
+        RuntimeError: the model broke a law of its own."""
 
     def extents(self, paths: list[str], bounds_json: str) -> str:
         """As the function `extents`, of the model's files."""

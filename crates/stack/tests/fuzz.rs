@@ -13,6 +13,8 @@ mod machine_file;
 mod nfs_spec;
 #[path = "../../../fuzz/properties/scheduler_spec.rs"]
 mod scheduler_spec;
+#[path = "../../../fuzz/properties/xfs_spec.rs"]
+mod xfs_spec;
 
 use changed_seeds::{changed_seed, seeds};
 
@@ -30,6 +32,9 @@ fn hold_for_the_seeds() {
     seeds("nfs_spec")
         .iter()
         .for_each(|seed| nfs_spec::check(seed));
+    seeds("xfs_spec")
+        .iter()
+        .for_each(|seed| xfs_spec::check(seed));
 }
 
 /// A good machine with one of its numbers made another.
@@ -130,5 +135,15 @@ proptest! {
     #[test]
     fn an_nfs_client_holds_for_other_numbers(bytes in other_number("nfs_spec")) {
         nfs_spec::check(&bytes);
+    }
+
+    #[test]
+    fn an_xfs_filesystem_holds_for_changed_seeds(bytes in changed_seed("xfs_spec")) {
+        xfs_spec::check(&bytes);
+    }
+
+    #[test]
+    fn an_xfs_filesystem_holds_for_other_numbers(bytes in other_number("xfs_spec")) {
+        xfs_spec::check(&bytes);
     }
 }

@@ -17,6 +17,7 @@ _PROBES = ("block", "extents")
 """The probes that any modelled machine has."""
 _PROBES_OF_DETAILED_CPUS = ("cpu", "counters")
 _SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with topology (docs/machines.md)"
+_MAKES_FILES = 'filesystem = { kind = "xfs" } of drive 0 and [cpus] with a topology'
 _NO_MECHANISM = "the modelled machine has no mechanism for"
 _KINDS = {
     "commands": ("kind", "running programs"),
@@ -44,8 +45,10 @@ def probe_refused(name: str, machine: Table) -> str | None:
         return None
     if name == "nfs":
         return None if machine.get("mounts") else "the machine has no [[mounts]]"
+    if name == "switches":
+        return None if _makes_files(machine) else f"only where files are made: {_MAKES_FILES}"
     if name not in _PROBES_OF_DETAILED_CPUS:
-        known = ", ".join((*_PROBES, "nfs", *_PROBES_OF_DETAILED_CPUS))
+        known = ", ".join((*_PROBES, "nfs", "switches", *_PROBES_OF_DETAILED_CPUS))
         return f"the modelled machine has no such probe; there are: {known}"
     return None if is_detailed(machine) else _SIMPLE_CPUS
 
@@ -82,6 +85,8 @@ def _of_places(phase: LoadPhase, machine: Table) -> Iterator[Refusal]:
         here = f"{drives}, from 0" if not mounts else f"{drives} and {mounts} mounts, from 0"
         yield Refusal("devices", f"uses drive {most}, the machine has {here}")
         return
+    if any(_has_xfs(machine, place) for place in places):
+        yield Refusal("devices", "files of loads lie on other drives: the model's XFS takes metadata loads only")
     for group in phase.load["groups"]:
         own = [places[file] for job in group["jobs"] for file in job["files"]]
         if not group["direct"] and max(own, default=0) >= drives:
@@ -90,13 +95,28 @@ def _of_places(phase: LoadPhase, machine: Table) -> Iterator[Refusal]:
 
 
 def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
-    drives = machine["drives"] or [{}]
-    filesystem = drives[0].get("filesystem") or {}
-    if filesystem.get("kind") != "xfs" or not is_detailed(machine):
-        what = 'making files, except in filesystem = { kind = "xfs" } of drive 0 and with [cpus] that have a topology'
-        yield Refusal("kind", f"{_NO_MECHANISM} {what}")
-    if any(thread["place"] > 0 for thread in phase.metadata["threads"]):
+    if not _makes_files(machine):
+        yield Refusal("kind", f"{_NO_MECHANISM} making files, except with {_MAKES_FILES}")
+        return
+    threads = phase.metadata["threads"]
+    jobs = [thread["job"] for thread in threads]
+    if any(thread["place"] > 0 for thread in threads):
         yield Refusal("devices", "the model makes files on drive 0 only")
+    if any(job["file_bytes"] > 0 for job in jobs):
+        yield Refusal("file_size", f'{_NO_MECHANISM} data of files in XFS; say file_size = "0"')
+    if any(job["sync"] != "none" for job in jobs):
+        yield Refusal("sync", f'{_NO_MECHANISM} forcing the log of XFS; say sync = "none"')
+    if phase.drop_caches:
+        yield Refusal("drop_caches", f"{_NO_MECHANISM} reading directories and inodes back")
+
+
+def _makes_files(machine: Table) -> bool:
+    return _has_xfs(machine, 0) and is_detailed(machine)
+
+
+def _has_xfs(machine: Table, drive: int) -> bool:
+    drives = machine["drives"]
+    return drive < len(drives) and (drives[drive].get("filesystem") or {}).get("kind") == "xfs"
 
 
 def _of_sort(phase: SortPhase, machine: Table) -> Iterator[Refusal]:

@@ -16,6 +16,12 @@ TIMES = {
     "run_queue_delay_ns": ("run_queue_delay_ns", "From runnable, woken or preempted, until running"),
 }
 """Distribution of the observation -> metric's name and what it is."""
+SHARES = {
+    "disk_sleep": ("switches_waiting_percent", "tasks that wait for I/O, a lock or another task's answer (D)"),
+    "idle": ("switches_idle_worker_percent", "kernel threads without work (I)"),
+    "cpu_idle": ("switches_from_idle_percent", "CPUs that were idle"),
+}
+"""How the task left -> metric's name and what it is."""
 _NO_SWITCH = "no task left a CPU and came back"
 
 Json = dict[str, Any]
@@ -53,6 +59,16 @@ def _metrics() -> Iterator[Metric]:
         NO_TIME,
         lambda found: _per_s(found, found["by_state"]["preempted"]),
     )
+    for state, (name, what) in SHARES.items():
+        yield observed(
+            NAME,
+            name,
+            "%",
+            None,
+            f"Share of all switches: {what}.",
+            "there was no switch",
+            lambda found, state=state: _percent(found["by_state"][state], found["switches"]),  # type: ignore[misc]
+        )
     for column, (name, what) in TIMES.items():
         for statistic, words in (("mean", "mean"), ("p99", "99th percentile")):
             yield observed(
@@ -79,6 +95,10 @@ def _per_s(found: Json, count: int) -> float | None:
     """Per second of the observation."""
     elapsed_s = found["elapsed_ns"] / 1e9
     return count / elapsed_s if elapsed_s > 0 else None
+
+
+def _percent(part: int, of: int) -> float | None:
+    return 100 * part / of if of else None
 
 
 PROBE = Probe(

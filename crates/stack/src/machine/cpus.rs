@@ -117,6 +117,14 @@ impl CpusPlan {
         }
     }
 
+    /// None: they have no places, or some go offline at times that only loads know.
+    pub(super) fn processors(&self) -> Option<&SmpSpec> {
+        match self {
+            CpusPlan::Detailed(plan) if plan.offline.is_empty() => Some(&plan.smp),
+            _ => None,
+        }
+    }
+
     /// The CPUs that a phase's group names.
     pub(super) fn allowed(&self, cpus: &[u32]) -> Result<Vec<u16>, Impossible> {
         let CpusPlan::Detailed(plan) = self else {

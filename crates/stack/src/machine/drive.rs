@@ -16,6 +16,7 @@ use crate::device::{Device, DeviceSpec};
 use crate::impossible::within;
 use crate::scheduler::spec::SchedulerSpec;
 use crate::world::{DmaSpec, DriveCpus};
+use crate::xfs::XfsSpec;
 
 /// The file's keys.
 #[derive(Deserialize)]
@@ -58,6 +59,8 @@ pub(super) struct DrivePlan {
     pub(super) sectors: Sector,
     pub(super) scheduler: SchedulerSpec,
     pub(super) filesystem: Option<FilesystemSpec>,
+    /// Instead of that: files are made there, and no load lies on it.
+    pub(super) xfs: Option<XfsSpec>,
     pub(super) queue: QueueSpec,
     pub(super) rules: QueueRules,
     pub(super) hardware: Option<HardwareRules>,
@@ -78,8 +81,13 @@ impl DriveSpec {
             .map_err(|error| error.within("queue"))?;
         let queues = self.queue.hardware_queues.unwrap_or(1);
         let scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
-        let filesystem = self
-            .filesystem
+        let (xfs, table) = match self.filesystem {
+            Some(table) if table.get("kind").and_then(Value::as_str) == Some("xfs") => {
+                (Some(xfs_of(table, kernel, device.as_ref())?), None)
+            }
+            other => (None, other),
+        };
+        let filesystem = table
             .map(|table| filesystem_of(table, kernel, device.as_ref()))
             .transpose()?;
         let (rules, hardware) = self.queue.rules(
@@ -93,6 +101,7 @@ impl DriveSpec {
             sectors: device.sectors(),
             scheduler,
             filesystem,
+            xfs,
             queue: self.queue,
             rules,
             hardware,
@@ -235,6 +244,24 @@ fn filesystem_of(
     let blocks = device.sectors() * SECTOR_BYTES / BLOCK_BYTES;
     table.entry("blocks").or_insert(blocks.into());
     let spec: FilesystemSpec = read("filesystem", Value::Object(table))?;
+    spec.check().map_err(|error| error.within("filesystem"))?;
+    within("filesystem.blocks", spec.blocks, 1, blocks)?;
+    Ok(spec)
+}
+
+/// `blocks` are filled in.
+fn xfs_of(mut table: Table, kernel: &Kernel, device: &dyn Device) -> Result<XfsSpec, Impossible> {
+    if !kernel.xfs_delays_log() {
+        let what = format!(
+            "kernel {} has no delayed log, which the model's XFS has",
+            kernel.name()
+        );
+        return Err(Impossible::of("filesystem.kind", what));
+    }
+    table.remove("kind");
+    let blocks = device.sectors() * SECTOR_BYTES / BLOCK_BYTES;
+    table.entry("blocks").or_insert(blocks.into());
+    let spec: XfsSpec = read("filesystem", Value::Object(table))?;
     spec.check().map_err(|error| error.within("filesystem"))?;
     within("filesystem.blocks", spec.blocks, 1, blocks)?;
     Ok(spec)

@@ -11,6 +11,7 @@ use crate::cache::Generation;
 use crate::completion::Form;
 use crate::scheduler::spec::{Version, version};
 use crate::swap::ReclaimKind;
+use crate::xfs::Allocation;
 
 /// A kernel that machines can have.
 #[derive(Clone, Debug)]
@@ -178,6 +179,21 @@ impl Kernel {
         self.version >= [2, 6, 10]
     }
 
+    /// Where XFS runs its allocator: since c999a223 (3.4) in a workqueue, since 3.6 only for data. Later the switch moved up
+    /// to `xfs_bmapi_allocate`, which for metadata is the same.
+    pub fn xfs_allocation(&self) -> Allocation {
+        match self.version {
+            version if version < [3, 4, 0] => Allocation::Direct,
+            version if version < [3, 6, 0] => Allocation::Workqueue,
+            _ => Allocation::DataOnly,
+        }
+    }
+
+    /// Whether XFS commits into memory and writes checkpoints without being asked (`delaylog`): the default from 2.6.39 on.
+    pub fn xfs_delays_log(&self) -> bool {
+        self.version >= [2, 6, 39]
+    }
+
     /// Whether ext4 exists.
     pub fn has_ext4(&self) -> bool {
         self.version >= [2, 6, 19]
@@ -201,6 +217,13 @@ mod tests {
         for name in ["", "linux", "2", "2.2.26", "-mm1"] {
             assert!(Kernel::named(name).is_none(), "{name}");
         }
+    }
+
+    #[test]
+    fn xfs_allocates_in_a_workqueue_from_3_4_to_3_5() {
+        let forms = ["3.3", "3.4", "3.5.7", "3.6", "6.1"].map(|name| kernel(name).xfs_allocation());
+        use Allocation::{DataOnly, Direct, Workqueue};
+        assert_eq!(forms, [Direct, Workqueue, Workqueue, DataOnly, DataOnly]);
     }
 
     #[test]

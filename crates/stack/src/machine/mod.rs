@@ -18,6 +18,7 @@ use crate::impossible::within;
 use crate::nfs::NfsSpec;
 use crate::swap::{SortLoad, Sorting, SwapSpec};
 use crate::world::World;
+use crate::xfs::Mounted;
 use cpus::CpusPlan;
 pub use drive::QueueSpec;
 use drive::{DrivePlan, DriveSpec};
@@ -142,6 +143,23 @@ impl MachineSpec {
     /// Processes that sort on the machine, switched on for nothing else. The error names a key of the load.
     pub fn sorting(&self, load: &SortLoad) -> Result<Sorting, Impossible> {
         build::sorting(self, load)
+    }
+
+    /// The XFS filesystem of drive 0, mounted.
+    pub fn mount_xfs(&self) -> Result<Mounted, Impossible> {
+        let xfs = self.drives.first().and_then(|drive| drive.xfs.as_ref());
+        let Some((xfs, processors)) = xfs.zip(self.cpus.processors()) else {
+            let what = "files are made in a filesystem of kind xfs on drive 0, by detailed CPUs that stay online";
+            return Err(Impossible::of("kind", what));
+        };
+        Mounted::new(processors, xfs, self.kernel.xfs_allocation())
+    }
+
+    /// Whether a drive's filesystem is XFS, which takes no loads.
+    pub fn has_xfs(&self, drive: usize) -> bool {
+        self.drives
+            .get(drive)
+            .is_some_and(|drive| drive.xfs.is_some())
     }
 
     pub fn drive_count(&self) -> usize {

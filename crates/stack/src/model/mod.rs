@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use trace::extents::{Bounds, Examined};
 use workload::assemble::{Circumstances, assemble};
+use workload::metadata::{self, MetadataPhase};
 use workload::phase::Phase;
 use workload::record::{ClockKind, Snapshot};
 
@@ -23,6 +24,7 @@ use crate::machine::MachineSpec;
 use crate::probe::extents::{FileExtents, examined};
 use crate::station::Broken;
 use crate::world::{FileSpec, Place, World};
+use crate::xfs::{Mounted, Progress, Results};
 pub use kinds::{AnyPhase, AnyRecord};
 use observed::Watch;
 pub use observed::{Observations, ObservedPhase, Probes, Record};
@@ -32,6 +34,8 @@ pub use sort::{SortPhase, SortRecord};
 pub struct Model {
     machine: MachineSpec,
     world: World,
+    /// None until a metadata phase needs it.
+    mounted: Option<Mounted>,
     /// By path and base.
     files: BTreeMap<(String, u64), FileId>,
     directories: BTreeMap<String, u32>,
@@ -39,6 +43,8 @@ pub struct Model {
     next_sector: Vec<Sector>,
     /// The phase under way, and who watches it.
     phase: Option<Phase>,
+    /// Or this, when it is one that makes files.
+    metadata: Option<MetadataPhase>,
     /// Or this, when it is one that sorts.
     sort: Option<SortUnderWay>,
     /// What was found of the laws that the last of them was to keep.
@@ -57,10 +63,12 @@ impl Model {
         Ok(Model {
             machine: machine.clone(),
             world: machine.build()?,
+            mounted: None,
             files: BTreeMap::new(),
             directories: BTreeMap::new(),
             next_sector: vec![0; machine.drive_count()],
             phase: None,
+            metadata: None,
             sort: None,
             sort_laws: Ok(()),
             watch: Watch::default(),
@@ -73,10 +81,7 @@ impl Model {
     pub fn begin(&mut self, observed: ObservedPhase) -> Result<(), Impossible> {
         match observed.phase {
             AnyPhase::Load(phase) => self.begin_load(phase, &observed.probes),
-            AnyPhase::Metadata(_) => {
-                let what = "the machine has no filesystem whose making of files is modelled";
-                Err(Impossible::of("kind", what))
-            }
+            AnyPhase::Metadata(phase) => self.begin_metadata(phase, &observed.probes),
             AnyPhase::Sort(phase) => self.begin_sort(phase, &observed.probes),
         }
     }
@@ -88,6 +93,18 @@ impl Model {
             return Err(Impossible::of("probes", what));
         }
         self.sort = Some(SortUnderWay::new(phase, &self.machine)?);
+        Ok(())
+    }
+
+    /// The filesystem is mounted by the first such phase.
+    fn begin_metadata(&mut self, phase: MetadataPhase, probes: &Probes) -> Result<(), Impossible> {
+        probes.check_of_metadata()?;
+        let mounted = match &mut self.mounted {
+            Some(mounted) => mounted,
+            none => none.insert(self.machine.mount_xfs()?),
+        };
+        mounted.begin(&phase, probes.switches.as_ref())?;
+        self.metadata = Some(phase);
         Ok(())
     }
 
@@ -122,6 +139,13 @@ impl Model {
                 !*stopped
             });
         }
+        if let (Some(_), Some(mounted)) = (&self.metadata, &mut self.mounted) {
+            let stopped = &mut self.stopped;
+            return mounted.run(|progress| {
+                *stopped |= !go_on(metadata_snapshot(&progress));
+                !*stopped
+            });
+        }
         let warm_up_ns = self.phase.as_ref().map_or(0, |phase| phase.warm_up_ns);
         let mut stopped = false;
         self.world.run(|world| {
@@ -152,6 +176,9 @@ impl Model {
                 phase: AnyRecord::Sort(record),
                 probes: Observations::default(),
             };
+        }
+        if let (Some(phase), Some(mounted)) = (self.metadata.take(), &mut self.mounted) {
+            return metadata_record(&phase, circumstances, mounted.end());
         }
         let phase = self.phase.take().expect("a phase that was begun");
         let (probes, traces) =
@@ -190,7 +217,8 @@ impl Model {
     /// Conservation and Little's law, of all so far.
     pub fn check(&self) -> Result<(), Broken> {
         self.sort_laws.clone()?;
-        self.world.check()
+        self.world.check()?;
+        self.mounted.as_ref().map_or(Ok(()), Mounted::check)
     }
 
     fn file(
@@ -206,6 +234,10 @@ impl Model {
         let wrong =
             |key: &str, what: String| Err(Impossible::of(&format!("files.{number}.{key}"), what));
         let drive = spec.place.unwrap_or(0) as usize;
+        if self.machine.has_xfs(drive) {
+            let what = "the model's XFS takes metadata phases only: no file of a load lies there";
+            return wrong("place", what.to_owned());
+        }
         let Some(capacity) = self.machine.drive_sectors(drive) else {
             return self.mounted_file(number, spec);
         };
@@ -266,6 +298,34 @@ impl Model {
         let key = (spec.path.clone(), spec.base_bytes);
         self.files.insert(key, file);
         Ok(file)
+    }
+}
+
+fn metadata_record(
+    phase: &MetadataPhase,
+    circumstances: Circumstances,
+    results: Results,
+) -> Record {
+    let used_percent = Some(results.filesystem_used_percent);
+    let record = metadata::assemble(phase, circumstances, results.threads, used_percent);
+    Record {
+        phase: AnyRecord::Metadata(record),
+        probes: Observations {
+            switches: results.switches,
+            ..Observations::default()
+        },
+    }
+}
+
+fn metadata_snapshot(progress: &Progress) -> Snapshot {
+    Snapshot {
+        elapsed_ns: progress.elapsed_ns,
+        ops: progress.files,
+        bytes: 0,
+        errors: 0,
+        fraction: progress.fraction,
+        warming_up: false,
+        done: false,
     }
 }
 

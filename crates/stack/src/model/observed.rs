@@ -15,6 +15,7 @@ use crate::probe::counters::{CounterObservation, CounterOptions, CounterProbe};
 use crate::probe::cpu::{CpuOptions, CpuProbe};
 use crate::probe::nfs::{NfsObservation, NfsOptions, NfsProbe};
 use crate::world::World;
+use crate::xfs::{SwitchesObservation, SwitchesOptions};
 
 /// A phase, and the probes that watch it.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Probes {
     /// Of detailed CPUs, as the next.
     pub cpu: Option<CpuOptions>,
     pub counters: Option<CounterOptions>,
+    /// Of metadata phases only.
+    pub switches: Option<SwitchesOptions>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -51,6 +54,8 @@ pub struct Observations {
     pub cpu: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CounterObservation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switches: Option<SwitchesObservation>,
 }
 
 /// What watches a phase.
@@ -88,12 +93,38 @@ impl Probes {
             nfs,
             cpu,
             counters,
+            switches,
         } = self;
-        block.is_none() && nfs.is_none() && cpu.is_none() && counters.is_none()
+        block.is_none()
+            && nfs.is_none()
+            && cpu.is_none()
+            && counters.is_none()
+            && switches.is_none()
     }
 
-    /// What the machine has no mechanism for.
+    /// What a metadata phase has no mechanism for.
+    pub(super) fn check_of_metadata(&self) -> Result<(), Impossible> {
+        let others = [
+            ("block", self.block.is_some()),
+            ("nfs", self.nfs.is_some()),
+            ("cpu", self.cpu.is_some()),
+            ("counters", self.counters.is_some()),
+        ];
+        match others.into_iter().find(|(_, is_on)| *is_on) {
+            Some((probe, _)) => {
+                let what = "the model shows of metadata phases who switches where: switches";
+                Err(Impossible::of(&format!("probes.{probe}"), what))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What a load, or the machine, has no mechanism for.
     pub(super) fn check(&self, has_detailed_cpus: bool) -> Result<(), Impossible> {
+        if self.switches.is_some() {
+            let what = "the model shows the switches of metadata phases only";
+            return Err(Impossible::of("probes.switches", what));
+        }
         let of_cpus = [
             ("cpu", self.cpu.is_some()),
             ("counters", self.counters.is_some()),

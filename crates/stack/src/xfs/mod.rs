@@ -159,18 +159,22 @@ impl Mounted {
         self.scheduling.begin(self.now, switches);
         let cpus = self.smp.cpus();
         self.threads.clear();
+        let mut placed = vec![0u32; usize::from(cpus)];
         for spec in &phase.threads {
             let directory = self.base_directory(&spec.directory);
             let allowed = spec
                 .cpus
                 .as_ref()
                 .map(|list| CpuSet::of(cpus, list.iter().map(|&cpu| cpu as u16)));
+            let last_cpu = emptiest(
+                &placed,
+                allowed.as_ref(),
+                self.draws.below(u64::from(cpus)) as u16,
+            );
+            placed[usize::from(last_cpu)] += 1;
             let task = self.smp.add_task(TaskSpec {
                 rank: Rank::Normal,
-                last_cpu: match &allowed {
-                    Some(set) => set.iter().next().expect("checked: some CPU"),
-                    None => self.draws.below(u64::from(cpus)) as u16,
-                },
+                last_cpu,
                 allowed,
                 sleeps_for_io: false,
             });
@@ -320,6 +324,16 @@ impl Mounted {
         self.names.insert(key, number);
         number
     }
+}
+
+/// Where a new thread begins, as a fork looks for the idlest CPU: the first from a place on that has fewest.
+fn emptiest(placed: &[u32], allowed: Option<&CpuSet>, from: u16) -> u16 {
+    let count = placed.len() as u16;
+    (0..count)
+        .map(|step| (from + step) % count)
+        .filter(|&cpu| allowed.is_none_or(|set| set.has(cpu)))
+        .min_by_key(|&cpu| placed[usize::from(cpu)])
+        .expect("checked: some CPU is allowed")
 }
 
 /// A kernel thread bound to a CPU.

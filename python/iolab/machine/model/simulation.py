@@ -132,7 +132,9 @@ class _Simulation:
 
 def _for_model(probe: str, options: Json) -> Json:
     """A probe's options as the model has them (crates/stack/src/model/observed.rs). Its ring buffer needs no size: the
-    model's own look at its queues loses nothing."""
+    model's own look at its queues loses nothing, and it takes every stack."""
+    if probe == "switches":
+        return {"interval_ns": options["interval_ns"]}
     if probe != "block":
         return options
     form = options["trace"]

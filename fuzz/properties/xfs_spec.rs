@@ -1,0 +1,66 @@
+//! Any JSON is an XFS filesystem or an error that names a key; in one that is accepted files are made until all are or it is
+//! full, whoever runs the allocator, and blocks, inodes and locks add up.
+
+use serde_json::{Value, json};
+use stack::xfs::{Allocation, Mounted, XfsSpec};
+
+/// Building more groups, or making files in more simulated time, takes longer than a fuzzer has patience.
+const AG_COUNT_MAX: u32 = 1000;
+const FILES: u64 = 150;
+
+pub fn check(bytes: &[u8]) {
+    let Ok(spec) = serde_json::from_slice::<XfsSpec>(bytes) else {
+        return;
+    };
+    for allocation in [Allocation::Direct, Allocation::Workqueue] {
+        let few = spec.ag_count <= AG_COUNT_MAX && spec.daemons.wakeups_per_s <= 10_000;
+        if let Err(impossible) = spec.check() {
+            assert!(!impossible.key.is_empty() && !impossible.what.is_empty());
+        } else if few {
+            make_files(&spec, allocation);
+        }
+    }
+}
+
+fn make_files(spec: &XfsSpec, allocation: Allocation) {
+    let processors = serde_json::from_value(processors()).expect("good processors");
+    let mut mounted =
+        Mounted::new(&processors, spec, allocation).expect("what is checked can be mounted");
+    let phase = serde_json::from_value(phase()).expect("a good phase");
+    mounted.begin(&phase, None).expect("a possible phase");
+    let mut looks = 0;
+    mounted.run(|_| {
+        looks += 1;
+        looks < 50
+    });
+    mounted.end();
+    mounted.check().expect("the model keeps its laws");
+}
+
+fn processors() -> Value {
+    json!({
+        "topology": { "cells": 1, "sockets_per_cell": 1, "cores_per_socket": 2, "threads_per_core": 1 },
+        "clock_hz": 2_000_000_000u64, "transfer_cycles": [40, 80, 80, 200], "computing_stall_per_mille": 0,
+        "interrupts": { "send_cycles": 700, "latency_ns": 1000, "latency_other_cell_ns": 1000, "receive_cycles": 1000 },
+        "scheduling": {
+            "time_slice_ns": 4_000_000, "preempt_after_ns": 1_000_000, "wake_cycles": 1000, "switch_cycles": 2000,
+            "task_lines": 4, "run_queue_lines": 2, "migrates_within": "machine"
+        },
+        "idle_states": [{ "after_ns": 1000, "exit_ns": 2000 }]
+    })
+}
+
+fn phase() -> Value {
+    let thread = |number: u64| {
+        json!({
+            "directory": "d", "paths": "full", "cpus": null,
+            "job": {
+                "name": format!("thread.{number}"), "files": FILES, "file_bytes": 0, "write_bytes": 1, "sync": "none",
+                "keep": number > 0, "until_full": false,
+                "subdirectories": { "count": 2, "first": 0, "next_after": { "files": 100 } },
+                "names": { "bytes": 40, "random_bytes": 24, "first": number, "step": 3 }, "seed": number
+            }
+        })
+    };
+    json!({ "name": "p", "threads": [thread(0), thread(1), thread(2)] })
+}

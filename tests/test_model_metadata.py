@@ -1,0 +1,98 @@
+"""Files made in the modelled XFS: what is refused and on which line, the tool's table, the probe switches, and what the
+allocation workqueue does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_machine import SilentDisplay
+from iolab.errors import InputError
+from iolab.experiment import Experiment, load
+from iolab.machine.model import RunAhead
+from iolab.run import run as run_experiment
+from iolab.store import RunData, read
+from iolab.table import render
+from support.machines import line_of
+
+pytestmark = pytest.mark.usefixtures("state_dir")
+
+GOLDEN = Path(__file__).parent / "golden" / "metadata"
+HEAD = 'machine = "model:sandy-bridge"\nrounds = 1\n'
+FILES = """\
+[workloads.create]
+kind = "fs_mark"
+files = 3000
+file_size = "0"
+sync = "none"
+subdirectories = 5
+files_per_subdirectory = 1000
+"""
+KERNELS = """\
+[settings."3.3"]
+kernel = "3.3"
+[settings."3.4"]
+kernel = "3.4"
+[settings."3.6"]
+kernel = "3.6"
+[probes]
+switches = true
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def experiment(text: str) -> Experiment:
+    Path("x.toml").write_text(text)
+    return load(Path("x.toml"))
+
+
+def run(text: str) -> RunData:
+    with RunAhead(cores=1) as executor:
+        run_experiment(experiment(text), Path("out"), executor=executor, progress=SilentDisplay(), seed=7)
+    return read(Path("out"))
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "said"),
+    [
+        ('file_size = "4KiB"', "file_size", "the modelled machine has no mechanism for data of files in XFS"),
+        ('sync = "before_close"', "sync", "the modelled machine has no mechanism for forcing the log of XFS"),
+        ("drop_caches = true", "drop_caches", "the modelled machine has no mechanism for reading directories"),
+    ],
+)
+def test_what_the_model_does_not_make_is_refused_on_its_line(given: str, key: str, said: str) -> None:
+    kept = [line for line in FILES.splitlines() if not line.startswith(f"{key} =")]
+    text = HEAD + "\n".join([*kept, given]) + "\n"
+    with pytest.raises(InputError) as raised:
+        experiment(text)
+    line = str(raised.value).splitlines()[0]
+    assert line.startswith(f"x.toml:{line_of(text, key)}: workloads.create.{key}: {said}"), line
+
+
+def test_a_load_does_not_lie_on_xfs() -> None:
+    text = HEAD + '[workloads.reads]\nduration = "1s"\nfile_size = "1MiB"\n'
+    with pytest.raises(InputError, match="the model's XFS takes metadata loads only"):
+        experiment(text)
+
+
+def test_other_machines_have_no_switches_to_show() -> None:
+    text = 'machine = "model:one_disk"\n[workloads.reads]\nduration = "1s"\n[probes]\nswitches = true\n'
+    with pytest.raises(InputError, match="only where files are made"):
+        experiment(text)
+
+
+def test_the_workqueue_switches_and_the_exemption_does_not() -> None:
+    data = run(HEAD + FILES + KERNELS)
+    found = {(row["setting"], row["metric"]): row["value"] for row in data.metrics.iter_rows(named=True)}
+    rate = {setting: found[setting, "files_per_s"] for setting in ("3.3", "3.4", "3.6")}
+    switches = {setting: found[setting, "context_switches_per_s"] for setting in ("3.3", "3.4", "3.6")}
+    assert rate["3.4"] < 0.97 * rate["3.3"] and rate["3.6"] == rate["3.3"]
+    assert switches["3.4"] > 2 * switches["3.3"] and switches["3.6"] == switches["3.3"]
+    # A function of machine, experiment and seed.
+    assert render(data, "switches") == (GOLDEN / "switches.txt").read_text()
+    assert render(data, "fs_mark") == (GOLDEN / "fs_mark.txt").read_text()
