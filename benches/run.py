@@ -37,6 +37,7 @@ BENCHES = [
     "probe_overhead",
     "statistics_simulation",
     "model_speed",
+    "model_scale",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
 DOCS = Path(__file__).parents[1] / "docs"
