@@ -1,9 +1,10 @@
-"""What an I/O on a modelled machine costs in wall time as the machine grows to 1,024 CPUs and 1,024 devices, each
-device with a task of its own that reads at random: CPUs and devices together, CPUs beside 16 devices, and devices
-beside 16 CPUs. A cost for each I/O that stays the same is a cost of the whole that grows with what the machine does,
-and with nothing else.
+"""What an I/O on a modelled machine costs in wall time as the machine grows to 1,024 CPUs and 1,024 drives: both
+together, CPUs beside 16 drives, and drives beside 16 CPUs. Each drive has a task of its own, which is interrupted in
+another cell than its own. Where an I/O costs the same on every machine, the cost of the whole grows with what the
+machine does and with nothing else; what it grows by beyond that is the caches of the processor that simulates, which
+hold less and less of a larger machine.
 
-![Wall time for each I/O over the number of CPUs, devices, or both](model_scale.svg)
+![Wall time of an I/O over the number of CPUs, drives, or both](model_scale.svg)
 """
 
 from __future__ import annotations
@@ -21,19 +22,18 @@ PICTURE = Path(__file__).parents[1] / "docs/model_scale.svg"
 SIZES = (16, 64, 256, 1024)
 FEW = 16
 LINES: Mapping[str, Callable[[int], tuple[int, int]]] = {
-    "CPUs and devices": lambda size: (size, size),
+    "CPUs and drives": lambda size: (size, size),
     "CPUs": lambda size: (size, FEW),
-    "devices": lambda size: (FEW, size),
+    "drives": lambda size: (FEW, size),
 }
-"""What grows: from its number, how many CPUs and devices the machine has."""
-GROWTH = at_most(2)
-"""A machine that no longer fits into the caches of the processor that simulates it is slower for each I/O."""
+"""What grows: from its number, how many CPUs and drives the machine has."""
+GROWTH = at_most(3)
 
 
 def measure(quick: bool) -> list[Result]:
     build()
     machines = {line: {size: _load(*shape(size)) for size in SIZES} for line, shape in LINES.items()}
-    loads = {load: partial(ours, "whole_stack", load) for of_line in machines.values() for load in of_line.values()}
+    loads = {load: partial(ours, "detailed_cpus", load) for of_line in machines.values() for load in of_line.values()}
     samples = alternate(loads, 1 if quick else 5)
     costs = {line: [samples[of_line[size]] for size in SIZES] for line, of_line in machines.items()}
     if not quick:
@@ -46,7 +46,7 @@ def measure(quick: bool) -> list[Result]:
             of_line[0],
             f"{FEW} {line}",
             target=GROWTH,
-            commands=[command("whole_stack", load) for load in machines[line].values()],
+            commands=[command("detailed_cpus", load) for load in machines[line].values()],
         )
         for line, of_line in costs.items()
     ]
@@ -72,5 +72,5 @@ def draw(costs: Mapping[str, Sequence[float]]) -> None:
     figure.savefig(PICTURE, metadata={"Date": None})
 
 
-def _load(cpus: int, devices: int) -> str:
-    return f"{cpus} CPUs and {devices} devices"
+def _load(cpus: int, drives: int) -> str:
+    return f"{cpus} CPUs and {drives} drives"

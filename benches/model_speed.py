@@ -1,10 +1,10 @@
-"""How fast the modelled machine runs, in requests per second of wall time, one simulation on one core: random reads of
-4 KiB against the detailed disk at depths 1 and 32, against the modelled array through tasks, block layer and CFQ, and
-144 disks with 128 reads of 256 KiB outstanding on each for 180 simulated seconds, bare and behind request queues, a
-million calls of twelve threads of the NFS/RDMA client, and a million files made in XFS. On detailed CPUs: 32 with 144
-disks for 180 simulated seconds, and what an I/O costs on 16 to 1,024 CPUs with as many drives. The peer is SimPy's
-plainest model of a disk: one queue and one server, a time for each request, nothing of what a disk is. Each run of ours
-and of the peer is a process of its own.
+"""How fast the modelled machine runs, in requests per second of wall time, one simulation on one core: random reads
+of 4 KiB against the detailed disk at depths 1 and 32, against the modelled array through tasks, block layer and
+CFQ, and 144 disks with 128 reads of 256 KiB outstanding on each for 180 simulated seconds, bare and behind
+request queues, a million calls of twelve threads of the NFS/RDMA client, and a million files made in XFS. On
+detailed CPUs: 32 with 144 disks for 180 simulated seconds. The peer is SimPy's plainest model of a disk: one
+queue and one server, a time for each request, nothing of what a disk is. Each run of ours and of the peer is a
+process of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from alternate import alternate
-from result import NotMeasured, Result, at_least, at_most, bounded, paired
+from result import NotMeasured, Result, at_least, bounded, paired
 
 ROOT = Path(__file__).parents[1]
 TIME_LIMIT_S = 600.0
@@ -62,11 +62,6 @@ TIMES = {
 }
 """Load, its example, and the wall time that is wanted in seconds."""
 
-SIZES = [f"{cpus} CPUs and drives" for cpus in (16, 64, 256, 1024)]
-"""Loads of the example `detailed_cpus` that tell ns an I/O, smallest first: it must not grow with the number of CPUs
-and drives, but as caches of the simulating host hold less of their state."""
-GROWTH_MAX = 3.0
-
 
 def measure(quick: bool) -> list[Result]:
     rounds, peer_requests = (1, 20_000) if quick else (5, 200_000)
@@ -74,7 +69,6 @@ def measure(quick: bool) -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         simpy = install_simpy(Path(folder))
         loads = {name: partial(ours, example, name) for name, (example, _) in (RATES | TIMES).items()}
-        loads |= {name: partial(ours, "detailed_cpus", name) for name in SIZES}
         peers = {f"SimPy at depth {depth}": partial(peer, simpy, peer_requests, depth) for depth in (1, 32)}
         samples = alternate(loads | peers, rounds)
     rates = [
@@ -87,19 +81,7 @@ def measure(quick: bool) -> list[Result]:
         bounded(f"{name}, wall time", "s", samples[name], limit=limit, commands=commands)
         for name, (_, limit) in TIMES.items()
     ]
-    return [*rates, *times, *(growth(samples, name) for name in SIZES[1:])]
-
-
-def growth(samples: dict[str, list[float]], name: str) -> Result:
-    return paired(
-        f"{name}: wall time of an I/O",
-        "ns",
-        samples[name],
-        samples[SIZES[0]],
-        SIZES[0],
-        target=at_most(GROWTH_MAX),
-        commands=[command("detailed_cpus", name)],
-    )
+    return [*rates, *times]
 
 
 def rate(name: str, own_millions: list[float], simpy: list[float]) -> list[Result]:

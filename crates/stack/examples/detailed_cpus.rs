@@ -17,9 +17,16 @@ use workload::timeline::totals;
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let mut loads = vec![Load::of_2008()];
-    loads.extend([4, 16, 64, 256].map(Load::of_size));
+    for cells in [4, 16, 64, 256] {
+        let many = 4 * cells;
+        loads.push(Load::of_size(cells, many));
+        if many > FEW {
+            loads.push(Load::of_size(cells, FEW));
+            loads.push(Load::of_size(FEW / 4, many));
+        }
+    }
     for load in loads {
-        if wanted.is_empty() || wanted.iter().any(|part| load.name.contains(part.as_str())) {
+        if wanted.is_empty() || wanted.iter().any(|part| load.name == *part) {
             load.run();
         }
     }
@@ -38,6 +45,7 @@ struct Load {
 }
 
 const CAPACITY_BYTES: u64 = 64 << 30;
+const FEW: u16 = 16;
 
 impl Load {
     /// The 32-way of February 2008 with 144 disks, 128 reads of 256 KiB outstanding for each: nothing where the application
@@ -66,25 +74,25 @@ impl Load {
         }
     }
 
-    /// About a million I/Os on as many drives as CPUs, each completed by a thread in another cell than its interrupt.
-    fn of_size(cells: u16) -> Load {
+    /// About a million I/Os, each completed by a thread in another cell than its interrupt.
+    fn of_size(cells: u16, drives: u16) -> Load {
         let cpus = 4 * cells;
         let drive = |number: u16| {
             json!({
                 "device": device(1_000_000, 4),
                 "scheduler": "noop",
-                "interrupt_cpu": number,
+                "interrupt_cpu": number % cpus,
                 "affinity": { "application": (number + 4) % cpus },
                 "queue": { "rq_affinity": 1 },
             })
         };
         Load {
-            name: format!("{cpus} CPUs and drives"),
+            name: format!("{cpus} CPUs and {drives} drives"),
             cells,
-            drives: (0..cpus).map(drive).collect(),
+            drives: (0..drives).map(drive).collect(),
             depth: 4,
             bytes: 4096,
-            simulated_ns: 64 * SECOND / u64::from(cells),
+            simulated_ns: 256 * SECOND / u64::from(drives),
             shows_each: true,
         }
     }
