@@ -389,6 +389,7 @@ QUICK = {
     "ext3-tiobench": ("tiobench[threads=1]", ["2.4.20-pre10"]),
     "group-idle": ("readers[jobs_per_group=1]", ["queue_idle", "group_idle"]),
     "nfs-rdma": ("iozone", ["mapped"]),
+    "cached-affinity": ("writes", ["2.6.24", "thread[rq_affinity=1]"]),
 }
 """Of each experiment, what takes a few seconds."""
 
