@@ -26,7 +26,7 @@ fn main() {
         }
     }
     for load in loads {
-        if wanted.is_empty() || wanted.iter().any(|part| load.name == *part) {
+        if wanted.is_empty() || wanted.contains(&load.name) {
             load.run();
         }
     }

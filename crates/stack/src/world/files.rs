@@ -1,7 +1,9 @@
 //! Where files are: each on a drive, contiguous there or as an allocator laid it out.
 
-use crate::allocator::{Allocator, BLOCK_BYTES};
+use super::World;
+use crate::allocator::{Allocator, BLOCK_BYTES, Extent};
 use crate::block::{SECTOR_BYTES, Sector};
+use crate::cache::FileId;
 
 /// A file of the machine.
 #[derive(Clone, Debug)]
@@ -22,6 +24,53 @@ pub enum Place {
     Allocated { directory: u32 },
     /// On a server.
     Mounted,
+}
+
+impl World {
+    /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
+    pub fn add_file(&mut self, file: FileSpec) -> FileId {
+        let number = self.files.len() as FileId;
+        if let Place::Allocated { directory } = file.place
+            && let Some(allocator) = &mut self.allocators[file.drive]
+        {
+            allocator.create(number, directory);
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.set_size(number, file.size_bytes);
+        }
+        self.files.push(file);
+        number
+    }
+
+    /// The file is to be at least so long.
+    pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
+        let spec = &mut self.files[file as usize];
+        spec.size_bytes = spec.size_bytes.max(size_bytes);
+        if let Some(cache) = &mut self.cache {
+            cache.set_size(file, spec.size_bytes);
+        }
+    }
+
+    pub fn file(&self, file: FileId) -> &FileSpec {
+        &self.files[file as usize]
+    }
+
+    /// Where the file lies, in blocks of 4 KiB, as FIEMAP and bmap tell it.
+    pub fn extents(&self, file: FileId) -> Vec<Extent> {
+        let spec = &self.files[file as usize];
+        match spec.place {
+            Place::Allocated { .. } => match &self.allocators[spec.drive] {
+                Some(allocator) => allocator.extents(file),
+                None => Vec::new(),
+            },
+            Place::Contiguous(start) => vec![Extent {
+                logical: 0,
+                physical: start * SECTOR_BYTES / BLOCK_BYTES,
+                blocks: spec.size_bytes.div_ceil(BLOCK_BYTES),
+            }],
+            Place::Mounted => Vec::new(),
+        }
+    }
 }
 
 /// A piece of a file that is contiguous on its drive.

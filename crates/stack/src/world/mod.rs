@@ -8,6 +8,7 @@ mod files;
 mod interrupts;
 mod mounts;
 mod operations;
+mod phase;
 mod task;
 mod tasks;
 #[cfg(test)]
@@ -15,17 +16,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use workload::assemble::GroupMeasured;
-use workload::job::{Job, SpecError};
-use workload::measure::{Sample, Samples, Usage};
-use workload::rng::stream;
-use workload::spec::JobSpec;
+use workload::measure::Usage;
 
 use crate::agenda::Agenda;
-use crate::allocator::{Allocator, BLOCK_BYTES, Extent};
-use crate::block::{
-    Bio, Counts, Priority, QueueEvent, RequestQueue, SECTOR_BYTES, TaskId, TaskPlug,
-};
+use crate::allocator::Allocator;
+use crate::block::{Bio, QueueEvent, RequestQueue, TaskId, TaskPlug};
 use crate::cache::{Effects, FileId, PageCache};
 use crate::completion::Counters;
 use crate::device::Device;
@@ -42,34 +37,10 @@ pub use drive::Drive;
 use files::Piece;
 pub use files::{FileSpec, Place};
 use mounts::Mounted;
-use task::{Operation, RunningJob, State, Task};
+use phase::Phase;
+pub use phase::{GroupSpec, Impossible, PhaseSpec, Results};
+use task::{Operation, Task};
 pub use task::{Path, Progress};
-
-/// Jobs that share a thread.
-#[derive(Clone, Debug)]
-pub struct GroupSpec {
-    pub path: Path,
-    /// The cgroup that it runs in; 0 is the root.
-    pub cgroup: u16,
-    pub priority: Priority,
-    /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
-    pub cpus: Option<Vec<u16>>,
-    pub jobs: Vec<JobSpec>,
-}
-
-/// What starts together.
-#[derive(Clone, Debug)]
-pub struct PhaseSpec {
-    pub groups: Vec<GroupSpec>,
-    /// The machine's files that the jobs' numbers mean.
-    pub files: Vec<FileId>,
-    pub warm_up_ns: Time,
-    pub interval_ns: Time,
-    /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
-    /// others still have to write is written unmeasured.
-    pub ends_with_first: bool,
-    pub seed: u64,
-}
 
 /// A device, its queue, and the filesystem on it where files are `Place::Allocated`.
 pub struct DriveParts {
@@ -121,18 +92,6 @@ pub struct World {
     found: Vec<Piece>,
 }
 
-/// The phase under way.
-#[derive(Debug, Default)]
-struct Phase {
-    /// Jobs count their time from here.
-    start: Time,
-    tasks_left: usize,
-    files: Vec<FileId>,
-    ends_with_first: bool,
-    /// The first job is done, and that ends the measured part.
-    cut: bool,
-}
-
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// What one of the simple CPUs does has had its time.
@@ -149,25 +108,6 @@ enum Event {
     Cache,
     /// Who runs the world wants to look at it.
     Look,
-}
-
-/// What a phase came to.
-#[derive(Debug)]
-pub struct Results {
-    /// By task, in the order of the phase's groups.
-    pub groups: Vec<GroupMeasured>,
-    /// By drive, of all phases so far.
-    pub requests: Vec<Counts>,
-}
-
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Impossible {
-    #[error("job {name}: {error}")]
-    Job { name: String, error: String },
-    #[error(
-        "buffered I/O, and the machine has no memory for a page cache; give it [memory], or say direct = true"
-    )]
-    NoCache,
 }
 
 /// Events between two looks at whether to go on.
@@ -220,126 +160,6 @@ impl World {
     pub fn with_mounts(mut self, mounts: Vec<DirectIo>) -> World {
         self.mounts = mounts.into_iter().map(Mounted::new).collect();
         self
-    }
-
-    /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
-    pub fn add_file(&mut self, file: FileSpec) -> FileId {
-        let number = self.files.len() as FileId;
-        if let Place::Allocated { directory } = file.place
-            && let Some(allocator) = &mut self.allocators[file.drive]
-        {
-            allocator.create(number, directory);
-        }
-        if let Some(cache) = &mut self.cache {
-            cache.set_size(number, file.size_bytes);
-        }
-        self.files.push(file);
-        number
-    }
-
-    /// The file is to be at least so long.
-    pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
-        let spec = &mut self.files[file as usize];
-        spec.size_bytes = spec.size_bytes.max(size_bytes);
-        if let Some(cache) = &mut self.cache {
-            cache.set_size(file, spec.size_bytes);
-        }
-    }
-
-    pub fn file(&self, file: FileId) -> &FileSpec {
-        &self.files[file as usize]
-    }
-
-    /// Where the file lies, in blocks of 4 KiB, as FIEMAP and bmap tell it.
-    pub fn extents(&self, file: FileId) -> Vec<Extent> {
-        let spec = &self.files[file as usize];
-        match spec.place {
-            Place::Allocated { .. } => match &self.allocators[spec.drive] {
-                Some(allocator) => allocator.extents(file),
-                None => Vec::new(),
-            },
-            Place::Contiguous(start) => vec![Extent {
-                logical: 0,
-                physical: start * SECTOR_BYTES / BLOCK_BYTES,
-                blocks: spec.size_bytes.div_ceil(BLOCK_BYTES),
-            }],
-            Place::Mounted => Vec::new(),
-        }
-    }
-
-    /// A phase: a task for each group, all of which start together when the world runs. What phases before it left in
-    /// the cache, on the drives and in the queues is still there.
-    pub fn begin_phase(&mut self, spec: &PhaseSpec) -> Result<(), Impossible> {
-        let sizes: Vec<u64> = spec
-            .files
-            .iter()
-            .map(|&file| self.files[file as usize].size_bytes)
-            .collect();
-        let tasks: Result<Vec<Task>, Impossible> = (0..)
-            .zip(&spec.groups)
-            .map(|(number, group)| self.task_of(number, group, spec, &sizes))
-            .collect();
-        self.tasks = tasks?;
-        self.place_tasks(spec);
-        for mount in &mut self.mounts {
-            mount.reseed(spec.seed);
-        }
-        self.phase = Phase {
-            start: self.now,
-            tasks_left: self.tasks.len(),
-            files: spec.files.clone(),
-            ends_with_first: spec.ends_with_first,
-            cut: false,
-        };
-        for number in 0..self.tasks.len() {
-            self.agenda
-                .put(self.phase.start, Event::Wake(number as TaskId));
-        }
-        Ok(())
-    }
-
-    fn task_of(
-        &self,
-        number: u64,
-        group: &GroupSpec,
-        phase: &PhaseSpec,
-        sizes: &[u64],
-    ) -> Result<Task, Impossible> {
-        if group.path == Path::Buffered && self.cache.is_none() {
-            return Err(Impossible::NoCache);
-        }
-        let jobs: Result<Vec<RunningJob>, Impossible> = group
-            .jobs
-            .iter()
-            .map(|spec| {
-                let job = Job::new(spec, sizes).map_err(|error: SpecError| Impossible::Job {
-                    name: spec.name.clone(),
-                    error: error.to_string(),
-                })?;
-                let writes = spec.read_share < 1.0;
-                Ok(RunningJob::new(
-                    job,
-                    writes,
-                    phase.warm_up_ns,
-                    phase.interval_ns,
-                ))
-            })
-            .collect();
-        Ok(Task {
-            path: group.path,
-            group: group.cgroup,
-            priority: group.priority,
-            jobs: jobs?,
-            state: State::Asleep,
-            blocked: false,
-            action: None,
-            completed: VecDeque::new(),
-            outstanding: 0,
-            jitter: stream(phase.seed, number),
-            used: Usage::default(),
-            samples: Samples::new(phase.warm_up_ns, phase.interval_ns),
-            notes: Vec::new(),
-        })
     }
 
     /// From now on `run` asks that often, to the nanosecond, whether to go on, beside its own now and then. None: only then.
@@ -421,25 +241,6 @@ impl World {
         }
     }
 
-    /// Since the phase's start.
-    pub fn elapsed_ns(&self) -> Time {
-        self.now - self.phase.start
-    }
-
-    /// How far the phase's jobs have come together.
-    pub fn progress(&self) -> Progress {
-        let elapsed_ns = self.elapsed_ns();
-        let jobs = self.tasks.iter().flat_map(|task| &task.jobs);
-        jobs.map(|job| job.done_so_far(elapsed_ns))
-            .reduce(|a, b| Progress {
-                ops: a.ops + b.ops,
-                bytes: a.bytes + b.bytes,
-                errors: a.errors + b.errors,
-                fraction: a.fraction.zip(b.fraction).map(|(a, b)| a.min(b)),
-            })
-            .unwrap_or_default()
-    }
-
     /// Conservation and Little's law at every station.
     pub fn check(&self) -> Result<(), Broken> {
         for (number, drive) in self.drives.iter().enumerate() {
@@ -451,37 +252,6 @@ impl World {
         match &self.cpus {
             Cpus::Simple(_) => Ok(()),
             Cpus::Detailed(cpus) => cpus.check(self.now()),
-        }
-    }
-
-    /// What the phase came to; its tasks are gone and have closed their files.
-    pub fn end_phase(&mut self) -> Results {
-        for task in 0..self.tasks.len() {
-            self.count_use(task as TaskId);
-        }
-        for &file in &self.phase.files {
-            let spec = &self.files[file as usize];
-            if let Place::Allocated { .. } = spec.place
-                && let Some(allocator) = &mut self.allocators[spec.drive]
-            {
-                allocator.close(file);
-            }
-        }
-        let last = Sample {
-            at: self.elapsed_ns(),
-            thread: Usage::default(),
-            process: self.used,
-        };
-        Results {
-            groups: std::mem::take(&mut self.tasks)
-                .into_iter()
-                .map(|task| task.into_measured(last))
-                .collect(),
-            requests: self
-                .drives
-                .iter()
-                .map(|drive| drive.queue().counts())
-                .collect(),
         }
     }
 

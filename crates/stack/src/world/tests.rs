@@ -1,4 +1,6 @@
 use super::*;
+use crate::block::Priority;
+use workload::spec::JobSpec;
 use crate::allocator::{FilesystemSpec, Kind};
 use crate::block::plug::PlugRules;
 use crate::block::pool::PoolRules;

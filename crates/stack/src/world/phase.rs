@@ -1,0 +1,199 @@
+//! Phases: groups of jobs become tasks, run together, and are measured.
+
+use std::collections::VecDeque;
+
+use workload::assemble::GroupMeasured;
+use workload::job::{Job, SpecError};
+use workload::measure::{Sample, Samples, Usage};
+use workload::rng::stream;
+use workload::spec::JobSpec;
+
+use super::task::{RunningJob, State, Task};
+use super::{Event, Path, Place, Progress, World};
+use crate::block::{Counts, Priority, TaskId};
+use crate::cache::FileId;
+use crate::time::Time;
+
+/// Jobs that share a thread.
+#[derive(Clone, Debug)]
+pub struct GroupSpec {
+    pub path: Path,
+    /// The cgroup that it runs in; 0 is the root.
+    pub cgroup: u16,
+    pub priority: Priority,
+    /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
+    pub cpus: Option<Vec<u16>>,
+    pub jobs: Vec<JobSpec>,
+}
+
+/// What starts together.
+#[derive(Clone, Debug)]
+pub struct PhaseSpec {
+    pub groups: Vec<GroupSpec>,
+    /// The machine's files that the jobs' numbers mean.
+    pub files: Vec<FileId>,
+    pub warm_up_ns: Time,
+    pub interval_ns: Time,
+    /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
+    /// others still have to write is written unmeasured.
+    pub ends_with_first: bool,
+    pub seed: u64,
+}
+
+/// The phase under way.
+#[derive(Debug, Default)]
+pub(super) struct Phase {
+    /// Jobs count their time from here.
+    pub(super) start: Time,
+    pub(super) tasks_left: usize,
+    pub(super) files: Vec<FileId>,
+    pub(super) ends_with_first: bool,
+    /// The first job is done, and that ends the measured part.
+    pub(super) cut: bool,
+}
+
+/// What a phase came to.
+#[derive(Debug)]
+pub struct Results {
+    /// By task, in the order of the phase's groups.
+    pub groups: Vec<GroupMeasured>,
+    /// By drive, of all phases so far.
+    pub requests: Vec<Counts>,
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Impossible {
+    #[error("job {name}: {error}")]
+    Job { name: String, error: String },
+    #[error(
+        "buffered I/O, and the machine has no memory for a page cache; give it [memory], or say direct = true"
+    )]
+    NoCache,
+}
+
+impl World {
+    /// A phase: a task for each group, all of which start together when the world runs. What phases before it left in
+    /// the cache, on the drives and in the queues is still there.
+    pub fn begin_phase(&mut self, spec: &PhaseSpec) -> Result<(), Impossible> {
+        let sizes: Vec<u64> = spec
+            .files
+            .iter()
+            .map(|&file| self.files[file as usize].size_bytes)
+            .collect();
+        let tasks: Result<Vec<Task>, Impossible> = (0..)
+            .zip(&spec.groups)
+            .map(|(number, group)| self.task_of(number, group, spec, &sizes))
+            .collect();
+        self.tasks = tasks?;
+        self.place_tasks(spec);
+        for mount in &mut self.mounts {
+            mount.reseed(spec.seed);
+        }
+        self.phase = Phase {
+            start: self.now,
+            tasks_left: self.tasks.len(),
+            files: spec.files.clone(),
+            ends_with_first: spec.ends_with_first,
+            cut: false,
+        };
+        for number in 0..self.tasks.len() {
+            self.agenda
+                .put(self.phase.start, Event::Wake(number as TaskId));
+        }
+        Ok(())
+    }
+
+    fn task_of(
+        &self,
+        number: u64,
+        group: &GroupSpec,
+        phase: &PhaseSpec,
+        sizes: &[u64],
+    ) -> Result<Task, Impossible> {
+        if group.path == Path::Buffered && self.cache.is_none() {
+            return Err(Impossible::NoCache);
+        }
+        let jobs: Result<Vec<RunningJob>, Impossible> = group
+            .jobs
+            .iter()
+            .map(|spec| {
+                let job = Job::new(spec, sizes).map_err(|error: SpecError| Impossible::Job {
+                    name: spec.name.clone(),
+                    error: error.to_string(),
+                })?;
+                let writes = spec.read_share < 1.0;
+                Ok(RunningJob::new(
+                    job,
+                    writes,
+                    phase.warm_up_ns,
+                    phase.interval_ns,
+                ))
+            })
+            .collect();
+        Ok(Task {
+            path: group.path,
+            group: group.cgroup,
+            priority: group.priority,
+            jobs: jobs?,
+            state: State::Asleep,
+            blocked: false,
+            action: None,
+            completed: VecDeque::new(),
+            outstanding: 0,
+            jitter: stream(phase.seed, number),
+            used: Usage::default(),
+            samples: Samples::new(phase.warm_up_ns, phase.interval_ns),
+            notes: Vec::new(),
+        })
+    }
+
+    /// What the phase came to; its tasks are gone and have closed their files.
+    pub fn end_phase(&mut self) -> Results {
+        for task in 0..self.tasks.len() {
+            self.count_use(task as TaskId);
+        }
+        for &file in &self.phase.files {
+            let spec = &self.files[file as usize];
+            if let Place::Allocated { .. } = spec.place
+                && let Some(allocator) = &mut self.allocators[spec.drive]
+            {
+                allocator.close(file);
+            }
+        }
+        let last = Sample {
+            at: self.elapsed_ns(),
+            thread: Usage::default(),
+            process: self.used,
+        };
+        Results {
+            groups: std::mem::take(&mut self.tasks)
+                .into_iter()
+                .map(|task| task.into_measured(last))
+                .collect(),
+            requests: self
+                .drives
+                .iter()
+                .map(|drive| drive.queue().counts())
+                .collect(),
+        }
+    }
+
+    /// Since the phase's start.
+    pub fn elapsed_ns(&self) -> Time {
+        self.now - self.phase.start
+    }
+
+    /// How far the phase's jobs have come together.
+    pub fn progress(&self) -> Progress {
+        let elapsed_ns = self.elapsed_ns();
+        let jobs = self.tasks.iter().flat_map(|task| &task.jobs);
+        jobs.map(|job| job.done_so_far(elapsed_ns))
+            .reduce(|a, b| Progress {
+                ops: a.ops + b.ops,
+                bytes: a.bytes + b.bytes,
+                errors: a.errors + b.errors,
+                fraction: a.fraction.zip(b.fraction).map(|(a, b)| a.min(b)),
+            })
+            .unwrap_or_default()
+    }
+}
