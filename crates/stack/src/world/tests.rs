@@ -1,7 +1,6 @@
 use super::*;
-use crate::block::Priority;
-use workload::spec::JobSpec;
 use crate::allocator::{FilesystemSpec, Kind};
+use crate::block::Priority;
 use crate::block::plug::PlugRules;
 use crate::block::pool::PoolRules;
 use crate::block::{Merges, QueueRules};
@@ -12,6 +11,7 @@ use crate::scheduler::deadline::{Deadline, Generation, Tunables};
 use crate::scheduler::noop::Noop;
 use crate::time::SECOND;
 use workload::measure::Measured;
+use workload::spec::JobSpec;
 use workload::spec::{Arrival, BlockSize, FileOrder, Pattern, Until};
 use workload::timeline::totals;
 
