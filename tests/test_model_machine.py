@@ -88,7 +88,10 @@ def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) 
     [
         ("kind = 'fs_mark'", "x.toml:4: workloads.w.kind: the modelled machine has no mechanism for making"),
         ("kind = 'make-sequence'", "x.toml:4: workloads.w.kind: the modelled machine has no mechanism for running"),
-        ("kind = 'qsbench'", "x.toml:4: workloads.w.kind: the modelled machine has no mechanism for swapping"),
+        (
+            "kind = 'qsbench'",
+            "x.toml:4: workloads.w.kind: sorting more than there is memory takes a machine with [swap]",
+        ),
         (
             "kind = 'fio'\njob = '''\n[a]\nsize=1m\nrw=read\n'''\nrunner = 'fio'",
             "x.toml:10: workloads.w.runner: the modelled machine has no mechanism for fio itself",

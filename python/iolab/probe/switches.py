@@ -63,7 +63,7 @@ def _metrics() -> Iterator[Metric]:
         yield observed(
             NAME,
             name,
-            "%",
+            "percent",
             None,
             f"Share of all switches: {what}.",
             "there was no switch",
