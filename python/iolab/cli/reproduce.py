@@ -61,7 +61,7 @@ def reproduce(
     """Print published figures beside what the modelled machine makes of them, with the error of each cell.
 
     A table says which cells a parameter was fitted to; all others are predictions, and their mean error is told apart.
-    What was said in words is judged as `iolab compare` judges.
+    What was said in words is judged as `iolab compare` judges, and published means with deviations by themselves.
     A run on a modelled machine is a function of its files and its seed: it prints the same everywhere.
     """
     _check(fail_on or [])

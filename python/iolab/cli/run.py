@@ -26,7 +26,12 @@ def run(
         typer.Argument(metavar="[EXPERIMENT.toml]", help="The experiment, or a fio job file.", show_default=False),
     ] = None,
     machine: Annotated[
-        str | None, typer.Option(help="Where trials run, instead of the experiment's machine.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Where trials run, instead of the experiment's machine: host, or a modelled one, model:NAME. "
+            "See: iolab list machines",
+            show_default=False,
+        ),
     ] = None,
     rounds: Annotated[
         int | None,

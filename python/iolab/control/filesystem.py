@@ -66,7 +66,8 @@ def _check_scratch(control: Control, trial: Trial) -> None:
 CONTROLS: tuple[Control, ...] = (
     FilesystemKind(
         "filesystem",
-        "Filesystem of the scratch device, made anew for each trial; none leaves the device bare.",
+        "Filesystem of the scratch device, made anew for each trial; none leaves the device bare. Of a modelled "
+        "machine: that of each drive, by its name or as a table of its file.",
         values=f"one of {', '.join((*FILESYSTEMS, BARE))}",
         example='"xfs"',
     ),

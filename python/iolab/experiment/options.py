@@ -31,7 +31,7 @@ Share = Annotated[float, BeforeValidator(_read_share)]
 
 class ExperimentOptions(Options):
     title: str = option("", "The question the experiment asks.")
-    machine: str = option("host", "Where trials run; host is this machine.")
+    machine: str = option("host", "Where trials run: host is this machine, model:NAME a modelled one.")
     rounds: int = option(5, "How often each workload runs under each setting.", ge=1)
     seed: int | None = option(
         None,

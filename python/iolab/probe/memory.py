@@ -107,7 +107,8 @@ def _hit_share(seen: Observation) -> float | None:
 
 PROBE = Probe(
     NAME,
-    "Dirty pages, writeback, swap and pressure over time (/proc/meminfo, /proc/vmstat, /proc/pressure).",
+    "Dirty pages, writeback, swap and pressure over time (/proc/meminfo, /proc/vmstat, /proc/pressure). "
+    "Of a host only.",
     SampledOptions,
     ("procfs", "PSI"),
     tuple(_metrics()),

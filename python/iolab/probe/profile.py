@@ -15,7 +15,7 @@ class ProfileOptions(Options):
 
 PROBE = Probe(
     NAME,
-    "Stack samples of all CPUs, as a table over time.",
+    "Stack samples of all CPUs, as a table over time. Of a host only.",
     ProfileOptions,
     ("perf events",),
     (

@@ -103,7 +103,8 @@ def _percent(part: int, of: int) -> float | None:
 
 PROBE = Probe(
     NAME,
-    "Scheduler events: context switches by task and by where they wait, wake-up latency, run-queue delay.",
+    "Scheduler events: context switches by task and by where they wait, wake-up latency, run-queue delay. "
+    "Of a modelled machine: of fs_mark alone.",
     SwitchesOptions,
     ("tracefs", "perf events"),
     tuple(_metrics()),

@@ -126,7 +126,7 @@ def _override(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, An
 
 KIND = Kind(
     name="fio",
-    help="A fio job file, run by iolab's engine or by fio itself.",
+    help="A fio job file, run by iolab's engine, on a modelled machine, or by fio itself.",
     options=FioOptions,
     conflicts=_conflicts,
     phases=_phases,

@@ -106,7 +106,7 @@ def _file_bytes(options: Any) -> int:
 
 KIND = Kind(
     name="make-sequence",
-    help="mkfs, untar, make and make clean on every device at once, mounts and unmounts in the times.",
+    help="mkfs, untar, make and make clean on every device at once, mounts and unmounts in the times. On a host only.",
     options=MakeSequenceOptions,
     conflicts=_conflicts,
     phases=_phases,

@@ -31,7 +31,7 @@ class QsbenchOptions(Options):
         "Swap, in all, spread evenly over the target's devices.",
         unit="bytes",
         ge=SWAP_MIN_BYTES,
-        default_is="all of the target",
+        default_is="all of the target; on a modelled machine, its swap area",
     )
     passes: int = option(1, "How often each one fills and sorts its memory.", ge=1)
     swappiness: int | None = option(
