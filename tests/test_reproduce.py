@@ -390,6 +390,8 @@ QUICK = {
     "group-idle": ("readers[jobs_per_group=1]", ["queue_idle", "group_idle"]),
     "nfs-rdma": ("iozone", ["mapped"]),
     "cached-affinity": ("writes", ["2.6.24", "thread[rq_affinity=1]"]),
+    "kernel-build": ("mkfs", ["original q0.c0.rq0"]),
+    "fs-mark": ("small", ["3.6"]),
 }
 """Of each experiment, what takes a few seconds."""
 
