@@ -60,7 +60,6 @@ def run(text: str) -> RunData:
 @pytest.mark.parametrize(
     ("given", "key", "said"),
     [
-        ('file_size = "4KiB"', "file_size", "the modelled machine has no mechanism for data of files in XFS"),
         ('sync = "before_close"', "sync", "the modelled machine has no mechanism for forcing the log of XFS"),
         ("drop_caches = true", "drop_caches", "the modelled machine has no mechanism for reading directories"),
     ],
@@ -84,6 +83,16 @@ def test_other_machines_have_no_switches_to_show() -> None:
     text = 'machine = "model:one_disk"\n[workloads.reads]\nduration = "1s"\n[probes]\nswitches = true\n'
     with pytest.raises(InputError, match="only where files are made"):
         experiment(text)
+
+
+def test_the_switch_of_data_moves_from_the_allocator_to_the_mapping() -> None:
+    files = FILES.replace('file_size = "0"', 'file_size = "16KiB"').replace("files = 3000", "files = 800")
+    at_once = 'machine = { "drives.0.filesystem.writeback.background_blocks" = 0 }\n'
+    kernels = "".join(f'[settings."{name}"]\nkernel = "{name}"\n{at_once}' for name in ("3.3", "3.6", "3.8", "3.16"))
+    data = run(HEAD + files + kernels + "[probes]\nswitches = true\n")
+    rows = [line.split()[:2] for line in render(data, "switches").splitlines()]
+    sites = [row[0] for row in rows if row[1:] == ["flush-8:0"] and row[0].startswith("xfs_")]
+    assert sites == ["xfs_alloc_vextent", "xfs_bmapi_allocate"]
 
 
 def test_the_workqueue_switches_and_the_exemption_does_not() -> None:

@@ -102,8 +102,6 @@ def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
     jobs = [thread["job"] for thread in threads]
     if any(thread["place"] > 0 for thread in threads):
         yield Refusal("devices", "the model makes files on drive 0 only")
-    if any(job["file_bytes"] > 0 for job in jobs):
-        yield Refusal("file_size", f'{_NO_MECHANISM} data of files in XFS; say file_size = "0"')
     if any(job["sync"] != "none" for job in jobs):
         yield Refusal("sync", f'{_NO_MECHANISM} forcing the log of XFS; say sync = "none"')
     if phase.drop_caches:

@@ -179,13 +179,16 @@ impl Kernel {
         self.version >= [2, 6, 10]
     }
 
-    /// Where XFS runs its allocator: since c999a223 (3.4) in a workqueue, since 3.6 only for data. Later the switch moved up
-    /// to `xfs_bmapi_allocate`, which for metadata is the same.
+    /// Where XFS runs its allocator: since c999a223 (3.4) in a workqueue, since 3.6 only for data, since 1f3c785c (taken as
+    /// 3.7) all of a mapping's calls in one worker, since cf11da9c (3.16) only a split in the tree of a file's extents, which
+    /// is left out.
     pub fn xfs_allocation(&self) -> Allocation {
         match self.version {
             version if version < [3, 4, 0] => Allocation::Direct,
             version if version < [3, 6, 0] => Allocation::Workqueue,
-            _ => Allocation::DataOnly,
+            version if version < [3, 7, 0] => Allocation::DataOnly,
+            version if version < [3, 16, 0] => Allocation::Mapping,
+            _ => Allocation::Direct,
         }
     }
 
@@ -220,10 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn xfs_allocates_in_a_workqueue_from_3_4_to_3_5() {
-        let forms = ["3.3", "3.4", "3.5.7", "3.6", "6.1"].map(|name| kernel(name).xfs_allocation());
-        use Allocation::{DataOnly, Direct, Workqueue};
+    fn the_switch_of_xfs_to_a_worker_moves_from_release_to_release() {
+        let form = |name| kernel(name).xfs_allocation();
+        use Allocation::{DataOnly, Direct, Mapping, Workqueue};
+        let forms = ["3.3", "3.4", "3.5.7", "3.6", "3.6.11"].map(form);
         assert_eq!(forms, [Direct, Workqueue, Workqueue, DataOnly, DataOnly]);
+        let forms = ["3.7", "3.8", "3.15", "3.16", "6.1"].map(form);
+        assert_eq!(forms, [Mapping, Mapping, Mapping, Direct, Direct]);
     }
 
     #[test]

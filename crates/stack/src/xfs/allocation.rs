@@ -1,20 +1,42 @@
 //! Calls of the allocator: who runs it, and which group's free-space header it has to lock first.
 
+use super::deferral::{Item, Job};
 use super::locks::LockName;
 use super::site::Site;
-use super::switches::Comm;
-use super::thread::Stage;
 use super::volume::Request;
-use super::{Actor, Mounted, Timer, bound};
-use crate::smp::Work;
+use super::{Actor, Caller, Mounted};
 
-/// What a worker is given.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Item {
-    pub(super) thread: u32,
-    request: Request,
-    /// The group whose header is locked; None: none had room.
-    group: Option<u32>,
+/// How far a call has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallStage {
+    /// The request goes to a worker.
+    HandsOver(Request),
+    LocksSpace(Request),
+    /// The free-space header of the group is locked.
+    SpaceLocked(Request, u32),
+    /// The allocator runs.
+    Allocates(Request, u32),
+}
+
+/// What becomes of a call that has got to a stage.
+pub(super) enum CallNext {
+    Stage(CallStage),
+    /// That takes this long; then the stage.
+    Work(CallStage, u32),
+    /// Whoever runs it sleeps; then the stage.
+    Sleep(CallStage, Site),
+    /// The caller sleeps until it has the answer.
+    Deferred,
+    Answered,
+}
+
+/// What a caller's transaction has of the allocator.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held {
+    /// Groups whose free-space header it has locked.
+    pub(super) spaces: Vec<u32>,
+    /// Group and first block; None: no room.
+    pub(super) answer: Option<(u32, u32)>,
 }
 
 /// How the header of a group that has room could be locked.
@@ -26,173 +48,109 @@ pub(super) enum Space {
 }
 
 impl Mounted {
-    /// A thread calls the allocator; what it does next for that.
-    pub(super) fn calls_allocator(&mut self, thread: u32, request: Request) -> Stage {
+    /// `xfs_alloc_vextent` is called.
+    pub(super) fn begin_call(&mut self, caller: Caller, request: Request) -> CallNext {
         self.allocator_calls += 1;
-        self.threads[thread as usize].transaction.answer = None;
-        Stage::HandsOver(request)
+        self.held(caller).answer = None;
+        if self.allocation.defers_call(request.is_data) {
+            CallNext::Work(
+                CallStage::HandsOver(request),
+                self.volume.spec().cycles.hand_over,
+            )
+        } else {
+            CallNext::Stage(CallStage::LocksSpace(request))
+        }
     }
 
-    pub(super) fn is_deferred(&self) -> bool {
-        self.allocation.defers_metadata()
-    }
-
-    /// Puts a thread's request in line on the CPU where it runs.
-    pub(super) fn hand_over(&mut self, thread: u32, request: Request, cpu: u16) {
-        let group = None;
-        self.workers.put(
-            cpu,
-            Item {
-                thread,
-                request,
-                group,
+    /// `runner`: the caller, or the worker in which it calls. `cpu`: where that happens.
+    pub(super) fn continue_call(
+        &mut self,
+        caller: Caller,
+        runner: Actor,
+        stage: CallStage,
+        cpu: Option<u16>,
+    ) -> CallNext {
+        match stage {
+            CallStage::HandsOver(request) => {
+                let cpu = cpu.expect("it has just run there");
+                let group = None;
+                let job = Job::Call { request, group };
+                self.hand_over(Item { caller, job }, cpu, Site::Allocation);
+                CallNext::Deferred
+            }
+            CallStage::LocksSpace(request) => match self.lock_space(caller, &request, runner) {
+                Space::Locked(group) => CallNext::Stage(CallStage::SpaceLocked(request, group)),
+                Space::Awaited(group) => {
+                    CallNext::Sleep(CallStage::SpaceLocked(request, group), Site::SpaceLock)
+                }
+                Space::Nowhere => CallNext::Answered,
             },
-        );
-        self.start_worker(cpu, cpu);
+            CallStage::SpaceLocked(request, group) => {
+                self.keep_space(caller, group);
+                let cycles = self.volume.spec().cycles.allocate;
+                CallNext::Work(CallStage::Allocates(request, group), cycles)
+            }
+            CallStage::Allocates(request, group) => {
+                self.allocate(caller, &request, group);
+                CallNext::Answered
+            }
+        }
     }
 
     /// `try_take` of the first group that has room, as the passes of `__xfs_alloc_vextent` do: without waiting first, then
     /// in the order of groups only, which keeps two transactions from waiting for each other.
-    pub(super) fn lock_space(&mut self, thread: u32, request: &Request, waiter: Actor) -> Space {
+    pub(super) fn lock_space(&mut self, caller: Caller, request: &Request, waiter: Actor) -> Space {
         if !request.elsewhere {
             if !self.volume.may_fit(request.group, request) {
                 return Space::Nowhere;
             }
-            return self.wait_for_space(thread, request.group, waiter);
+            return self.wait_for_space(caller, request.group, waiter);
         }
         for group in self.volume.around(request.group) {
             if self.volume.may_fit(group, request)
-                && self.locks.try_take(LockName::Space(group), thread)
+                && self.locks.try_take(LockName::Space(group), caller)
             {
-                self.keep_space(thread, group);
+                self.keep_space(caller, group);
                 return Space::Locked(group);
             }
         }
-        let highest = self.threads[thread as usize]
-            .transaction
-            .spaces
-            .iter()
-            .max()
-            .copied();
+        let highest = self.held(caller).spaces.iter().max().copied();
         let found = self.volume.around(request.group).find(|&group| {
             highest.is_none_or(|held| group > held) && self.volume.may_fit(group, request)
         });
         match found {
-            Some(group) => self.wait_for_space(thread, group, waiter),
+            Some(group) => self.wait_for_space(caller, group, waiter),
             None => Space::Nowhere,
         }
     }
 
     /// The transaction has it to its end.
-    pub(super) fn keep_space(&mut self, thread: u32, group: u32) {
-        let spaces = &mut self.threads[thread as usize].transaction.spaces;
+    pub(super) fn keep_space(&mut self, caller: Caller, group: u32) {
+        let spaces = &mut self.held(caller).spaces;
         if !spaces.contains(&group) {
             spaces.push(group);
         }
     }
 
     /// With the header locked, and its time spent.
-    pub(super) fn allocate(&mut self, thread: u32, request: &Request, group: u32) {
+    pub(super) fn allocate(&mut self, caller: Caller, request: &Request, group: u32) {
         let block = self.volume.allocate(group, request);
-        self.threads[thread as usize].transaction.answer = block.map(|block| (group, block));
+        self.held(caller).answer = block.map(|block| (group, block));
     }
 
-    /// A worker has done what it was given.
-    pub(super) fn allocated(&mut self, worker: u32, cpu: u16) {
-        let Item {
-            thread,
-            request,
-            group,
-        } = self.item(worker);
-        if let Some(group) = group {
-            self.allocate(thread, &request, group);
-        }
-        match self.volume.spec().call_stall_ns {
-            0 => self.go_on(thread, Some(cpu)),
-            stall_ns => self
-                .agenda
-                .put(self.now + stall_ns, Timer::Answered(thread)),
-        }
-        let task = self.workers.worker(worker).task;
-        self.scheduling.sleeps_in(task, Site::WorkerIdle);
-        if self.workers.finish(worker).is_some() {
-            self.begin_item(worker, cpu);
+    pub(super) fn held(&mut self, caller: Caller) -> &mut Held {
+        match caller {
+            Caller::Thread(number) => &mut self.threads[number as usize].transaction.held,
+            Caller::Flusher(number) => &mut self.flushers[number as usize].held,
         }
     }
 
-    /// A worker that waited for a free-space header has it.
-    pub(super) fn worker_got_space(&mut self, worker: u32, by: Option<u16>) {
-        self.workers.goes_on(worker);
-        let Item { thread, group, .. } = self.item(worker);
-        self.keep_space(thread, group.expect("it waited for one"));
-        self.work_off(worker, by);
-    }
-
-    /// `by`: the CPU that does so.
-    fn start_worker(&mut self, cpu: u16, by: u16) {
-        let (smp, scheduling) = (&mut self.smp, &mut self.scheduling);
-        let started = self.workers.start(cpu, |of_cpu| {
-            scheduling.add(Comm::kworker(cpu, of_cpu + 1), Site::WorkerIdle);
-            smp.add_task(bound(smp.cpus(), cpu))
-        });
-        if let Some(worker) = started {
-            self.begin_item(worker, by);
-        }
-    }
-
-    fn begin_item(&mut self, worker: u32, by: u16) {
-        let Item {
-            thread, request, ..
-        } = self.item(worker);
-        match self.lock_space(thread, &request, Actor::Worker(worker)) {
-            Space::Locked(group) => {
-                self.workers.set_item(
-                    worker,
-                    Item {
-                        thread,
-                        request,
-                        group: Some(group),
-                    },
-                );
-                self.work_off(worker, Some(by));
-            }
-            Space::Nowhere => self.work_off(worker, Some(by)),
-            Space::Awaited(group) => {
-                self.workers.set_item(
-                    worker,
-                    Item {
-                        thread,
-                        request,
-                        group: Some(group),
-                    },
-                );
-                let state = self.workers.worker(worker);
-                let (task, cpu) = (state.task, state.cpu);
-                self.scheduling.sleeps_in(task, Site::WorkerSpaceLock);
-                self.workers.blocks(worker);
-                self.start_worker(cpu, by);
-            }
-        }
-    }
-
-    fn work_off(&mut self, worker: u32, by: Option<u16>) {
-        let cycles = self.volume.spec().cycles;
-        let work = Work::of(cycles.allocate + cycles.hand_over).of_kernel_thread();
-        let task = self.workers.worker(worker).task;
-        self.smp
-            .wake(self.now, task, by, work.tagged(Actor::Worker(worker)));
-    }
-
-    fn wait_for_space(&mut self, thread: u32, group: u32, waiter: Actor) -> Space {
-        if self.locks.take(LockName::Space(group), thread, waiter) {
-            self.keep_space(thread, group);
+    fn wait_for_space(&mut self, caller: Caller, group: u32, waiter: Actor) -> Space {
+        if self.locks.take(LockName::Space(group), caller, waiter) {
+            self.keep_space(caller, group);
             Space::Locked(group)
         } else {
             Space::Awaited(group)
         }
-    }
-
-    fn item(&self, worker: u32) -> Item {
-        self.workers.worker(worker).item.expect("it has work")
     }
 }

@@ -68,6 +68,15 @@ pub(super) fn entries_per_block(name_bytes: u32) -> u64 {
     u64::from((BLOCK - DATA_HEADER) / entry_bytes(name_bytes))
 }
 
+/// Of the map of a file with so many extents: none while they fit into the inode.
+pub(super) fn map_blocks(extents: u32, inode_bytes: u32) -> u32 {
+    let inline = (inode_bytes - CORE_BYTES) / EXTENT_BYTES;
+    match extents {
+        few if few <= inline => 0,
+        many => many.div_ceil(MAP_RECORDS_MAX),
+    }
+}
+
 impl Directory {
     pub(super) fn new(inode: u64, group: u32) -> Directory {
         Directory {
@@ -163,11 +172,7 @@ impl Directory {
         if group == self.group {
             self.last_block = Some(block);
         }
-        let inline = (inode_bytes - CORE_BYTES) / EXTENT_BYTES;
-        let needed = match self.extents {
-            few if few <= inline => 0,
-            many => many.div_ceil(MAP_RECORDS_MAX),
-        };
+        let needed = map_blocks(self.extents, inode_bytes);
         let grows = needed > self.map_blocks;
         self.map_blocks = needed.max(self.map_blocks);
         grows

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::Caller;
+
 /// A directory's mutex, the header of a group's inodes (AGI), and that of its free space (AGF).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockName {
@@ -10,7 +12,7 @@ pub(super) enum LockName {
     Space(u32),
 }
 
-/// `W`: who sleeps for it. Transactions go by numbers.
+/// `W`: who sleeps for it. Transactions go by their callers.
 #[derive(Clone, Debug)]
 pub(super) struct Locks<W> {
     directories: Vec<Lock<W>>,
@@ -21,8 +23,8 @@ pub(super) struct Locks<W> {
 
 #[derive(Clone, Debug)]
 struct Lock<W> {
-    holder: Option<u32>,
-    waiters: VecDeque<(u32, W)>,
+    holder: Option<Caller>,
+    waiters: VecDeque<(Caller, W)>,
 }
 
 impl<W: Copy> Locks<W> {
@@ -40,7 +42,7 @@ impl<W: Copy> Locks<W> {
     }
 
     /// True: the transaction has it, now or from before. False: `waiter` sleeps until `release` names it.
-    pub(super) fn take(&mut self, name: LockName, transaction: u32, waiter: W) -> bool {
+    pub(super) fn take(&mut self, name: LockName, transaction: Caller, waiter: W) -> bool {
         let lock = self.lock(name);
         match lock.holder {
             None => lock.holder = Some(transaction),
@@ -55,14 +57,14 @@ impl<W: Copy> Locks<W> {
     }
 
     /// As `take`, but without waiting.
-    pub(super) fn try_take(&mut self, name: LockName, transaction: u32) -> bool {
+    pub(super) fn try_take(&mut self, name: LockName, transaction: Caller) -> bool {
         let lock = self.lock(name);
         let holder = *lock.holder.get_or_insert(transaction);
         holder == transaction
     }
 
     /// Hands it to the first who waits, and says who.
-    pub(super) fn release(&mut self, name: LockName, transaction: u32) -> Option<W> {
+    pub(super) fn release(&mut self, name: LockName, transaction: Caller) -> Option<W> {
         let lock = self.lock(name);
         assert_eq!(
             lock.holder,
@@ -114,11 +116,16 @@ mod tests {
     fn a_lock_goes_from_holder_to_waiter_in_order() {
         let mut locks = Locks::new(1);
         let name = LockName::Space(0);
-        assert!(locks.take(name, 1, 'a') && locks.take(name, 1, 'a'));
-        assert!(!locks.take(name, 2, 'b') && !locks.take(name, 3, 'c') && !locks.try_take(name, 4));
-        assert_eq!(locks.release(name, 1), Some('b'));
-        assert_eq!(locks.release(name, 2), Some('c'));
-        assert_eq!(locks.release(name, 3), None);
-        assert!(locks.all_free() && locks.try_take(name, 4) && locks.waits() == 2);
+        let [one, two, three, four] = [1, 2, 3, 4].map(Caller::Thread);
+        assert!(locks.take(name, one, 'a') && locks.take(name, one, 'a'));
+        assert!(
+            !locks.take(name, two, 'b')
+                && !locks.take(name, three, 'c')
+                && !locks.try_take(name, four)
+        );
+        assert_eq!(locks.release(name, one), Some('b'));
+        assert_eq!(locks.release(name, two), Some('c'));
+        assert_eq!(locks.release(name, three), None);
+        assert!(locks.all_free() && locks.try_take(name, four) && locks.waits() == 2);
     }
 }

@@ -4,10 +4,16 @@
 //! Sources: the note on XFS (`fs/xfs` of c999a223, 3.4.113 and 3.6.0). docs/model/xfs.md has equations, parameters and limits.
 
 mod allocation;
+mod call;
+mod data;
+mod deferral;
 mod directory;
+mod flusher;
 mod free_space;
 mod group;
 mod locks;
+mod phase;
+mod release;
 mod site;
 mod spec;
 mod step;
@@ -15,23 +21,25 @@ mod switches;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod transaction;
 mod volume;
 mod workers;
+mod writeback;
 
 use std::collections::BTreeMap;
 
-use workload::metadata::{MetadataPhase, ThreadMeasured};
 use workload::rng;
 
 use crate::Impossible;
 use crate::agenda::Agenda;
-use crate::smp::{
-    Context, CpuSet, Done, Kind, ObjectId, Processors, Rank, SmpSpec, TaskNumber, TaskSpec, Work,
-};
+use crate::smp::{Done, Kind, ObjectId, Processors, SmpSpec, TaskNumber, TaskSpec, Work};
 use crate::station::Broken;
 use crate::time::{SECOND, Time};
-use allocation::Item;
+use data::Files;
+use deferral::Item;
+use flusher::Flusher;
 use locks::Locks;
+pub use phase::{Progress, Results};
 use site::Site;
 pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
 use switches::{Comm, Scheduling};
@@ -39,6 +47,7 @@ pub use switches::{SwitchesObservation, SwitchesOptions};
 use thread::Thread;
 use volume::{Volume, broken};
 use workers::Workers;
+pub use writeback::{Writeback, WritebackCycles};
 
 pub(super) const BLOCK_BYTES: u32 = 4096;
 
@@ -56,6 +65,8 @@ pub struct Mounted {
     checkpoint_bytes: u64,
     workers: Workers<Item>,
     daemons: Vec<TaskNumber>,
+    files: Files,
+    flushers: Vec<Flusher>,
     agenda: Agenda<Timer>,
     draws: rng::Stream,
     began: Time,
@@ -64,41 +75,34 @@ pub struct Mounted {
     active: usize,
     scheduling: Scheduling,
     allocator_calls: u64,
+    /// Pieces of work and answers that are still to come, of all but daemons. None: whoever is not done waits for ever.
+    under_way: u64,
 }
 
 /// Who does a piece of work; a daemon by its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Actor {
-    Thread(u32),
+    Caller(Caller),
     Worker(u32),
     Daemon(u16),
+}
+
+/// Who has transactions and calls the allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    Thread(u32),
+    Flusher(u32),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Timer {
     Daemon,
-    /// The allocator's answer reaches a thread late.
-    Answered(u32),
+    /// Flushers look for pages that have expired.
+    WriteBack,
+    /// The allocator's answer reaches its caller late.
+    Answered(Caller),
 }
 
-/// How far a phase has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    pub elapsed_ns: Time,
-    pub files: u64,
-    /// The furthest behind of all threads; None: no bound tells.
-    pub fraction: Option<f64>,
-}
-
-/// What a phase yielded.
-pub struct Results {
-    pub threads: Vec<Option<ThreadMeasured>>,
-    pub filesystem_used_percent: f64,
-    pub switches: Option<SwitchesObservation>,
-}
-
-/// How many events between two questions whether to go on.
-const EVENTS_PER_LOOK: u32 = 20_000;
 const COMPONENT_DRAWS: u64 = 0x0078_6673;
 
 impl Mounted {
@@ -134,8 +138,10 @@ impl Mounted {
             volume,
             locks,
             checkpoint_bytes: 0,
-            workers: Workers::new(cpus),
+            workers: Workers::new(cpus, xfs.workers_max),
             daemons,
+            files: Files::default(),
+            flushers: Vec::new(),
             agenda: Agenda::new(),
             draws: rng::stream(0, COMPONENT_DRAWS),
             began: 0,
@@ -143,99 +149,24 @@ impl Mounted {
             active: 0,
             scheduling,
             allocator_calls: 0,
+            under_way: 0,
         })
-    }
-
-    /// Makes the threads and their directories. The error names a key of the phase.
-    pub fn begin(
-        &mut self,
-        phase: &MetadataPhase,
-        switches: Option<&SwitchesOptions>,
-    ) -> Result<(), Impossible> {
-        thread::check(phase, self.smp.cpus())?;
-        let seed = phase.threads.first().map_or(0, |thread| thread.job.seed);
-        self.draws = rng::stream(seed, COMPONENT_DRAWS);
-        self.began = self.now;
-        self.scheduling.begin(self.now, switches);
-        let cpus = self.smp.cpus();
-        self.threads.clear();
-        let mut placed = vec![0u32; usize::from(cpus)];
-        for spec in &phase.threads {
-            let directory = self.base_directory(&spec.directory);
-            let allowed = spec
-                .cpus
-                .as_ref()
-                .map(|list| CpuSet::of(cpus, list.iter().map(|&cpu| cpu as u16)));
-            let last_cpu = emptiest(
-                &placed,
-                allowed.as_ref(),
-                self.draws.below(u64::from(cpus)) as u16,
-            );
-            placed[usize::from(last_cpu)] += 1;
-            let task = self.smp.add_task(TaskSpec {
-                rank: Rank::Normal,
-                last_cpu,
-                allowed,
-                sleeps_for_io: false,
-            });
-            self.scheduling.add(Comm::thread(), Site::Begins);
-            self.threads
-                .push(Thread::new(spec, task, directory, self.now)?);
-        }
-        self.active = self.threads.len();
-        (0..self.active as u32).for_each(|number| self.go_on(number, None));
-        if self.volume.spec().daemons.wakeups_per_s > 0 {
-            self.agenda.put(self.now, Timer::Daemon);
-        }
-        Ok(())
-    }
-
-    /// Runs the phase to its end. `go_on` is asked now and then; false stops its threads.
-    pub fn run(&mut self, mut go_on: impl FnMut(Progress) -> bool) {
-        let (mut batch, mut events) = (Vec::new(), 0);
-        while self.active > 0 {
-            if !self.turn(&mut batch) {
-                return;
-            }
-            events += 1;
-            if events % EVENTS_PER_LOOK == 0 && !go_on(self.progress()) {
-                self.threads.iter_mut().for_each(Thread::stop);
-            }
-        }
-        go_on(self.progress());
-    }
-
-    /// What the phase came to.
-    pub fn end(&mut self) -> Results {
-        // Workers and daemons end what they do.
-        let mut batch = Vec::new();
-        self.agenda = Agenda::new();
-        while self.turn(&mut batch) {}
-        self.scheduling.look(&mut self.smp);
-        let process_ns = self.process_ns();
-        let ended = self.now;
-        let observed = self.scheduling.finish(ended);
-        let began = self.began;
-        let threads = std::mem::take(&mut self.threads).into_iter().map(|thread| {
-            let switches = self.scheduling.switches_of(thread.task);
-            Some(thread.into_measured(began, switches, process_ns))
-        });
-        Results {
-            threads: threads.collect(),
-            filesystem_used_percent: self.volume.used_share() * 100.0,
-            switches: observed,
-        }
     }
 
     /// Between phases: no lock is held, no thread stuck, and blocks and inodes add up.
     pub fn check(&self) -> Result<(), Broken> {
         if self.active > 0 {
-            return Err(broken("a thread sleeps for ever"));
+            return Err(broken(
+                "a thread sleeps for ever: the workers of a CPU all wait for a lock whose holder waits for one of them",
+            ));
+        }
+        if !self.flushers.iter().all(Flusher::is_idle) {
+            return Err(broken("a flusher sleeps for ever"));
         }
         if !self.locks.all_free() {
             return Err(broken("a lock was kept"));
         }
-        self.volume.check()
+        self.volume.check(self.files.check()?)
     }
 
     /// Calls of `xfs_alloc_vextent` so far.
@@ -267,16 +198,29 @@ impl Mounted {
 
     fn finished(&mut self, done: Done<Actor>) {
         self.now = done.at;
+        let cpu = done.cpu;
         match done.tag {
-            Actor::Thread(number) => self.go_on(number, Some(done.cpu)),
-            Actor::Worker(number) => self.allocated(number, done.cpu),
+            Actor::Daemon(_) => return,
+            _ => self.under_way -= 1,
+        }
+        match done.tag {
+            Actor::Caller(caller) => self.caller_goes_on(caller, Some(cpu)),
+            Actor::Worker(number) => self.worked(number, cpu),
             Actor::Daemon(_) => {}
         }
     }
 
     fn ring(&mut self, timer: Timer) {
         match timer {
-            Timer::Answered(thread) => self.go_on(thread, None),
+            Timer::Answered(caller) => {
+                self.under_way -= 1;
+                self.caller_goes_on(caller, None);
+            }
+            Timer::WriteBack => {
+                self.wake_flushers(None);
+                let period_ns = self.volume.spec().writeback.period_ns;
+                self.agenda.put(self.now + period_ns, Timer::WriteBack);
+            }
             Timer::Daemon => {
                 let daemons = self.volume.spec().daemons;
                 let cpu = self.draws.below(u64::from(self.smp.cpus())) as u16;
@@ -290,50 +234,6 @@ impl Mounted {
             }
         }
     }
-
-    fn progress(&self) -> Progress {
-        let fractions = self.threads.iter().map(Thread::fraction);
-        Progress {
-            elapsed_ns: self.now - self.began,
-            files: self.threads.iter().map(Thread::files).sum(),
-            fraction: fractions
-                .reduce(|one, other| Some(one?.min(other?)))
-                .flatten(),
-        }
-    }
-
-    /// In user mode and in the kernel, of all CPUs until now.
-    fn process_ns(&self) -> (Time, Time) {
-        let of = |context| {
-            (0..self.smp.cpus())
-                .map(|cpu| self.smp.usage(cpu).ns(context))
-                .sum()
-        };
-        (of(Context::User), of(Context::System))
-    }
-
-    /// A thread's directory: there before the phase begins, at no cost.
-    fn base_directory(&mut self, path: &str) -> usize {
-        let key = (path.to_owned(), None);
-        if let Some(&known) = self.names.get(&key) {
-            return known;
-        }
-        let group = self.volume.turn_rotor();
-        let number = self.volume.lay_out_directory(group);
-        self.locks.add_directory();
-        self.names.insert(key, number);
-        number
-    }
-}
-
-/// Where a new thread begins, as a fork looks for the idlest CPU: the first from a place on that has fewest.
-fn emptiest(placed: &[u32], allowed: Option<&CpuSet>, from: u16) -> u16 {
-    let count = placed.len() as u16;
-    (0..count)
-        .map(|step| (from + step) % count)
-        .filter(|&cpu| allowed.is_none_or(|set| set.has(cpu)))
-        .min_by_key(|&cpu| placed[usize::from(cpu)])
-        .expect("checked: some CPU is allowed")
 }
 
 /// A kernel thread bound to a CPU.

@@ -16,14 +16,20 @@ pub(super) enum Site {
     SpaceLock,
     WorkerSpaceLock,
     DirectoryLock,
+    /// A flusher waits for the worker that maps for it, and that worker for a free-space header.
+    Mapping,
+    MappingSpaceLock,
+    /// A flusher has nothing to do.
+    FlusherIdle,
     /// Still runnable: the worker that it woke takes the CPU before it has begun to wait.
     AllocationBegins,
+    MappingBegins,
     /// Still runnable, anywhere.
     Preempted,
 }
 
 impl Site {
-    pub(super) const ALL: [Site; 10] = [
+    pub(super) const ALL: [Site; 14] = [
         Site::Begins,
         Site::Ends,
         Site::WorkerIdle,
@@ -32,7 +38,11 @@ impl Site {
         Site::SpaceLock,
         Site::WorkerSpaceLock,
         Site::DirectoryLock,
+        Site::Mapping,
+        Site::MappingSpaceLock,
+        Site::FlusherIdle,
         Site::AllocationBegins,
+        Site::MappingBegins,
         Site::Preempted,
     ];
 
@@ -40,16 +50,17 @@ impl Site {
     pub(super) fn preempted(self) -> Site {
         match self {
             Site::Allocation => Site::AllocationBegins,
+            Site::Mapping => Site::MappingBegins,
             _ => Site::Preempted,
         }
     }
 
     pub(super) fn state(self) -> State {
         match self {
-            Site::Begins => State::Sleep,
+            Site::Begins | Site::FlusherIdle => State::Sleep,
             Site::WorkerIdle => State::Idle,
             Site::Ends => State::Exited,
-            Site::AllocationBegins | Site::Preempted => State::Preempted,
+            Site::AllocationBegins | Site::MappingBegins | Site::Preempted => State::Preempted,
             _ => State::DiskSleep,
         }
     }
@@ -106,6 +117,39 @@ impl Site {
                 "__mutex_lock_slowpath",
                 "mutex_lock",
                 "do_last",
+            ],
+            Site::Mapping => &[
+                "__schedule",
+                "schedule",
+                "schedule_timeout",
+                "wait_for_common",
+                "wait_for_completion",
+                "xfs_bmapi_allocate",
+            ],
+            Site::MappingSpaceLock => &[
+                "__schedule",
+                "schedule",
+                "schedule_timeout",
+                "__down",
+                "down",
+                "xfs_buf_lock",
+                "_xfs_buf_find",
+                "xfs_read_agf",
+                "xfs_alloc_vextent",
+                "xfs_bmapi_allocate_worker",
+            ],
+            Site::FlusherIdle => &[
+                "__schedule",
+                "schedule",
+                "schedule_timeout",
+                "bdi_writeback_thread",
+                "kthread",
+            ],
+            Site::MappingBegins => &[
+                "__schedule",
+                "_cond_resched",
+                "wait_for_completion",
+                "xfs_bmapi_allocate",
             ],
             Site::AllocationBegins => &[
                 "__schedule",

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::writeback::Writeback;
 use crate::Impossible;
 use crate::impossible::within;
 use crate::time::Time;
@@ -27,12 +28,17 @@ pub struct XfsSpec {
     pub cycles: Cycles,
     #[serde(default)]
     pub daemons: Daemons,
+    #[serde(default)]
+    pub writeback: Writeback,
+    /// Allocations of one CPU that the workqueue has under way at once (`max_active`), sleeping ones counted.
+    #[serde(default = "workers_max")]
+    pub workers_max: u32,
     /// A wait of every allocator call that goes through the workqueue, beyond what the CPUs' model makes it wait.
     #[serde(default)]
     pub call_stall_ns: Time,
 }
 
-/// Where `xfs_alloc_vextent` runs.
+/// Where `xfs_alloc_vextent` runs; calls for a directory's or an inode's blocks are metadata, a file's blocks are data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allocation {
@@ -42,6 +48,9 @@ pub enum Allocation {
     Workqueue,
     /// The same, but metadata in its caller.
     DataOnly,
+    /// The switch is one layer up, at a file's mapping (`xfs_bmapi_allocate`, 1f3c785c): all calls that it makes run in one
+    /// worker. Metadata in its caller.
+    Mapping,
 }
 
 /// CPU time of the parts of a call, in cycles.
@@ -98,6 +107,11 @@ fn log_blocks() -> u32 {
     32_768
 }
 
+/// What a workqueue has that names no other (`WQ_DFL_ACTIVE`).
+fn workers_max() -> u32 {
+    256
+}
+
 /// Inode core, a chunk of 128 bytes in each of a directory block and a leaf, and their headers (an estimate).
 fn log_bytes_per_create() -> u32 {
     700
@@ -127,6 +141,10 @@ impl XfsSpec {
             1,
             1 << 20,
         )?;
+        within("workers_max", u64::from(self.workers_max), 1, 65_536)?;
+        self.writeback
+            .check()
+            .map_err(|error| error.within("writeback"))?;
         within("call_stall_ns", self.call_stall_ns, 0, 1_000_000_000)?;
         let Cycles {
             commit,
@@ -186,8 +204,16 @@ impl Cycles {
 }
 
 impl Allocation {
-    /// Whether a call switches to a worker; all that this crate's metadata loads allocate is metadata.
-    pub(super) fn defers_metadata(self) -> bool {
-        self == Allocation::Workqueue
+    /// Whether a call of the allocator switches to a worker.
+    pub(super) fn defers_call(self, is_data: bool) -> bool {
+        match self {
+            Allocation::Direct | Allocation::Mapping => false,
+            Allocation::Workqueue => true,
+            Allocation::DataOnly => is_data,
+        }
+    }
+
+    pub(super) fn defers_mapping(self) -> bool {
+        self == Allocation::Mapping
     }
 }

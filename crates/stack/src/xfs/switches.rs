@@ -33,6 +33,11 @@ impl Comm {
         Comm(Name::new(b"fs_mark"))
     }
 
+    /// The drive's, of 3.3 to 3.9.
+    pub(super) fn flusher() -> Comm {
+        Comm(Name::new(b"flush-8:0"))
+    }
+
     /// The so many-th worker of a CPU.
     pub(super) fn kworker(cpu: u16, number: u32) -> Comm {
         Comm(Name::new(format!("kworker/{cpu}:{number}").as_bytes()))

@@ -1,6 +1,8 @@
+mod data;
+
 use proptest::prelude::*;
 use serde_json::json;
-use workload::metadata::{CREATE, MetadataPhase};
+use workload::metadata::{CREATE, MetadataPhase, ThreadMeasured};
 
 use super::*;
 
@@ -200,7 +202,6 @@ fn a_full_filesystem_ends_the_phase_or_is_an_error() {
 #[test]
 fn what_there_is_no_mechanism_for_is_refused_with_its_key() {
     for (pointer, value, key) in [
-        ("/job/file_bytes", json!(1), "threads.0.job.file_bytes"),
         ("/job/sync", json!("before_close"), "threads.0.job.sync"),
         ("/cpus", json!([]), "threads.0.cpus"),
         ("/cpus", json!([4]), "threads.0.cpus"),

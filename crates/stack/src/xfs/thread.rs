@@ -8,9 +8,9 @@ use workload::metadata::{
 };
 use workload::rng;
 
+use super::allocation::{CallStage, Held};
 use super::directory::BlockUse;
 use super::switches::Switches;
-use super::volume::Request;
 use crate::Impossible;
 use crate::impossible::within;
 use crate::smp::TaskNumber;
@@ -27,6 +27,8 @@ pub(super) struct Thread {
     /// By number, of the files that it has made and will unlink.
     inodes: BTreeMap<u64, u64>,
     keeps: bool,
+    /// Of the file that is open.
+    open: u64,
     pub(super) call: Call,
     called_at: Time,
     pub(super) stage: Stage,
@@ -48,18 +50,16 @@ pub(super) enum Stage {
     DirectoryLocked,
     /// The inode header of the group is locked.
     InodesLocked,
-    /// The request goes to a worker.
-    HandsOver(Request),
-    /// The free-space header of the group is locked.
-    SpaceLocked(Request, u32),
-    /// The allocator runs in this thread.
-    Allocates(Request, u32),
+    /// In the allocator.
+    Calls(CallStage),
     Answered,
     /// The transaction with the new chunk is committed, and another reserved.
     Rolled,
     /// The inode is taken; the directory's entry is next.
     HasInode,
     Committed,
+    /// The data are in the page cache.
+    Written,
     /// The call is over.
     Over,
     Finished,
@@ -71,8 +71,6 @@ pub(super) struct Transaction {
     pub(super) directory: usize,
     /// The group of the inode, its header locked.
     pub(super) group: Option<u32>,
-    /// Groups whose free-space header it has locked.
-    pub(super) spaces: Vec<u32>,
     /// Groups that it has tried in vain, and calls for a chunk in the present one.
     pub(super) groups_tried: u32,
     pub(super) attempt: u32,
@@ -81,8 +79,7 @@ pub(super) struct Transaction {
     pub(super) wanted: Option<Vec<BlockUse>>,
     /// Of a block for the directory's map of its extents.
     pub(super) maps: bool,
-    /// The allocator's.
-    pub(super) answer: Option<(u32, u32)>,
+    pub(super) held: Held,
     /// Ends without having done anything.
     pub(super) fails: bool,
 }
@@ -97,12 +94,6 @@ pub(super) fn check(phase: &MetadataPhase, cpus: u16) -> Result<(), Impossible> 
     for (number, thread) in phase.threads.iter().enumerate() {
         let of = |key: &str| format!("threads.{number}.{key}");
         let wrong = |key: &str, what: &str| Err(Impossible::of(&of(key), what));
-        if thread.job.file_bytes > 0 {
-            return wrong(
-                "job.file_bytes",
-                "the model's XFS allocates no data; expected 0",
-            );
-        }
         if thread.job.sync != SyncMethod::None {
             return wrong("job.sync", "the model's XFS forces no log; expected none");
         }
@@ -140,6 +131,7 @@ impl Thread {
             seed: spec.job.seed,
             inodes: BTreeMap::new(),
             keeps: spec.job.keep,
+            open: 0,
             call: Call::Done,
             called_at: now,
             stage: Stage::Program,
@@ -219,10 +211,16 @@ impl Thread {
         self.name_bytes
     }
 
+    /// It has made the file, which is open now.
     pub(super) fn remember(&mut self, file: u64, inode: u64) {
+        self.open = inode;
         if !self.keeps {
             self.inodes.insert(file, inode);
         }
+    }
+
+    pub(super) fn open_inode(&self) -> u64 {
+        self.open
     }
 
     pub(super) fn forget(&mut self, file: u64) -> u64 {

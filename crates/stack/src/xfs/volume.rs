@@ -1,5 +1,6 @@
 //! The filesystem on its drive: groups, the rotor of directories, and what is asked of the allocator.
 
+use super::data::{Extent, File};
 use super::directory::Directory;
 use super::group::{Group, INODE_ROOT_BLOCK};
 use super::spec::XfsSpec;
@@ -15,6 +16,8 @@ pub(super) struct Volume {
     inodes_taken: u64,
     /// Given out by the allocator and not a chunk's: the directories'.
     directory_blocks: u64,
+    /// And of files, with the maps of their extents.
+    data_blocks: u64,
     blocks_at_first: u64,
 }
 
@@ -25,6 +28,8 @@ pub(super) struct Request {
     pub(super) place: Place,
     pub(super) blocks: u32,
     pub(super) align: u32,
+    /// For what a file holds (`userdata`).
+    pub(super) is_data: bool,
     /// Other groups will do, from the next one on (`XFS_ALLOCTYPE_START_BNO`).
     pub(super) elsewhere: bool,
 }
@@ -42,6 +47,9 @@ const GROUP_SHIFT: u32 = 32;
 
 /// So much has to be left before a file is begun: a chunk, and a block at each level that may grow.
 const RESERVATION_BLOCKS: u64 = 40;
+
+/// (`MAXEXTLEN`.)
+const EXTENT_BLOCKS_MAX: u32 = (1 << 21) - 1;
 
 impl Volume {
     pub(super) fn new(spec: &XfsSpec) -> Volume {
@@ -65,6 +73,7 @@ impl Volume {
             directories: Vec::new(),
             inodes_taken: 0,
             directory_blocks: 0,
+            data_blocks: 0,
             blocks_at_first,
         }
     }
@@ -91,10 +100,13 @@ impl Volume {
         (0..count).map(move |step| (from + step) % count)
     }
 
-    /// There is room for whatever one more file may need.
-    pub(super) fn has_room(&self) -> bool {
-        let free: u64 = self.groups.iter().map(|group| group.space.free()).sum();
-        free >= RESERVATION_BLOCKS
+    /// There is room for so many blocks and whatever one more file may need.
+    pub(super) fn has_room(&self, blocks: u64) -> bool {
+        self.free() >= blocks + RESERVATION_BLOCKS
+    }
+
+    fn free(&self) -> u64 {
+        self.groups.iter().map(|group| group.space.free()).sum()
     }
 
     /// Near the inode of the directory if that lies in the group.
@@ -132,6 +144,7 @@ impl Volume {
             place,
             blocks,
             align: blocks,
+            is_data: false,
             elsewhere: false,
         })
     }
@@ -149,8 +162,48 @@ impl Volume {
             place: Place::Near(directory.target().unwrap_or(inode_block)),
             blocks: 1,
             align: 1,
+            is_data: false,
             elsewhere: true,
         }
+    }
+
+    /// Of blocks that a file has written and not got, as many as go into one extent: behind its last one, or near its
+    /// inode (`xfs_bmap_btalloc_nullfb`: less where no group has so many together). None: nothing is free.
+    pub(super) fn data_request(&self, inode: u64, file: &File) -> Option<Request> {
+        let (group, near) = match file.extents.last() {
+            Some(last) => (last.group, last.start + last.blocks),
+            None => (
+                (inode >> GROUP_SHIFT) as u32,
+                inode as u32 / self.spec.inodes_per_block(),
+            ),
+        };
+        let blocks = file.delayed.min(self.longest()).min(EXTENT_BLOCKS_MAX);
+        (blocks > 0).then_some(Request {
+            group,
+            place: Place::Near(near),
+            blocks,
+            align: 1,
+            is_data: true,
+            elsewhere: true,
+        })
+    }
+
+    /// A block for the map of a file's extents, near the one that was just allocated.
+    pub(super) fn map_request(&self, file: &File) -> Option<Request> {
+        let last = file.extents.last()?;
+        Some(Request {
+            group: last.group,
+            place: Place::Near(last.start + last.blocks),
+            blocks: 1,
+            align: 1,
+            is_data: false,
+            elsewhere: true,
+        })
+    }
+
+    pub(super) fn longest(&self) -> u32 {
+        let lengths = self.groups.iter().map(|group| group.space.longest());
+        lengths.max().unwrap_or(0)
     }
 
     /// Whether the request can be tried in that group at all.
@@ -199,19 +252,38 @@ impl Volume {
         &mut self.directories[number]
     }
 
+    pub(super) fn count_data_blocks(&mut self, blocks: u32) {
+        self.data_blocks += u64::from(blocks);
+    }
+
+    /// An unlinked file's inode and blocks, at once: that truncating locks the free-space headers is left out.
+    pub(super) fn free_file(&mut self, inode: u64, file: &File) {
+        self.put_inode(inode);
+        let map = file.map.iter().map(|&(group, start)| Extent {
+            group,
+            start,
+            blocks: 1,
+        });
+        for extent in file.extents.iter().copied().chain(map) {
+            let space = &mut self.groups[extent.group as usize].space;
+            space.put(extent.start, extent.blocks);
+            self.data_blocks -= u64::from(extent.blocks);
+        }
+    }
+
     pub(super) fn count_directory_block(&mut self) {
         self.directory_blocks += 1;
     }
 
-    /// Blocks that are free, of all that files could have had.
-    pub(super) fn used_share(&self) -> f64 {
-        let free: u64 = self.groups.iter().map(|group| group.space.free()).sum();
+    /// Blocks that are taken or reserved, of all that files could have had.
+    pub(super) fn used_share(&self, reserved: u64) -> f64 {
+        let free = self.free().saturating_sub(reserved);
         1.0 - free as f64 / self.blocks_at_first.max(1) as f64
     }
 
-    /// Nothing was lost and nothing given twice: blocks and inodes add up.
-    pub(super) fn check(&self) -> Result<(), Broken> {
-        let free: u64 = self.groups.iter().map(|group| group.space.free()).sum();
+    /// Nothing was lost and nothing given twice: blocks and inodes add up. `of_files`: blocks that files say they have.
+    pub(super) fn check(&self, of_files: u64) -> Result<(), Broken> {
+        let free = self.free();
         let chunks: u64 = self
             .groups
             .iter()
@@ -219,13 +291,33 @@ impl Volume {
             .sum();
         let inodes: u64 = self.groups.iter().map(Group::inodes).sum();
         let free_inodes: u64 = self.groups.iter().map(Group::free_inodes).sum();
-        if free + chunks + self.directory_blocks != self.blocks_at_first {
+        if self.data_blocks != of_files {
+            return Err(broken("blocks of files do not add up"));
+        }
+        if free + chunks + self.directory_blocks + of_files != self.blocks_at_first {
             return Err(broken("blocks do not add up"));
         }
         if inodes - free_inodes != self.inodes_taken {
             return Err(broken("inodes do not add up"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Volume {
+    /// Takes every other one of so many blocks at the first free place of each group, as if something else had them.
+    pub(super) fn break_up(&mut self, blocks: u32) {
+        for group in &mut self.groups {
+            let blocks = blocks.min(group.space.longest());
+            let Some(first) = group.space.take_near(0, blocks.max(1), 1) else {
+                continue;
+            };
+            (first..first + blocks.max(1))
+                .step_by(2)
+                .for_each(|block| group.space.put(block, 1));
+        }
+        self.blocks_at_first = self.free();
     }
 }
 

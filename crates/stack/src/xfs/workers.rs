@@ -10,6 +10,7 @@ use crate::smp::TaskNumber;
 pub(super) struct Workers<I> {
     pools: Vec<Pool<I>>,
     workers: Vec<Worker<I>>,
+    active_max: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ struct Pool<I> {
     waiting: VecDeque<I>,
     idle: Vec<u32>,
     running: u32,
+    /// Items that are begun and not done, of sleeping workers too.
+    active: u32,
     made: u32,
 }
 
@@ -28,16 +31,19 @@ pub(super) struct Worker<I> {
 }
 
 impl<I: Copy> Workers<I> {
-    pub(super) fn new(cpus: u16) -> Workers<I> {
+    /// `active_max`: items of a CPU under way at once (`max_active`).
+    pub(super) fn new(cpus: u16, active_max: u32) -> Workers<I> {
         let pool = Pool {
             waiting: VecDeque::new(),
             idle: Vec::new(),
             running: 0,
+            active: 0,
             made: 0,
         };
         Workers {
             pools: vec![pool; usize::from(cpus)],
             workers: Vec::new(),
+            active_max,
         }
     }
 
@@ -46,10 +52,10 @@ impl<I: Copy> Workers<I> {
         self.pools[usize::from(cpu)].waiting.push_back(item);
     }
 
-    /// A worker that is to begin there: work waits, and none of the CPU's workers runs. `make` makes another one's task.
+    /// A worker that is to begin there: work waits, and none of the CPU's workers runs, nor do too many sleep. `make` makes another one's task.
     pub(super) fn start(&mut self, cpu: u16, make: impl FnOnce(u32) -> TaskNumber) -> Option<u32> {
         let pool = &mut self.pools[usize::from(cpu)];
-        if pool.running > 0 {
+        if pool.running > 0 || pool.active >= self.active_max {
             return None;
         }
         let item = pool.waiting.pop_front()?;
@@ -64,6 +70,7 @@ impl<I: Copy> Workers<I> {
             self.workers.len() as u32 - 1
         });
         pool.running += 1;
+        pool.active += 1;
         self.workers[number as usize].item = Some(item);
         Some(number)
     }
@@ -83,6 +90,7 @@ impl<I: Copy> Workers<I> {
         let next = pool.waiting.pop_front();
         if next.is_none() {
             pool.running -= 1;
+            pool.active -= 1;
             pool.idle.push(number);
         }
         self.workers[number as usize].item = next;
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn one_worker_runs_at_a_time_and_another_begins_when_it_sleeps() {
-        let mut workers: Workers<char> = Workers::new(2);
+        let mut workers: Workers<char> = Workers::new(2, 3);
         ['a', 'b', 'c']
             .into_iter()
             .for_each(|item| workers.put(1, item));
@@ -126,6 +134,13 @@ mod tests {
         assert_eq!(workers.finish(first), Some('c'));
         assert_eq!(workers.finish(first), None);
         assert_eq!(workers.finish(second), None);
+        let mut few: Workers<char> = Workers::new(1, 1);
+        ['a', 'b'].into_iter().for_each(|item| few.put(0, item));
+        let only = few.start(0, |_| 7).unwrap();
+        few.blocks(only);
+        assert_eq!(few.start(0, |_| 8), None, "one is the most");
+        few.goes_on(only);
+        assert_eq!(few.finish(only), Some('b'));
         workers.put(1, 'd');
         assert!(workers.start(1, |_| unreachable!("two are idle")).is_some());
     }

@@ -1,0 +1,70 @@
+//! System calls that threads make, from the program's own work to what they measure of each.
+
+use workload::metadata::Call;
+
+use super::step::Next;
+use super::thread::Stage;
+use super::{BLOCK_BYTES, Mounted};
+
+impl Mounted {
+    pub(super) fn program(&mut self, number: u32, cpu: Option<u16>) -> Next {
+        let (began, now) = (self.began, self.now);
+        let cycles = self.volume.spec().cycles;
+        let thread = &mut self.threads[number as usize];
+        let call = thread.next_call(began, now);
+        thread.calls_at(now);
+        match call {
+            Call::Done => {
+                thread.stage = Stage::Finished;
+                Next::Finish
+            }
+            Call::Close => Next::Work(Stage::Over, cycles.close),
+            Call::Create(_) => {
+                let begins = now + self.time_of(cycles.application);
+                self.threads[number as usize].calls_at(begins);
+                self.give_in_user_mode(number, cpu, cycles.application);
+                Next::Work(Stage::Begun, cycles.begin)
+            }
+            Call::MakeDirectory { .. } | Call::Unlink(_) => Next::Work(Stage::Begun, cycles.begin),
+            Call::Write { bytes } => self.writes(number, bytes),
+            Call::Fsync | Call::SystemSync | Call::FsyncAgain(_) => {
+                unreachable!("refused before the phase began")
+            }
+        }
+    }
+
+    pub(super) fn over(&mut self, number: u32) -> Next {
+        let now = self.now;
+        let thread = &mut self.threads[number as usize];
+        if std::mem::take(&mut thread.transaction.fails) {
+            thread.found_full();
+        } else {
+            thread.succeeded(now);
+        }
+        Next::Stage(Stage::Program)
+    }
+
+    /// Into the page cache, with blocks reserved that the flusher finds places for later (delayed allocation).
+    fn writes(&mut self, number: u32, bytes: u32) -> Next {
+        let cycles = self.volume.spec().writeback.cycles;
+        let thread = &mut self.threads[number as usize];
+        let inode = thread.open_inode();
+        let blocks = u64::from(self.files.added_blocks(inode, bytes));
+        if !self.volume.has_room(blocks + self.files.delayed_blocks()) {
+            thread.transaction.fails = true;
+            return Next::Work(Stage::Over, cycles.write);
+        }
+        self.files.write(inode, bytes, self.now);
+        Next::Work(Stage::Written, cycles.of_write(bytes.div_ceil(BLOCK_BYTES)))
+    }
+
+    pub(super) fn written(&mut self, cpu: Option<u16>) -> Next {
+        if self
+            .files
+            .is_over(u64::from(self.volume.spec().writeback.background_blocks))
+        {
+            self.wake_flushers(cpu);
+        }
+        Next::Stage(Stage::Over)
+    }
+}

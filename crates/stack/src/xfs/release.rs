@@ -1,0 +1,33 @@
+//! Locks that are handed on.
+
+use super::locks::LockName;
+use super::{Actor, Caller, Mounted};
+
+impl Mounted {
+    pub(super) fn release_all(&mut self, number: u32, cpu: Option<u16>) {
+        let caller = Caller::Thread(number);
+        self.release_spaces(caller, cpu);
+        let transaction = &mut self.threads[number as usize].transaction;
+        let (group, directory) = (transaction.group.take(), transaction.directory);
+        if let Some(group) = group {
+            self.unlock(LockName::Inodes(group), caller, cpu);
+        }
+        self.unlock(LockName::Directory(directory), caller, cpu);
+    }
+
+    pub(super) fn release_spaces(&mut self, caller: Caller, cpu: Option<u16>) {
+        let spaces = std::mem::take(&mut self.held(caller).spaces);
+        for group in spaces {
+            self.unlock(LockName::Space(group), caller, cpu);
+        }
+    }
+
+    /// Whoever has waited for it goes on.
+    pub(super) fn unlock(&mut self, name: LockName, transaction: Caller, cpu: Option<u16>) {
+        match self.locks.release(name, transaction) {
+            Some(Actor::Caller(next)) => self.caller_goes_on(next, cpu),
+            Some(Actor::Worker(next)) => self.worker_got_space(next, cpu),
+            Some(Actor::Daemon(_)) | None => {}
+        }
+    }
+}

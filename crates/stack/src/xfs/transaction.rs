@@ -1,0 +1,255 @@
+//! A transaction that makes or unlinks a file or makes a directory: its locks, its blocks, its commit.
+
+use workload::metadata::Call;
+
+use super::data::Unlinked;
+use super::directory::BlockUse;
+use super::locks::LockName;
+use super::site::Site;
+use super::step::Next;
+use super::thread::{Stage, Transaction};
+use super::volume::Request;
+use super::{Actor, BLOCK_BYTES, Caller, Mounted};
+
+impl Mounted {
+    pub(super) fn begun(&mut self, number: u32) -> Next {
+        let thread = &self.threads[number as usize];
+        let subdirectory = match thread.call {
+            Call::Create(place) | Call::Unlink(place) => place.subdirectory,
+            _ => None,
+        };
+        let directory = match subdirectory {
+            Some(_) => self.names[&(thread.path.clone(), subdirectory)],
+            None => thread.directory,
+        };
+        self.threads[number as usize].transaction = Transaction {
+            directory,
+            ..Transaction::default()
+        };
+        let is_full = !matches!(self.threads[number as usize].call, Call::Unlink(_))
+            && !self.volume.has_room(self.files.delayed_blocks());
+        if is_full {
+            self.threads[number as usize].transaction.fails = true;
+            return Next::Stage(Stage::Over);
+        }
+        if self.locks.take(
+            LockName::Directory(directory),
+            Caller::Thread(number),
+            Actor::Caller(Caller::Thread(number)),
+        ) {
+            Next::Stage(Stage::DirectoryLocked)
+        } else {
+            Next::Sleep(Stage::DirectoryLocked, Site::DirectoryLock)
+        }
+    }
+
+    pub(super) fn directory_locked(&mut self, number: u32, cpu: Option<u16>) -> Next {
+        let thread = &self.threads[number as usize];
+        if let Call::MakeDirectory { directory } = thread.call
+            && self
+                .names
+                .contains_key(&(thread.path.clone(), Some(directory)))
+        {
+            self.release_all(number, cpu);
+            return Next::Stage(Stage::Over);
+        }
+        let from = match thread.call {
+            Call::MakeDirectory { .. } => self.volume.turn_rotor(),
+            Call::Unlink(place) => (thread.inode_of(place.file) >> 32) as u32,
+            _ => self.volume.directory(thread.transaction.directory).group,
+        };
+        self.lock_inodes(number, from)
+    }
+
+    /// Of the first group from that one on that can have an inode; of an unlink, of that one.
+    pub(super) fn lock_inodes(&mut self, number: u32, from: u32) -> Next {
+        let unlinks = matches!(self.threads[number as usize].call, Call::Unlink(_));
+        let found = if unlinks {
+            Some(from)
+        } else {
+            self.volume.group_for_inode(from)
+        };
+        let transaction = &mut self.threads[number as usize].transaction;
+        transaction.attempt = 0;
+        transaction.groups_tried += 1;
+        let Some(group) = found.filter(|_| transaction.groups_tried <= self.volume.spec().ag_count)
+        else {
+            return self.gives_up(number);
+        };
+        transaction.group = Some(group);
+        if self.locks.take(
+            LockName::Inodes(group),
+            Caller::Thread(number),
+            Actor::Caller(Caller::Thread(number)),
+        ) {
+            Next::Stage(Stage::InodesLocked)
+        } else {
+            Next::Sleep(Stage::InodesLocked, Site::InodesLock)
+        }
+    }
+
+    pub(super) fn inodes_locked(&mut self, number: u32, cpu: Option<u16>) -> Next {
+        let thread = &mut self.threads[number as usize];
+        if thread.stage == Stage::Rolled {
+            self.release_spaces(Caller::Thread(number), cpu);
+        }
+        let thread = &mut self.threads[number as usize];
+        let transaction = &mut thread.transaction;
+        let group = transaction.group.expect("locked");
+        let cycles = self.volume.spec().cycles;
+        if let Call::Unlink(place) = thread.call {
+            let inode = thread.forget(place.file);
+            let hash = thread.hash();
+            let directory = thread.transaction.directory;
+            self.remove_file(inode);
+            self.volume.directory(directory).leave(hash);
+            return Next::Work(Stage::Committed, cycles.unlink + cycles.commit);
+        }
+        let near = match thread.call {
+            Call::Create(_) => Some(transaction.directory),
+            _ => None,
+        };
+        if let Some(inode) = self.volume.take_inode(group, near) {
+            transaction.inode = Some(inode);
+            return Next::Stage(Stage::HasInode);
+        }
+        match self.volume.chunk_request(group, transaction.attempt) {
+            Some(request) => self.request(number, request),
+            None => {
+                transaction.group = None;
+                self.unlock(LockName::Inodes(group), Caller::Thread(number), cpu);
+                self.lock_inodes(number, (group + 1) % self.volume.spec().ag_count)
+            }
+        }
+    }
+
+    /// The allocator has said where, or that it can't.
+    pub(super) fn answered(&mut self, number: u32) -> Next {
+        self.sleeps(number, Site::Preempted);
+        let spec = *self.volume.spec();
+        let transaction = &mut self.threads[number as usize].transaction;
+        let answer = transaction.held.answer.take();
+        if transaction.inode.is_none() {
+            return match answer {
+                Some((group, block)) => {
+                    self.volume.add_chunk(group, block);
+                    // The transaction rolls: it is committed, and log space for another reserved.
+                    Next::Work(Stage::Rolled, spec.cycles.commit + spec.cycles.begin / 4)
+                }
+                None => {
+                    transaction.attempt += 1;
+                    Next::Stage(Stage::InodesLocked)
+                }
+            };
+        }
+        let directory = transaction.directory;
+        let Some((group, block)) = answer else {
+            return self.gives_up(number);
+        };
+        self.volume.count_directory_block();
+        if std::mem::take(&mut transaction.maps) {
+            return Next::Stage(Stage::HasInode);
+        }
+        let what = transaction
+            .wanted
+            .as_mut()
+            .and_then(Vec::pop)
+            .expect("it asked for one");
+        transaction.maps =
+            self.volume
+                .directory(directory)
+                .placed(group, block, what, spec.inode_bytes);
+        Next::Stage(Stage::HasInode)
+    }
+
+    /// The entry, with all the blocks that it takes; then the commit.
+    pub(super) fn enters(&mut self, number: u32) -> Next {
+        let spec = *self.volume.spec();
+        let thread = &mut self.threads[number as usize];
+        let hash = thread.hash();
+        let name_bytes = thread.name_bytes();
+        let transaction = &mut thread.transaction;
+        let directory = self.volume.directory(transaction.directory);
+        let wanted = transaction.wanted.get_or_insert_with(|| {
+            let mut wanted: Vec<BlockUse> = directory.enter(hash, name_bytes, spec.inode_bytes);
+            wanted.reverse();
+            wanted
+        });
+        if !wanted.is_empty() || transaction.maps {
+            let request = self.volume.block_request(transaction.directory);
+            return self.request(number, request);
+        }
+        let blocks = directory.data_blocks();
+        let cycles = spec.cycles;
+        // Of blocks that are filled one after the other only the last has room.
+        let scan = cycles
+            .scan_block
+            .saturating_mul(blocks)
+            .min(SCAN_CYCLES_MAX);
+        Next::Work(
+            Stage::Committed,
+            cycles.inode + cycles.entry + scan + cycles.commit,
+        )
+    }
+
+    pub(super) fn committed(&mut self, number: u32, cpu: Option<u16>) -> Next {
+        let spec = *self.volume.spec();
+        self.finish_transaction(number);
+        self.release_all(number, cpu);
+        self.checkpoint_bytes += u64::from(spec.log_bytes_per_create);
+        let mut cycles = spec.cycles.end;
+        if self.checkpoint_bytes >= spec.checkpoint_bytes() {
+            let blocks = self.checkpoint_bytes / u64::from(BLOCK_BYTES);
+            self.checkpoint_bytes = 0;
+            let writing = blocks * u64::from(spec.cycles.checkpoint_block);
+            cycles += writing.min(CHECKPOINT_CYCLES_MAX) as u32;
+        }
+        Next::Work(Stage::Over, cycles)
+    }
+
+    /// What the committed transaction has made has a name from now on.
+    pub(super) fn finish_transaction(&mut self, number: u32) {
+        let thread = &mut self.threads[number as usize];
+        let Some(inode) = thread.transaction.inode else {
+            return;
+        };
+        match thread.call {
+            Call::Create(place) => thread.remember(place.file, inode),
+            Call::MakeDirectory { directory } => {
+                let key = (thread.path.clone(), Some(directory));
+                let made = self.volume.add_directory(inode);
+                self.locks.add_directory();
+                self.names.insert(key, made);
+            }
+            _ => {}
+        }
+    }
+
+    /// There is no room: what the transaction has taken goes back.
+    pub(super) fn gives_up(&mut self, number: u32) -> Next {
+        let thread = &mut self.threads[number as usize];
+        let hash = thread.hash();
+        let transaction = &mut thread.transaction;
+        transaction.fails = true;
+        if let Some(inode) = transaction.inode.take() {
+            self.volume.put_inode(inode);
+            self.volume.directory(transaction.directory).leave(hash);
+        }
+        Next::Work(Stage::Committed, 1)
+    }
+
+    pub(super) fn request(&mut self, number: u32, request: Request) -> Next {
+        self.begin_call(Caller::Thread(number), request).into()
+    }
+
+    /// With its data, unless the flusher has it, which does so when it is done.
+    fn remove_file(&mut self, inode: u64) {
+        if let Unlinked::Had(file) = self.files.unlink(inode) {
+            self.volume.free_file(inode, &file);
+        }
+    }
+}
+
+/// A directory of any size is looked through in so many at most, and a checkpoint of any size written.
+const SCAN_CYCLES_MAX: u32 = 100_000_000;
+const CHECKPOINT_CYCLES_MAX: u64 = 1_000_000_000;
