@@ -17,7 +17,7 @@ TEST_PYTHON = $(PYTHON) -m pytest -n auto --dist worksteal $(ARGS)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python check check-rust check-python check-built bench reproduce golden clean
+.PHONY: help demo test test-rust test-python check check-rust check-python check-built bench reproduce golden attack clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,14 +49,16 @@ check-rust: $(VENV)/runtime.stamp
 check-python: $(VENV)/dev.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	PYTHONPATH=python $(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/mypy benches tools
+	MYPYPATH=tests:attack $(BIN)/mypy attack/*.py
 
 check-built: $(VENV)/extension.stamp $(VENV)/dev.stamp
 	$(PYTHON) -m mypy.stubtest iolab._native
 	$(PYTHON) tools/golden.py --check
 
-bench: $(VENV)/extension.stamp $(VENV)/dev.stamp ## measure against the peers, write docs/benchmarks.* (ONLY=name for one)
+bench: $(VENV)/extension.stamp $(VENV)/dev.stamp ## measure against the peers, write docs/reference/benchmarks.* (ONLY=name for one)
 	@tools/setup.sh programs bench
 	$(PYTHON) benches/run.py $(ONLY)
 
@@ -66,6 +68,10 @@ reproduce: $(VENV)/extension.stamp ## ask the published figures of the model aga
 
 golden: $(VENV)/extension.stamp ## rewrite the deterministic tables (docs, tests/golden)
 	$(PYTHON) tools/golden.py
+
+attack: $(VENV)/extension.stamp $(VENV)/dev.stamp ## kill, damage, plant, hang and count what is wrong (ONLY=kills COUNT=50 SEED=1 CASE=7)
+	@tools/setup.sh programs test
+	$(PYTHON) attack/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) $(ARGS) $(ONLY)
 
 clean: ## remove what was built
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,5 @@
-"""4 KiB random reads that the page cache answers, one at a time (psync), ext4 on a loop device on tmpfs. The peer
-is fio's psync with its defaults.
+"""4 KiB random reads from the page cache, one at a time (psync), ext4 on a loop device on tmpfs.
+The peer is fio's psync with its defaults.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ def tool(name: str, variable: str, source: str, *, version: tuple[str, str]) -> 
 
 def run_phases(kind: str, options: dict[str, Any], root: Path) -> dict[str, dict[str, Any]]:
     """The measured phases' records by name, run one after the other on files in `root`, which are removed after."""
-    from iolab import workload
-    from iolab.trial import LoadPhase
+    from iolab.domain import workload
+    from iolab.domain.trial import LoadPhase
 
     made = workload.KINDS[kind]
     phases = made.phases(made.options.model_validate(options), ours.SEED)

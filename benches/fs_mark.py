@@ -1,10 +1,13 @@
-"""Files made, written and closed per second on a filesystem on a loop device on tmpfs, XFS and ext4, empty ones and of
-4096 bytes, by one thread and by four, each with a directory of its own. The peer is fs_mark, with as many directories
-and names as long; nothing is synced, files are kept. A round is a new filesystem, on which both make 16,000 files in
-turn, four times each, in new directories: its rate is the harmonic mean, its CPU the mean. Both time each system call;
-rates are the sum of the threads' own, which is what fs_mark prints. Ours makes no mkdir for each file and writes
-nothing into an empty one, where fs_mark calls write with zero bytes. CPU is user and system time of our threads, and of
-fs_mark's processes.
+"""Files created, written and closed per second on a filesystem on a loop device on tmpfs. The cases
+are XFS and ext4, empty files and files of 4096 bytes, one thread and four threads, each with its
+own directory. The peer is fs_mark, with as many directories and names of the same length. Nothing
+is synced, and files are kept.
+
+A round is a new filesystem, on which both create 16,000 files in turn, four times each, in new
+directories. The rate is the harmonic mean, the CPU time the mean. Both time each system call. Rates
+are the sum of the threads' own, as fs_mark prints them. iolab makes no mkdir for each file and
+writes nothing into an empty file; fs_mark calls write with zero bytes. CPU is user and system time
+of iolab's threads, and of fs_mark's processes.
 """
 
 from __future__ import annotations
@@ -127,9 +130,9 @@ def run_ours(options: dict[str, int], root: Path) -> Sample:
 
 def phase(options: dict[str, int], root: Path) -> dict[str, object]:
     """The engine's metadata phase (crates/engine/src/metadata/mod.rs) for a workload of kind `fs_mark`."""
-    from iolab import workload
-    from iolab.machine.metadata import placed
-    from iolab.trial import MetadataPhase
+    from iolab.adapters.host.metadata import placed
+    from iolab.domain import workload
+    from iolab.domain.trial import MetadataPhase
 
     kind = workload.KINDS["fs_mark"]
     (loop,) = kind.phases(kind.options.model_validate({**options, "sync": "none", "keep": True}), ours.SEED)

@@ -1,7 +1,8 @@
-"""Other people's large files: `iolab import FILE --out RUN`, from start to a durable run, against a Python process in
-which pandas only reads the same file into memory (`pandas.read_csv`, nothing computed). A CSV file of about 1 GB, with
-names of settings and workloads, rounds and four metrics; and a latency log of fio's of the same size, a line per
-operation. Wall time and peak resident memory of the whole process; the files lie in memory.
+"""Import of large files of other tools: `iolab import FILE --out RUN`, from start to a durable run.
+The peer is a Python process in which pandas only reads the same file into memory
+(`pandas.read_csv`, nothing computed). One file is a CSV file of about 1 GB, with names of settings
+and workloads, rounds and four metrics. The other is a latency log of fio of the same size, a line
+per operation. Wall time and peak resident memory of the whole process; the files are in memory.
 """
 
 from __future__ import annotations

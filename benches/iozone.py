@@ -1,8 +1,8 @@
-"""Rates of the kind `iozone` against iozone 3 itself: the same tests with the same sizes, 256 MiB on ext4 on
-a loop device on tmpfs, from the page cache. One thread in records of 4 KiB and 64 KiB, and four threads, where both
-rates are the sum of the threads' own. With four threads the first one to finish does not stop the others (`-x`). On
-both sides files grow as they are first written, each write carries the same buffer, and neither syncing nor closing
-counts. The tool does not time each call, ours does.
+"""Rates of the kind `iozone` against iozone 3: the same tests with the same sizes, 256 MiB on ext4
+on a loop device on tmpfs, from the page cache. One thread uses records of 4 KiB and 64 KiB. With
+four threads, both rates are the sum of the threads' own, and the first thread to finish does not
+stop the others (`-x`). On both sides, files grow as they are first written, each write uses the
+same buffer, and neither sync nor close counts. iolab times each call; the tool does not.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import ours
-from iolab import experiment
-from iolab.executor import OnProgress, ShouldStop
-from iolab.progress.plain import PlainDisplay
-from iolab.record import Record
-from iolab.run import run
-from iolab.trial import Trial
+from iolab.adapters import experiment
+from iolab.adapters.run import run
+from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.record import Record
+from iolab.domain.trial import DeviceIdentity, Trial
+from iolab.presentation.progress.plain import PlainDisplay
 
 EXPERIMENT = """
 seed = 1
@@ -39,6 +39,9 @@ class Synthetic:
         self._template, _ = ours.record_and_peak_memory(ours.phase(Path("null"), 1 << 40, A_NULL_PHASE))
 
     def expect(self, trials: Iterable[Trial]) -> None: ...
+
+    def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
+        return []
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         stretch = random.Random(trial.seed).lognormvariate(0, SPREAD)

@@ -1,13 +1,14 @@
-"""4 KiB random direct reads on a filesystem on a loop device on tmpfs: XFS and ext4, queue depth 32 and 128, one
-and two jobs. Ours runs with the options that a user gets who sets none. The peers are fio's io_uring with its
-defaults, and fio tuned by hand (fixed buffers, registered files, batches of a quarter of the depth, page-aligned
-memory). All record the latency of each I/O and none keeps a map of blocks already read. CPU is the generator's own
-process, with the ring's kernel workers and without the loop device's.
+"""4 KiB random direct reads on a filesystem on a loop device on tmpfs: XFS and ext4, queue depth 32
+and 128, one and two jobs. iolab runs with its default options. The peers are fio's io_uring with
+its defaults, and fio tuned by hand (fixed buffers, registered files, batches of a quarter of the
+depth, page-aligned memory). All record the latency of each I/O, and none keeps a map of blocks
+already read. CPU is that of the generator's own process, with the ring's kernel workers and without
+the loop device's.
 
-The rate of one loop device is that of its kernel worker, one thread. On two CPUs with one job we leave it a CPU of
-its own and keep 0.5 to 0.65 of the other; it then works all the time, a quarter of the machine is idle, and no
-generator goes faster: fio tuned by hand ends at the same rate. How far behind fio's defaults are depends on what a
-system call costs.
+One kernel thread does all I/O of a loop device and limits its rate. On two CPUs with one job, iolab
+leaves one CPU to that thread and uses 0.5 to 0.65 of the other. The thread is then always busy, a
+quarter of the machine is idle, and no generator can be faster: fio tuned by hand ends at the same
+rate. The distance of fio's defaults depends on the cost of a system call.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Peak memory (resident set) of a process that does 1 million and 200 million I/Os on the null engine: it must not
-grow with the number of I/Os.
+"""Peak memory (resident set) of a process that does 1 million and 200 million I/Os on the null
+engine. It must not grow with the number of I/Os.
 """
 
 from __future__ import annotations

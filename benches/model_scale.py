@@ -1,8 +1,8 @@
-"""What an I/O on a modelled machine costs in wall time as the machine grows to 1,024 CPUs and 1,024 drives: both
-together, CPUs beside 16 drives, and drives beside 16 CPUs. Each drive has a task of its own, which is interrupted in
-another cell than its own. Where an I/O costs the same on every machine, the cost of the whole grows with what the
-machine does and with nothing else; what it grows by beyond that is the caches of the processor that simulates, which
-hold less and less of a larger machine.
+"""Wall time per I/O on a simulated machine as it grows to 1,024 CPUs and 1,024 drives: both
+together, CPUs beside 16 drives, and drives beside 16 CPUs. Each drive has its own task, which is
+interrupted on another NUMA node than its own. If the simulation scaled perfectly, an I/O would cost
+the same on every machine. What remains is the caches of the processor that simulates: they hold a
+smaller share of a larger machine.
 
 ![Wall time of an I/O over the number of CPUs, drives, or both](model_scale.svg)
 """
@@ -18,7 +18,7 @@ from alternate import alternate
 from model_speed import build, command, ours
 from result import Result, at_most, paired
 
-PICTURE = Path(__file__).parents[1] / "docs/model_scale.svg"
+PICTURE = Path(__file__).parents[1] / "docs/reference/model_scale.svg"
 SIZES = (16, 64, 256, 1024)
 FEW = 16
 LINES: Mapping[str, Callable[[int], tuple[int, int]]] = {

@@ -1,10 +1,13 @@
-"""How fast the modelled machine runs, in requests per second of wall time, one simulation on one core: random reads
-of 4 KiB against the detailed disk at depths 1 and 32, against the modelled array through tasks, block layer and
-CFQ, and 144 disks with 128 reads of 256 KiB outstanding on each for 180 simulated seconds, bare and behind
-request queues, a million calls of twelve threads of the NFS/RDMA client, and a million files made in XFS. On
-detailed CPUs: 32 with 144 disks for 180 simulated seconds. The peer is SimPy's plainest model of a disk: one
-queue and one server, a time for each request, nothing of what a disk is. Each run of ours and of the peer is a
-process of its own.
+"""Speed of the simulation, in requests per second of wall time, for one simulation on one core.
+
+The cases are random reads of 4 KiB on the detailed disk at depths 1 and 32; the same on the
+simulated array through tasks, block layer and CFQ; 144 disks with 128 reads of 256 KiB in flight on
+each for 180 simulated seconds, bare and behind request queues; a million calls of twelve threads of
+the NFS/RDMA client; a million files created in XFS; and, on detailed CPUs, 32 CPUs with 144 disks
+for 180 simulated seconds.
+
+The peer is SimPy's simplest model of a disk: one queue and one server, a time for each request, no
+disk mechanics. Each run on either side is a separate process.
 """
 
 from __future__ import annotations
@@ -91,7 +94,7 @@ def rate(name: str, own_millions: list[float], simpy: list[float]) -> list[Resul
     commands = [command(example, name)]
     beside = paired(name, "requests/s", own, simpy, "SimPy, one queue", commands=commands)
     against = paired(
-        f"{name}, against what is wanted", "requests/s", own, [1e6 * wanted] * len(own), "wanted", target=at_least(1)
+        f"{name}, against the target", "requests/s", own, [1e6 * wanted] * len(own), "target", target=at_least(1)
     )
     return [against, beside]
 
@@ -126,7 +129,7 @@ def install_simpy(folder: Path) -> Path:
     """Python of an environment of its own that has SimPy."""
     venv.create(folder, with_pip=True)
     python = folder / "bin/python"
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", SIMPY]
+    install = [str(python), "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", SIMPY]
     done = subprocess.run(install, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         print(done.stderr, file=sys.stderr)

@@ -1,6 +1,6 @@
-"""What the load generator itself costs: random 4 KiB reads that complete at once, without a system call, at queue
-depth 32, with a time stamp and a histogram entry for each. The peer is fio's null engine, one by one (its default)
-and in batches of 8.
+"""CPU time of the load generator per I/O: random 4 KiB reads that complete at once, without a
+system call, at queue depth 32. Each has a time stamp and a histogram entry. The peer is fio's null
+engine, one by one (its default) and in batches of 8.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 def phase(path: Path, size_bytes: int, options: dict[str, Any]) -> dict[str, Any]:
     """The engine's phase (crates/workload/src/phase.rs) for a workload of kind `io` with these options, on a file
     that is there already."""
-    from iolab import workload
-    from iolab.trial import LoadPhase
+    from iolab.domain import workload
+    from iolab.domain.trial import LoadPhase
 
     kind = workload.KINDS["io"]
     parsed = kind.options.model_validate(

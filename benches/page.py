@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: the results for people, with the machine, the versions and the commands that made them."""
+"""docs/reference/benchmarks.md: the results as a page, with the machine, the versions and the commands."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ import inspect
 import os
 import platform
 import subprocess
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 from result import Result
 
+COLUMNS = 100
+"""Widest line of prose on the page."""
 PREFACE = """# Benchmarks
 
-Written by `make bench` (`benches/run.py`); `make bench ONLY=name` measures one again and keeps the others. The same
-figures are in [benchmarks.json](benchmarks.json). Ours and the peer alternate, so that a drift of the machine meets
-both. Shown are medians over the rounds, the median of the ratios within each round, and the range of those ratios.
+iolab against comparable tools, and against its own limits. `make bench` (`benches/run.py`) measures
+and writes this page; `make bench ONLY=name` measures one bench again and keeps the others. The same
+figures are in [benchmarks.json](benchmarks.json).
+
+*ours* is iolab, *peer* the other tool. The two alternate, so that a drift of the machine affects
+both alike. The figures are medians over the rounds. *ratio* is the median of the ratios within each
+round, *range* the range of those ratios.
 """
 
 
@@ -78,7 +85,8 @@ def machine() -> str:
         "fio": version("fio", "--version"),
         "virtual machine": version("systemd-detect-virt"),
     }
-    return "Machine of the last run: " + "; ".join(f"{name} {value}" for name, value in facts.items()) + ".\n"
+    text = "Machine of the last run: " + "; ".join(f"{name} {value}" for name, value in facts.items()) + "."
+    return textwrap.fill(text, COLUMNS, break_on_hyphens=False) + "\n"
 
 
 def version(*command: str) -> str:

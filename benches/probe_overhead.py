@@ -1,8 +1,10 @@
-"""What the probes that read kernel events cost those whom they watch: throughput with the probe on, against off. Block
-events on a loop device on tmpfs, 4 KiB random direct reads, paced at 150,000 IOPS and as fast as it goes; scheduler
-events on two processes that wake each other through a pipe on one CPU, with as much work between as makes it 100,000
-switches per second, and without work. A round without any probe in either arm shows the noise. The cost on the watched
-CPUs is in the throughput; what the thread that reads the events takes besides is the CPU time per event.
+"""Cost of the probes that read kernel events: throughput with the probe on, against off.
+
+Block events: 4 KiB random direct reads on a loop device on tmpfs, paced at 150,000 IOPS and at full
+speed. Scheduler events: two processes that wake each other through a pipe on one CPU, with enough
+work in between for 100,000 switches per second, and without work. A round without any probe in
+either arm shows the noise. The throughput includes the cost on the observed CPUs. The thread that
+reads the events has its own cost: the CPU time per event.
 """
 
 from __future__ import annotations
@@ -83,12 +85,12 @@ def measure(quick: bool) -> list[Result]:
     with loop_device.bare(size_mib=SIZE_MIB) as device:
         block = [
             *block_rows(device, f"block events, paced at {IOPS:,} IOPS", PACED, duration_s, rounds, aim=True),
-            *block_rows(device, "block events, as fast as it goes", {}, duration_s, rounds, aim=False),
+            *block_rows(device, "block events, at full speed", {}, duration_s, rounds, aim=False),
         ]
     return [
         *block,
         *switch_rows(f"scheduler events, {SWITCHES_PER_S:,} switches/s", work_for_rate(), duration_s, rounds, aim=True),
-        *switch_rows("scheduler events, as fast as it goes", 0, duration_s, rounds, aim=False),
+        *switch_rows("scheduler events, at full speed", 0, duration_s, rounds, aim=False),
     ]
 
 
@@ -191,6 +193,6 @@ def child(program: str, *arguments: str, given: str = "") -> str:
 
 def defaults(probe: str) -> dict[str, Any]:
     """What a user gets who sets none."""
-    from iolab.probe import PROBES, resolved
+    from iolab.domain.probe import PROBES, resolved
 
     return resolved(PROBES[probe].options())

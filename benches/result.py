@@ -1,4 +1,4 @@
-"""What a bench yields, and docs/benchmarks.json, where the results of all benches are kept."""
+"""What a bench yields, and docs/reference/benchmarks.json, where the results of all benches are kept."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def at_most(limit: float) -> Target:
 
 
 def _reaches_one(ratios: Sequence[float]) -> bool:
-    from iolab.verdict import judge
+    from iolab.domain.verdict import judge
 
     high = judge([1.0] * len(ratios), ratios, better="higher").ci_high
     return (max(ratios) if high is None else high) >= 1

@@ -1,4 +1,5 @@
-"""`make bench`: runs the benches, or those named, and writes docs/benchmarks.json and docs/benchmarks.md.
+"""`make bench`: runs the benches, or those named, and writes docs/reference/benchmarks.json and
+docs/reference/benchmarks.md.
 
     benches/run.py [--quick] [NAME ...]
 
@@ -40,7 +41,7 @@ BENCHES = [
     "model_scale",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "reference"
 
 
 def main() -> int:

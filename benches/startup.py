@@ -1,5 +1,6 @@
-"""Waiting at the prompt: `import iolab`, `iolab --help`; `show` and `compare` of a run of 10,000 trials; `compare` of a
-CSV file of 30 rounds, 2 settings and 1,000 metrics. Wall time of the whole process, median of several.
+"""Start-up times: `import iolab`, `iolab --help`; `show` and `compare` of a run of 10,000 trials;
+`compare` of a CSV file of 30 rounds, 2 settings and 1,000 metrics. Wall time of the whole process,
+median of several runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Other ways to judge a difference, for docs/statistics.md: the usual ones, and the candidates that were tried.
+"""Other ways to judge a difference, for docs/reference/statistics.md: the usual ones, and the candidates that were
+tried.
 
 Each takes baseline and candidate, (experiments, rounds), and says for which experiments it claims a difference at 5 %.
 """
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from iolab.verdict import signed_rank
-from iolab.verdict.interval import interval
+from iolab.domain.verdict import signed_rank
+from iolab.domain.verdict.interval import interval
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 

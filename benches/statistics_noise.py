@@ -1,4 +1,4 @@
-"""What storage does to repeated measurements: the noise models of docs/statistics.md.
+"""What storage does to repeated measurements: the noise models of docs/reference/statistics.md.
 
 Each draws `experiments` experiments of `rounds` rounds in which the two settings are identical, as they would run: a
 sequence of 2 x rounds trials, the two of a round next to each other in an order tossed anew each round.

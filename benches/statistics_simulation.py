@@ -1,5 +1,6 @@
-"""The verdict's errors, simulated: *faster* or *slower* on identical settings and 95 % intervals that miss, under eight
-kinds of noise with 5, 10 and 30 rounds; of each the worst cell. `statistics.md` has the rest; this rewrites its tables.
+"""Error rates of the verdict, simulated: *faster* or *slower* on identical settings, and 95 %
+intervals that miss, under eight kinds of noise with 5, 10 and 30 rounds. Each figure is the worst
+cell. [Statistics](statistics.md) has the rest; this bench rewrites its tables.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from iolab.verdict import FIRST_LOOK, control_false_discovery, judge
-from iolab.verdict.interval import interval
-from iolab.verdict.sequential import nominal_level
+from iolab.domain.verdict import FIRST_LOOK, control_false_discovery, judge
+from iolab.domain.verdict.interval import interval
+from iolab.domain.verdict.sequential import nominal_level
 from numpy.typing import NDArray
 from result import Result, bounded
 from statistics_methods import CANDIDATES, COMPARED, Rejects
@@ -29,7 +30,7 @@ from statistics_noise import (
 Array = NDArray[np.float64]
 Table = list[list[str]]
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "statistics.md"
 ROUNDS = (5, 10, 30)
 ALPHA = 0.05
 MARGIN = 0.02

@@ -1,9 +1,12 @@
-"""Rates of the kind `tiobench` against tiotest 0.3 (the program that tiobench.pl calls): the same four tests with the
-same sizes, 128 MiB in blocks of 4 KiB on ext4 on a loop device on tmpfs, from the page cache, by 1 to 32 threads. On
-both sides each call is timed, files grow as they are first written, each write carries the same buffer, and a file's
-fsync and close count; the tool opens its files within the time too, ours before. The rates are bytes by the time from
-the common start to the last thread's end. Version 0.4 of the tool is no peer: it gives its files their full size before
-it writes, and counts a whole file's blocks in the random tests, however few calls it has made.
+"""Rates of the kind `tiobench` against tiotest 0.3 (the program that tiobench.pl calls): the same
+four tests with the same sizes, 128 MiB in blocks of 4 KiB on ext4 on a loop device on tmpfs, from
+the page cache, by 1 to 32 threads. On both sides, each call is timed, files grow as they are first
+written, each write uses the same buffer, and a file's fsync and close count. The tool opens its
+files within the time, iolab before it. Rates are bytes over the time from the common start to the
+last thread's end.
+
+Version 0.4 of the tool is not a valid peer: it gives its files their full size before it writes,
+and counts a whole file's blocks in the random tests, whatever the number of calls.
 """
 
 from __future__ import annotations

@@ -94,6 +94,18 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def kernel_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's directory, in which sys/... and proc/... stand for the kernel's own files."""
+    from iolab.adapters.system.action import setting
+
+    def is_setting(path: Path) -> bool:
+        return path.is_relative_to(tmp_path) and setting.is_named_as_setting(Path("/") / path.relative_to(tmp_path))
+
+    monkeypatch.setattr(setting, "is_setting", is_setting)
+    return tmp_path
+
+
+@pytest.fixture
 def leftovers(request: pytest.FixtureRequest, tmp_path: Path, state_dir: Path) -> Iterator[None]:
     """Fails the test if the machine is not as it was before."""
     alone = _needs_the_machine(request.node)

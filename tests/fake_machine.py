@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from iolab.executor import OnProgress, Progress, ShouldStop
-from iolab.experiment import Experiment, loads
-from iolab.record import Fault, Record
-from iolab.trial import LoadPhase, Trial
+from iolab.adapters.experiment import Experiment, loads
+from iolab.domain.executor import OnProgress, Progress, ShouldStop
+from iolab.domain.record import Fault, Record
+from iolab.domain.trial import DeviceIdentity, LoadPhase, Trial
 
 MS = 1_000_000
 EXPERIMENT = """\
@@ -66,6 +66,9 @@ class FakeExecutor:
         self._status_of = status_of
 
     def expect(self, trials: Iterable[Trial]) -> None: ...
+
+    def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
+        return []
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         if self._before:

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from iolab.errors import MachineError
-from iolab.machine import block, cgroup, io_cost, mounts, swap, weights
-from iolab.machine.action import DisableController, SwapOff
-from iolab.machine.block import BlockDevice
-from iolab.machine.cgroup import Cgroup, Hierarchy
-from iolab.machine.undo import UndoJournal, restore_abandoned
+from iolab.adapters.host import weights
+from iolab.adapters.system import block, cgroup, io_cost, mounts, swap
+from iolab.adapters.system.action import DisableController, SwapOff
+from iolab.adapters.system.block import BlockDevice
+from iolab.adapters.system.cgroup import Cgroup, Hierarchy
+from iolab.adapters.system.undo import UndoJournal, restore_abandoned
+from iolab.base.errors import MachineError
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_a_controller_is_disabled_only_where_it_is_enabled(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BlockDevice]:
+def disk(tmp_path: Path, kernel_tree: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BlockDevice]:
     monkeypatch.setattr(block, "SYS", tmp_path / "sys")
 
     def make(scheduler: str) -> BlockDevice:

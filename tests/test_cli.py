@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from fake_machine import FakeExecutor
-from iolab.cli import invoke as module
-from iolab.cli.invoke import invoke
+from iolab.presentation.cli import invoke as module
+from iolab.presentation.cli.invoke import invoke
 from support.stored import TWO_SETTINGS, stored_run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
@@ -30,7 +30,9 @@ def modules_after(statement: str) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("statement", ["import iolab", "from iolab.cli.invoke import invoke; invoke(['--help'])"])
+@pytest.mark.parametrize(
+    "statement", ["import iolab", "from iolab.presentation.cli.invoke import invoke; invoke(['--help'])"]
+)
 def test_starting_loads_nothing_heavy(statement: str) -> None:
     assert not modules_after(statement).intersection(HEAVY)
 
@@ -78,10 +80,10 @@ def test_with_json_an_error_is_also_an_object_on_stdout(capsys: pytest.CaptureFi
 
 
 def test_a_defect_is_one_line_that_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def broken() -> list[str]:
+    def broken(_: object) -> None:
         raise ZeroDivisionError("nobody\nforesaw this")
 
-    monkeypatch.setattr("iolab.machine.undo.restore_abandoned", broken)
+    monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", broken)
     assert invoke(["restore"]) == module.EXIT_DEFECT
     assert capsys.readouterr().err.splitlines() == [
         "iolab: ZeroDivisionError: nobody foresaw this; this is a defect in iolab; "
@@ -92,11 +94,22 @@ def test_a_defect_is_one_line_that_says_so(monkeypatch: pytest.MonkeyPatch, caps
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_a_panic_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class PanicException(BaseException): ...
+
+    def panicking(_: object) -> None:
+        raise PanicException("index out of bounds")
+
+    monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", panicking)
+    assert invoke(["restore"]) == module.EXIT_DEFECT
+    assert capsys.readouterr().err.startswith("iolab: PanicException: index out of bounds; this is a defect in iolab;")
+
+
 def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted() -> list[str]:
+    def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("iolab.machine.undo.restore_abandoned", interrupted)
+    monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", interrupted)
     assert invoke(["restore"]) == 130
     assert capsys.readouterr().err == "iolab: interrupted\n"
 
@@ -105,7 +118,7 @@ def test_a_reader_who_leaves_is_no_error(run: Path) -> None:
     command = [
         sys.executable,
         "-c",
-        f"from iolab.cli import main; import sys; sys.argv[1:] = ['show', {str(run)!r}]; main()",
+        f"from iolab.presentation.cli import main; import sys; sys.argv[1:] = ['show', {str(run)!r}]; main()",
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
@@ -168,7 +181,7 @@ def test_a_run_in_which_every_trial_failed_is_no_success(
     run = stored_run(
         tmp_path / "run", executor=FakeExecutor(status_of=lambda trial: "ok" if trial.trial < good else "failed")
     )
-    monkeypatch.setattr("iolab.run.run", lambda *_, **__: run)
+    monkeypatch.setattr("iolab.adapters.run.run", lambda *_, **__: run)
     (tmp_path / "experiment.toml").write_text(TWO_SETTINGS)
     for form in ((), ("--json",)):
         assert invoke(["run", str(tmp_path / "experiment.toml"), *form]) == status
@@ -252,8 +265,8 @@ def test_the_list_of_machines_ends_with_how_good_the_models_are(capsys: pytest.C
 
 
 def test_the_listed_machines_are_those_an_experiment_may_name(capsys: pytest.CaptureFixture[str]) -> None:
-    from iolab.errors import IolabError
-    from iolab.experiment import loads
+    from iolab.adapters.experiment import loads
+    from iolab.base.errors import IolabError
 
     workload = '[workloads.w]\nduration = "1s"\n'
     assert invoke(["list", "machines", "--json"]) == 0
@@ -275,7 +288,7 @@ def test_doctor_says_how_to_get_what_is_missing(capsys: pytest.CaptureFixture[st
 
 def test_restore_has_nothing_to_do_on_a_clean_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["restore", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"restored": []}
+    assert json.loads(capsys.readouterr().out) == {"restored": [], "problems": []}
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from iolab.compare import Comparison, Pair, compare_csv, compare_pairs, compare_table, direction
-from iolab.errors import InputError
-from iolab.verdict import judge
+from iolab.base.errors import InputError
+from iolab.domain.compare import Comparison, Pair, compare_csv, compare_pairs, compare_table, direction
+from iolab.domain.verdict import judge
 
 X = [100.0, 101.0, 99.0, 102.0, 98.0, 100.5, 99.5, 101.5]
 Y = [x * 1.2 + d for x, d in zip(X, (0.3, -0.4, 0.1, 0.2, -0.3, 0.4, -0.1, 0.0), strict=True)]

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab import control
-from iolab.control import CONTROLS, Context
-from iolab.errors import InputError, MachineError
-from iolab.machine.block import device_at, shown
-from iolab.machine.undo import UndoJournal
+from iolab.adapters import control
+from iolab.adapters.control import CONTROLS, Context
+from iolab.adapters.system.block import device_at, shown
+from iolab.adapters.system.undo import UndoJournal
+from iolab.base.errors import InputError, MachineError
 from support.trials import io_trial, scratch_target
 
 JUNK = st.one_of(
@@ -231,5 +231,5 @@ def test_the_documented_table_has_every_control_once() -> None:
 
 
 def test_the_settings_page_is_up_to_date() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "reference" / "settings.md").read_text()
     assert control.settings_table() in page, "run: make golden"

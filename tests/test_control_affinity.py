@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab import control
-from iolab.control import Context, Impossible
-from iolab.control.cell import LETTERS, Cell, resolve
-from iolab.errors import InputError
-from iolab.experiment import loads
-from iolab.machine.block import device_at
-from iolab.machine.undo import UndoJournal
+from iolab.adapters import control
+from iolab.adapters.control import Context, Impossible
+from iolab.adapters.control.cell import LETTERS, Cell, resolve
+from iolab.adapters.experiment import loads
+from iolab.adapters.system.block import device_at
+from iolab.adapters.system.undo import UndoJournal
+from iolab.base.errors import InputError
 from support.experiments import SCRATCH, experiment
 from support.trials import io_trial, scratch_target
 
@@ -116,7 +116,7 @@ def test_another_engine_cannot_queue_elsewhere(placed: dict[str, control.Applied
 
 @pytest.mark.root
 def test_a_loop_device_s_threads_are_its_interrupt_and_are_let_go(loop_device: Path, state_dir: Path) -> None:
-    from iolab.machine import interrupt
+    from iolab.adapters.system import interrupt
 
     mask = interrupt.workqueue_mask().read_text()
     device = device_at(loop_device)

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab import control, cpu_list
-from iolab.control import CONTROLS, Context, power, writeback
-from iolab.errors import InputError, MachineError
-from iolab.machine import block, interrupt
-from iolab.machine.block import BlockDevice, device_at, shown
-from iolab.machine.undo import UndoJournal
+from iolab.adapters import control
+from iolab.adapters.control import CONTROLS, Context, power, writeback
+from iolab.adapters.system import block, interrupt
+from iolab.adapters.system.block import BlockDevice, device_at, shown
+from iolab.adapters.system.undo import UndoJournal
+from iolab.base import cpu_list
+from iolab.base.errors import InputError, MachineError
 
 CPUS = st.lists(st.integers(0, 200), min_size=1, max_size=20)
 
@@ -51,12 +52,15 @@ def made(root: Path, files: dict[str, str]) -> None:
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(tmp_path: Path, kernel_tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine of files: sys/ and proc/."""
-    made(tmp_path, {"proc/interrupts": "", "sys/devices/virtual/workqueue/cpumask": "3\n", "vm/dirty_ratio": "20\n"})
+    made(
+        tmp_path,
+        {"proc/interrupts": "", "sys/devices/virtual/workqueue/cpumask": "3\n", "proc/sys/vm/dirty_ratio": "20\n"},
+    )
     monkeypatch.setattr(block, "SYS", tmp_path / "sys")
     monkeypatch.setattr(interrupt, "PROC", tmp_path / "proc")
-    monkeypatch.setattr(writeback, "VM", tmp_path / "vm")
+    monkeypatch.setattr(writeback, "VM", tmp_path / "proc/sys/vm")
     monkeypatch.setattr(power, "DMA_LATENCY", tmp_path / "cpu_dma_latency")
     return tmp_path
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from iolab.cycles import (
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.domain.cycles import (
     Processors,
     absolute_cycles_per_s,
     per,
@@ -14,10 +16,8 @@ from iolab.cycles import (
     relative_cycles_per_s,
     relative_percent_of,
 )
-from iolab.errors import InputError
-from iolab.store import RunData
-from iolab.table import render
-from iolab.table.means import places
+from iolab.presentation.table import render
+from iolab.presentation.table.means import places
 from support.command_line import CommandLine
 from support.stored import stored_run
 

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from iolab import demo
-from iolab.experiment import loads
-from iolab.experiment.plan import trials
-from iolab.trial import DirectoryTarget, ScratchTarget
+from iolab.adapters.experiment import loads
+from iolab.adapters.experiment.plan import trials
+from iolab.domain.trial import DirectoryTarget, ScratchTarget
+from iolab.presentation import demo
 
 
 @pytest.fixture

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.errors import InputError
-from iolab.experiment import loads, plan
-from iolab.machine import host, lock
-from iolab.machine.safety import signatures
-from iolab.machine.site import place_of
-from iolab.record import Record
-from iolab.trial import DeviceTarget, LoadPhase, Trial
+from iolab.adapters.experiment import loads, plan
+from iolab.adapters.host import host
+from iolab.adapters.host.site import place_of
+from iolab.adapters.system import lock
+from iolab.adapters.system.safety import signatures
+from iolab.base.errors import InputError
+from iolab.domain.record import Record
+from iolab.domain.trial import DeviceTarget, LoadPhase, Trial
 from support.devices import MIB, attach, detach, queue_attribute, sparse_file
 
 SCRATCH = "[target]\nkind = 'scratch'\nsize = '64MiB'\ndevices = 3\nfilesystem = '{filesystem}'\n"

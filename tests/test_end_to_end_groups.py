@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from iolab.adapters.system import lock
 from support.command_line import CommandLine, wait_until
+from support.devices import command
 from support.leftovers import look
 from support.runs import events, faults, statuses
 
@@ -94,7 +96,7 @@ def needs_bfq(request: pytest.FixtureRequest) -> None:
 )
 def test_groups_compete_in_control_groups_of_their_own(iolab: CommandLine, job: str, filesystem: str) -> None:
     path = run(iolab, iostest(job=job, filesystem=filesystem))
-    from iolab.store import read
+    from iolab.adapters.store import read
 
     data = read(path)
     values = data.job_metrics().filter(metric="rate_bytes_per_s")
@@ -144,14 +146,14 @@ def test_io_cost_shares_by_its_model_and_is_set_back(iolab: CommandLine) -> None
 
 
 def io_version() -> int | None:
-    from iolab.machine import cgroup
+    from iolab.adapters.system import cgroup
 
     found = cgroup.find("blkio", "io")
     return found.version if found else None
 
 
 def io_cost_files() -> list[Path] | None:
-    from iolab.machine import cgroup, io_cost
+    from iolab.adapters.system import cgroup, io_cost
 
     found = cgroup.find("blkio", "io")
     if found is None or not io_cost.is_there(found.root):
@@ -160,7 +162,7 @@ def io_cost_files() -> list[Path] | None:
 
 
 def test_a_controller_of_the_other_version_is_refused(iolab: CommandLine) -> None:
-    from iolab.machine import cgroup
+    from iolab.adapters.system import cgroup
 
     found = cgroup.find("blkio", "io")
     if found is None or found.version != 1:
@@ -176,7 +178,7 @@ def test_a_target_without_a_queue_is_refused(iolab: CommandLine, tmp_path: Path)
 
 def test_sorters_swap_to_the_scratch_device(iolab: CommandLine) -> None:
     path = run(iolab, qsbench())
-    from iolab.store import read
+    from iolab.adapters.store import read
 
     data = read(path)
     values = dict(data.metrics.filter(op="all").select("key", "value").iter_rows())
@@ -188,6 +190,40 @@ def test_sorters_swap_to_the_scratch_device(iolab: CommandLine) -> None:
     assert finished["job"].to_list() == ["sort.1", "sort.2"]
     assert max(finished["value"]) == pytest.approx(values["elapsed_s"])
     iolab("show", path)
+
+
+def test_a_device_has_no_swap_area_left_and_takes_one_trial_after_the_other(
+    iolab: CommandLine, loop_device: Path
+) -> None:
+    text = qsbench(size="64MiB", limit="48MiB").replace(
+        'kind = "scratch"\nsize = "64MiB"', f'kind = "device"\npath = "{loop_device}"'
+    )
+    iolab.write("experiment.toml", text.replace("rounds = 1", "rounds = 2").replace('swap_size = "64MiB"\n', ""))
+    iolab("run", "experiment.toml", "--out", "run")
+    assert statuses(iolab.cwd / "run") == ["ok", "ok"], faults(iolab.cwd / "run")
+    assert command("wipefs", "--no-act", loop_device) == ""
+
+
+def test_a_killed_run_s_swap_area_is_erased_and_another_one_is_left(iolab: CommandLine, loop_device: Path) -> None:
+    text = (
+        LONG["qsbench"]
+        .replace('swap_size = "128MiB"\n', "")
+        .replace('memory_limit = "32MiB"', 'memory_limit = "48MiB"')
+    )
+    text = text.replace('kind = "scratch"\nsize = "128MiB"', f'kind = "device"\npath = "{loop_device}"')
+    with start(iolab, text) as process:
+        os.killpg(process.pid, signal.SIGKILL)
+    outcome = iolab("restore")
+    assert f"erased the swap area that was made on {loop_device}" in outcome.stdout
+    assert command("wipefs", "--no-act", loop_device) == ""
+    from uuid import uuid4
+
+    from iolab.adapters.system.action import EraseSwap
+
+    uuid, others = (str(uuid4()) for _ in range(2))
+    command("mkswap", "--uuid", others, loop_device)
+    assert EraseSwap(str(loop_device), uuid).undo() is None
+    assert others in command("wipefs", "--no-act", loop_device)
 
 
 def test_swap_that_is_too_small_is_refused(iolab: CommandLine) -> None:
@@ -243,7 +279,7 @@ def test_a_killed_run_is_taken_back_and_resumes(iolab: CommandLine, kind: str, w
 def test_a_killed_worker_fails_its_trial_only(iolab: CommandLine, kind: str) -> None:
     with start(iolab, LONG[kind]) as process:
         for line in look(iolab.cwd, iolab.state_dir).processes:
-            if "iolab.machine.worker" in line:
+            if "iolab.adapters.worker" in line:
                 os.kill(int(line.split()[0]), signal.SIGKILL)
         process.communicate(timeout=60)
     assert statuses(iolab.cwd / "run") == ["failed"]
@@ -252,7 +288,9 @@ def test_a_killed_worker_fails_its_trial_only(iolab: CommandLine, kind: str) -> 
 @pytest.mark.parametrize("kind", ["iostest", "qsbench"])
 def test_a_killed_member_is_named(iolab: CommandLine, kind: str) -> None:
     with start(iolab, LONG[kind]) as process:
-        victim = next(line for line in look(iolab.cwd, iolab.state_dir).processes if "iolab.machine.member" in line)
+        victim = next(
+            line for line in look(iolab.cwd, iolab.state_dir).processes if "iolab.adapters.host.member" in line
+        )
         os.kill(int(victim.split()[0]), signal.SIGKILL)
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 3, stderr
@@ -268,3 +306,10 @@ def test_an_interrupted_run_stops_soon(iolab: CommandLine, kind: str) -> None:
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert "ok" not in statuses(iolab.cwd / "run")
+
+
+@pytest.mark.parametrize("kind", ["iostest", "qsbench"])
+def test_what_all_runs_share_is_not_changed_under_another_run(iolab: CommandLine, kind: str) -> None:
+    """Controllers are enabled for all groups, io.cost for a disk, swappiness for the machine."""
+    with lock.of_machine():
+        refused(iolab, {"iostest": iostest, "qsbench": qsbench}[kind](), 3, "settings of the whole machine")

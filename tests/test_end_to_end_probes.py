@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from iolab import store
-from iolab.machine import tracefs
-from iolab.phase_record import probes_absent_of, probes_of
+from iolab.adapters import store
+from iolab.adapters.system import tracefs
+from iolab.domain.phase_record import probes_absent_of, probes_of
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment, reads_for
 from support.leftovers import kill_processes, trace_instances

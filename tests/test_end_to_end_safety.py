@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine
-from support.devices import attach, command, detach, have_device_mapper, mounted, partitioned
+from support.devices import MIB, attach, command, detach, have_device_mapper, mounted, partitioned, sparse_file
 from support.experiments import DEFAULT_WORKLOAD, experiment
 
 pytestmark = pytest.mark.root
@@ -30,6 +30,72 @@ def refused(iolab: CommandLine, device: Path, *words: str, destroy: bool = False
     iolab.write("danger.toml", experiment(target, workload=WRITES, rounds=1))
     iolab("run", "danger.toml", status=None).assert_one_clear_line(2, str(device), *words)
     assert command("sha256sum", device) == before
+
+
+def test_data_without_a_signature_needs_the_flag(iolab: CommandLine, loop_device: Path) -> None:
+    """As a database leaves it on a bare device; one place is enough. What a run wrote is data to the next."""
+    with loop_device.open("r+b") as device:
+        device.seek(32 * MIB + 100)
+        device.write(b"row")
+    refused(iolab, loop_device, "carries data", f"byte {32 * MIB + 100} is not zero", "destroy = true")
+    accepted(iolab, loop_device, destroy=True)
+    refused(iolab, loop_device, "carries data", "an earlier run")
+
+
+def test_a_fio_job_file_overwrites_no_data(iolab: CommandLine, loop_device: Path) -> None:
+    with loop_device.open("r+b") as device:
+        device.write(b"row")
+    before = command("sha256sum", loop_device)
+    iolab.write("job.fio", f"[w]\nfilename={loop_device}\nrw=randwrite\nsize=1m\nruntime=1\n")
+    iolab("run", "job.fio", status=None).assert_one_clear_line(2, str(loop_device), "carries data", "destroy")
+    assert command("sha256sum", loop_device) == before
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_a_guid_partition_table_without_its_protecting_mbr_is_data(
+    iolab: CommandLine, loop_device: Path, at_end: bool
+) -> None:
+    with loop_device.open("r+b") as device:
+        device.seek(64 * MIB - 512 if at_end else 512)
+        device.write(b"EFI PART")
+    refused(iolab, loop_device, "a GUID partition table", "destroy")
+
+
+@pytest.mark.parametrize(("tool", "first_bytes"), [("ext4", 4 * MIB), ("xfs", 4 * MIB)])
+def test_a_backup_superblock_is_data(
+    iolab: CommandLine, tmp_path: Path, stack: ExitStack, tool: str, first_bytes: int
+) -> None:
+    """What is left when the beginning and the end of a filesystem are zeroed."""
+    device = attach(sparse_file(tmp_path / "image", 400 * MIB))
+    stack.callback(detach, device)
+    command(f"mkfs.{tool}", "-q", device)
+    command("blkdiscard", "-z", "-l", str(first_bytes), device)
+    assert "carries data" in _refusal(iolab, device)
+
+
+def _refusal(iolab: CommandLine, device: Path) -> str:
+    iolab.write("danger.toml", experiment(f'kind = "device"\npath = "{device}"', workload=WRITES, rounds=1))
+    outcome = iolab("run", "danger.toml", status=2)
+    return outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        'kind = "file"\npath = "/dev/iolab-test"',
+        'kind = "file"\npath = "/dev/shm/../iolab-test"',
+        'kind = "file"\npath = "/proc/sys/vm/drop_caches"',
+        'kind = "directory"\npath = "/sys/fs/cgroup"',
+        'kind = "directory"\npath = "/dev"',
+        'kind = "directory"\npath = "/sys/kernel"',
+        'kind = "scratch"\nbacking = "/sys/kernel/debug"',
+    ],
+)
+def test_no_file_is_made_where_there_are_none(iolab: CommandLine, target: str) -> None:
+    before = sorted(Path("/dev").iterdir())
+    iolab.write("danger.toml", experiment(target, workload=WRITES, rounds=1))
+    iolab("run", "danger.toml", status=None).assert_one_clear_line(2, "which is not for files")
+    assert sorted(Path("/dev").iterdir()) == before
 
 
 def accepted(iolab: CommandLine, device: Path, *, destroy: bool) -> None:
@@ -96,6 +162,17 @@ def test_a_device_under_device_mapper_is_refused_even_with_the_flag(
     command("dmsetup", "create", "iolab-test", "--table", f"0 {sectors} linear {loop_device} 0")
     stack.callback(command, "dmsetup", "remove", "iolab-test")
     refused(iolab, loop_device, "held", destroy=True)
+
+
+@pytest.mark.parametrize("options", ["-l logdev={}", "-r rtdev={}", "-L {}", "{}"])
+def test_mkfs_options_that_name_a_device_are_refused(iolab: CommandLine, loop_device: Path, options: str) -> None:
+    """mkfs is told not to ask, so it would overwrite what they name."""
+    command("mkfs.ext4", "-q", loop_device)
+    before = command("sha256sum", loop_device)
+    target = f'kind = "scratch"\nsize = "384MiB"\nfilesystem = "xfs"\nmkfs_options = "{options.format(loop_device)}"'
+    iolab.write("danger.toml", experiment(target, rounds=1))
+    iolab("run", "danger.toml", status=None).assert_one_clear_line(2, "danger.toml:", "target.mkfs_options")
+    assert command("sha256sum", loop_device) == before
 
 
 def test_a_file_with_data_is_refused(iolab: CommandLine, tmp_path: Path) -> None:

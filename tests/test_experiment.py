@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.errors import InputError, MachineError
-from iolab.experiment import load, loads
-from iolab.experiment.toml import parse
-from iolab.trial import DirectoryTarget, ScratchTarget
+from iolab.adapters.experiment import load, loads
+from iolab.base.errors import InputError, MachineError
+from iolab.base.toml import parse
+from iolab.domain.trial import DirectoryTarget, ScratchTarget
 
 EXPERIMENTS = sorted((Path(__file__).parents[1] / "experiments").glob("*.toml"))
 
@@ -334,3 +334,17 @@ def test_every_key_is_found_on_its_line(tables: list[tuple[str, list[tuple[str, 
         expected["top", bare(table), "inline", "y", "z"] = expected["top", bare(table), "inline", "x"]
     document = parse(text, "x.toml")
     assert {path: document.line(path) for path in expected} == expected
+
+
+def test_what_no_call_moves_is_refused_before_anything_runs() -> None:
+    text = '[workloads.w]\nfile_size = "8GiB"\nblock_size = "3GiB"\nduration = "1s"\n[settings.s]\n'
+    with pytest.raises(InputError, match=r"x\.toml:1: workloads\.w: .*3221225472 bytes; no call moves more than"):
+        loads(text, "x.toml")
+
+
+def test_a_time_of_every_modelled_scheduler_takes_a_unit() -> None:
+    text = (
+        'machine = "model:quad-7200"\n[workloads.w]\nfile_size = "1MiB"\nduration = "5ms"\n'
+        '[settings.s]\nkernel = "2.5.59-mm1"\nscheduler = { name = "deadline", batch_expire = "500ms" }\n'
+    )
+    assert loads(text, "x.toml").settings["s"]["scheduler"] == {"name": "deadline", "batch_expire": "500"}

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from iolab.cli.invoke import invoke
-from iolab.compare import Comparison, compare_table
-from iolab.explain import Explained, explain
-from iolab.explain.correlation import EXACT_MAX, rank_correlations, rounds_needed
-from iolab.explain.family import SUSPECTS, THROUGHPUT
-from iolab.metric import METRICS
-from iolab.table.explanation import explanations, finding_sentence
-from iolab.terminal import text_of
+from iolab.domain.compare import Comparison, compare_table
+from iolab.domain.explain import Explained, explain
+from iolab.domain.explain.correlation import EXACT_MAX, rank_correlations, rounds_needed
+from iolab.domain.explain.family import SUSPECTS, THROUGHPUT
+from iolab.domain.metric import METRICS
+from iolab.presentation.cli.invoke import invoke
+from iolab.presentation.table.explanation import explanations, finding_sentence
+from iolab.presentation.terminal import text_of
 from support.command_line import CommandLine
 from support.stored import TWO_SETTINGS, stored_run
 

@@ -8,13 +8,13 @@ import subprocess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.errors import InputError
-from iolab.fio import job_file, value
-from iolab.fio.job_file import FioJob, Runner, looks_like_one
-from iolab.fio.known import known
-from iolab.fio.option import OPTIONS
-from iolab.fio.problem import Problems
-from iolab.machine import command
+from iolab.adapters.system import command
+from iolab.base.errors import InputError
+from iolab.domain.workload.fio_file import job_file, value
+from iolab.domain.workload.fio_file.job_file import FioJob, Runner, looks_like_one
+from iolab.domain.workload.fio_file.known import known
+from iolab.domain.workload.fio_file.option import OPTIONS
+from iolab.domain.workload.fio_file.problem import Problems
 
 NEEDS_FIO = pytest.mark.skipif(command.find("fio") is None, reason="fio is not installed")
 
@@ -96,7 +96,7 @@ def test_stonewall_divides_stages() -> None:
         ),
         (
             "[a]\nexec_prerun=rm\n",
-            "job.fio:2: exec_prerun: iolab does not let a job file do this: it runs a command of its own",
+            "job.fio:2: exec_prerun: iolab does not let a job file do this: it runs a command",
         ),
         ("bs=4k\n", 'job.fio:1: "bs=4k" stands above the first section; expected a section such as "[job]"'),
         ("[a\nbs=4k\n", 'job.fio:1: "[a" is no section; expected a name in brackets such as "[job]"'),
@@ -209,7 +209,7 @@ OPTION_LINES = st.builds(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(["[global]", "[a]", "[b]"]), OPTION_LINES, st.text())), st.booleans())
 def test_whatever_the_text_it_is_read_or_told_what_is_wrong(lines: list[str], for_fio: bool) -> None:
-    from iolab.fio.translate import phases, plan
+    from iolab.domain.workload.fio_file.translate import phases, plan
 
     problems = Problems("job.fio")
     jobs = job_file.read("\n".join(lines), problems, runner="fio" if for_fio else "iolab", environment={})

@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from iolab import store
-from iolab.machine import command
-from iolab.machine.fio_record import bucket
+from iolab.adapters import store
+from iolab.adapters.host.fio_record import bucket
+from iolab.adapters.system import command
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, detach, sparse_file
 from support.runs import faults, statuses
@@ -164,8 +164,8 @@ def test_what_is_no_job_file_takes_no_engine(iolab: CommandLine) -> None:
 def test_without_fio_the_error_says_how_to_get_it(
     iolab: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from iolab.errors import MachineError
-    from iolab.machine import fio
+    from iolab.adapters.host import fio
+    from iolab.base.errors import MachineError
 
     monkeypatch.setattr(command, "find", lambda tool: None)
     with pytest.raises(MachineError, match=r"fio is not installed; install it: sudo apt-get install fio"):
@@ -173,9 +173,9 @@ def test_without_fio_the_error_says_how_to_get_it(
 
 
 def a_fio_phase() -> Any:
-    from iolab.fio import job_file
-    from iolab.fio.problem import Problems
-    from iolab.fio.translate import phases, plan
+    from iolab.domain.workload.fio_file import job_file
+    from iolab.domain.workload.fio_file.problem import Problems
+    from iolab.domain.workload.fio_file.translate import phases, plan
 
     problems = Problems("job.fio")
     jobs = job_file.read("[a]\nsize=1m\nrw=write\n", problems, runner="fio", environment={})
@@ -268,7 +268,7 @@ NEEDS_EXAMPLES = pytest.mark.skipif(
 @NEEDS_EXAMPLES
 def test_the_page_says_of_fios_examples_what_is_true() -> None:
     tool = survey_tool()
-    assert tool.text(tool.survey()) in (ROOT / "docs/workloads/fio.md").read_text()
+    assert tool.text(tool.survey()) in (ROOT / "docs/reference/workloads/fio.md").read_text()
 
 
 @NEEDS_EXAMPLES

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab import _native
-from iolab.fio import job_file
-from iolab.fio.job_file import Runner
-from iolab.fio.problem import Problems
-from iolab.fio.translate import Plan, phases, plan
-from iolab.trial import FioPhase, LoadPhase, Phase
+from iolab.domain.trial import FioPhase, LoadPhase, Phase
+from iolab.domain.workload.fio_file import job_file
+from iolab.domain.workload.fio_file.job_file import Runner
+from iolab.domain.workload.fio_file.problem import Problems
+from iolab.domain.workload.fio_file.translate import Plan, phases, plan
 
 Json = dict[str, Any]
 MIB = 2**20
@@ -46,7 +46,7 @@ def the_job(options: str) -> Json:
 
 
 def the_problem(options: str, runner: Runner = "iolab") -> str:
-    from iolab.errors import InputError
+    from iolab.base.errors import InputError
 
     with pytest.raises(InputError) as raised:
         planned(f"[job]\n{options}\n", runner)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from iolab.importer import open_run
-from iolab.store import read
-from iolab.table import render
-from iolab.trial import MetadataPhase
-from iolab.workload import KINDS
+from iolab.adapters.importer import open_run
+from iolab.adapters.store import read
+from iolab.domain.trial import MetadataPhase
+from iolab.domain.workload import KINDS
+from iolab.presentation.table import render
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment
 from support.runs import events, faults, statuses, times_finished

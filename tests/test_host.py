@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.errors import InputError, MachineError
-from iolab.executor import LocalProcess, Progress
-from iolab.machine import host, lock, outcome
-from iolab.machine.action import Unmount
-from iolab.machine.undo import restore_abandoned
-from iolab.record import Record
-from iolab.trial import Trial
+from iolab.adapters.host import host, outcome
+from iolab.adapters.host.local_process import LocalProcess
+from iolab.adapters.system import lock
+from iolab.adapters.system.action import Unmount
+from iolab.adapters.system.undo import restore_abandoned
+from iolab.base.errors import InputError, MachineError
+from iolab.domain.executor import Progress
+from iolab.domain.record import Record
+from iolab.domain.trial import Trial
 from support.devices import MIB, attach, command, detach, queue_attribute, sparse_file
 from support.trials import io_trial, scratch_target
 
@@ -256,7 +258,7 @@ def test_a_child_s_error_is_raised_again_here(tmp_path: Path, state_dir: Path) -
 
 def worker_of_this_process() -> int:
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    mine = [pid for pid in children if b"iolab.machine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    mine = [pid for pid in children if b"iolab.adapters.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return int(mine[0])
 
 
@@ -290,7 +292,7 @@ def test_a_terminated_child_restores_by_itself(leftovers: None) -> None:
 @pytest.mark.root
 def test_when_the_parent_dies_the_child_restores_everything(state_dir: Path, leftovers: None) -> None:
     trial = io_trial(scratch_target(), controls={"scheduler": {"name": "bfq"}}, duration_ns=60_000_000_000)
-    arguments = [sys.executable, "-m", "iolab.machine.worker"]
+    arguments = [sys.executable, "-m", "iolab.adapters.worker"]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
@@ -320,7 +322,7 @@ def test_stopping_the_executor_stops_the_child(place: Path) -> None:
 def test_a_child_that_hangs_is_killed_and_everything_is_restored(
     leftovers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("iolab.worker_process.STOP_PATIENCE_S", 0.5)
+    monkeypatch.setattr("iolab.adapters.worker_process.STOP_PATIENCE_S", 0.5)
     hanging = threading.Event()
 
     def hang(progress: Progress) -> None:

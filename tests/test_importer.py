@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from iolab.compare import compare_table
-from iolab.errors import InputError
-from iolab.importer import import_files, open_run
-from iolab.importer.series import INTERVALS_MAX, Series
-from iolab.metric import METRICS, describe
-from iolab.store import RunData, read
-from iolab.table import render
-from iolab.table.summary import summarise
-from iolab.tool_metric import TOOL_METRICS
+from iolab.adapters.importer import import_files, open_run
+from iolab.adapters.importer.series import INTERVALS_MAX, Series
+from iolab.adapters.store import RunData, read
+from iolab.base.errors import InputError
+from iolab.domain.compare import compare_table
+from iolab.domain.metric import METRICS, describe
+from iolab.domain.summary import summarise
+from iolab.domain.tool_metric import TOOL_METRICS
+from iolab.presentation.table import render
 
 SAMPLES = Path(__file__).parent / "imported"
 MIB = 2**20

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab.errors import InputError
-from iolab.importer import csv_rows, import_files, open_run, pieces
-from iolab.importer.csv_layout import Layout, layout_of
-from iolab.importer.source import Source
-from iolab.store import RunData
+from iolab.adapters.importer import csv_rows, import_files, open_run, pieces
+from iolab.adapters.importer.csv_layout import Layout, layout_of
+from iolab.adapters.importer.source import Source
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
 
 
 def written(tmp_path: Path, content: str | bytes, name: str = "x.csv") -> Path:

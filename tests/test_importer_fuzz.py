@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab.errors import InputError
-from iolab.importer import open_run
-from iolab.importer.formats import FORMATS
-from iolab.store import RunData
-from iolab.table import render
+from iolab.adapters.importer import open_run
+from iolab.adapters.importer.formats import FORMATS
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.presentation.table import render
 
 SAMPLES = sorted((Path(__file__).parent / "imported").glob("*.*"))
 TEXTS = [sample.read_text() for sample in SAMPLES]

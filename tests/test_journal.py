@@ -8,11 +8,35 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.errors import InputError
-from iolab.store.journal import Clocks, Journal, read_journal
-from iolab.store.state import clock_problems, fold
+from iolab.adapters.store.journal import Clocks, Journal, read_journal
+from iolab.adapters.store.state import clock_problems, fold
+from iolab.base.errors import InputError
 
 NS_PER_S = 1_000_000_000
+STARTED = {
+    "format": 2,
+    "seed": 7,
+    "rounds": 1,
+    "until_decided": False,
+    "machine": "host",
+    "workloads": ["reads"],
+    "settings": ["plain"],
+    "iolab_version": "1",
+}
+FINISHED = {
+    "trial": 0,
+    "round": 0,
+    "position": 0,
+    "workload": "reads",
+    "setting": "plain",
+    "seed": 7,
+    "status": "ok",
+    "attempt": 1,
+    "started_unix_ns": 0,
+    "duration_ns": None,
+    "size_bytes": 100,
+    "sha256": "00",
+}
 
 
 def write(path: Path, *names: str) -> bytes:
@@ -93,11 +117,11 @@ def test_a_wall_clock_that_jumps_is_a_problem_and_a_resumed_session_is_not(tmp_p
     path = tmp_path / "journal.jsonl"
     wall, monotonic = [1_700_000_000 * NS_PER_S], [500 * NS_PER_S]
     with Journal(path, clocks=Clocks(lambda: wall[0], lambda: monotonic[0])) as journal:
-        journal.append("run_started", rounds=1)
+        journal.append("run_started", **STARTED)
         wall[0], monotonic[0] = wall[0] + NS_PER_S, monotonic[0] + NS_PER_S
         journal.append("trial_started", trial=0, attempt=1)
         wall[0], monotonic[0] = wall[0] - 3600 * NS_PER_S, monotonic[0] + NS_PER_S
-        journal.append("trial_finished", trial=0)
+        journal.append("trial_finished", **FINISHED)
         monotonic[0] = 3 * NS_PER_S
         journal.append("run_resumed", rounds=1)
     (problem,) = clock_problems(read_journal(path).events)
@@ -107,13 +131,13 @@ def test_a_wall_clock_that_jumps_is_a_problem_and_a_resumed_session_is_not(tmp_p
 def test_the_last_word_on_a_trial_holds(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     with Journal(path) as journal:
-        journal.append("run_started", rounds=3)
+        journal.append("run_started", **{**STARTED, "rounds": 3})
         journal.append("trial_started", trial=0, attempt=1)
-        journal.append("trial_finished", trial=0, status="failed")
+        journal.append("trial_finished", **{**FINISHED, "trial": 0, "status": "failed"})
         journal.append("trial_abandoned", trial=0, reason="to be tried again")
         journal.append("trial_started", trial=0, attempt=2)
-        journal.append("trial_finished", trial=0, status="ok")
-        journal.append("trial_finished", trial=1, status="ok")
+        journal.append("trial_finished", **{**FINISHED, "trial": 0, "status": "ok"})
+        journal.append("trial_finished", **{**FINISHED, "trial": 1, "status": "ok"})
         journal.append("trial_abandoned", trial=1, reason="its file is missing")
     state = fold(read_journal(path).events)
     assert {trial: event["status"] for trial, event in state.finished.items()} == {0: "ok"}

@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
-from iolab.errors import MachineError
-from iolab.machine import lock
-from iolab.trial import DirectoryTarget, FileTarget, ScratchTarget
+from iolab.adapters.system import lock
+from iolab.base.errors import MachineError
+from iolab.domain.trial import DirectoryTarget, FileTarget, ScratchTarget
 
 HELD_BY_THE_CHILD_OF_A_DEAD_RUN = """
 import subprocess, sys
-from iolab.machine import lock
-from iolab.trial import DirectoryTarget
+from iolab.adapters.system import lock
+from iolab.domain.trial import DirectoryTarget
 held = lock.of_target(DirectoryTarget(path=sys.argv[1]))
 restoring = "for turn in $(seq 400); do [ -e waited-for ] && break; sleep 0.05; done; touch restored"
 subprocess.Popen(["sh", "-c", restoring], cwd=sys.argv[1], pass_fds=held.fds, stdout=subprocess.DEVNULL)
@@ -72,7 +72,7 @@ def test_the_child_of_a_dead_run_is_waited_for(
 def test_a_device_s_node_is_locked_for_others_as_well(loop_device: Path, state_dir: Path) -> None:
     import fcntl
 
-    from iolab.trial import DeviceTarget
+    from iolab.domain.trial import DeviceTarget
 
     target = DeviceTarget(path=str(loop_device), destroy=False)
     with loop_device.open("rb") as node:

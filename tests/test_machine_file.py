@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab import machine_file
-from iolab.errors import InputError
-from iolab.experiment.toml import parse
-from iolab.machine_file import Change, ImpossibleChange, MachineFile
-from iolab.machine_file.shelf import SHELF
+from iolab.adapters import machine_file
+from iolab.adapters.machine_file import Change, ImpossibleChange, MachineFile
+from iolab.adapters.machine_file.shelf import SHELF
+from iolab.base.errors import InputError
+from iolab.base.toml import parse
 from support.machines import MACHINE, QUICK, line_of, write_machine
 
 

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab import metric
-from iolab.errors import InputError
-from iolab.experiment import loads, plan
-from iolab.machine import host, source_tree
-from iolab.machine.action import EraseFilesystem
-from iolab.machine.filesystem import make as make_filesystem
-from iolab.machine.mounts import mounts
-from iolab.machine.safety import signatures
-from iolab.machine.undo import restore_abandoned
-from iolab.phase_record import jobs_of
-from iolab.record import Record
-from iolab.trial import CommandsPhase, Trial
+from iolab.adapters.experiment import loads, plan
+from iolab.adapters.host import host, source_tree
+from iolab.adapters.system import safety
+from iolab.adapters.system.action import EraseFilesystem
+from iolab.adapters.system.filesystem import make as make_filesystem
+from iolab.adapters.system.mounts import mounts
+from iolab.adapters.system.safety import signatures
+from iolab.adapters.system.undo import restore_abandoned
+from iolab.base.errors import InputError
+from iolab.domain import metric
+from iolab.domain.phase_record import jobs_of
+from iolab.domain.record import Record
+from iolab.domain.trial import CommandsPhase, Trial
 from support.command_line import CommandLine, wait_until
 from support.devices import MIB, attach, detach, sparse_file
 from support.runs import events, statuses, times_finished
@@ -127,8 +128,11 @@ def test_the_filesystem_is_the_targets_or_the_settings(
 def test_a_named_device_carries_nothing_afterwards(device: Path, state_dir: Path, leftovers: None) -> None:
     """Else the second trial would be refused for the first one's filesystem."""
     target = f"[target]\nkind = 'device'\npath = '{device}'\n"
+    made = trial("untar = 'touch made'\nmake = 'test -e made'\nclean = 'rm made'", target=target)
+    assert made.target.kind == "device"
+    of_a_run = made.on_devices(safety.admit(made.target))
     for _ in range(2):
-        record = run(trial("untar = 'touch made'\nmake = 'test -e made'\nclean = 'rm made'", target=target))
+        record = run(of_a_run)
         assert record.status == "ok", record.faults
         assert signatures(device) == []
 
@@ -248,7 +252,7 @@ def test_a_stopped_make_takes_its_children_along(state_dir: Path, leftovers: Non
 def test_a_kill_in_the_middle_of_make_leaves_nothing(state_dir: Path, leftovers: None) -> None:
     spec = trial(SMALL + "make = 'setsid sleep 1000 & dd if=/dev/zero of=big bs=1M count=8; sleep 1000'")
     worker = subprocess.Popen(
-        [sys.executable, "-m", "iolab.machine.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "iolab.adapters.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert worker.stdin is not None
     assert worker.stdout is not None

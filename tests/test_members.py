@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.errors import InputError
-from iolab.machine import members
-from iolab.machine.members import MemberDied, Task
-from iolab.workload.load import file_json, group_json, job_json, phase_json, until_json
+from iolab.adapters.host import members
+from iolab.adapters.host.members import MemberDied, Task
+from iolab.base.errors import InputError
+from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
 
 LONG_NS = 60 * 10**9
 
@@ -34,7 +34,7 @@ def sort(name: str, *, bytes_: int = 2**20, passes: int = 1) -> Task:
 def children() -> list[int]:
     """The processes that this one has started and not yet waited for."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return [int(pid) for pid in listed if b"iolab.machine.member" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [int(pid) for pid in listed if b"iolab.adapters.host.member" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def run(*tasks: Task, **options: Any) -> list[dict[str, Any]]:

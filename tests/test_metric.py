@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab import histogram, metric
-from iolab.errors import InputError
-from iolab.experiment import loads, plan
-from iolab.metric import DEFAULT_COMPARED, METRICS, Key, Row, key_of, parse_key
-from iolab.phase_record import Usage, group_record, job_record, phase_record
-from iolab.record import Fault, Record
-from iolab.trial import CommandsPhase, Trial
+from iolab.adapters.experiment import loads, plan
+from iolab.base import histogram
+from iolab.base.errors import InputError
+from iolab.domain import metric
+from iolab.domain.metric import DEFAULT_COMPARED, METRICS, Key, Row, key_of, parse_key
+from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
+from iolab.domain.record import Fault, Record
+from iolab.domain.trial import CommandsPhase, Trial
 
 MS = 1_000_000
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from fake_machine import SilentDisplay
-from iolab.errors import InputError, MachineError
-from iolab.experiment import load, plan
-from iolab.machine.model import RunAhead
-from iolab.run import run as run_experiment
-from iolab.store import RunData, read
-from iolab.table import render
+from iolab.adapters.experiment import load, plan
+from iolab.adapters.run import run as run_experiment
+from iolab.adapters.simulator import RunAhead
+from iolab.adapters.store import RunData, read
+from iolab.base.errors import InputError, MachineError
+from iolab.presentation.table import render
 from support.machines import DETAILED, line_of, write_machine
 
 pytestmark = pytest.mark.usefixtures("state_dir")
@@ -42,7 +42,7 @@ CELLS = {f"cell[A={a},Q={q},C={c}]": (a, q, c) for a, q, c in product("XI", "XAI
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    write_machine(tmp_path, DETAILED.replace("cells = 2", "cells = 4"))
+    write_machine(tmp_path, DETAILED.replace("numa_nodes = 2", "numa_nodes = 4"))
     return tmp_path
 
 
@@ -69,7 +69,7 @@ def value(found: RunData, key: str, setting: str = "default") -> float:
 def matrix(tmp_path_factory: pytest.TempPathFactory) -> RunData:
     """All cells, and rows without one."""
     directory = tmp_path_factory.mktemp("matrix")
-    write_machine(directory, DETAILED.replace("cells = 2", "cells = 4"))
+    write_machine(directory, DETAILED.replace("numa_nodes = 2", "numa_nodes = 4"))
     (directory / "x.toml").write_text(f"{READS}[settings.cell]\n{MATRIX}[settings.free]\nrq_affinity = [0, 1]\n")
     with RunAhead(cores=2) as executor:
         experiment = load(directory / "x.toml")
@@ -138,7 +138,7 @@ def test_a_run_of_nothing_but_impossible_cells_says_why() -> None:
         ("rq_affinity = 2", "settings.s.rq_affinity: drives.0.queue.rq_affinity: "),
         ("completion_affinity = 8", "settings.s.completion_affinity: drives.0.affinity.completion: "),
         ("machine = { 'completion.form' = 'pigeon' }", "settings.s.machine.completion.form: "),
-        ("machine = { 'cpus.topology.cells' = 0 }", "settings.s.machine.cpus.topology.cells: "),
+        ("machine = { 'cpus.topology.numa_nodes' = 0 }", "settings.s.machine.cpus.topology.numa_nodes: "),
     ],
 )
 def test_what_these_cpus_do_not_have_is_told_on_its_line(setting: str, said: str) -> None:

@@ -14,14 +14,14 @@ import pytest
 from fake_machine import SilentDisplay, events
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.errors import InputError
-from iolab.executor import ByMachine
-from iolab.experiment import Experiment, load, plan
-from iolab.machine.model import RunAhead
-from iolab.run import Run, resume
-from iolab.run import run as run_experiment
-from iolab.store import read
-from iolab.table import render
+from iolab.adapters.experiment import Experiment, load, plan
+from iolab.adapters.run import Run, resume
+from iolab.adapters.run import run as run_experiment
+from iolab.adapters.run.by_machine import ByMachine
+from iolab.adapters.simulator import RunAhead
+from iolab.adapters.store import read
+from iolab.base.errors import InputError
+from iolab.presentation.table import render
 from support.command_line import CommandLine, wait_until
 from support.machines import MACHINE, QUICK, READS, line_of, write_machine
 
@@ -251,7 +251,7 @@ def test_a_run_says_what_it_is_a_simulation_of_and_keeps_its_files(here: Path) -
     assert record.observed["device"]["scheduler"] == "cfq"
     assert record.phases[0]["clock"] == "model"
     (here / "small.toml").unlink()
-    from iolab.table.plain import render
+    from iolab.presentation.table.plain import render
 
     assert "2 rounds on model:small.toml (simulated, seed 7)" in render(read(Path("run")))
 

@@ -6,14 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_machine import SilentDisplay
-from iolab.errors import InputError
-from iolab.experiment import Experiment, load
-from iolab.machine.model import RunAhead
-from iolab.run import run as run_experiment
-from iolab.store import RunData, read
-from iolab.table import render
+from iolab.base.errors import InputError
+from iolab.presentation.table import render
 from support.machines import line_of
+from support.modelled import experiment, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -44,17 +40,6 @@ switches = true
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def experiment(text: str) -> Experiment:
-    Path("x.toml").write_text(text)
-    return load(Path("x.toml"))
-
-
-def run(text: str) -> RunData:
-    with RunAhead(cores=1) as executor:
-        run_experiment(experiment(text), Path("out"), executor=executor, progress=SilentDisplay(), seed=7)
-    return read(Path("out"))
 
 
 @pytest.mark.parametrize(

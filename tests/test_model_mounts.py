@@ -6,22 +6,19 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_machine import SilentDisplay
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab import _native, machine_file
-from iolab.errors import InputError
-from iolab.experiment import Experiment, load
-from iolab.machine.model import RunAhead
-from iolab.mountstats import COUNTERS, snapshots
-from iolab.run import run as run_experiment
-from iolab.store import RunData, read
-from iolab.table import render
-from iolab.trial import LoadPhase
-from iolab.workload.iozone import KIND as IOZONE_KIND
-from iolab.workload.iozone import IozoneOptions
+from iolab import _native
+from iolab.adapters import machine_file
+from iolab.base.errors import InputError
+from iolab.base.mountstats import COUNTERS, snapshots
+from iolab.domain.trial import LoadPhase
+from iolab.domain.workload.iozone import KIND as IOZONE_KIND
+from iolab.domain.workload.iozone import IozoneOptions
+from iolab.presentation.table import render
 from support.command_line import CommandLine
 from support.machines import line_of
+from support.modelled import experiment, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -66,17 +63,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("client.toml").write_text(MACHINE)
     return tmp_path
-
-
-def experiment(text: str) -> Experiment:
-    Path("x.toml").write_text(text)
-    return load(Path("x.toml"))
-
-
-def run(text: str) -> RunData:
-    with RunAhead(cores=1) as executor:
-        run_experiment(experiment(text), Path("out"), executor=executor, progress=SilentDisplay(), seed=7)
-    return read(Path("out"))
 
 
 def refusal(text: str) -> str:

@@ -7,15 +7,13 @@ from typing import Any
 
 import polars
 import pytest
-from fake_machine import SilentDisplay
-from iolab.errors import InputError
-from iolab.experiment import Experiment, load, plan
-from iolab.machine.model import RunAhead
-from iolab.run import run as run_experiment
-from iolab.store import read
-from iolab.table import render
-from iolab.trial import SortPhase
+from iolab.adapters.experiment import plan
+from iolab.adapters.store import read
+from iolab.base.errors import InputError
+from iolab.domain.trial import SortPhase
+from iolab.presentation.table import render
 from support.machines import write_machine
+from support.modelled import experiment, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -56,16 +54,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_machine(tmp_path, MACHINE + SWAP)
     return tmp_path
-
-
-def experiment(text: str) -> Experiment:
-    Path("x.toml").write_text(text)
-    return load(Path("x.toml"))
-
-
-def run(text: str, out: str, seed: int = 7) -> None:
-    with RunAhead(cores=2) as executor:
-        run_experiment(experiment(text), Path(out), executor=executor, progress=SilentDisplay(), seed=seed)
 
 
 def sorted_by(text: str) -> SortPhase:
@@ -112,13 +100,13 @@ def test_a_wrong_swap_table_is_said_with_its_line(here: Path) -> None:
 
 def test_too_little_swap_is_an_error_without_a_traceback() -> None:
     with pytest.raises(InputError, match=r"processes need .* raise .swap. bytes"):
-        run(HEAD + SORTERS + 'share = 200\n[settings.plain]\nmachine = { "swap.bytes" = 1048576 }\n', "out")
+        run(HEAD + SORTERS + 'share = 200\n[settings.plain]\nmachine = { "swap.bytes" = 1048576 }\n', cores=2)
 
 
 def test_one_runs_ahead_under_2_4_and_all_thrash_under_2_5(monkeypatch: pytest.MonkeyPatch) -> None:
     """The times are a function of machine, experiment and seed: the table is golden."""
     monkeypatch.setenv("COLUMNS", "100")
-    run(HEAD + SORTERS + KERNELS, "out")
+    run(HEAD + SORTERS + KERNELS, cores=2)
     spread, elapsed = values("out", "elapsed_s_spread"), values("out", "elapsed_s")
     read_back, memory = values("out", "swap_in_bytes"), values("out", "memory_bytes_max")
     assert sum(elapsed["new"]) > 1.2 * sum(elapsed["old"])
@@ -129,7 +117,7 @@ def test_one_runs_ahead_under_2_4_and_all_thrash_under_2_5(monkeypatch: pytest.M
 
 
 def test_a_run_says_what_its_processes_waited_for() -> None:
-    run(HEAD + SORTERS, "out")
+    run(HEAD + SORTERS, cores=2)
     record: Any = read(Path("out")).record(0)
     (phase,) = record.phases
     assert phase["clock"] == "model"

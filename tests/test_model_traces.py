@@ -7,14 +7,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import iolab.run
 import pytest
 from fake_machine import SilentDisplay
-from iolab.errors import InputError
-from iolab.experiment import load
-from iolab.machine.model import RunAhead
-from iolab.store import read
-from iolab.trace_files import packed, unpacked
+from iolab.adapters import run as running
+from iolab.adapters.experiment import load
+from iolab.adapters.simulator import RunAhead
+from iolab.adapters.store import read
+from iolab.base.errors import InputError
+from iolab.base.trace_files import packed, unpacked
 from support.machines import READS, line_of, write_machine
 
 pytestmark = pytest.mark.usefixtures("state_dir")
@@ -32,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(text: str, out: str) -> Path:
     Path("x.toml").write_text(text)
     with RunAhead(cores=1) as executor:
-        return iolab.run.run(load(Path("x.toml")), Path(out), executor=executor, progress=SilentDisplay(), seed=7).path
+        return running.run(load(Path("x.toml")), Path(out), executor=executor, progress=SilentDisplay(), seed=7).path
 
 
 def traced(form: str) -> str:

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.machine import nfs
-from iolab.machine.absent import Absent
-from iolab.machine.mounts import Mount
-from iolab.machine.site import Place, Site
-from iolab.mountstats import COUNTERS, Snapshot, per_operation, snapshots
-from iolab.observation import Observation
-from iolab.probe import PROBES
+from iolab.adapters.host import nfs
+from iolab.adapters.host.site import Place, Site
+from iolab.adapters.system.absent import Absent
+from iolab.adapters.system.beneath import Directory
+from iolab.adapters.system.mounts import Mount
+from iolab.base.mountstats import COUNTERS, Snapshot, per_operation, snapshots
+from iolab.domain.observation import Observation
+from iolab.domain.probe import PROBES
 
 HEAD = """device tmpfs mounted on /run with fstype tmpfs
 device {source} mounted on {mount} with fstype nfs4 statvers={version}
@@ -64,7 +65,7 @@ def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def site() -> Site:
-    return Site("target", [Place("target", None, directory=Path("/data"))])
+    return Site("target", [Place("target", None, directory=Directory(Path("/data"), 0, 0))])
 
 
 def metrics_of(observation: dict[str, Any]) -> dict[str, float | None]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from iolab.observation import Observation, observe
-from iolab.trial import LoadPhase
-from iolab.workload import KINDS
+from iolab.domain.observation import Observation, observe
+from iolab.domain.trial import LoadPhase
+from iolab.domain.workload import KINDS
 
 MIB = 2**20
 S = 10**9

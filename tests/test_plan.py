@@ -7,8 +7,8 @@ from itertools import groupby
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.experiment import loads, plan
-from iolab.trial import Trial
+from iolab.adapters.experiment import loads, plan
+from iolab.domain.trial import Trial
 
 EXPERIMENT = loads(
     """

@@ -8,21 +8,25 @@ from typing import Any, ClassVar
 
 import polars as pl
 import pytest
-from iolab import _native, metric
-from iolab.errors import InputError
-from iolab.experiment import loads, plan
-from iolab.machine import probe_needs, probing
-from iolab.machine.absent import Absent
-from iolab.machine.action import RemoveTraceInstance
-from iolab.machine.block import BlockDevice
-from iolab.machine.site import Place, Site
-from iolab.machine.undo import UndoJournal
-from iolab.metric import METRICS
-from iolab.phase_record import Usage, group_record, job_record, phase_record, probes_absent_of, probes_of
-from iolab.probe import PROBES, resolved
-from iolab.record import Record
-from iolab.store import trial_file
-from iolab.trial import Phase, Trial
+from iolab import _native
+from iolab.adapters.experiment import loads, plan
+from iolab.adapters.host import probe_needs, probing
+from iolab.adapters.host.site import Place, Site
+from iolab.adapters.store import trial_file
+from iolab.adapters.system import tracefs
+from iolab.adapters.system.absent import Absent
+from iolab.adapters.system.action import RemoveTraceInstance
+from iolab.adapters.system.beneath import Directory
+from iolab.adapters.system.block import BlockDevice
+from iolab.adapters.system.undo import UndoJournal
+from iolab.base import checked_lines
+from iolab.base.errors import InputError
+from iolab.domain import metric
+from iolab.domain.metric import METRICS
+from iolab.domain.phase_record import Usage, group_record, job_record, phase_record, probes_absent_of, probes_of
+from iolab.domain.probe import PROBES, resolved
+from iolab.domain.record import Record
+from iolab.domain.trial import Phase, Trial
 
 WORKLOAD = "[workloads.reads]\nduration = '1s'\n"
 MIB = 1 << 20
@@ -199,7 +203,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> type[FakeProbes]:
 
 class SiteOf(Site):
     def __init__(self, device: BlockDevice | None) -> None:
-        super().__init__("target", [Place("target", device, directory=Path("/"))])
+        super().__init__("target", [Place("target", device, directory=Directory(Path("/"), 0, 0))])
 
 
 def measured() -> Phase:
@@ -244,12 +248,15 @@ def test_a_phase_that_fails_stops_its_probes(engine: type[FakeProbes], state_dir
     assert engine.stopped == 1
 
 
-def test_an_instance_is_in_the_journal_before_the_engine_makes_it(engine: type[FakeProbes], state_dir: Path) -> None:
+def test_an_instance_is_in_the_journal_before_the_engine_makes_it(
+    engine: type[FakeProbes], state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracefs, "root", lambda: tmp_path)
     partition = BlockDevice((8, 1), Path("/sys/block/sda/sda1"))
     wanted = options("block", "switches", "cpu")
     with UndoJournal.open() as undo, probing.around(measured(), wanted, SiteOf(partition), undo):
         (spec,) = engine.started
-        entries = [json.loads(line) for line in undo.path.read_text().splitlines()]
+        entries = checked_lines.read(undo.path.read_bytes()).entries
     names = [entry["name"] for entry in entries if entry.get("action") == RemoveTraceInstance.__name__]
     assert names == [spec["trace_instance"], f"{spec['trace_instance']}-switches"]
     assert spec["block"]["devices"] == ["8:1"]
@@ -299,7 +306,7 @@ def test_every_need_of_a_probe_is_known_to_the_doctor() -> None:
 
 
 def test_every_probe_has_a_section_with_its_options_and_metrics() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "probes.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "probes.md").read_text()
     for name in PROBES:
         assert f"\n## {name}\n" in page
         assert f"<!-- table: probe-{name} -->" in page

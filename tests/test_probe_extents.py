@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab import _native, store
-from iolab.machine.extents import evenly
-from iolab.metric import METRICS
-from iolab.phase_record import probes_of
-from iolab.table import render
+from iolab import _native
+from iolab.adapters import store
+from iolab.adapters.host.extents import evenly
+from iolab.domain.metric import METRICS
+from iolab.domain.phase_record import probes_of
+from iolab.presentation.table import render
 from support.command_line import CommandLine
 from support.devices import attach, command, detach, sparse_file
 from support.experiments import SCRATCH, experiment

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab import _native, store
-from iolab.metric import METRICS
-from iolab.phase_record import probes_absent_of
-from iolab.probe.series import highest, mean, measured_span
+from iolab import _native
+from iolab.adapters import store
+from iolab.domain.metric import METRICS
+from iolab.domain.phase_record import probes_absent_of
+from iolab.domain.probe.series import highest, mean, measured_span
 from support.command_line import CommandLine
 from support.experiments import experiment, reads_for
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from fake_machine import FakeExecutor, record_of
-from iolab.errors import InputError
-from iolab.executor import OnProgress, ShouldStop
-from iolab.probe import block, profile, switches
-from iolab.record import Record
-from iolab.store import RunData
-from iolab.table import render
-from iolab.trial import Trial
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.probe import block, profile, switches
+from iolab.domain.record import Record
+from iolab.domain.trial import Trial
+from iolab.presentation.table import render
 from support.stored import stored_run
 
 GOLDEN = Path(__file__).parent / "golden" / "tables"

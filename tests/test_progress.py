@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from fake_machine import experiment, record_of
-from iolab.executor import Progress
-from iolab.experiment import plan
-from iolab.progress import display, words
-from iolab.progress.live import LiveDisplay
-from iolab.progress.pace import Pace, Speedometer
-from iolab.progress.plain import PlainDisplay
-from iolab.trial import Trial
+from iolab.adapters.experiment import plan
+from iolab.domain.executor import Progress
+from iolab.domain.trial import Trial
+from iolab.presentation.progress import display, words
+from iolab.presentation.progress.live import LiveDisplay
+from iolab.presentation.progress.pace import Pace, Speedometer
+from iolab.presentation.progress.plain import PlainDisplay
 
 NS_PER_S = 1_000_000_000
 

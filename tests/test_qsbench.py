@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 from fake_machine import FakeExecutor
-from iolab import metric
-from iolab.errors import InputError
-from iolab.experiment import loads
-from iolab.machine import cgroup, sort, swap
-from iolab.machine.cgroup import Cgroup, Hierarchy
-from iolab.machine.sort import _areas, _killed_for_memory, _limited_group, _memory_bytes_max, _record, _swap_bytes
-from iolab.record import Record
-from iolab.store import trial_file
-from iolab.table import render
-from iolab.trial import SortPhase, Trial
-from iolab.workload import KINDS
-from iolab.workload.qsbench import QsbenchOptions
+from iolab.adapters.experiment import loads
+from iolab.adapters.host import sort
+from iolab.adapters.host.sort import _areas, _killed_for_memory, _limited_group, _memory_bytes_max, _record, _swap_bytes
+from iolab.adapters.store import trial_file
+from iolab.adapters.system import cgroup, swap
+from iolab.adapters.system.cgroup import Cgroup, Hierarchy
+from iolab.base.errors import InputError
+from iolab.domain import metric
+from iolab.domain.record import Record
+from iolab.domain.trial import SortPhase, Trial
+from iolab.domain.workload import KINDS
+from iolab.domain.workload.qsbench import QsbenchOptions
+from iolab.presentation.table import render
 from support.stored import stored_run
 
 MIB = 1 << 20

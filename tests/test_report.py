@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from iolab.errors import InputError
-from iolab.report import write
-from iolab.store import RunData
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.presentation.report import write
+from support.browser import BROWSER, BROWSERS, opened
 from support.stored import TWO_SETTINGS, stored_run
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-OPTIONS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-logging=stderr",
-    "--virtual-time-budget=10000",
-    "--proxy-server=127.0.0.1:1",  # nobody listens there: asking a network for anything fails, and is logged
-    "--proxy-bypass-list=<-loopback>",
-)
 
 
 class Addresses(HTMLParser):
@@ -111,17 +94,9 @@ def test_numbers_of_a_debug_build_are_not_reported(
 
 @pytest.mark.skipif(BROWSER is None, reason=f"no browser to open the report with: none of {', '.join(BROWSERS)}")
 def test_a_browser_draws_every_plot_without_a_network_and_without_an_error(page: Path, tmp_path: Path) -> None:
-    assert BROWSER is not None
-    done = subprocess.run(
-        [BROWSER, *OPTIONS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{page}"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    drawn = re.findall(r'<div class="plot[^"]*" id="([\w-]+)".*?</figure>', done.stdout, flags=re.S)
+    opened_page = opened(page, tmp_path / "profile")
+    drawn = re.findall(r'<div class="plot[^"]*" id="([\w-]+)".*?</figure>', opened_page.dom, flags=re.S)
     assert drawn == ["differences-0", "rounds-0-0", "time-0-0", "latency-0-0"]
-    for figure in re.findall(r"<figure>.*?</figure>", done.stdout, flags=re.S):
+    for figure in re.findall(r"<figure>.*?</figure>", opened_page.dom, flags=re.S):
         assert '<svg class="main-svg"' in figure and 'class="trace scatter' in figure
-    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    assert not console, "\n".join(console)
+    assert not opened_page.console, "\n".join(opened_page.console)

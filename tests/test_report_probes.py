@@ -6,7 +6,7 @@ import json
 import re
 
 import polars as pl
-from iolab.report.probes import over_rounds
+from iolab.presentation.report.probes import over_rounds
 from support.command_line import CommandLine
 from support.experiments import experiment
 

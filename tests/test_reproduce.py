@@ -14,20 +14,21 @@ from conftest import CommandLine
 from fake_machine import FakeExecutor, SilentDisplay
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.cli.invoke import invoke
-from iolab.errors import InputError
-from iolab.executor import ByMachine
-from iolab.experiment import load as load_experiment
-from iolab.reproduction import compare, load, names, objects
-from iolab.reproduction.options import AimOptions
-from iolab.reproduction.published import Published, loads
-from iolab.reproduction.reproduced import Compared, Reproduced
-from iolab.reproduction.score import claims, mean_error, within_factor
-from iolab.reproduction.scorecard import RESULTS, markdown, overall, scores
-from iolab.reproduction.tables import Cell
-from iolab.run import run
-from iolab.store import read
-from iolab.units import parse_duration_ns
+from iolab.adapters.experiment import load as load_experiment
+from iolab.adapters.reproduction import compare, load, names, objects
+from iolab.adapters.reproduction.options import AimOptions
+from iolab.adapters.reproduction.published import Published
+from iolab.adapters.reproduction.reproduced import Reproduced
+from iolab.adapters.reproduction.score import Compared, claims, mean_error, within_factor
+from iolab.adapters.reproduction.scorecard import RESULTS, markdown, overall, scores
+from iolab.adapters.reproduction.tables import Cell
+from iolab.adapters.run import run
+from iolab.adapters.run.by_machine import ByMachine
+from iolab.adapters.store import read
+from iolab.base.errors import InputError
+from iolab.base.units import parse_duration_ns
+from iolab.presentation.cli.invoke import invoke
+from support.figures import expect_problem, figures
 from support.stored import stored_run
 
 MACHINES = Path(__file__).parents[1] / "machines"
@@ -53,7 +54,7 @@ cpus = [0]
 """
 FIGURES = """\
 title = "Readers, as published"
-seed = "000"
+case_study = "000"
 source = "a mail of 2001"
 experiment = "experiment.toml"
 setup = { machine = "two CPUs" }
@@ -102,7 +103,7 @@ none = [1]
 zero = [0]
 waits = [3]
 
-[said.alike]
+[claims.alike]
 text = "Pinning changes nothing."
 who = "a mail of 2001"
 workload = "readers[jobs=1]"
@@ -111,7 +112,7 @@ baseline = "plain"
 setting = "pinned"
 verdict = ["same"]
 
-[said.first]
+[claims.first]
 text = "The first reader gains."
 who = "its answer"
 workload = "readers[jobs=2]"
@@ -123,13 +124,9 @@ verdict = ["faster"]
 """
 
 
-def figures(text: str = FIGURES) -> Published:
-    return loads(text, Path("figures.toml"))
-
-
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
-    return compare(figures(), stored_run(tmp_path_factory.mktemp("reproduce") / "run", EXPERIMENT))
+    return compare(figures(FIGURES), stored_run(tmp_path_factory.mktemp("reproduce") / "run", EXPERIMENT))
 
 
 def test_a_cell_is_found_by_its_row_and_column(reproduced: Reproduced) -> None:
@@ -165,7 +162,7 @@ def test_what_says_nothing_of_the_model_is_left_out_with_the_reason(reproduced: 
 
 def test_a_failed_trial_has_its_reason_in_each_cell_and_meets_no_aim(tmp_path: Path) -> None:
     executor = FakeExecutor(status_of=lambda trial: "failed" if trial.setting == "plain" else "ok")
-    rate = compare(figures(), stored_run(tmp_path / "run", EXPERIMENT, executor=executor)).tables[0]
+    rate = compare(figures(FIGURES), stored_run(tmp_path / "run", EXPERIMENT, executor=executor)).tables[0]
     assert {(one.cell.name, one.reason) for one in rate.not_compared} == {
         ("1/plain", "the trial failed: it broke"),
         ("2/plain", "the trial failed: it broke"),
@@ -181,7 +178,7 @@ def test_a_failed_trial_has_its_reason_in_each_cell_and_meets_no_aim(tmp_path: P
 def test_a_statement_is_judged_as_comparisons_are(tmp_path: Path) -> None:
     gained = EXPERIMENT.replace("rounds = 2", "rounds = 8")
     executor = FakeExecutor(faster={"pinned": 1.3})
-    alike, first = compare(figures(), stored_run(tmp_path / "run", gained, executor=executor)).statements
+    alike, first = compare(figures(FIGURES), stored_run(tmp_path / "run", gained, executor=executor)).statements
     assert alike.comparison.judgement.verdict == first.comparison.judgement.verdict == "faster"
     assert (alike.met, first.met) == (False, True)
     assert alike.comparison.judgement.ratio == pytest.approx(1.3, rel=0.01)
@@ -210,7 +207,7 @@ def test_the_json_is_a_list_of_tables_and_a_function_of_the_run(reproduced: Repr
     assert [aim["met"] for aim in said["aims"]] == [True, False]
     assert said["statements"][0]["found"]["n"] == 2
     for table in tables:
-        assert table["kind"] == "table" and table["seed"] == "000"
+        assert table["kind"] == "table" and table["case_study"] == "000"
         assert set(table["mean_abs_error"]) == {"fit", "prediction"}
         for cell in table["cells"]:
             assert set(cell) == {"row", "column", "role", "published", "modelled", "error"}
@@ -220,8 +217,8 @@ def test_the_json_is_a_list_of_tables_and_a_function_of_the_run(reproduced: Repr
 
 @pytest.mark.parametrize("columns", [60, 100])
 def test_the_tables_are_golden_and_fit(columns: int, reproduced: Reproduced, monkeypatch: pytest.MonkeyPatch) -> None:
-    from iolab.table.reproduction import reproductions
-    from iolab.terminal import text_of
+    from iolab.presentation.table.reproduction import reproductions
+    from iolab.presentation.terminal import text_of
 
     monkeypatch.setenv("COLUMNS", str(columns))
     shown = text_of(reproductions([reproduced]))
@@ -234,7 +231,7 @@ def test_the_scorecard_has_a_line_per_table_and_one_for_what_was_said(reproduced
     assert [(one.name, one.cells, one.parameters, one.fitted, one.predicted) for one in scores(parts)] == [
         ("figures/rate", 4, 1, 1, 3),
         ("figures/others", 5, 0, 0, 2),
-        ("figures/said", None, None, None, None),
+        ("figures/claims", None, None, None, None),
     ]
     assert [len(one.aims) for one in scores(parts)] == [3, 0, 2]
     assert overall(parts).startswith("All tables: 5 predictions")
@@ -248,7 +245,7 @@ def test_the_scorecard_has_a_line_per_table_and_one_for_what_was_said(reproduced
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ('seed = "000"\n', 'seed = "000"\nseeds = 1\n', 3, ("seeds", "did you mean seed?")),
+        ('case_study = "000"\n', 'case_study = "000"\ntitel = 1\n', 3, ("titel", "did you mean title?")),
         ('title = "rate by readers"\n', "", 18, ("tables.rate.title", "missing")),
         ("1 = [40000, 50000]", "1 = [40000]", 28, ("tables.rate.rows.1", "1 figures given for 2 columns")),
         ("1 = [40000, 50000]", '1 = [40000, "many"]', 27, ("tables.rate.rows", "many")),
@@ -263,30 +260,25 @@ def test_the_scorecard_has_a_line_per_table_and_one_for_what_was_said(reproduced
         ('[fitted.speed]\nmachine = "small"\n', "[fitted.speed]\n", 7, ("fitted.speed.machine", "missing")),
         ("[tables.rate]", "[tables.rate", 18, ("not valid TOML",)),
         ('to = "rate: 1/plain"', 'to = "1/plain"', 11, ("fitted.speed.to", "1/plain", "names no table")),
-        ('seed = "000"\n', 'seed = "000"\nrounds = 0\n', 3, ("rounds", "at least 1")),
-        ('who = "a mail of 2001"\n', "", 51, ("said.alike.who", "missing")),
-        ('verdict = ["same"]', 'verdict = ["sane"]', 58, ("said.alike.verdict", "did you mean same?")),
-        ('verdict = ["same"]', 'verdict = "same"', 58, ("said.alike.verdict", "a list such as")),
-        ('verdict = ["same"]', "verdict = []", 58, ("said.alike.verdict", "at least one")),
+        ('case_study = "000"\n', 'case_study = "000"\nrounds = 0\n', 3, ("rounds", "at least 1")),
+        ('who = "a mail of 2001"\n', "", 51, ("claims.alike.who", "missing")),
+        ('verdict = ["same"]', 'verdict = ["sane"]', 58, ("claims.alike.verdict", "did you mean same?")),
+        ('verdict = ["same"]', 'verdict = "same"', 58, ("claims.alike.verdict", "a list such as")),
+        ('verdict = ["same"]', "verdict = []", 58, ("claims.alike.verdict", "at least one")),
         (
             'setting = "pinned"\nverdict = ["same"]',
             'setting = "plain"\nverdict = ["same"]',
             57,
-            ("said.alike.setting", "than the baseline"),
+            ("claims.alike.setting", "than the baseline"),
         ),
-        ('metric = "rate_bytes_per_s"\nbase', 'metric = "rate"\nbase', 55, ("said.alike.metric", "unknown metric")),
+        ('metric = "rate_bytes_per_s"\nbase', 'metric = "rate"\nbase', 55, ("claims.alike.metric", "unknown metric")),
         ('experiment = "experiment.toml"\n', "", 1, ("experiment", "missing")),
-        ("[said.alike]", "[said]\nalike = 3\n[said.other]", 52, ("said.alike", "expected a table")),
+        ("[claims.alike]", "[claims]\nalike = 3\n[claims.other]", 52, ("claims.alike", "expected a table")),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(old: str, new: str, line: int, words: tuple[str, ...]) -> None:
     assert old in FIGURES
-    with pytest.raises(InputError) as raised:
-        figures(FIGURES.replace(old, new, 1))
-    message = str(raised.value).splitlines()[0]
-    assert message.startswith(f"figures.toml:{line}:"), message
-    for word in words:
-        assert word in message
+    expect_problem(FIGURES.replace(old, new, 1), line, words)
 
 
 def test_a_file_without_anything_to_compare_is_refused() -> None:
@@ -296,7 +288,7 @@ def test_a_file_without_anything_to_compare_is_refused() -> None:
 
 @given(
     st.integers(0, len(FIGURES.splitlines()) - 1),
-    st.sampled_from(["", "x = 1", "[cell]", "1 = [1]", "fit = 3", '"', "said = 1"]),
+    st.sampled_from(["", "x = 1", "[cell]", "1 = [1]", "fit = 3", '"', "claims = 1"]),
 )
 def test_whatever_is_written_is_understood_or_refused(line: int, instead: str) -> None:
     lines = FIGURES.splitlines()
@@ -347,7 +339,7 @@ def published(request: pytest.FixtureRequest) -> Published:
 
 
 def test_published_figures_say_where_they_are_from(published: Published) -> None:
-    assert re.fullmatch("00[0-4]", published.seed) and published.source and published.setup
+    assert re.fullmatch("00[0-4]", published.case_study) and published.source and published.setup
     for table in published.tables:
         roles = [cell.role for cell in table.cells]
         assert 2 * roles.count("prediction") >= len(roles)
@@ -435,7 +427,7 @@ def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine, capsys: 
     assert "✗ The first reader gains. (its answer)" in shown
     assert invoke(["reproduce", path, "--from", kept, "--fail-on", "aim"]) == 1
     missed = capsys.readouterr().err
-    assert "--fail-on holds: figures/rate: " in missed and "figures/said.first: The first reader gains." in missed
+    assert "--fail-on holds: figures/rate: " in missed and "figures/claims.first: The first reader gains." in missed
 
 
 @pytest.mark.parametrize(
@@ -447,8 +439,8 @@ def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine, capsys: 
         (["--from", "a", "--seed", "1"], ("--seed", "nothing is run")),
         (["group-idle", "--from", "nowhere"], ("nowhere",)),
         (["renamed.toml"], ("renamed.toml:22: tables.rate.cell.workload: writers[jobs=1]", "unknown workload")),
-        (["unset.toml"], ("unset.toml:57: said.alike.setting: pined", "did you mean pinned?")),
-        (["short.toml"], ("short.toml:51: said: 1 round given",)),
+        (["unset.toml"], ("unset.toml:57: claims.alike.setting: pined", "did you mean pinned?")),
+        (["short.toml"], ("short.toml:51: claims: 1 round given",)),
         (["shorter.toml"], ("shorter.toml:1: rounds: 1 round given",)),
         (["astray.toml"], ("nowhere.toml", "cannot read")),
     ],

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.cli.invoke import invoke
-from iolab.errors import InputError
-from iolab.reproduction import load
-from iolab.reproduction.distributions import ComparedRows, Distribution, Reading
-from iolab.reproduction.published import Published, loads
+from iolab.adapters.reproduction import load
+from iolab.adapters.reproduction.distributions import ComparedRows, Distribution, Reading
+from iolab.base.errors import InputError
+from iolab.presentation.cli.invoke import invoke
+from support.figures import expect_problem, figures
 
 FIGURES = """\
 title = "Times of May"
-seed = "000"
+case_study = "000"
 source = "a mail of 2001"
 
 [distributions.build]
@@ -45,12 +45,8 @@ pooled = true
 """
 
 
-def figures(text: str = FIGURES) -> Published:
-    return loads(text, Path("figures.toml"))
-
-
 def build() -> Distribution:
-    return figures().distributions[0]
+    return figures(FIGURES).distributions[0]
 
 
 def test_each_reading_judges_each_pair() -> None:
@@ -102,12 +98,7 @@ def test_what_was_said_is_met_or_not_by_each_reading() -> None:
 )
 def test_what_is_wrong_is_said_with_its_line(old: str, new: str, line: int, words: tuple[str, ...]) -> None:
     assert old in FIGURES
-    with pytest.raises(InputError) as raised:
-        figures(FIGURES.replace(old, new, 1))
-    message = str(raised.value).splitlines()[0]
-    assert message.startswith(f"figures.toml:{line}:"), message
-    for word in words:
-        assert word in message
+    expect_problem(FIGURES.replace(old, new, 1), line, words)
 
 
 @given(

@@ -7,14 +7,15 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import iolab.run
+import iolab.adapters.run
 import pytest
 from fake_machine import EXPERIMENT, TRIALS_PER_ROUND, FakeExecutor, SilentDisplay, event_names, events, experiment
-from iolab.errors import InputError, InterruptedRun, MachineError
-from iolab.run import Run
-from iolab.store import durable, read, session, trial_file
-from iolab.store.journal import Journal
-from iolab.trial import Trial
+from iolab.adapters.run import Run
+from iolab.adapters.store import read, session, trial_file
+from iolab.adapters.store.journal import Journal
+from iolab.base import durable
+from iolab.base.errors import InputError, InterruptedRun, MachineError
+from iolab.domain.trial import Trial
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 TRIALS = 2 * TRIALS_PER_ROUND
@@ -25,7 +26,7 @@ class Killed(BaseException):
 
 
 def start(out: Path, executor: FakeExecutor | None = None, *, text: str = EXPERIMENT, **options: object) -> Run:
-    return iolab.run.run(
+    return iolab.adapters.run.run(
         experiment(text),
         out,
         executor=executor or FakeExecutor(),
@@ -36,7 +37,7 @@ def start(out: Path, executor: FakeExecutor | None = None, *, text: str = EXPERI
 
 
 def go_on(out: Path, executor: FakeExecutor | None = None, **options: object) -> Run:
-    return iolab.run.resume(out, executor=executor or FakeExecutor(), progress=SilentDisplay(), **options)  # type: ignore[arg-type]
+    return iolab.adapters.run.resume(out, executor=executor or FakeExecutor(), progress=SilentDisplay(), **options)  # type: ignore[arg-type]
 
 
 def at_trial(number: int, action: Callable[[], None]) -> Callable[[Trial], None]:
@@ -281,7 +282,7 @@ def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_later(
 
     with monkeypatch.context() as patch:
         patch.setattr(durable, "write_durably", full)
-        patch.setattr("iolab.store.directory.write_durably", durable.Path.write_bytes)
+        patch.setattr("iolab.adapters.store.directory.write_durably", durable.Path.write_bytes)
         with pytest.raises(MachineError, match=r"000000.parquet: can't be written: No space left"):
             start(tmp_path / "run")
     assert go_on(tmp_path / "run").trials == TRIALS
@@ -369,7 +370,7 @@ RATE_ONLY = EXPERIMENT.replace(', "latency_ns_p99"]', "]")
 def test_until_decided_ends_at_the_most_rounds_and_says_what_is_open(tmp_path: Path) -> None:
     noisy = EXPERIMENT.replace('["rate_bytes_per_s", "latency_ns_p99"]', '["latency_ns_mean"]')
     display = SilentDisplay()
-    result = iolab.run.run(
+    result = iolab.adapters.run.run(
         experiment(noisy),
         tmp_path / "run",
         executor=FakeExecutor(),

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from iolab.errors import InputError
-from iolab.machine import block, loop, safety
+from iolab.adapters.system import block, loop, safety
+from iolab.base.errors import InputError
 from support.devices import MIB, attach, command, detach, have_device_mapper, sparse_file, write_partition_table
 
 
@@ -150,12 +150,11 @@ def test_a_missing_device_and_a_file_are_not_devices(tmp_path: Path) -> None:
 
 def test_a_file_with_data_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "file"
-    safety.check_file_writable(file)
     file.write_text("")
-    safety.check_file_writable(file)
+    safety.check_file_writable(file, file.stat())
     file.write_text("precious")
     with pytest.raises(InputError, match="holds 8 bytes"):
-        safety.check_file_writable(file)
+        safety.check_file_writable(file, file.stat())
 
 
 @pytest.mark.root
@@ -163,7 +162,7 @@ def test_a_file_that_backs_a_loop_device_is_not_overwritten(tmp_path: Path, loop
     link = tmp_path / "hard link"
     os.link(tmp_path / "loop.img", link)
     with pytest.raises(InputError, match=f"it backs {loop_device}"):
-        safety.check_file_writable(link)
+        safety.check_file_writable(link, link.stat())
 
 
 @pytest.mark.root

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-from iolab.errors import InputError, IolabError
-from iolab.machine import mounts, scratch
-from iolab.machine.block import shown
-from iolab.machine.filesystem import FILESYSTEMS
-from iolab.machine.undo import UndoJournal
-from iolab.trial import ScratchTarget
+from iolab.adapters.system import mounts, scratch
+from iolab.adapters.system.block import shown
+from iolab.adapters.system.filesystem import FILESYSTEMS, HAVE_LOG_DEVICES
+from iolab.adapters.system.undo import UndoJournal
+from iolab.base.errors import InputError, IolabError, MachineError
+from iolab.domain.trial import ScratchTarget
+from support.devices import loops_backed_under
 
 SIZE_BYTES = 384 << 20
 """mkfs.xfs wants 300 MiB at least."""
@@ -42,6 +44,34 @@ def test_each_filesystem_is_made_mounted_and_removed(name: str, state_dir: Path,
         assert "noatime" in mount.options.split(",")
         (made.mount_point / "file").write_bytes(b"x")
     assert list((state_dir / "scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", HAVE_LOG_DEVICES)
+def test_a_log_has_a_device_of_its_own(name: str, tmp_path: Path, state_dir: Path, leftovers: None) -> None:
+    """Its sparse file lies where it is told, and goes with the other."""
+    place = tmp_path / "place"
+    place.mkdir()
+    log = {"size_bytes": 64 << 20, "backing_directory": str(place)}
+    with UndoJournal.open() as undo:
+        made = scratch.make(target(filesystem=name, log=log), undo)
+        assert made.mount_point is not None and made.sides.log is not None
+        assert f"{place}/" in loops_backed_under(tmp_path)[str(made.sides.log)]
+        with pytest.raises(OSError, match="busy"):
+            os.open(made.sides.log, os.O_RDONLY | os.O_EXCL)
+        (made.mount_point / "file").write_bytes(b"x")
+    assert [*place.iterdir(), *(state_dir / "scratch").iterdir()] == []
+
+
+def test_a_realtime_section_is_made_or_the_kernel_said_to_have_none(state_dir: Path, leftovers: None) -> None:
+    realtime = {"size_bytes": 64 << 20, "backing_directory": None}
+    with UndoJournal.open() as undo:
+        try:
+            made = scratch.make(target(filesystem="xfs", realtime=realtime), undo)
+        except MachineError as error:
+            assert "CONFIG_XFS_RT" in str(error)
+        else:
+            assert made.mount_point is not None
+            assert "rtdev=" in getattr(mounts.mount_at(made.mount_point), "options", "")
 
 
 def test_a_bare_device_with_large_sectors(leftovers: None) -> None:

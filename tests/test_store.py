@@ -8,20 +8,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-import iolab.run
 import polars as pl
 import pytest
 from fake_machine import EXPERIMENT, FakeExecutor, SilentDisplay, experiment, record_of
-from iolab import metric
-from iolab.errors import InputError
-from iolab.experiment import plan
-from iolab.record import Record
-from iolab.store import index, read, trial_file
-from iolab.store.directory import RunDirectory, default_path
-from iolab.store.rows import table_rows
+from iolab.adapters import run as running
+from iolab.adapters.experiment import plan
+from iolab.adapters.store import index, read, trial_file
+from iolab.adapters.store.directory import RunDirectory, default_path
+from iolab.adapters.store.rows import table_rows
+from iolab.base.errors import InputError
+from iolab.domain import metric
+from iolab.domain.record import Record
 
 pytestmark = pytest.mark.usefixtures("state_dir")
-DOCUMENT = Path(__file__).parents[1] / "docs" / "store.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "reference" / "store.md"
 
 
 def records(text: str = EXPERIMENT, rounds: int = 1) -> list[Record]:
@@ -34,7 +34,7 @@ def of_workload(name: str) -> Record:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    iolab.run.run(
+    running.run(
         experiment(),
         tmp_path / "run",
         executor=FakeExecutor(faster={"pinned": 1.1}),
@@ -134,7 +134,7 @@ def test_faults_and_notes_are_remarks(tmp_path: Path) -> None:
 
 def test_a_failed_trial_has_reasons_and_no_numbers(tmp_path: Path) -> None:
     failing = FakeExecutor(status_of=lambda trial: "failed")
-    iolab.run.run(experiment(), tmp_path / "run", executor=failing, progress=SilentDisplay(), machine={})
+    running.run(experiment(), tmp_path / "run", executor=failing, progress=SilentDisplay(), machine={})
     data = read(tmp_path / "run")
     assert data.metrics["value"].null_count() == data.metrics.height > 0
     assert set(data.metrics["reason"]) == {"the trial failed: it broke"}
@@ -242,7 +242,7 @@ class TestIndex:
 
     def test_a_damaged_or_stale_one_is_passed_over(self, run: Path) -> None:
         whole = read(run).metrics
-        first, second = sorted((run / "index").iterdir())
+        first, second = sorted((run / "index").glob("*.parquet"))
         first.write_bytes(first.read_bytes()[:100])
         shutil.copy(first, run / "index" / "000008.parquet")
         data = read(run)
@@ -262,9 +262,9 @@ class TestIndex:
 
     def test_a_trial_that_was_run_again_makes_it_anew(self, tmp_path: Path) -> None:
         failing = FakeExecutor(status_of=lambda trial: "failed" if trial.trial == 2 else "ok")
-        iolab.run.run(experiment(), tmp_path / "run", executor=failing, progress=SilentDisplay(), machine={})
+        running.run(experiment(), tmp_path / "run", executor=failing, progress=SilentDisplay(), machine={})
         before = (tmp_path / "run" / "index" / "000000.parquet").read_bytes()
-        iolab.run.resume(tmp_path / "run", executor=FakeExecutor(), progress=SilentDisplay(), retry_failed=True)
+        running.resume(tmp_path / "run", executor=FakeExecutor(), progress=SilentDisplay(), retry_failed=True)
         assert (tmp_path / "run" / "index" / "000000.parquet").read_bytes() != before
         data = read(tmp_path / "run")
         assert len(data.found.index_files) == 2
@@ -273,7 +273,7 @@ class TestIndex:
 
 def test_default_paths_are_new_and_named_after_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("iolab.store.directory.time.gmtime", lambda: (2026, 1, 2, 3, 4, 5, 0, 0, 0))
+    monkeypatch.setattr("iolab.adapters.store.directory.time.gmtime", lambda: (2026, 1, 2, 3, 4, 5, 0, 0, 0))
     path = default_path("Does idling, on the group, keep ... fairness and throughput?")
     assert path == Path("iolab-runs/20260102T030405Z-does-idling-on-the-group-keep-fairness-a")
     path.mkdir(parents=True)
@@ -283,7 +283,7 @@ def test_default_paths_are_new_and_named_after_the_experiment(tmp_path: Path, mo
 
 def test_the_experiment_is_kept_byte_for_byte(tmp_path: Path) -> None:
     text = EXPERIMENT.replace("\n", "\r\n") + "# no newline at the end, ü"
-    iolab.run.run(experiment(text), tmp_path / "run", executor=FakeExecutor(), progress=SilentDisplay(), machine={})
+    running.run(experiment(text), tmp_path / "run", executor=FakeExecutor(), progress=SilentDisplay(), machine={})
     assert RunDirectory.open(tmp_path / "run").experiment_file.read_bytes() == text.encode()
     assert read(tmp_path / "run").experiment.title == "Which is it?"
 

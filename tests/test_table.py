@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iolab.compare import Comparison
-from iolab.errors import InputError
-from iolab.metric import METRICS
-from iolab.store import RunData
-from iolab.table import FORMATS, render
-from iolab.table.label import label
-from iolab.table.quantity import change, scale_for
-from iolab.table.summary import summarise
-from iolab.table.words import sentence, sentences, tally
-from iolab.verdict import judge
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.base.quantity import change, scale_for
+from iolab.domain.compare import Comparison
+from iolab.domain.metric import METRICS
+from iolab.domain.summary import summarise
+from iolab.domain.verdict import judge
+from iolab.presentation.table import FORMATS, render
+from iolab.presentation.table.label import label
+from iolab.presentation.table.words import sentence, sentences, tally
 from support.stored import stored_run
 
 
@@ -166,7 +166,7 @@ def test_an_absent_value_is_shown_with_its_reason(run: RunData) -> None:
 
 
 def test_a_long_reason_is_told_once_below_the_table() -> None:
-    from iolab.table.footnote import Footnotes
+    from iolab.presentation.table.footnote import Footnotes
 
     footnotes = Footnotes()
     long = "the trial failed: make failed with exit status 2"

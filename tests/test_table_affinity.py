@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from fake_machine import FakeExecutor, record_of
-from iolab.errors import InputError, MachineError
-from iolab.executor import OnProgress, ShouldStop
-from iolab.importer import open_run
-from iolab.record import Record, impossible
-from iolab.table import render
-from iolab.table.summary import summarise
-from iolab.trial import Trial
+from iolab.adapters.importer import open_run
+from iolab.base.errors import InputError, MachineError
+from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.record import Record, impossible
+from iolab.domain.summary import summarise
+from iolab.domain.trial import Trial
+from iolab.presentation.table import render
 from support.stored import stored_run
 
 POSTED = Path(__file__).parent / "imported" / "affinity.txt"

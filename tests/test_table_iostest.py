@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from iolab.errors import InputError
-from iolab.store import RunData
-from iolab.table import render
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.presentation.table import render
 from support.command_line import CommandLine
 from support.stored import TIOBENCH, stored_run
 

@@ -12,8 +12,8 @@ from conftest import CommandLine
 from fake_machine import FakeExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.table import render
-from iolab.table.fitting import FirstThatFits
+from iolab.presentation.table import render
+from iolab.presentation.table.fitting import FirstThatFits
 from support.stored import TWO_SETTINGS, stored_run
 
 SCHEDULERS = Path(__file__).parent / "imported" / "schedulers.csv"

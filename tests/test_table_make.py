@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.table.make import block
+from iolab.presentation.table.make import block
 
 POSTED = """\
 mkfs          Min     Avg     Max Std Dev

@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import harmonic_mean
 
 import pytest
-from iolab.importer import open_run
-from iolab.store import RunData
-from iolab.table import render
+from iolab.adapters.importer import open_run
+from iolab.adapters.store import RunData
+from iolab.presentation.table import render
 from support.stored import TWO_SETTINGS, stored_run
 
 POSTED = """\

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from iolab.errors import InputError
-from iolab.store import RunData
-from iolab.table import render
-from iolab.table.tiobench import BLOCKS
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.presentation.table import render
+from iolab.presentation.table.tiobench import BLOCKS
 from support.stored import TIOBENCH, stored_run
 
 POSTED = """\

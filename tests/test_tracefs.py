@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from iolab.machine import tracefs
-from iolab.machine.action import RemoveTraceInstance
-from iolab.machine.undo import UndoJournal, abandoned, restore_abandoned
+from iolab.adapters.system import tracefs
+from iolab.adapters.system.action import RemoveTraceInstance
+from iolab.adapters.system.undo import UndoJournal, abandoned, restore_abandoned
 
 pytestmark = pytest.mark.root
 

@@ -8,16 +8,29 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab.machine import state, undo
-from iolab.machine.action import MARKER, RemoveFile, RemoveTree, TruncateFile, WriteFile
-from iolab.machine.own_directory import make_own_directory
-from iolab.machine.undo import UndoJournal, restore_abandoned
+from iolab.adapters.system import state, undo
+from iolab.adapters.system.action import MARKER, Action, RemoveFile, RemoveTree, TruncateFile, WriteFile, setting
+from iolab.adapters.system.identity import identity_at
+from iolab.adapters.system.own_directory import make_own_directory
+from iolab.adapters.system.undo import UndoJournal, restore_abandoned
+from iolab.base import checked_lines
+from iolab.base.errors import MachineError
 from support.devices import loops_backed_under
+
+
+@pytest.fixture(autouse=True)
+def knobs_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of a test are settings too, beside the kernel's."""
+    is_kernel_s = setting.is_setting
+    monkeypatch.setattr(setting, "is_setting", lambda path: path.is_relative_to(tmp_path) or is_kernel_s(path))
 
 
 def change(journal: UndoJournal, path: Path, value: str) -> None:
@@ -56,9 +69,11 @@ def test_an_exception_restores_too(tmp_path: Path, state_dir: Path) -> None:
 
 def test_the_entry_is_on_disk_before_the_change(state_dir: Path) -> None:
     journal = UndoJournal.open()
-    journal.before(RemoveFile("/nonexistent/file"))
-    entries = [json.loads(line) for line in journal.path.read_text().splitlines()]
-    assert entries[-1] == {"number": 0, "action": "RemoveFile", "path": "/nonexistent/file"}
+    journal.before(RemoveTree("/nonexistent/directory", "token"))
+    entries = checked_lines.read(journal.path.read_bytes()).entries
+    change = {"action": "RemoveTree", "path": "/nonexistent/directory", "token": "token"}
+    expected = {"number": 0, "boot_id": state.boot_id(), **change}
+    assert entries[-1] == expected
     journal.restore()
     journal.close()
 
@@ -117,7 +132,7 @@ def test_after_a_reboot_only_files_are_undone(tmp_path: Path, state_dir: Path) -
     entries = [
         {"boot_id": "another", "pid": 1},
         {"number": 0, "action": "WriteFile", "path": str(knob), "previous": "first"},
-        {"number": 1, "action": "RemoveFile", "path": str(made)},
+        {"number": 1, "action": "RemoveFile", "path": str(made), "identity": identity_at(made)},
     ]
     directory = state.state_subdirectory("undo")
     (directory / "1-old.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
@@ -133,7 +148,7 @@ def test_what_cannot_be_undone_now_is_told_and_kept(tmp_path: Path, state_dir: P
     other = tmp_path / "other"
     other.write_text("")
     journal = UndoJournal.open()
-    journal.before(RemoveFile(str(other)))
+    journal.before(RemoveFile(str(other), identity_at(other)))
     journal.before(RemoveTree(str(directory), "token"))
     die(journal)
     lines = restore_abandoned()
@@ -155,7 +170,7 @@ def test_an_entry_of_a_newer_version_is_told_and_kept(state_dir: Path) -> None:
 
 def test_a_directory_is_removed_only_with_its_own_token(tmp_path: Path, state_dir: Path) -> None:
     with UndoJournal.open() as journal:
-        own = make_own_directory(tmp_path, journal)
+        own = make_own_directory(tmp_path, journal).path
         (own / "data").write_text("x")
         (own / "below").mkdir()
     assert not own.exists()
@@ -173,7 +188,7 @@ def test_a_symbolic_link_in_the_own_directory_is_not_followed(tmp_path: Path, st
     precious.mkdir()
     (precious / "file").write_text("kept")
     with UndoJournal.open() as journal:
-        own = make_own_directory(tmp_path, journal)
+        own = make_own_directory(tmp_path, journal).path
         (own / "link").symlink_to(precious)
     assert not own.exists()
     assert (precious / "file").read_text() == "kept"
@@ -183,16 +198,16 @@ def test_a_truncated_file_gets_its_length_back(tmp_path: Path, state_dir: Path) 
     file = tmp_path / "file"
     file.write_bytes(b"")
     with UndoJournal.open() as journal:
-        journal.before(TruncateFile(str(file), 0))
+        journal.before(TruncateFile(str(file), 0, identity_at(file), 4))
         file.write_bytes(b"data")
     assert file.read_bytes() == b""
 
 
 MAKE_A_SCRATCH_DEVICE = """
 import sys, time
-from iolab.machine import scheduler, scratch
-from iolab.machine.undo import UndoJournal
-from iolab.trial import ScratchTarget
+from iolab.adapters.system import scheduler, scratch
+from iolab.adapters.system.undo import UndoJournal
+from iolab.domain.trial import ScratchTarget
 target = ScratchTarget(size_bytes=64 << 20, filesystem="ext4", mkfs_options="", mount_options="",
                        backing_directory=sys.argv[1], sector_bytes=None)
 undo = UndoJournal.open()
@@ -225,11 +240,11 @@ def test_kill_9_leaves_nothing_that_restore_does_not_take_back(tmp_path: Path, l
 @pytest.mark.root
 def test_a_loop_device_that_was_never_written_down_is_found(tmp_path: Path, leftovers: None) -> None:
     """Killed between attaching and anything after: the intent names the backing file."""
-    from iolab.machine import loop
-    from iolab.machine.action import DetachLoop
+    from iolab.adapters.system import loop
+    from iolab.adapters.system.action import DetachLoop
 
     journal = UndoJournal.open()
-    own = make_own_directory(tmp_path, journal)
+    own = make_own_directory(tmp_path, journal).path
     image = own / "image"
     journal.before(DetachLoop(str(image)))
     with image.open("wb") as file:
@@ -244,9 +259,9 @@ def test_a_loop_device_that_was_never_written_down_is_found(tmp_path: Path, left
 def test_a_busy_mount_is_unmounted_lazily_and_says_who_uses_it(
     tmp_path: Path, leftovers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from iolab.machine import scratch
-    from iolab.machine.action import mount
-    from iolab.trial import ScratchTarget
+    from iolab.adapters.system import scratch
+    from iolab.adapters.system.action import mount
+    from iolab.domain.trial import ScratchTarget
 
     monkeypatch.setattr(mount, "UNMOUNT_PATIENCE_S", 0.2)
     target = ScratchTarget(
@@ -278,3 +293,137 @@ def test_a_setting_of_a_device_that_is_gone_needs_no_undoing(
     (tmp_path / "knob").write_text("changed")
     monkeypatch.setattr(Path, "write_text", gone)
     assert WriteFile(str(tmp_path / "knob"), "before").undo() is None
+
+
+def abandon(*changes: Action) -> Path:
+    """The journal of an owner that was killed after these changes."""
+    journal = UndoJournal.open()
+    for each in changes:
+        journal.before(each)
+    die(journal)
+    return journal.path
+
+
+def flip(path: Path, position: int, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1 << bit
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_whichever_bit_of_a_journal_flips_all_is_undone_but_for_one_line_which_is_told(
+    tmp_path: Path, state_dir: Path, bit: int
+) -> None:
+    made = [tmp_path / name for name in ("first", "second", "third")]
+    path = abandon(*(RemoveTree(str(directory), "token") for directory in made))
+    written = path.read_bytes()
+    length = len(written.rstrip(b"\0")) + 2
+    line_ends = [position for position in range(length) if written[position] == ord("\n")]
+    for position in sorted({*range(bit, length, 8), *line_ends}):
+        for directory in made:
+            directory.mkdir(exist_ok=True)
+        path.write_bytes(written)
+        flip(path, position, bit)
+        lines = restore_abandoned()
+        left = [directory for directory in made if directory.exists()]
+        told = [line for line in lines if line.startswith(f"{path}:")]
+        assert len(left) <= (2 if position in line_ends else 1), (position, lines)
+        assert bool(told) == path.exists(), (position, lines)
+        if left:
+            assert told, (position, lines)
+
+
+def test_a_wrong_type_in_one_line_stops_no_other(tmp_path: Path, state_dir: Path) -> None:
+    made = tmp_path / "made"
+    made.touch()
+    journal = UndoJournal.open()
+    journal.before(RemoveFile(str(made), identity_at(made)))
+    wrong: list[dict[str, Any]] = [
+        {"number": 7, "action": "RemoveFile", "path": 5},
+        {"number": "8", "action": "RemoveFile", "path": "/nonexistent"},
+        {"number": 9, "action": ["RemoveFile"], "path": "/nonexistent"},
+        {"number": 10, "action": "RemoveFile", "path": "/nonexistent", "planet": "Mars"},
+        {"undone": [0]},
+        {"undone": {"a": 1}},
+    ]
+    for entry in wrong:
+        os.write(journal._fd, checked_lines.encode(entry))
+    die(journal)
+    lines = restore_abandoned()
+    assert not made.exists()
+    for number in range(3, 7):
+        assert any(line.startswith(f"{journal.path}:{number}:") for line in lines), (number, lines)
+    assert journals() == [journal.path]
+
+
+@pytest.mark.root
+def test_a_full_state_filesystem_stops_no_undoing(tmp_path: Path, state_dir: Path) -> None:
+    """As its user meets it: the filesystem of the state directory fills up while a trial runs."""
+    knob, other = tmp_path / "knob", tmp_path / "other"
+    knob.write_text("first")
+    with tmpfs(state_dir, size_kib=256):
+        journal = UndoJournal.open()
+        for number in range(400):
+            change(journal, knob, f"value {number}")
+        journal.before(RemoveTree(str(other), "token"))
+        fill(state_dir)
+        other.mkdir()
+        outcomes, problems = journal.restore()
+        assert problems == []
+        assert len(outcomes) == 401
+        assert checked_lines.read(journal.path.read_bytes()).entries[-1] == {"undone": 0}
+        journal.close()
+        assert journals() == []
+    assert (knob.read_text(), other.exists()) == ("first", False)
+
+
+@pytest.mark.root
+def test_nothing_is_changed_when_the_journal_has_no_room(tmp_path: Path, state_dir: Path) -> None:
+    with tmpfs(state_dir, size_kib=128):
+        journal = UndoJournal.open()
+        fill(state_dir)
+        with pytest.raises(MachineError, match="nothing is changed"):
+            for _ in range(1000):
+                journal.before(RemoveFile(str(tmp_path / "made")))
+        with pytest.raises(MachineError, match="nothing is changed"):
+            UndoJournal.open()
+        assert journals() == [journal.path]
+        journal.restore()
+        journal.close()
+        assert list(journal.path.parent.iterdir()) == []
+
+
+def test_a_disk_that_refuses_to_take_down_what_is_undone_stops_no_undoing(
+    tmp_path: Path, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [tmp_path / "first", tmp_path / "second"]
+    kept = tmp_path / "kept"
+    (kept / "somebody's").mkdir(parents=True)
+    path = abandon(RemoveTree(str(kept), "token"), *(RemoveTree(str(directory), "token") for directory in made))
+    for directory in made:
+        directory.mkdir()
+
+    def refused(fd: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", refused)
+    lines = restore_abandoned()
+    assert not any(file.exists() for file in made)
+    assert any("will be undone again" in line for line in lines)
+    assert journals() == [path]
+
+
+@contextmanager
+def tmpfs(directory: Path, *, size_kib: int) -> Iterator[None]:
+    """The directory on a filesystem of its own that is soon full. Nothing must swap to it."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", directory], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", directory], check=True)
+
+
+def fill(directory: Path) -> None:
+    with (directory / "filler").open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass

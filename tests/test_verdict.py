@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from iolab.errors import InputError
-from iolab.verdict import Judgement, judge, signed_rank
-from iolab.verdict.interval import interval, p_value
+from iolab.base.errors import InputError
+from iolab.domain.verdict import Judgement, judge, signed_rank
+from iolab.domain.verdict.interval import interval, p_value
 
 positive = st.floats(0.5, 2.0)
 pairs = st.integers(2, 14).flatmap(

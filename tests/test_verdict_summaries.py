@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from iolab.errors import InputError
-from iolab.verdict.summaries import Contrast, Summary, contrasts
+from iolab.base.errors import InputError
+from iolab.domain.verdict.summaries import Contrast, Summary, contrasts
 from scipy import stats
 
 SUMMARIES = st.builds(Summary, st.integers(5, 200), st.floats(50, 100), st.floats(0.5, 10))

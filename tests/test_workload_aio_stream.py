@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from iolab.trial import LoadPhase
-from iolab.workload import KINDS
+from iolab.domain.trial import LoadPhase
+from iolab.domain.workload import KINDS
 
 KIND = KINDS["aio-stream"]
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.errors import InputError
-from iolab.importer import open_run
-from iolab.store import RunData
-from iolab.table import render
-from iolab.table.iozone import MATRIX_HEADINGS
-from iolab.trial import LoadPhase
-from iolab.workload import KINDS
-from iolab.workload.iozone import CLASSIC
+from iolab.adapters.importer import open_run
+from iolab.adapters.store import RunData
+from iolab.base.errors import InputError
+from iolab.domain.trial import LoadPhase
+from iolab.domain.workload import KINDS
+from iolab.domain.workload.iozone import CLASSIC
+from iolab.presentation.table import render
+from iolab.presentation.table.iozone import MATRIX_HEADINGS
 from support.stored import stored_run
 
 KIB = 1024

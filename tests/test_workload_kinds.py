@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from iolab.option import natural_lists
-from iolab.trial import Phase
-from iolab.workload import KINDS, Kind
+from iolab.base.option import natural_lists
+from iolab.domain.trial import Phase
+from iolab.domain.workload import KINDS, Kind
 
 
 def compiled(kind: str = "io", seed: int = 1, **options: Any) -> list[Phase]:

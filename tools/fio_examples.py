@@ -1,4 +1,5 @@
-"""Writes the table of fio's own example jobs into docs/workloads/fio.md: what runs on the engine, what not, and why.
+"""Writes the table of fio's own example jobs into docs/reference/workloads/fio.md: what runs on the engine, what not,
+and why.
 
 Needs the examples (Debian: fio-examples). `python tools/fio_examples.py [--check]`
 """
@@ -11,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from iolab.fio import job_file
-from iolab.fio.job_file import Runner
-from iolab.fio.problem import Problems
-from iolab.fio.translate import plan
-from iolab.reference import markdown_table
+from iolab.base.markdown import markdown_table
+from iolab.domain.workload.fio_file import job_file
+from iolab.domain.workload.fio_file.job_file import Runner
+from iolab.domain.workload.fio_file.problem import Problems
+from iolab.domain.workload.fio_file.translate import plan
 
 EXAMPLES = Path("/usr/share/doc/fio/examples")
-PAGE = Path(__file__).parents[1] / "docs/workloads/fio.md"
+PAGE = Path(__file__).parents[1] / "docs/reference/workloads/fio.md"
 TABLE = re.compile(r"(?<=<!-- fio's examples -->\n\n).*?(?=\n<!-- end of fio's examples -->)", re.DOTALL)
 SIZE_WHERE_NONE_IS_GIVEN = 2**30
 REASONS_SHOWN = 2

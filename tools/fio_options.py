@@ -1,4 +1,4 @@
-"""Writes python/iolab/fio/options.json: the names of fio's options and engines.
+"""Writes python/iolab/domain/workload/fio_file/options.json: the names of fio's options and engines.
 
 With them an error can tell an option that fio has and iolab has not from one that nobody has.
 
@@ -13,7 +13,7 @@ import re
 import subprocess
 from pathlib import Path
 
-OUT = Path(__file__).parents[1] / "python/iolab/fio/options.json"
+OUT = Path(__file__).parents[1] / "python/iolab/domain/workload/fio_file/options.json"
 MANUAL = Path("/usr/share/doc/fio/HOWTO.rst.gz")
 
 

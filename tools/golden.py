@@ -5,7 +5,7 @@ Three sorts. A page of docs/ (or README.md) may hold tables made from the regist
     <!-- table: workloads -->
     <!-- end of table -->
 
-which `iolab.reference` renders; and a file in tests/golden/ is wholly made: `plans/` holds what each of
+which `iolab.presentation.reference` renders; and a file in tests/golden/ is wholly made: `plans/` holds what each of
 experiments/ comes to, so that a change to what is run, or in which order, shows as a difference; `modelled/` holds the
 tables of some experiments on modelled machines, made shorter, so that a change to what the model says shows too.
 """
@@ -22,13 +22,14 @@ import tempfile
 from io import StringIO
 from pathlib import Path
 
-from iolab import experiment, reference
-from iolab.experiment import plan
-from iolab.machine.model import RunAhead
-from iolab.progress.plain import PlainDisplay
-from iolab.run import run
-from iolab.store import read
-from iolab.table import render
+from iolab.adapters import experiment
+from iolab.adapters.experiment import plan
+from iolab.adapters.run import run
+from iolab.adapters.simulator import RunAhead
+from iolab.adapters.store import read
+from iolab.presentation import reference
+from iolab.presentation.progress.plain import PlainDisplay
+from iolab.presentation.table import render
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"

@@ -84,6 +84,15 @@ programs() {
         have "${entry%%:*}" || missing+=("${entry##*:}")
     done
     [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+    [ "$1" != test ] || mount_tracefs
+}
+
+# Where the distribution mounts it too; the tests of probes need it.
+mount_tracefs() {
+    local place=/sys/kernel/tracing
+    [ "$(id -u)" -eq 0 ] && [ -d "$place" ] && ! [ -e "$place/trace" ] || return 0
+    say "mounting tracefs on $place"
+    mount -t tracefs nodev "$place" || say "tracefs could not be mounted: tests of probes that trace will be skipped"
 }
 
 # A program, or a file by its path.

@@ -41,7 +41,7 @@ fn run(spec: &MachineSpec) {
         // A drive that is too small, or no memory.
         if model.begin(ObservedPhase { phase, probes }).is_ok() {
             model.run(|_| true);
-            model.check().expect("the model keeps its laws");
+            model.check().expect("the model keeps its invariants");
             model.end(0, "fuzz");
         }
     }

@@ -28,7 +28,7 @@ fn call(mut mount: Mount) {
         now = at;
         mount.advance(now, &mut completed);
     }
-    mount.check(now).expect("the laws hold");
+    mount.check(now).expect("the invariants hold");
     let mut tags: Vec<u64> = completed.iter().map(tag).collect();
     tags.sort_unstable();
     assert!(tags.into_iter().eq(0..CALLS), "every call completes once");

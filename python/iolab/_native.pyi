@@ -14,6 +14,7 @@ __all__ = [
     "RowGroups",
     "Sort",
     "build_profile",
+    "check_load",
     "extents",
     "features",
     "format_bytes",
@@ -21,7 +22,9 @@ __all__ = [
     "parse_bytes",
     "parse_duration_ns",
     "parse_rate",
+    "schema",
     "steady_cut",
+    "time_tunables_ns",
 ]
 
 @final
@@ -197,3 +200,12 @@ def format_bytes(n: int) -> str: ...
 def format_duration_ns(n: int) -> str: ...
 def steady_cut(rates: list[float]) -> tuple[int, bool]:
     """How many leading intervals are a transient, and whether the rest is steady."""
+
+def check_load(phase_json: str) -> None:
+    """Checks a load phase without opening anything. ValueError says what no machine can run."""
+
+def schema() -> str:
+    """The JSON schema (draft 2020-12) of every type that crosses the border as JSON, by name under `$defs`."""
+
+def time_tunables_ns() -> str:
+    """What one unit of each scheduler tunable that is a time is in nanoseconds, a JSON object."""

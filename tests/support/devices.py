@@ -13,10 +13,10 @@ MIB = 1 << 20
 UNMOUNT_PATIENCE_S = 10.0
 
 
-def command(*arguments: str | Path) -> str:
-    """Runs a system program, which has to succeed; its standard output."""
+def command(*arguments: str | Path, ok: tuple[int, ...] = (0,)) -> str:
+    """Runs a system program, which has to end with a status that is `ok`; its standard output."""
     done = subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{arguments}: {done.stderr or done.stdout}"
+    assert done.returncode in ok, f"{arguments}: {done.stderr or done.stdout}"
     return done.stdout.strip()
 
 

@@ -4,8 +4,8 @@ Marked are fenced blocks:
 
 - `console`: each line that begins with `$ ` is run in bash and has to succeed; what is shown below it is not compared,
   unless the comment `<!-- exact output -->` stands above the block.
-- `toml` whose first line is a comment with a file name (`# readers.toml`): an experiment; it has to be valid, and lies
-  under that name in the document's directory for the blocks after it.
+- `toml` whose first line is a comment with a file name (`# readers.toml`): an experiment, which has to be valid, or a
+  machine's file without any workload; it lies under that name in the document's directory for the blocks after it.
 - `python`: run as a program.
 
 A block below the comment `<!-- not run: WHY -->` is left alone; below `<!-- as root -->`, it is run as root only;
@@ -25,7 +25,7 @@ _FILE_NAME = re.compile(r"# ([\w.-]+\.toml)\n")
 @dataclass(frozen=True)
 class Example:
     where: str
-    """As `docs/store.md:17`."""
+    """As `docs/reference/store.md:17`."""
     language: str
     text: str
     mark: str

@@ -33,7 +33,7 @@ title = "Four CPUs in two cells, for tests"
 kernel = "2.6.24-kthread"
 
 [cpus]
-topology = { cells = 2, sockets_per_cell = 2, cores_per_socket = 1, threads_per_core = 1 }
+topology = { numa_nodes = 2, sockets_per_node = 2, cores_per_socket = 1, threads_per_core = 1 }
 clock_hz = 1000000000
 transfer_cycles = [30, 100, 240, 700]
 computing_stall_per_mille = 500
@@ -46,7 +46,7 @@ jitter = 0.0
 [cpus.interrupts]
 send_cycles = 700
 latency_ns = 1500
-latency_other_cell_ns = 2500
+latency_other_node_ns = 2500
 receive_cycles = 1500
 
 [cpus.scheduling]

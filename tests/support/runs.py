@@ -37,6 +37,15 @@ def statuses(run: Path) -> list[str]:
 
 def faults(run: Path) -> list[str]:
     """What went wrong in the trials, as iolab tells it."""
-    from iolab import store
+    return _remarks(run, "fault")
 
-    return [row["text"] for row in store.read(run).remarks().iter_rows(named=True) if row["what"] == "fault"]
+
+def notes(run: Path) -> list[str]:
+    """What else iolab tells of the trials."""
+    return _remarks(run, "note")
+
+
+def _remarks(run: Path, what: str) -> list[str]:
+    from iolab.adapters import store
+
+    return [row["text"] for row in store.read(run).remarks().iter_rows(named=True) if row["what"] == what]

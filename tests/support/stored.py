@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import iolab.run
+import iolab.adapters.run
 import pytest
 from fake_machine import FakeExecutor, SilentDisplay
-from iolab.experiment import loads
-from iolab.store import RunData, read
+from iolab.adapters.experiment import loads
+from iolab.adapters.store import RunData, read
 
 TWO_SETTINGS = """\
 title = "Is <fast> faster than slow & steady?"
@@ -71,5 +71,5 @@ def stored_run(
     experiment = loads(text, "experiment.toml")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOLAB_STATE_DIR", str(path.parent / "state"))
-        iolab.run.run(experiment, path, executor=executor, progress=SilentDisplay(), machine=MACHINE)
+        iolab.adapters.run.run(experiment, path, executor=executor, progress=SilentDisplay(), machine=MACHINE)
     return read(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from iolab.trial import LoadPhase, Trial
+from iolab.domain.trial import LoadPhase, Trial
 
 Json = dict[str, Any]
 MIB = 1 << 20

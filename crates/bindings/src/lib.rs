@@ -2,6 +2,7 @@
 //! The border to Python: parse arguments, release the GIL, map errors; no logic.
 
 mod file_extents;
+mod json_schema;
 mod metadata;
 mod model;
 mod probes;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use engine::{RunError, StartError};
 use file_extents::extents;
+use json_schema::schema;
 use metadata::MetadataLoad;
 use model::Model;
 use probes::Probes;
@@ -27,8 +29,8 @@ mod _native {
     #[pymodule_export]
     use super::{
         IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort,
-        build_profile, extents, features, format_bytes, format_duration_ns, parse_bytes,
-        parse_duration_ns, parse_rate, steady_cut,
+        build_profile, check_load, extents, features, format_bytes, format_duration_ns,
+        parse_bytes, parse_duration_ns, parse_rate, schema, steady_cut, time_tunables_ns,
     };
 }
 
@@ -105,6 +107,19 @@ impl Sort {
 #[pyfunction]
 fn features(py: Python<'_>) -> PyResult<String> {
     json(&py.detach(engine::features))
+}
+
+/// Checks a load phase without opening anything; ValueError says what no machine can run.
+#[pyfunction]
+fn check_load(phase_json: &str) -> PyResult<()> {
+    let phase = specification("phase specification", phase_json)?;
+    workload::check_phase::check_phase(&phase).map_err(value_error)
+}
+
+/// What one unit of each scheduler tunable that is a time is in nanoseconds, as JSON.
+#[pyfunction]
+fn time_tunables_ns() -> PyResult<String> {
+    json(&stack::scheduler::spec::time_tunables_ns())
 }
 
 /// "release" or "debug".

@@ -8,7 +8,7 @@ use engine::simulation::NoPhase;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::Value;
-use stack::Impossible;
+use stack::SpecError;
 use stack::machine::MachineSpec;
 use stack::model::ObservedPhase;
 
@@ -25,15 +25,15 @@ impl Model {
         let machine: Value = specification("machine", machine_json)?;
         py.detach(|| Simulation::new(&MachineSpec::from_json(machine)?))
             .map(Model)
-            .map_err(impossible)
+            .map_err(to_value_error)
     }
 
     fn start(&self, py: Python<'_>, phase_json: &str) -> PyResult<()> {
         let phase: Value = specification("phase", phase_json)?;
-        let phase = ObservedPhase::from_json(phase).map_err(impossible)?;
+        let phase = ObservedPhase::from_json(phase).map_err(to_value_error)?;
         py.detach(|| self.0.start(phase))
             .map_err(|error| match error {
-                NoPhase::Impossible(error) => impossible(error),
+                NoPhase::SpecError(error) => to_value_error(error),
                 NoPhase::Wrong(what) => PyRuntimeError::new_err(what),
             })
     }
@@ -78,7 +78,7 @@ impl Model {
 }
 
 /// Key and reason.
-fn impossible(error: Impossible) -> PyErr {
+fn to_value_error(error: SpecError) -> PyErr {
     PyValueError::new_err((error.key, error.what))
 }
 

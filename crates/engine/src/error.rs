@@ -14,8 +14,11 @@ pub enum StartError {
     /// The kernel refused. `errno` is positive.
     #[error("{path}: {what}: {reason}", reason = io::Error::from_raw_os_error(*errno))]
     Os {
+        /// The kernel's error number.
         errno: i32,
+        /// What was attempted.
         what: String,
+        /// The file or device that it concerns.
         path: String,
     },
 }
@@ -24,8 +27,11 @@ pub enum StartError {
 #[derive(Clone, Debug, Error)]
 #[error("group {group:?}: {what}: {reason}", reason = io::Error::from_raw_os_error(*errno))]
 pub struct RunError {
+    /// The kernel's error number, positive.
     pub errno: i32,
+    /// What was attempted.
     pub what: String,
+    /// The name of the group whose thread failed.
     pub group: String,
 }
 

@@ -5,29 +5,43 @@ use serde::Serialize;
 
 use crate::clock::tsc_unusable_because;
 
-#[derive(Clone, Debug, Serialize)]
+/// The I/O interfaces and clocks that this kernel offers, found by trying them.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Features {
+    /// The release, from /proc/sys/kernel/osrelease.
     pub kernel: String,
+    /// io_uring and its setup modes.
     pub io_uring: RingFeatures,
+    /// Whether io_setup(2) works.
     pub libaio: bool,
+    /// Whether operations can be timed with the processor's time-stamp counter.
     pub tsc: bool,
     /// Why the time stamp counter is not used.
     pub tsc_unusable_because: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+/// What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false where rings are not usable.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct RingFeatures {
+    /// Whether a ring can be made; needs the timed wait of Linux 5.11.
     pub usable: bool,
     /// Why it is not.
     pub unusable_because: Option<String>,
+    /// IORING_SETUP_SINGLE_ISSUER.
     pub single_issuer: bool,
+    /// IORING_SETUP_DEFER_TASKRUN, together with IORING_SETUP_SINGLE_ISSUER.
     pub defer_taskrun: bool,
+    /// IORING_SETUP_COOP_TASKRUN.
     pub coop_taskrun: bool,
+    /// IORING_SETUP_SQPOLL.
     pub sqpoll: bool,
+    /// Reads from and writes to registered buffers (IORING_OP_READ_FIXED).
     pub fixed_io: bool,
+    /// A minimum wait for a batch of completions (IORING_FEAT_MIN_TIMEOUT).
     pub min_timeout: bool,
 }
 
+/// Asks this kernel; makes and drops a few small rings.
 pub fn features() -> Features {
     Features {
         kernel: kernel(),

@@ -1,16 +1,15 @@
 //! Opening what a group works on: everything that can be refused is refused here, before the first operation.
 
-use std::ffi::CString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use workload::phase::{EngineKind, FileSpec, GroupSpec, Phase};
 use workload::spec::JobSpec;
 
+use crate::beneath::{self, Root};
 use crate::error::StartError;
 
 #[derive(Debug)]
@@ -70,22 +69,30 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
     if group.engine == EngineKind::Null {
         return open_nothing(spec);
     }
-    let mut options = OpenOptions::new();
-    options.read(true).write(writes || spec.create);
-    options.custom_flags(if group.direct { libc::O_DIRECT } else { 0 } | libc::O_CLOEXEC);
-    let file = match options.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && spec.create => {
-            refuse_to_create_among_devices(path)?;
-            options.create_new(true).open(path)
-        }
-        other => other,
+    let access = if writes || spec.create {
+        libc::O_RDWR
+    } else {
+        libc::O_RDONLY
     };
-    let file = file.map_err(|error| match error.raw_os_error() {
+    let flags = access | if group.direct { libc::O_DIRECT } else { 0 };
+    let opened = match (&spec.beneath, spec.identity) {
+        (Some(directory), _) => {
+            let root = Root::open(directory)?;
+            open_or_create(spec, flags, |flags| root.file(path, flags))?
+        }
+        (None, Some(identity)) => beneath::known(path, identity, flags)?,
+        (None, None) => open_or_create(spec, flags, |flags| beneath::followed(path, flags))?,
+    };
+    let file = opened.map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL) if group.direct => StartError::os(
             &error,
             "this filesystem has no direct I/O, set direct = false",
             path,
         ),
+        Some(libc::ELOOP) => StartError::spec(format!(
+            "{}: a symbolic link has been put where iolab's file was",
+            spec.path
+        )),
         _ => StartError::os(&error, "can't open", path),
     })?;
     let metadata = file
@@ -132,6 +139,21 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         device,
         on_tmpfs,
     })
+}
+
+/// Inside, the kernel's refusal to open.
+fn open_or_create(
+    spec: &FileSpec,
+    flags: libc::c_int,
+    open: impl Fn(libc::c_int) -> io::Result<File>,
+) -> Result<io::Result<File>, StartError> {
+    match open(flags) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && spec.create => {
+            refuse_to_create_among_devices(Path::new(&spec.path))?;
+            Ok(open(flags | libc::O_CREAT | libc::O_EXCL))
+        }
+        other => Ok(other),
+    }
 }
 
 /// The null engine never touches its files, so they need not exist.
@@ -215,16 +237,14 @@ fn check_alignment(file: &OpenFile, job: &JobSpec) -> Result<(), StartError> {
 
 /// What offsets and lengths must be multiples of; None where this kernel can't tell.
 fn direct_alignment(file: &OpenFile) -> Result<Option<u64>, StartError> {
-    let path = CString::new(Path::new(&file.path).as_os_str().as_bytes())
-        .map_err(|_| StartError::spec(format!("{:?}: a path can't hold a zero byte", file.path)))?;
-    // SAFETY: all-zero is a valid statx, the path is a C string, and the call only fills the buffer.
+    // SAFETY: all-zero is a valid statx, the path is an empty C string, and the call only fills the buffer.
     let (status, raw) = unsafe {
         let mut raw: libc::statx = std::mem::zeroed();
         (
             libc::statx(
-                libc::AT_FDCWD,
-                path.as_ptr(),
-                0,
+                file.fd(),
+                c"".as_ptr(),
+                libc::AT_EMPTY_PATH,
                 libc::STATX_DIOALIGN,
                 &mut raw,
             ),

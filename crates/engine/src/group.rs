@@ -41,7 +41,7 @@ pub struct Group {
 pub struct State {
     in_flight: u32,
     jobs_done: usize,
-    attend_at: Time,
+    tick_at: Time,
     leave_at: Option<Time>,
     /// Where the measured part ended, if another group's job was done first.
     cut: Option<Sample>,
@@ -71,7 +71,7 @@ pub struct Slot {
 }
 
 /// How often a thread looks for a stop, shows its progress and sees whether a sample is due.
-const ATTEND_EVERY_NS: Time = 5_000_000;
+const TICK_EVERY_NS: Time = 5_000_000;
 /// The longest a thread sleeps: a stop is noticed no later.
 const WAIT_MAX_NS: Time = 20_000_000;
 /// The longest that finished operations wait for others to fill the batch, when the device stalls. Not less than a timer
@@ -103,7 +103,7 @@ impl RunningJob {
     }
 
     #[cold]
-    fn rest(&mut self, next: Next) {
+    fn park(&mut self, next: Next) {
         match next {
             Next::WaitUntil(time) => self.wake_at = time,
             Next::Done => self.done = true,
@@ -163,7 +163,7 @@ impl Group {
         let mut batcher = Batcher::new(self.batch);
         let mut sleeper = Sleeper::default();
         let mut now = clock.now();
-        self.attend(now);
+        self.tick(now);
         self.offer_all(now, backend);
         while self.state.jobs_done < self.jobs.len() {
             let wake_at = self.next_wake();
@@ -192,7 +192,7 @@ impl Group {
                 let (op, job) = self.slots[completion.slot as usize].kept();
                 self.state.in_flight -= 1;
                 self.jobs[job].idle.push(completion.slot);
-                self.settle(job, completion.slot, &op, completion.result, now);
+                self.on_completion(job, completion.slot, &op, completion.result, now);
                 self.offer(job, now, backend);
                 reaped += 1;
             }
@@ -200,9 +200,9 @@ impl Group {
                 now = clock.now();
             }
             batcher.reaped(now, reaped);
-            if now >= self.state.attend_at {
+            if now >= self.state.tick_at {
                 let was_leaving = self.state.leave_at.is_some();
-                self.attend(now);
+                self.tick(now);
                 if self.state.leave_at.is_some_and(|leave_at| now >= leave_at) {
                     break;
                 }
@@ -221,7 +221,7 @@ impl Group {
         const SLOT: u32 = 0;
         let mut sleeper = Sleeper::default();
         let mut now = clock.now();
-        self.attend(now);
+        self.tick(now);
         while self.state.jobs_done < self.jobs.len() {
             let mut wake_at = NEVER;
             for job in 0..self.jobs.len() {
@@ -234,7 +234,7 @@ impl Group {
                         }
                         let result = backend.execute(&op);
                         now = clock.now();
-                        self.settle(job, SLOT, &op, result, now);
+                        self.on_completion(job, SLOT, &op, result, now);
                     }
                     Next::WaitUntil(time) => wake_at = wake_at.min(time),
                     Next::WaitForCompletion => {}
@@ -254,8 +254,8 @@ impl Group {
                 sleeper.sleep_until(clock, wake_at.min(now + WAIT_MAX_NS));
                 now = clock.now();
             }
-            if now >= self.state.attend_at {
-                self.attend(now);
+            if now >= self.state.tick_at {
+                self.tick(now);
             }
         }
         self.publish(now);
@@ -388,7 +388,7 @@ impl Group {
                 }
                 other => {
                     let was_done = running.done;
-                    running.rest(other);
+                    running.park(other);
                     self.state.jobs_done += usize::from(running.done && !was_done);
                     return;
                 }
@@ -397,7 +397,7 @@ impl Group {
     }
 
     #[inline(always)]
-    fn settle(&mut self, job: usize, slot: u32, op: &Op, result: i32, now: Time) {
+    fn on_completion(&mut self, job: usize, slot: u32, op: &Op, result: i32, now: Time) {
         let running = &mut self.jobs[job];
         // A sync moves no bytes and returns 0, so the one comparison serves all.
         let completed = result == op.bytes as i32;
@@ -451,7 +451,7 @@ impl Group {
     }
 
     #[cold]
-    fn attend(&mut self, now: Time) {
+    fn tick(&mut self, now: Time) {
         self.publish(now);
         if now >= self.samples.due() {
             self.samples.add(sample(now));
@@ -460,7 +460,7 @@ impl Group {
             self.state.leave_at = Some(now + LEAVE_AFTER_NS);
             self.jobs.iter_mut().for_each(|running| running.job.stop());
         }
-        self.state.attend_at = (now + ATTEND_EVERY_NS).min(self.samples.due());
+        self.state.tick_at = (now + TICK_EVERY_NS).min(self.samples.due());
     }
 
     fn publish(&self, now: Time) {

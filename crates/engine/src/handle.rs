@@ -15,10 +15,12 @@ use crate::clock::{Origin, monotonic_ns, unix_ns};
 use crate::error::{RunError, StartError};
 use crate::memory::Memory;
 use crate::outcome::{Outcome, Start};
+use crate::panics;
 use crate::progress::Shared;
 use crate::setup::prepare;
 use crate::worker::{Decision, Gate, Message, run};
 
+/// A phase whose threads run. Dropping it stops them.
 #[derive(Debug)]
 pub struct Handle<W: Work = Phase> {
     shared: Arc<Shared>,
@@ -30,8 +32,11 @@ pub struct Handle<W: Work = Phase> {
 
 /// What runs under a handle: what each of its threads yields, and the record that is made of it.
 pub trait Work: Send + Debug + 'static {
+    /// What one thread yields.
     type Measured: Send + Debug + 'static;
+    /// What a caller gets when all threads are done.
     type Record: Clone + Send + Debug;
+    /// Makes the record of what the threads yielded.
     fn record(&self, outcome: Outcome<Self::Measured>) -> Self::Record;
 }
 
@@ -92,7 +97,10 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
         let (shared, thread_gate, outbox) =
             (Arc::clone(&shared), Arc::clone(&gate), outbox.clone());
         let thread = std::thread::Builder::new().name(format!("iolab-{index}"));
-        let spawned = thread.spawn(move || run(prepared, shared, &thread_gate, outbox));
+        let spawned = thread.spawn(move || {
+            panics::end_the_process();
+            run(prepared, shared, &thread_gate, outbox);
+        });
         if let Err(error) = spawned {
             gate.open(Decision::Abandon);
             return Err(StartError::os(&error, "can't start a thread", "thread"));
@@ -132,6 +140,7 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
 }
 
 impl<W: Work> Handle<W> {
+    /// How far the phase is. Never waits for the threads.
     pub fn snapshot(&self) -> Snapshot {
         let elapsed_ns = monotonic_ns().saturating_sub(self.start.monotonic_ns);
         let done = match self.inbox.try_lock() {

@@ -1,3 +1,4 @@
+#![deny(missing_docs)]
 //! The load engine: offers a phase's operations to the kernel and says what came of it.
 //!
 //! [`start`] checks, opens and begins; the [`Handle`] it returns shows progress, stops, and yields the [record](workload::record).
@@ -15,6 +16,7 @@ pub mod sorter;
 mod affinity;
 mod backend;
 mod batch;
+mod beneath;
 mod buffers;
 mod caches;
 mod clock;
@@ -22,6 +24,7 @@ mod contents;
 mod files;
 mod group;
 mod outcome;
+mod panics;
 mod progress;
 mod setup;
 mod sleep;

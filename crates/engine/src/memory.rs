@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// one another's data.
 pub const STAMP_BYTES: u64 = 512;
 
+/// The generations of all files that were written with verification; empty at the start of a trial.
 #[derive(Debug, Default)]
 pub struct Memory {
     files: Mutex<BTreeMap<String, Arc<Generations>>>,
 }
 
 impl Memory {
+    /// A memory of nothing written.
     pub fn new() -> Memory {
         Memory::default()
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use workload::check_phase::check_phase;
 use workload::job::Job;
 use workload::measure::{Measure, Samples};
 use workload::phase::{EngineKind, GroupSpec, Phase};
@@ -35,53 +36,28 @@ pub struct Prepared {
     ends_with_first: bool,
 }
 
-/// The most entries of a submission queue, and half of it: a polled queue has two per slot.
-const SLOTS_MAX: u64 = 16_384;
-/// The most that one read or write moves.
-const TRANSFER_MAX: u32 = 0x7fff_f000;
-
 pub fn prepare(phase: &Phase, memory: &Memory) -> Result<Vec<Prepared>, StartError> {
-    check_phase(phase)?;
+    check_here(phase)?;
     (0..phase.groups.len())
         .map(|index| prepare_group(phase, index, memory))
         .collect()
 }
 
-fn check_phase(phase: &Phase) -> Result<(), StartError> {
-    if phase.groups.is_empty() || phase.groups.iter().any(|group| group.jobs.is_empty()) {
-        return Err(StartError::spec(format!(
-            "phase {:?}: nothing to do: a group without jobs",
-            phase.name
-        )));
-    }
+/// Checks the phase, and what of it only a modelled machine has.
+fn check_here(phase: &Phase) -> Result<(), StartError> {
+    check_phase(phase).map_err(|error| StartError::spec(error.to_string()))?;
     if let Some(file) = phase.files.iter().find(|file| file.place.is_some()) {
         return Err(StartError::spec(format!(
             "{}: only files of a modelled machine have a place",
             file.path
         )));
     }
-    for job in phase.groups.iter().flat_map(|group| &group.jobs) {
-        if job
-            .until
-            .duration_ns
-            .is_some_and(|duration| duration <= phase.warm_up_ns)
-        {
-            return Err(StartError::spec(format!(
-                "job {:?}: warm_up_ns = {} leaves nothing of duration_ns to measure",
-                job.name, phase.warm_up_ns
-            )));
-        }
-        if job.blocks.iter().any(|block| block.bytes > TRANSFER_MAX) {
-            return Err(StartError::spec(format!(
-                "job {:?}: no call moves more than {TRANSFER_MAX} bytes",
-                job.name
-            )));
-        }
+    if let Some(group) = phase.groups.iter().find(|group| group.cgroup.is_some()) {
+        return Err(StartError::spec(format!(
+            "group {:?}: only a modelled machine puts a thread into a cgroup",
+            group.name
+        )));
     }
-    phase
-        .groups
-        .iter()
-        .try_for_each(|group| check_group(phase, group))?;
     if phase.verify {
         check_verifiable(phase)
     } else {
@@ -89,44 +65,13 @@ fn check_phase(phase: &Phase) -> Result<(), StartError> {
     }
 }
 
-/// What the group's engine can't do.
-fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), StartError> {
-    let refused = |why| Err(StartError::spec(format!("group {:?}: {why}", group.name)));
-    if (phase.ends_with_first || group.close_in_time) && !is_serial(group.engine) {
-        return refused(
-            "ends_with_first and close_in_time need an engine of one operation at a time",
-        );
-    }
-    if group.cgroup.is_some() {
-        return refused("only a modelled machine puts a thread into a cgroup");
-    }
-    let files = group.jobs.iter().flat_map(|job| &job.files);
-    let grows = files
-        .filter_map(|&file| phase.files.get(file as usize))
-        .any(|file| file.create && !file.extend);
-    if grows && group.engine == EngineKind::Mmap {
-        return refused("what is mapped does not grow, so its files need extend");
-    }
-    Ok(())
-}
-
 fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepared, StartError> {
     let mut spec = phase.groups[index].clone();
     let mut notes = Vec::new();
-    if is_serial(spec.engine) {
+    if spec.engine.is_serial() {
         make_serial(&mut spec, &mut notes);
     }
-    let slots: u64 = if is_serial(spec.engine) {
-        1
-    } else {
-        spec.jobs.iter().map(|job| u64::from(job.queue_depth)).sum()
-    };
-    if slots > SLOTS_MAX {
-        return Err(StartError::spec(format!(
-            "group {:?}: {slots} operations in flight on one ring; at most {SLOTS_MAX}",
-            spec.name
-        )));
-    }
+    let slots = spec.operations_in_flight();
     let sizes: Vec<u64> = phase.files.iter().map(|file| file.size_bytes).collect();
     let jobs: Result<Vec<_>, _> = spec
         .jobs
@@ -220,13 +165,6 @@ impl Prepared {
         };
         Ok((group, self.spec, self.files))
     }
-}
-
-pub fn is_serial(engine: EngineKind) -> bool {
-    matches!(
-        engine,
-        EngineKind::Psync | EngineKind::Pvsync | EngineKind::Mmap
-    )
 }
 
 fn make_serial(spec: &mut GroupSpec, notes: &mut Vec<String>) {

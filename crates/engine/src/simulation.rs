@@ -1,18 +1,21 @@
 //! A modelled machine at work on a thread of its own: the same handle as a real load's, in simulated time.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use stack::Impossible;
+use stack::SpecError;
 use stack::machine::MachineSpec;
 use stack::model::{Model, ObservedPhase, Record};
 use workload::record::Snapshot;
 
 use crate::BUILD_PROFILE;
 use crate::clock::unix_ns;
+use crate::panics;
 
 /// A machine, switched on. Its phases run one after the other.
 pub struct Simulation {
@@ -22,10 +25,13 @@ pub struct Simulation {
 
 enum State {
     Idle(Box<Model>),
-    Running(Receiver<(Box<Model>, Record)>),
-    /// The thread has died: a defect.
+    Running(Receiver<Done>),
+    /// The model panicked: a defect.
     Lost,
 }
+
+/// The model and its record, or what its panic said.
+type Done = Result<(Box<Model>, Record), String>;
 
 #[derive(Default)]
 struct Shared {
@@ -36,8 +42,10 @@ struct Shared {
 /// Why a phase can't be.
 #[derive(Debug, thiserror::Error)]
 pub enum NoPhase {
+    /// The phase does not fit the simulated machine.
     #[error(transparent)]
-    Impossible(#[from] Impossible),
+    SpecError(#[from] SpecError),
+    /// The simulation can't take a phase now.
     #[error("{0}")]
     Wrong(&'static str),
 }
@@ -45,10 +53,11 @@ pub enum NoPhase {
 /// The model's thread has died, or a phase is under way.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Busy(&'static str);
+pub struct Busy(Cow<'static, str>);
 
 impl Simulation {
-    pub fn new(machine: &MachineSpec) -> Result<Simulation, Impossible> {
+    /// An idle machine; an error names the key of its file that is wrong.
+    pub fn new(machine: &MachineSpec) -> Result<Simulation, SpecError> {
         Ok(Simulation {
             state: Mutex::new(State::Idle(Box::new(Model::new(machine)?))),
             shared: Arc::default(),
@@ -72,17 +81,20 @@ impl Simulation {
         std::thread::Builder::new()
             .name("iolab-model".into())
             .spawn(move || {
-                let started_unix_ns = unix_ns();
-                model.run(|snapshot| {
-                    *lock(&shared.snapshot) = Some(snapshot);
-                    !shared.stop.load(Relaxed)
+                let done = told(move || {
+                    let started_unix_ns = unix_ns();
+                    model.run(|snapshot| {
+                        *lock(&shared.snapshot) = Some(snapshot);
+                        !shared.stop.load(Relaxed)
+                    });
+                    let record = model.end(started_unix_ns, BUILD_PROFILE);
+                    if let Some(snapshot) = lock(&shared.snapshot).as_mut() {
+                        snapshot.done = true;
+                    }
+                    (model, record)
                 });
-                let record = model.end(started_unix_ns, BUILD_PROFILE);
-                if let Some(snapshot) = lock(&shared.snapshot).as_mut() {
-                    snapshot.done = true;
-                }
                 // Nobody waits any more when this fails.
-                let _ = outbox.send((model, record));
+                let _ = outbox.send(done);
             })
             .map_err(|_| NoPhase::Wrong("can't start a thread"))?;
         *state = State::Running(receiver);
@@ -112,17 +124,21 @@ impl Simulation {
     pub fn wait(&self, timeout: Duration) -> Result<Option<Record>, Busy> {
         let mut state = self.state();
         let State::Running(receiver) = &*state else {
-            return Err(Busy("no phase is under way"));
+            return Err(Busy("no phase is under way".into()));
         };
         match receiver.recv_timeout(timeout) {
-            Ok((model, record)) => {
+            Ok(Ok((model, record))) => {
                 *state = State::Idle(model);
                 Ok(Some(record))
+            }
+            Ok(Err(panic)) => {
+                *state = State::Lost;
+                Err(Busy(format!("the model panicked: {panic}").into()))
             }
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
                 *state = State::Lost;
-                Err(Busy("the model's thread has died"))
+                Err(Busy("the model's thread has died".into()))
             }
         }
     }
@@ -136,8 +152,8 @@ impl Simulation {
     pub fn between_phases<T>(&self, ask: impl FnOnce(&mut Model) -> T) -> Result<T, Busy> {
         match &mut *self.state() {
             State::Idle(model) => Ok(ask(model)),
-            State::Running(_) => Err(Busy("a phase is under way")),
-            State::Lost => Err(Busy("the model's thread has died")),
+            State::Running(_) => Err(Busy("a phase is under way".into())),
+            State::Lost => Err(Busy("the model's thread has died".into())),
         }
     }
 
@@ -146,6 +162,36 @@ impl Simulation {
     }
 }
 
+/// What `work` yields, or what its panic said. Nothing that it leaves half done is looked at again.
+fn told<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panics::message(&*panic))
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_models_panic_said_is_told_to_whoever_waits() {
+        let (outbox, receiver) = channel();
+        let simulation = Simulation {
+            state: Mutex::new(State::Running(receiver)),
+            shared: Arc::default(),
+        };
+        let panicked = std::thread::spawn(move || {
+            outbox
+                .send(told(|| panic!("a request completed twice: {}", 7)))
+                .unwrap();
+        });
+        let busy = simulation.wait(Duration::from_secs(10)).unwrap_err();
+        panicked.join().unwrap();
+        let said = "the model panicked: a request completed twice: 7";
+        assert_eq!(busy.to_string(), said);
+        let after = simulation.between_phases(|_| ()).unwrap_err();
+        assert_eq!(after.to_string(), "the model's thread has died");
+    }
 }

@@ -80,7 +80,7 @@ pub fn run(
     let (mut group, spec, files) = match prepared.into_group(shared) {
         Ok(parts) => parts,
         Err(error) => {
-            return outbox.tell(Message::Ready(Err(StartError::os(
+            return outbox.emit(Message::Ready(Err(StartError::os(
                 &error,
                 "can't map the buffers",
                 "memory",
@@ -143,7 +143,7 @@ impl Worker<'_> {
             drop(backend);
             self.hand_over(message);
         } else {
-            self.outbox.tell(message);
+            self.outbox.emit(message);
             group.drain(&mut backend);
         }
     }
@@ -172,14 +172,14 @@ impl Worker<'_> {
     /// Lets go of the files first: who hears that the phase is over may unmount.
     fn hand_over(self, message: Message<GroupMeasured>) {
         drop(self.files);
-        self.outbox.tell(message);
+        self.outbox.emit(message);
     }
 
     /// Says whether this group can start, and waits for the others. None: not to start.
     fn ready<B>(&self, backend: io::Result<B>, engine: &str) -> Option<(B, Origin)> {
         match backend {
             Ok(backend) => {
-                self.outbox.tell(Message::Ready(Ok(())));
+                self.outbox.emit(Message::Ready(Ok(())));
                 match self.gate.wait() {
                     Decision::Start(origin) => Some((backend, origin)),
                     Decision::Abandon => None,
@@ -188,20 +188,20 @@ impl Worker<'_> {
             Err(error) => {
                 let what = format!("can't set up {engine} for group {:?}", self.name);
                 self.outbox
-                    .tell(Message::Ready(Err(StartError::os(&error, what, engine))));
+                    .emit(Message::Ready(Err(StartError::os(&error, what, engine))));
                 None
             }
         }
     }
 }
 
-pub trait Tell<M> {
-    fn tell(&self, message: Message<M>);
+pub trait Emit<M> {
+    fn emit(&self, message: Message<M>);
 }
 
-impl<M> Tell<M> for Sender<Message<M>> {
+impl<M> Emit<M> for Sender<Message<M>> {
     /// Nobody listens any more once the handle is gone.
-    fn tell(&self, message: Message<M>) {
+    fn emit(&self, message: Message<M>) {
         let _ = self.send(message);
     }
 }

@@ -39,7 +39,7 @@ fn growing(path: &str, groups: Vec<GroupSpec>) -> Phase {
 }
 
 /// A quick job and a slow one, on files of their own.
-fn race(place: &Place, job: JobSpec) -> Phase {
+fn race(place: &ScratchDirectory, job: JobSpec) -> Phase {
     let slow = JobSpec {
         files: vec![1],
         ..pausing(job.clone())
@@ -58,13 +58,13 @@ fn race(place: &Place, job: JobSpec) -> Phase {
     phase
 }
 
-fn length(place: &Place, name: &str) -> u64 {
+fn length(place: &ScratchDirectory, name: &str) -> u64 {
     std::fs::metadata(place.path(name)).unwrap().len()
 }
 
 #[test]
 fn a_file_that_is_not_extended_grows_as_it_is_written() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let half = JobSpec {
         until: Until {
             ops: Some(MIB / BLOCK / 2),
@@ -82,7 +82,7 @@ fn a_file_that_is_not_extended_grows_as_it_is_written() {
 
 #[test]
 fn what_is_mapped_must_be_extended() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let refused = start(
         growing(
             &place.path("data"),
@@ -95,7 +95,7 @@ fn what_is_mapped_must_be_extended() {
 
 #[test]
 fn the_first_job_that_is_done_ends_the_others_figures_and_leaves_whole_files() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let record = run(race(
         &place,
         JobSpec {
@@ -120,7 +120,7 @@ fn the_first_job_that_is_done_ends_the_others_figures_and_leaves_whole_files() {
 
 #[test]
 fn what_is_still_to_be_read_then_is_left() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     for name in ["quick", "slow"] {
         std::fs::write(place.path(name), vec![1; MIB as usize]).unwrap();
     }
@@ -139,7 +139,7 @@ fn what_is_still_to_be_read_then_is_left() {
 
 #[test]
 fn closing_counts_where_it_is_asked_for() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let close_in_time = |close_in_time| GroupSpec {
         close_in_time,
         ..group(EngineKind::Psync, vec![over_the_file(writer())])
@@ -166,7 +166,7 @@ fn closing_counts_where_it_is_asked_for() {
 
 #[test]
 fn data_is_fresh_or_the_same() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let sectors = |fresh_data| {
         let spec = GroupSpec {
             fresh_data,

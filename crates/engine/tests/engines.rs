@@ -26,9 +26,9 @@ fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase
 #[test]
 fn what_is_written_is_read_back_by_every_engine() {
     for (place, direct) in [
-        (Place::in_memory(), false),
-        (Place::on_disk(), false),
-        (Place::on_disk(), true),
+        (ScratchDirectory::in_memory(), false),
+        (ScratchDirectory::on_disk(), false),
+        (ScratchDirectory::on_disk(), true),
     ] {
         for writes_with in ALL_ENGINES {
             let path = place.path(&format!("{writes_with:?}-{direct}"));
@@ -59,7 +59,7 @@ fn what_is_written_is_read_back_by_every_engine() {
 
 #[test]
 fn mixed_overwrites_stay_verified() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     for engine in ALL_ENGINES {
         let path = place.path(&format!("{engine:?}"));
         let memory = Arc::new(Memory::new());
@@ -87,7 +87,7 @@ fn mixed_overwrites_stay_verified() {
 #[test]
 fn a_changed_block_is_named_with_what_was_expected_and_found() {
     use std::os::unix::fs::FileExt;
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let path = place.path("data");
     let memory = Arc::new(Memory::new());
     run_with(verified(&path, EngineKind::Psync, false, writer()), &memory);
@@ -115,7 +115,7 @@ fn a_changed_block_is_named_with_what_was_expected_and_found() {
 
 #[test]
 fn syncs_are_counted_apart() {
-    let place = Place::on_disk();
+    let place = ScratchDirectory::on_disk();
     for engine in ALL_ENGINES {
         let path = place.path(&format!("{engine:?}"));
         let sync = Some(Sync {
@@ -141,7 +141,7 @@ fn syncs_are_counted_apart() {
 
 #[test]
 fn groups_and_jobs_share_files_and_keep_their_own_counts() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let jobs = |count: u64| {
         let until = Until {
             ops: Some(count),
@@ -183,7 +183,7 @@ fn groups_and_jobs_share_files_and_keep_their_own_counts() {
 
 #[test]
 fn a_region_of_a_device_file_begins_at_its_base() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let path = place.path("data");
     for engine in ALL_ENGINES {
         let _ = std::fs::remove_file(&path);
@@ -206,7 +206,7 @@ fn a_region_of_a_device_file_begins_at_its_base() {
 
 #[test]
 fn what_a_ring_is_refused_is_noted_and_done_without() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let refused = GroupSpec {
         poll: true,
         sqpoll: true,
@@ -235,7 +235,7 @@ fn what_a_ring_is_refused_is_noted_and_done_without() {
 
 #[test]
 fn a_submitting_thread_of_the_kernel_is_pinned_where_asked() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let pinned = |cpu, milliseconds| GroupSpec {
         sqpoll: true,
         sqpoll_cpu: Some(cpu),
@@ -290,7 +290,7 @@ fn submitting_threads_cpus() -> Vec<String> {
 
 #[test]
 fn a_serial_engine_notes_that_its_depth_is_one() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let record = run(phase(
         &place.path("data"),
         vec![group(EngineKind::Psync, vec![job()])],

@@ -62,7 +62,7 @@ fn what_is_neither_file_nor_device_is_refused() {
 
 #[test]
 fn a_file_that_is_too_small_is_refused_before_anything_runs() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     std::fs::write(place.path("data"), b"short").unwrap();
     let mut phase = phase(
         &place.path("data"),
@@ -78,7 +78,7 @@ fn a_file_that_is_too_small_is_refused_before_anything_runs() {
 
 #[test]
 fn unaligned_direct_io_is_refused_and_says_what_is_needed() {
-    let place = Place::on_disk();
+    let place = ScratchDirectory::on_disk();
     let blocks = vec![BlockSize {
         bytes: 1000,
         weight: 1.0,
@@ -101,7 +101,7 @@ fn unaligned_direct_io_is_refused_and_says_what_is_needed() {
 
 #[test]
 fn impossible_specifications_are_refused() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let of = |groups| phase(&place.path("data"), groups);
     let says = |phase, what: &str| {
         let error = refused(phase).to_string();
@@ -159,7 +159,7 @@ fn impossible_specifications_are_refused() {
 
 #[test]
 fn a_file_cut_short_under_way_gives_short_reads_or_faults_and_the_job_ends() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     for engine in ALL_ENGINES {
         let path = place.path(&format!("{engine:?}"));
         let job = JobSpec {

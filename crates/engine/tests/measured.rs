@@ -38,7 +38,7 @@ fn in_intervals(job: &JobRecord, from: u64) -> (u64, u64) {
 
 #[test]
 fn totals_histograms_and_timeline_agree() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     for engine in ALL_ENGINES {
         let until = Until {
             ops: Some(20_000),
@@ -81,7 +81,7 @@ fn totals_histograms_and_timeline_agree() {
 
 #[test]
 fn the_warm_up_is_left_out_of_every_figure() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     for engine in [EngineKind::IoUring, EngineKind::Psync] {
         let arrival = Arrival::Open {
             rate_per_s: 1000.0,
@@ -165,7 +165,7 @@ fn threads_and_process_account_for_the_work() {
 
 #[test]
 fn open_loop_latency_counts_from_the_due_time() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let arrival = Arrival::Open {
         rate_per_s: 1e6,
         spacing: Spacing::Constant,
@@ -205,7 +205,7 @@ fn open_loop_latency_counts_from_the_due_time() {
 
 #[test]
 fn a_paced_job_keeps_its_rate_on_a_ring_with_others() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let arrival = Arrival::Open {
         rate_per_s: 2000.0,
         spacing: Spacing::Constant,
@@ -247,7 +247,7 @@ fn a_paced_job_keeps_its_rate_on_a_ring_with_others() {
 
 #[test]
 fn a_pin_that_can_not_be_is_noted() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let pinned = GroupSpec {
         cpus: Some(vec![1000]),
         ..group(EngineKind::Psync, vec![job()])

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use common::Place;
+use common::ScratchDirectory;
 use engine::StartError;
 use engine::metadata::{MetadataPhase, MetadataRecord, PathForm, ThreadRecord, ThreadSpec, start};
 use workload::metadata::{MetadataSpec, NameSpec, NextDirectory, SyncMethod, WalkSpec};
@@ -13,9 +13,10 @@ use workload::metadata::{MetadataSpec, NameSpec, NextDirectory, SyncMethod, Walk
 const THREADS: u64 = 2;
 
 /// Two threads in one directory, ten files of 5000 bytes each, in calls of 2048 bytes.
-fn phase(place: &Place) -> MetadataPhase {
+fn phase(place: &ScratchDirectory) -> MetadataPhase {
     let thread = |index| ThreadSpec {
         directory: place.path("files"),
+        beneath: None,
         paths: PathForm::Full,
         cpus: None,
         job: MetadataSpec {
@@ -83,7 +84,7 @@ fn files(root: &str) -> BTreeMap<String, u64> {
 #[test]
 fn each_thread_makes_its_files_and_counts_its_calls() {
     for paths in [PathForm::Full, PathForm::Relative] {
-        let place = Place::in_memory();
+        let place = ScratchDirectory::in_memory();
         let mut phase = phase(&place);
         phase
             .threads
@@ -106,7 +107,7 @@ fn each_thread_makes_its_files_and_counts_its_calls() {
 
 #[test]
 fn files_that_are_not_kept_are_unlinked_and_directories_stay() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let mut phase = phase(&place);
     for thread in &mut phase.threads {
         thread.job.keep = false;
@@ -137,7 +138,7 @@ fn files_that_are_not_kept_are_unlinked_and_directories_stay() {
 
 #[test]
 fn rates_and_overhead_agree_with_the_times_of_the_calls() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let mut phase = phase(&place);
     phase
         .threads
@@ -173,7 +174,7 @@ fn rates_and_overhead_agree_with_the_times_of_the_calls() {
 
 #[test]
 fn a_failing_call_is_counted_with_its_path_and_the_others_go_on() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let mut phase = phase(&place);
     phase.threads.truncate(1);
     let job = &mut phase.threads[0].job;
@@ -198,7 +199,7 @@ fn a_failing_call_is_counted_with_its_path_and_the_others_go_on() {
 
 #[test]
 fn a_stop_ends_it_soon() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let mut phase = phase(&place);
     phase
         .threads
@@ -220,7 +221,7 @@ fn a_stop_ends_it_soon() {
 
 #[test]
 fn what_cannot_start_says_where_and_why() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let mut nowhere = phase(&place);
     nowhere.threads[0].directory = place.path("missing/files");
     match start(nowhere).unwrap_err() {

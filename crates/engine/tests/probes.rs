@@ -481,7 +481,7 @@ fn an_instance_that_is_there_already_is_somebody_elses() {
 
 #[test]
 fn a_tracefs_that_can_not_be_used_is_a_reason() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let nowhere = || Places {
         tracefs: vec![place.path("tracing").into()],
         lockdown: place.path("lockdown").into(),

@@ -31,7 +31,7 @@ fn stopped_after(phase: Phase, run_for: Duration, before_stop: impl FnOnce()) ->
 
 #[test]
 fn busy_jobs_stop_and_keep_their_figures() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     for engine in ALL_ENGINES.into_iter().chain([EngineKind::Null]) {
         let job = JobSpec {
             until: lasting(60_000),
@@ -46,7 +46,7 @@ fn busy_jobs_stop_and_keep_their_figures() {
 
 #[test]
 fn a_job_that_sleeps_is_woken() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     for engine in [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync] {
         for arrival in [
             Arrival::Closed {
@@ -91,7 +91,7 @@ fn a_device_that_hangs_does_not_hang_the_caller() {
 
 #[test]
 fn a_handle_that_is_dropped_stops_its_threads() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let job = JobSpec {
         until: lasting(60_000),
         ..job()
@@ -122,7 +122,7 @@ fn a_handle_that_is_dropped_stops_its_threads() {
 
 #[test]
 fn a_snapshot_counts_up_while_it_runs() {
-    let place = Place::in_memory();
+    let place = ScratchDirectory::in_memory();
     let job = JobSpec {
         until: lasting(400),
         ..job()

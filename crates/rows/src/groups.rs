@@ -8,20 +8,25 @@ use crate::entry::Style;
 /// Stands between the texts of a key; no UTF-8 has it.
 pub const BETWEEN: u8 = 0xff;
 
+/// What a column of the table contributes to the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Rows with the same texts here are one group.
     Key,
+    /// Counted and summed per group.
     Number,
+    /// Not read.
     Ignored,
 }
 
 /// How a table is written, and what is wanted of it.
 #[derive(Clone, Debug)]
 pub struct Layout {
+    /// The byte between two columns.
     pub separator: u8,
     /// Point or comma.
     pub decimal: u8,
+    /// The role of each column, from the left.
     pub columns: Vec<Role>,
     /// So many bytes of the file are a batch, whose number joins the key; 0: no batches.
     pub batch_bytes: u64,
@@ -34,12 +39,15 @@ pub struct Group<'a> {
     pub key: &'a [u8],
     /// Where its first row starts in the file.
     pub offset: u64,
+    /// How many rows have this key.
     pub rows: u64,
     /// A count and a sum per number column. What is missing is not counted.
     pub counts: &'a [u64],
+    /// The sum of each number column, in the order of the columns.
     pub sums: &'a [f64],
 }
 
+/// The groups found so far; partial results of several threads merge into one.
 #[derive(Clone, Debug)]
 pub struct Groups {
     layout: Layout,
@@ -60,6 +68,7 @@ pub struct Groups {
 const SLOTS_AT_FIRST: usize = 1 << 10;
 
 impl Groups {
+    /// No groups yet, for a table written as `layout` says.
     pub fn new(layout: Layout) -> Groups {
         let numbers = layout
             .columns

@@ -15,23 +15,30 @@ pub const INTERVALS_MAX: usize = 256;
 pub struct Direction {
     /// Of all values.
     pub values: LatencyHistogram,
+    /// The sum of the block sizes, in bytes.
     pub bytes: u64,
+    /// The latest time stamp, in milliseconds; 0 without lines.
     pub last_ms: u64,
     /// By time; as many as reach to the last line.
     pub intervals: Vec<Interval>,
 }
 
+/// The lines of one direction whose time stamp falls into one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
+    /// Lines.
     pub count: u64,
+    /// The sum of their block sizes, in bytes.
     pub bytes: u64,
     /// Of the values.
     pub sum: u64,
 }
 
+/// What the lines of one log add up to, by direction and interval.
 #[derive(Clone, Debug)]
 pub struct IoLog {
     interval_ms: u64,
+    /// Reads, writes, trims, syncs, in this order.
     pub directions: [Direction; DIRECTIONS],
 }
 

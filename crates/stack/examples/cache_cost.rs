@@ -6,25 +6,22 @@
 use std::time::Instant;
 
 use stack::allocator::{FilesystemSpec, Kind};
-use stack::cache::{CacheSpec, Effects, Generation, Outcome, PageCache};
+use stack::cache::{CacheSpec, CacheVariant, Effects, Outcome, PageCache};
 use stack::time::MICROSECOND;
 
 const CALLS: u64 = 4_000_000;
 const PAGE: u64 = 4096;
 
 fn main() {
-    for generation in [
-        Generation::Linux2_4,
-        Generation::Linux2_5,
-        Generation::Linux2_6_35,
+    for variant in [
+        CacheVariant::Linux2_4,
+        CacheVariant::Linux2_5,
+        CacheVariant::Linux2_6_35,
     ] {
+        print(&format!("{variant:?} cached read"), cached_reads(variant));
         print(
-            &format!("{generation:?} cached read"),
-            cached_reads(generation),
-        );
-        print(
-            &format!("{generation:?} write, device at once"),
-            writes(generation),
+            &format!("{variant:?} write, device at once"),
+            writes(variant),
         );
     }
     for kind in [Kind::Ext2, Kind::Ext3, Kind::Ext3Windows] {
@@ -36,9 +33,9 @@ fn print(what: &str, calls_per_s: f64) {
     println!("{what:40} {:6.2} million/s", calls_per_s / 1e6);
 }
 
-fn cached_reads(generation: Generation) -> f64 {
+fn cached_reads(variant: CacheVariant) -> f64 {
     let mut cache =
-        PageCache::new(&CacheSpec::new(generation, 1 << 30)).expect("a good specification");
+        PageCache::new(&CacheSpec::new(variant, 1 << 30)).expect("a good specification");
     let mut effects = Effects::default();
     let pages = 100_000;
     cache.set_size(0, pages * PAGE);
@@ -61,9 +58,9 @@ fn cached_reads(generation: Generation) -> f64 {
 }
 
 /// Two files in turn, 4 KiB at a time, with what their writeback costs.
-fn writes(generation: Generation) -> f64 {
+fn writes(variant: CacheVariant) -> f64 {
     let mut cache =
-        PageCache::new(&CacheSpec::new(generation, 1 << 30)).expect("a good specification");
+        PageCache::new(&CacheSpec::new(variant, 1 << 30)).expect("a good specification");
     let mut effects = Effects::default();
     let start = Instant::now();
     for call in 0..CALLS {

@@ -8,10 +8,10 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use stack::agenda::Agenda;
 use stack::block::{Direction, Sector};
 use stack::device::disk::{DiskSpec, Order, Queue};
 use stack::device::{Command, Device, DeviceSpec};
+use stack::event_queue::EventQueue;
 use stack::time::{SECOND, Time};
 
 fn main() {
@@ -234,7 +234,7 @@ fn many_disks(name: &str, random: bool) {
         .map(|disk| workload::rng::stream(1, u64::from(disk)))
         .collect();
     let mut nexts = vec![0; DISKS as usize];
-    let mut agenda: Agenda<u32> = Agenda::new();
+    let mut events: EventQueue<u32> = EventQueue::new();
     let (mut requests, mut completed) = (0u64, Vec::new());
     let mut submit = |disks: &mut Vec<Box<dyn Device>>, number: usize, now: Time| {
         let places = disks[number].sectors() / 512;
@@ -262,9 +262,9 @@ fn many_disks(name: &str, random: bool) {
         for _ in 0..OUTSTANDING {
             submit(&mut disks, number, 0);
         }
-        agenda.put(next_event(&disks, number), number as u32);
+        events.put(next_event(&disks, number), number as u32);
     }
-    while let Some((now, disk)) = agenda.take() {
+    while let Some((now, disk)) = events.take() {
         if now > SIMULATED {
             break;
         }
@@ -274,7 +274,7 @@ fn many_disks(name: &str, random: bool) {
             requests += 1;
             submit(&mut disks, number, now);
         }
-        agenda.put(next_event(&disks, number), disk);
+        events.put(next_event(&disks, number), disk);
     }
     println!(
         "{name}\t{:.2}\ts\t{requests} requests of 256 KiB in 180 s",

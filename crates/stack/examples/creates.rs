@@ -42,7 +42,7 @@ fn run(name: &str, kernel: &str, threads: u64) {
     model.run(|_| true);
     let simulated_s = model.end(0, "release").phase.elapsed_ns() as f64 / 1e9;
     let wall_s = began.elapsed().as_secs_f64();
-    model.check().expect("the model keeps its laws");
+    model.check().expect("the model keeps its invariants");
     let each_ns = wall_s * 1e9 / FILES as f64;
     println!("{name}\t{wall_s:.3}\t{FILES}\t{simulated_s:.1}\t{each_ns:.0}");
 }

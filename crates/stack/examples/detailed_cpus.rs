@@ -10,18 +10,18 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::time::{SECOND, Time};
-use stack::world::{FileSpec, GroupSpec, Path, PhaseSpec, Place, World};
+use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, World};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 use workload::timeline::totals;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let mut loads = vec![Load::of_2008()];
-    for cells in [4, 16, 64, 256] {
-        let many = 4 * cells;
-        loads.push(Load::of_size(cells, many));
+    for nodes in [4, 16, 64, 256] {
+        let many = 4 * nodes;
+        loads.push(Load::of_size(nodes, many));
         if many > FEW {
-            loads.push(Load::of_size(cells, FEW));
+            loads.push(Load::of_size(nodes, FEW));
             loads.push(Load::of_size(FEW / 4, many));
         }
     }
@@ -35,7 +35,7 @@ fn main() {
 /// Sequential reads past the page cache, a task for each drive.
 struct Load {
     name: String,
-    cells: u16,
+    nodes: u16,
     drives: Vec<Value>,
     depth: u32,
     bytes: u32,
@@ -51,21 +51,21 @@ impl Load {
     /// The 32-way of February 2008 with 144 disks, 128 reads of 256 KiB outstanding for each: nothing where the application
     /// is.
     fn of_2008() -> Load {
-        let (cells, disks) = (8, 144);
+        let (nodes, disks) = (8, 144);
         let rate = (3872.0 * 1_048_576.0 / f64::from(disks)) as u64;
         let drive = |number: u16| {
             json!({
                 "device": device(10_000, 32),
                 "scheduler": "noop",
-                "interrupt_cpu": number % (4 * cells),
+                "interrupt_cpu": number % (4 * nodes),
                 "affinity": { "application": "other", "queue": "other", "completion": "other" },
-                "takes_one_ahead": true,
+                "peek": true,
                 "dma": { "near_bytes_per_s": rate, "far_bytes_per_s": rate },
             })
         };
         Load {
             name: "32-way with 144 disks for 180 s".to_owned(),
-            cells,
+            nodes,
             drives: (0..disks).map(drive).collect(),
             depth: 128,
             bytes: 256 << 10,
@@ -74,9 +74,9 @@ impl Load {
         }
     }
 
-    /// About a million I/Os, each completed by a thread in another cell than its interrupt.
-    fn of_size(cells: u16, drives: u16) -> Load {
-        let cpus = 4 * cells;
+    /// About a million I/Os, each completed by a thread in another NUMA node than its interrupt.
+    fn of_size(nodes: u16, drives: u16) -> Load {
+        let cpus = 4 * nodes;
         let drive = |number: u16| {
             json!({
                 "device": device(1_000_000, 4),
@@ -88,7 +88,7 @@ impl Load {
         };
         Load {
             name: format!("{cpus} CPUs and {drives} drives"),
-            cells,
+            nodes,
             drives: (0..drives).map(drive).collect(),
             depth: 4,
             bytes: 4096,
@@ -105,38 +105,22 @@ impl Load {
         world.begin_phase(&phase).expect("possible");
         world.run(|_| true);
         let wall = began.elapsed();
-        world.check().expect("laws hold");
+        world.check().expect("the invariants hold");
         self.print(&mut world, wall.as_secs_f64());
     }
 
     fn machine(&self) -> Value {
-        json!({
-            "kernel": "2.6.24-kthread",
-            "cpus": {
-                "topology": {
-                    "cells": self.cells, "sockets_per_cell": 4, "cores_per_socket": 1, "threads_per_core": 1
-                },
-                "clock_hz": 1_600_000_000u64,
-                "transfer_cycles": [30, 100, 240, 700],
-                "computing_stall_per_mille": 500,
-                "interrupts": {
-                    "send_cycles": 700, "latency_ns": 1_500, "latency_other_cell_ns": 2_500, "receive_cycles": 1_500
-                },
-                "scheduling": {
-                    "time_slice_ns": 100_000_000, "preempt_after_ns": 100_000_000, "wake_cycles": 900,
-                    "switch_cycles": 1_600, "task_lines": 3, "run_queue_lines": 2, "migrates_within": "machine"
-                },
-                "submit_cycles": 10_200, "user_cycles": 345,
-                "reap_cycles": 0, "page_copy_cycles": 0, "jitter": 0.0
-            },
-            "completion": {
-                "interrupt_cycles": 7_500, "interrupt_stalled_cycles": 5_300, "softirq_cycles": 300,
-                "complete_cycles": 4_050, "enter_cycles": 2_000, "hand_over_cycles": 200, "splice_cycles": 200,
-                "local_cycles": 4_500, "call_ns": 8_900, "shares_cache": "socket",
-                "request_lines": 4, "bio_lines": 2, "control_block_lines": 7, "list_lines": 2
-            },
-            "drives": self.drives,
-        })
+        let mut machine: Value =
+            serde_json::from_str(include_str!("../tests/cpus_of_2008.json")).expect("JSON");
+        let cpus = &mut machine["cpus"];
+        cpus["topology"] = json!({
+            "numa_nodes": self.nodes, "sockets_per_node": 4, "cores_per_socket": 1, "threads_per_core": 1
+        });
+        cpus["reap_cycles"] = json!(0);
+        cpus["page_copy_cycles"] = json!(0);
+        machine["kernel"] = json!("2.6.24-kthread");
+        machine["drives"] = json!(self.drives);
+        machine
     }
 
     fn phase(&self, world: &mut World) -> PhaseSpec {
@@ -146,7 +130,7 @@ impl Load {
                     name: String::new(),
                     drive,
                     size_bytes: CAPACITY_BYTES,
-                    place: Place::Contiguous(0),
+                    place: FileLayout::Contiguous(0),
                 })
             })
             .collect();

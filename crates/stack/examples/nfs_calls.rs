@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::time::SECOND;
-use stack::world::{FileSpec, GroupSpec, Path, PhaseSpec, Place};
+use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 
 const THREADS: u32 = 12;
@@ -40,7 +40,7 @@ fn wall_s(kernel: &str) -> f64 {
                 name: format!("thread.{thread}"),
                 drive: 0,
                 size_bytes: ops * u64::from(RECORD_BYTES),
-                place: Place::Mounted,
+                place: FileLayout::Mounted,
             })
         })
         .collect();
@@ -64,7 +64,7 @@ fn wall_s(kernel: &str) -> f64 {
     let began = Instant::now();
     machine.run(|_| true);
     let wall_s = began.elapsed().as_secs_f64();
-    machine.check().expect("the model's laws hold");
+    machine.check().expect("the model's invariants hold");
     wall_s
 }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::time::SECOND;
-use stack::world::{FileSpec, GroupSpec, Path, PhaseSpec, Place};
+use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 use workload::timeline::totals;
 
@@ -85,7 +85,7 @@ fn run(load: &Load) {
             name: format!("drive{drive}"),
             drive: drive as usize,
             size_bytes: device_bytes,
-            place: Place::Contiguous(0),
+            place: FileLayout::Contiguous(0),
         }));
         for _ in 0..load.tasks_per_drive {
             let seed = groups.len() as u64;
@@ -115,7 +115,7 @@ fn run(load: &Load) {
     let began = Instant::now();
     machine.run(|_| true);
     let wall_s = began.elapsed().as_secs_f64();
-    machine.check().expect("the model's laws hold");
+    machine.check().expect("the model's invariants hold");
     let results = machine.end_phase();
     let jobs = results.groups.iter().flat_map(|group| &group.jobs);
     let reads: u64 = jobs

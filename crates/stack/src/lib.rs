@@ -1,13 +1,13 @@
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 //! The modelled machine. Pure: time, seed and bytes are arguments; mechanisms are state machines without I/O.
 
-pub mod agenda;
 pub mod allocator;
 pub mod block;
 pub mod cache;
 pub mod completion;
 pub mod device;
-mod impossible;
+pub mod event_queue;
 pub mod machine;
 pub mod model;
 pub mod nfs;
@@ -15,10 +15,11 @@ pub mod probe;
 pub mod scheduler;
 pub mod slab;
 pub mod smp;
+mod spec_error;
 pub mod station;
 pub mod swap;
 pub mod time;
 pub mod world;
 pub mod xfs;
 
-pub use impossible::Impossible;
+pub use spec_error::SpecError;

@@ -1,13 +1,12 @@
-//! Storage for what comes and goes, named by small numbers that are used again.
+//! Storage for what comes and goes, named by small numbers that are used again: the crate `slab` with typed names.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// Values of one kind by `Id`; taking one out frees its number for the next.
+/// Values of one kind by `Id`; taking one out frees its number for the next, the last freed first.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
-    values: Vec<Option<T>>,
-    free: Vec<u32>,
+    values: slab::Slab<T>,
 }
 
 /// Names a value in a `Slab<T>`. Good until the value is taken out.
@@ -17,57 +16,47 @@ pub struct Id<T> {
 }
 
 impl<T> Slab<T> {
+    /// An empty one.
     pub fn new() -> Slab<T> {
         Slab {
-            values: Vec::new(),
-            free: Vec::new(),
+            values: slab::Slab::new(),
         }
     }
 
+    /// How many values are in it.
     pub fn len(&self) -> usize {
-        self.values.len() - self.free.len()
+        self.values.len()
     }
 
+    /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.values.is_empty()
     }
 
     /// The name of what is in it under that number.
     #[inline]
     pub fn id(&self, number: u32) -> Id<T> {
-        debug_assert!(self.values[number as usize].is_some());
+        debug_assert!(self.values.contains(number as usize));
         Id::of(number)
     }
 
     /// What is in it, in the order of the numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
-        (0..)
-            .zip(&self.values)
-            .filter_map(|(number, value)| Some((Id::of(number), value.as_ref()?)))
+        self.values
+            .iter()
+            .map(|(number, value)| (Id::of(number as u32), value))
     }
 
+    /// Stores a value and returns its name.
     #[inline]
     pub fn put(&mut self, value: T) -> Id<T> {
-        match self.free.pop() {
-            Some(number) => {
-                self.values[number as usize] = Some(value);
-                Id::of(number)
-            }
-            None => {
-                self.values.push(Some(value));
-                Id::of((self.values.len() - 1) as u32)
-            }
-        }
+        Id::of(self.values.insert(value) as u32)
     }
 
     /// Panics if it was taken out before: the caller has lost count of what it owns.
     #[inline]
     pub fn take(&mut self, id: Id<T>) -> T {
-        let value = self.values[id.number as usize]
-            .take()
-            .expect("taken out once only");
-        self.free.push(id.number);
-        value
+        self.values.remove(id.number as usize)
     }
 }
 
@@ -82,18 +71,14 @@ impl<T> Index<Id<T>> for Slab<T> {
 
     #[inline]
     fn index(&self, id: Id<T>) -> &T {
-        self.values[id.number as usize]
-            .as_ref()
-            .expect("in the slab")
+        &self.values[id.number as usize]
     }
 }
 
 impl<T> IndexMut<Id<T>> for Slab<T> {
     #[inline]
     fn index_mut(&mut self, id: Id<T>) -> &mut T {
-        self.values[id.number as usize]
-            .as_mut()
-            .expect("in the slab")
+        &mut self.values[id.number as usize]
     }
 }
 

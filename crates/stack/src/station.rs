@@ -15,15 +15,18 @@ pub struct Station {
     stayed_ns: u128,
 }
 
-/// A broken law, as found at the end of a run: a defect of the model, never of its input.
+/// A violated invariant, as found at the end of a run: a defect of the model, never of its input.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{station}: {what}")]
-pub struct Broken {
+pub struct Violation {
+    /// Where it was found: a queue, a device, a mount.
     pub station: String,
+    /// What does not add up, with the figures.
     pub what: String,
 }
 
 impl Station {
+    /// One enters. `now` never goes back, here and in all calls.
     #[inline]
     pub fn enter(&mut self, now: Time) {
         self.advance(now);
@@ -44,14 +47,17 @@ impl Station {
         self.failed += 1;
     }
 
+    /// How many have entered and not left.
     pub fn inside(&self) -> u64 {
         self.entered - self.left
     }
 
+    /// How many have entered since time 0.
     pub fn entered(&self) -> u64 {
         self.entered
     }
 
+    /// How many have left with an error.
     pub fn failed(&self) -> u64 {
         self.failed
     }
@@ -74,8 +80,8 @@ impl Station {
         name: &str,
         now: Time,
         still_since: impl Iterator<Item = Time>,
-    ) -> Result<(), Broken> {
-        let broken = |what| Broken {
+    ) -> Result<(), Violation> {
+        let broken = |what| Violation {
             station: name.to_owned(),
             what,
         };

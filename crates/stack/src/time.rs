@@ -2,13 +2,17 @@
 
 pub use workload::spec::Time;
 
+/// 1000 ns.
 pub const MICROSECOND: Time = 1_000;
+/// 10^6 ns.
 pub const MILLISECOND: Time = 1_000_000;
+/// 10^9 ns.
 pub const SECOND: Time = 1_000_000_000;
 
 /// A kernel's clock tick. Kernels before 2.6.16 and many after keep timeouts in whole ticks, and round accordingly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tick {
+    /// Time from one tick to the next, in nanoseconds.
     pub length: Time,
 }
 

@@ -6,42 +6,26 @@ use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::smp::Context;
 use stack::time::{MILLISECOND, SECOND, Time};
-use stack::world::{FileSpec, GroupSpec, Path, PhaseSpec, Place, Results, World};
+use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, Results, World};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 use workload::timeline::totals;
 
 const CPUS: u16 = 8;
 const FILE_BYTES: u64 = 1 << 30;
 
-/// Two cells of two sockets of two CPUs.
+/// Two NUMA nodes of two sockets of two CPUs, where tasks change often.
 fn machine(kernel: &str, drives: Vec<Value>) -> Value {
-    json!({
-        "kernel": kernel,
-        "cpus": {
-            "topology": { "cells": 2, "sockets_per_cell": 2, "cores_per_socket": 2, "threads_per_core": 1 },
-            "clock_hz": 1_600_000_000u64,
-            "transfer_cycles": [30, 100, 240, 700],
-            "computing_stall_per_mille": 500,
-            "interrupts": {
-                "send_cycles": 700, "latency_ns": 1_500, "latency_other_cell_ns": 2_500, "receive_cycles": 1_500
-            },
-            "scheduling": {
-                "time_slice_ns": 1_000_000, "preempt_after_ns": 100_000, "wake_cycles": 900,
-                "switch_cycles": 1_600, "task_lines": 3, "run_queue_lines": 2, "migrates_within": "machine"
-            },
-            "idle_states": [{ "after_ns": 100_000, "exit_ns": 20_000 }],
-            "submit_cycles": 10_200, "user_cycles": 345, "reap_cycles": 500, "page_copy_cycles": 4_000,
-            "jitter": 0.1
-        },
-        "completion": {
-            "interrupt_cycles": 7_500, "interrupt_stalled_cycles": 5_300, "softirq_cycles": 300,
-            "complete_cycles": 4_050, "enter_cycles": 2_000, "hand_over_cycles": 200, "splice_cycles": 200,
-            "local_cycles": 4_500, "call_ns": 8_900, "shares_cache": "socket",
-            "request_lines": 4, "bio_lines": 2, "control_block_lines": 7, "list_lines": 2
-        },
-        "memory": { "bytes": 256 << 20 },
-        "drives": drives,
-    })
+    let mut machine: Value = serde_json::from_str(include_str!("cpus_of_2008.json")).expect("JSON");
+    let cpus = &mut machine["cpus"];
+    cpus["scheduling"]["time_slice_ns"] = json!(1_000_000);
+    cpus["scheduling"]["preempt_after_ns"] = json!(100_000);
+    cpus["idle_states"] = json!([{ "after_ns": 100_000, "exit_ns": 20_000 }]);
+    cpus["reap_cycles"] = json!(500);
+    cpus["jitter"] = json!(0.1);
+    machine["kernel"] = json!(kernel);
+    machine["memory"] = json!({ "bytes": 256 << 20 });
+    machine["drives"] = json!(drives);
+    machine
 }
 
 fn drive(latency_ns: u64, queue_depth: u32, more: &Value) -> Value {
@@ -63,7 +47,7 @@ fn build(machine: Value) -> World {
             name: format!("file{drive}"),
             drive,
             size_bytes: FILE_BYTES,
-            place: Place::Contiguous(0),
+            place: FileLayout::Contiguous(0),
         });
     }
     world
@@ -191,9 +175,9 @@ fn groups_of_a_phase_have_their_own_cpus() {
 /// Published: (bios + 33) / 2. The first 32 go to the device one by one, the driver holds another, the rest finds company.
 #[test]
 fn pairs_of_bios_become_requests_while_the_driver_holds_one() {
-    let keys = |takes_one_ahead: bool| {
+    let keys = |peek: bool| {
         json!({
-            "scheduler": "noop", "takes_one_ahead": takes_one_ahead,
+            "scheduler": "noop", "peek": peek,
             "affinity": { "application": "other" },
             "dma": { "near_bytes_per_s": 100_000_000, "far_bytes_per_s": 100_000_000 },
         })
@@ -212,7 +196,7 @@ fn pairs_of_bios_become_requests_while_the_driver_holds_one() {
 }
 
 #[test]
-fn data_take_longer_to_the_memory_of_another_cell() {
+fn data_take_longer_to_the_memory_of_another_node() {
     let rate = |application: u16| {
         let keys = json!({
             "scheduler": "noop", "interrupt_cpu": 0, "affinity": { "application": application },

@@ -6,7 +6,9 @@ use crate::page::RawEvent;
 /// An event to record: tracefs `events/SYSTEM/NAME`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
+    /// The subsystem, such as `block`.
     pub system: &'static str,
+    /// The event, such as `block_rq_issue`.
     pub name: &'static str,
     /// Without it there is nothing to analyse; without the others something is missing.
     pub required: bool,

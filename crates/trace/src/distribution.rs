@@ -1,6 +1,9 @@
 //! How values are distributed, as reports carry it.
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
 use workload::histogram::LatencyHistogram;
 
 /// Counts of values of any unit, in the buckets of `workload::histogram` (1/128 wide); moments are exact. As JSON: `count`,
@@ -10,25 +13,30 @@ use workload::histogram::LatencyHistogram;
 pub struct Distribution(Option<Box<LatencyHistogram>>);
 
 impl Distribution {
+    /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.0.get_or_insert_default().record(value);
     }
 
+    /// Counts all values of `other`.
     pub fn merge(&mut self, other: &Distribution) {
         if let Some(theirs) = &other.0 {
             self.0.get_or_insert_default().merge(theirs);
         }
     }
 
+    /// How many values were counted.
     pub fn count(&self) -> u64 {
         self.of(|values| Some(values.count())).unwrap_or(0)
     }
 
+    /// Their exact mean; None where there are none.
     pub fn mean(&self) -> Option<f64> {
         self.of(LatencyHistogram::mean_ns)
     }
 
+    /// Their exact maximum; None where there are none.
     pub fn max(&self) -> Option<u64> {
         self.of(LatencyHistogram::max_ns)
     }
@@ -38,23 +46,59 @@ impl Distribution {
     }
 }
 
+/// A distribution as JSON carries it: exact moments (null when there is no value) and its buckets.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct DistributionRecord {
+    /// How many values.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Standard deviation.
+    pub stddev: Option<f64>,
+    /// Smallest value.
+    pub min: Option<u64>,
+    /// Largest value.
+    pub max: Option<u64>,
+    /// Median, of the buckets.
+    pub p50: Option<u64>,
+    /// 99th percentile, of the buckets.
+    pub p99: Option<u64>,
+    /// Non-empty buckets in rising order: lowest value, highest value, count.
+    pub histogram: Vec<[u64; 3]>,
+}
+
+impl From<&Distribution> for DistributionRecord {
+    fn from(values: &Distribution) -> DistributionRecord {
+        DistributionRecord {
+            count: values.count(),
+            mean: values.mean(),
+            stddev: values.of(LatencyHistogram::stddev_ns),
+            min: values.of(LatencyHistogram::min_ns),
+            max: values.max(),
+            p50: values.of(|values| values.quantile_ns(0.5)),
+            p99: values.of(|values| values.quantile_ns(0.99)),
+            histogram: values
+                .0
+                .iter()
+                .flat_map(|values| values.buckets())
+                .map(|bucket| [bucket.low_ns, bucket.high_ns, bucket.count])
+                .collect(),
+        }
+    }
+}
+
 impl Serialize for Distribution {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let buckets: Vec<[u64; 3]> = self
-            .0
-            .iter()
-            .flat_map(|values| values.buckets())
-            .map(|bucket| [bucket.low_ns, bucket.high_ns, bucket.count])
-            .collect();
-        let mut fields = serializer.serialize_struct("Distribution", 8)?;
-        fields.serialize_field("count", &self.count())?;
-        fields.serialize_field("mean", &self.mean())?;
-        fields.serialize_field("stddev", &self.of(LatencyHistogram::stddev_ns))?;
-        fields.serialize_field("min", &self.of(LatencyHistogram::min_ns))?;
-        fields.serialize_field("max", &self.max())?;
-        fields.serialize_field("p50", &self.of(|values| values.quantile_ns(0.5)))?;
-        fields.serialize_field("p99", &self.of(|values| values.quantile_ns(0.99)))?;
-        fields.serialize_field("histogram", &buckets)?;
-        fields.end()
+        DistributionRecord::from(self).serialize(serializer)
+    }
+}
+
+impl JsonSchema for Distribution {
+    fn schema_name() -> Cow<'static, str> {
+        DistributionRecord::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        DistributionRecord::json_schema(generator)
     }
 }

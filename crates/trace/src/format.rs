@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 /// One kind of event, as the running kernel records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFormat {
+    /// The event's name, such as `block_rq_issue`.
     pub name: String,
     /// What `common_type` holds in records of this kind. Differs from boot to boot.
     pub id: u16,
@@ -16,12 +17,17 @@ pub struct EventFormat {
 /// Where a field lies in a record; little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
+    /// Bytes from the start of the record.
     pub offset: usize,
+    /// Length in bytes.
     pub size: usize,
+    /// Whether the number has a sign.
     pub signed: bool,
+    /// Whether the value or a pointer to it lies there.
     pub placement: Placement,
 }
 
+/// Where a field's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// The value itself.
@@ -32,26 +38,49 @@ pub enum Placement {
     Relative,
 }
 
+/// Why an event can't be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
+    /// The format has no line of this name.
     #[error("event format without a line `{0}`")]
     NoLine(&'static str),
+    /// A line under `format:` is not a field.
     #[error("format of {event}: line {line} is not a field: {text}")]
     NotAField {
+        /// The event's name.
         event: String,
+        /// The line's number, from 1.
         line: usize,
+        /// The line.
         text: String,
     },
+    /// The event has none of the fields that the analysis knows.
     #[error("{event} has no field {}", .fields.join(" or "))]
-    NoField { event: String, fields: Vec<String> },
+    NoField {
+        /// The event's name.
+        event: String,
+        /// The names that were looked for.
+        fields: Vec<String>,
+    },
+    /// The field has a length that no number has.
     #[error("field {field} of {event} is {size} bytes long: not a number")]
     NotANumber {
+        /// The event's name.
         event: String,
+        /// The field's name.
         field: String,
+        /// Its length in bytes.
         size: usize,
     },
+    /// A record is too short for its format.
     #[error("a record of {event} is {length} bytes long and ends before its last field")]
-    ShortRecord { event: String, length: usize },
+    ShortRecord {
+        /// The event's name.
+        event: String,
+        /// The record's length in bytes.
+        length: usize,
+    },
+    /// The kernel has no such event.
     #[error("no format of an event that the analysis needs: {0}")]
     NoEvent(String),
 }
@@ -114,6 +143,8 @@ impl Field {
         self.signed(record).map(|number| number as u64)
     }
 
+    /// The number in a record, extended to 64 bits by its sign; None where the record is too short or the length is no
+    /// number's.
     #[inline]
     pub fn signed(&self, record: &[u8]) -> Option<i64> {
         let bytes = record.get(self.offset..self.end())?;

@@ -22,6 +22,7 @@ pub struct Text {
 const NAME_CHARACTERS: usize = 15;
 
 impl Text {
+    /// An empty text; `names` are the tasks' names by number.
     pub fn new(names: BTreeMap<u32, String>) -> Text {
         Text {
             names,
@@ -31,6 +32,7 @@ impl Text {
         }
     }
 
+    /// Appends a line; events come in the order of time.
     pub fn add(&mut self, line: &TraceLine) {
         self.cpus = self.cpus.max(line.cpu + 1);
         self.lines += 1;
@@ -51,6 +53,7 @@ impl Text {
         );
     }
 
+    /// The whole text, with the header that tracefs writes.
     pub fn finish(self) -> String {
         format!(
             "# tracer: nop\n#\n# entries-in-buffer/entries-written: {}/{}   #P:{}\n#\n{COLUMNS}{}",

@@ -79,6 +79,7 @@ impl<T: Absorb> Intervals<T> {
         }
     }
 
+    /// The present width of an interval, in nanoseconds.
     pub fn width_ns(&self) -> u64 {
         self.width_ns
     }

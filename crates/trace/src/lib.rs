@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 //! Kernel traces: bytes in, events and their analysis out; and events in, traces as the kernel writes them out. Pure: time
 //! and bytes are arguments.
 

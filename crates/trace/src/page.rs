@@ -26,6 +26,7 @@ pub struct Page<'a> {
     data: &'a [u8],
 }
 
+/// How many events are missing before a sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// As many events.
@@ -37,19 +38,39 @@ pub enum Lost {
 /// A record as the kernel wrote it: `common_type` says which event's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawEvent<'a> {
+    /// On the clock of the ring buffer, in nanoseconds.
     pub at_ns: u64,
     /// May be up to 3 bytes longer than what was written: lengths are multiples of 4.
     pub record: &'a [u8],
 }
 
+/// Why a sub-buffer can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
+    /// It is shorter than its header.
     #[error("a sub-buffer of {bytes} bytes is shorter than its header of {header} bytes")]
-    NoHeader { bytes: usize, header: usize },
+    NoHeader {
+        /// Its length.
+        bytes: usize,
+        /// The header's length.
+        header: usize,
+    },
+    /// Its commit word exceeds its size.
     #[error("a sub-buffer says that it holds {committed} bytes and has room for {room}")]
-    Overcommitted { committed: usize, room: usize },
+    Overcommitted {
+        /// Bytes that it claims to hold.
+        committed: usize,
+        /// Bytes that there are.
+        room: usize,
+    },
+    /// An event reaches beyond what is committed.
     #[error("an event at byte {at} of a sub-buffer reaches beyond its {committed} bytes")]
-    Truncated { at: usize, committed: usize },
+    Truncated {
+        /// Where the event begins, in bytes.
+        at: usize,
+        /// Bytes that the sub-buffer holds.
+        committed: usize,
+    },
 }
 
 impl PageFormat {

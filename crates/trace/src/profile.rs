@@ -18,12 +18,14 @@ pub struct Profile {
 #[derive(Clone, Debug, Default)]
 struct Sampled(BTreeMap<u32, u64>);
 
-/// A whole recording. docs/probes.md explains each field.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// A whole recording. docs/reference/probes.md explains each field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ProfileReport {
+    /// Length of the recording in nanoseconds.
     pub elapsed_ns: u64,
     /// The last interval may be shorter.
     pub interval_ns: u64,
+    /// Samples of all CPUs.
     pub samples: u64,
     /// Samples that the kernel had no room for.
     pub samples_lost: u64,
@@ -34,35 +36,46 @@ pub struct ProfileReport {
     pub functions: Vec<FunctionReport>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// Samples over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ProfileSeries")]
 pub struct Series {
     /// Begin of each interval, since the start of the recording.
     pub at_ns: Vec<u64>,
+    /// A value per interval and column.
     pub columns: Columns,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// What happened in each interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ProfileColumns")]
 pub struct Columns {
     /// Of the interval; the last may be shorter.
     pub length_s: Vec<f64>,
+    /// Samples of the interval.
     pub samples: Vec<u64>,
 }
 
 /// Shares are of all samples of the interval, or of the whole recording: 0 to 1.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FunctionReport {
+    /// The function's name.
     pub function: String,
     /// Samples in which it ran itself.
     pub own: u64,
     /// Samples in which it ran itself or had called what ran.
     pub total: u64,
+    /// `own` as a share of all samples.
     pub own_share: f64,
+    /// `total` as a share of all samples.
     pub total_share: f64,
     /// Of the interval where it has most of the samples, among those with at least half of the mean number of samples.
     pub own_share_max: f64,
+    /// The same of `total`.
     pub total_share_max: f64,
     /// Of each interval; null where there is no sample.
     pub own_shares: Vec<Option<f64>>,
+    /// The same of `total`.
     pub total_shares: Vec<Option<f64>>,
 }
 
@@ -81,6 +94,7 @@ impl Profile {
         *self.intervals.at(at_ns).0.entry(stack_id).or_default() += 1;
     }
 
+    /// Counts samples that the kernel had no room for.
     pub fn lost(&mut self, samples: u64) {
         self.samples_lost += samples;
     }

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::page::{Lost, Page, PageError, PageFormat, RawEvent, Walk};
 
+/// The sub-buffers of all CPUs, merged by time.
 #[derive(Clone, Debug)]
 pub struct Recording {
     format: PageFormat,
@@ -18,6 +19,7 @@ pub struct Recording {
 /// What comes out of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
+    /// A record, still in its sub-buffer.
     Record(RawEvent<'a>),
     /// Events of this CPU are missing before this time.
     Lost(u64, Lost),

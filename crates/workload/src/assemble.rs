@@ -17,18 +17,24 @@ pub struct GroupMeasured {
     pub jobs: Vec<Measured>,
     /// One line each: what was asked for and not done, which jobs gave up and why.
     pub notes: Vec<String>,
+    /// What thread and process had used at the interval boundaries.
     pub samples: Samples,
+    /// What they had used when the last job was done.
     pub last_sample: Sample,
 }
 
 /// What a record says of the phase as a whole, and no group knows.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
+    /// Wall-clock time of the common start, in nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
+    /// By how much the wall clock moved against the monotonic clock during the phase, in nanoseconds.
     pub wall_clock_shift_ns: i64,
+    /// The clock that all times come from.
     pub clock: ClockKind,
     /// Someone called stop().
     pub stopped: bool,
+    /// How the engine was compiled: `release` or `debug`.
     pub build_profile: &'static str,
 }
 

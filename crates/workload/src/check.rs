@@ -8,8 +8,11 @@ use crate::spec::{Arrival, JobSpec, Pattern};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("job \"{job}\": {key}: {message}")]
 pub struct SpecError {
+    /// The job's name.
     pub job: String,
+    /// The field of `JobSpec`.
     pub key: &'static str,
+    /// What was found and what was expected.
     pub message: String,
 }
 

@@ -16,7 +16,9 @@ pub struct LatencyHistogram {
 pub struct Bucket {
     /// The lowest and the highest latency that count here.
     pub low_ns: u64,
+    /// The highest latency that counts here, in nanoseconds.
     pub high_ns: u64,
+    /// How many latencies were recorded in this bucket.
     pub count: u64,
 }
 
@@ -38,6 +40,7 @@ struct Moments {
 }
 
 impl LatencyHistogram {
+    /// An empty histogram; allocates all buckets at once, so that `record` never does.
     pub fn new() -> LatencyHistogram {
         let counts = vec![0; BUCKETS]
             .into_boxed_slice()
@@ -49,12 +52,14 @@ impl LatencyHistogram {
         }
     }
 
+    /// Counts one latency, in nanoseconds.
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
         self.counts[bucket_of(latency_ns)] += 1;
         self.moments.record(latency_ns);
     }
 
+    /// Adds every count and moment of `other`.
     pub fn merge(&mut self, other: &LatencyHistogram) {
         for index in other.occupied() {
             self.counts[index] += other.counts[index];
@@ -62,6 +67,7 @@ impl LatencyHistogram {
         self.moments.merge(&other.moments);
     }
 
+    /// Adds every count and moment of a histogram that was kept sparsely.
     pub fn merge_sparse(&mut self, other: &SparseHistogram) {
         for &packed in &other.buckets {
             let (index, count) = unpack(packed);
@@ -70,12 +76,14 @@ impl LatencyHistogram {
         self.moments.merge(&other.moments);
     }
 
+    /// Empties the histogram without freeing it; touches only the buckets in use.
     pub fn reset(&mut self) {
         let occupied = self.occupied();
         self.counts[occupied].fill(0);
         self.moments = Moments::default();
     }
 
+    /// A copy that holds only the buckets in use.
     pub fn to_sparse(&self) -> SparseHistogram {
         let buckets = self.occupied().filter(|&index| self.counts[index] > 0);
         SparseHistogram {
@@ -86,18 +94,22 @@ impl LatencyHistogram {
         }
     }
 
+    /// How many latencies were recorded.
     pub fn count(&self) -> u64 {
         self.moments.count
     }
 
+    /// The exact minimum in nanoseconds; None when empty.
     pub fn min_ns(&self) -> Option<u64> {
         self.moments.present().map(|moments| moments.min)
     }
 
+    /// The exact maximum in nanoseconds; None when empty.
     pub fn max_ns(&self) -> Option<u64> {
         self.moments.present().map(|moments| moments.max)
     }
 
+    /// The exact mean in nanoseconds; None when empty.
     pub fn mean_ns(&self) -> Option<f64> {
         self.moments.present().map(Moments::mean)
     }
@@ -174,6 +186,7 @@ impl SparseHistogram {
         }
     }
 
+    /// How many latencies were recorded.
     pub fn count(&self) -> u64 {
         self.moments.count
     }

@@ -17,12 +17,14 @@ use crate::rng::stream;
 use crate::spec::{JobSpec, Time, Until};
 use crate::syncs::Syncs;
 
+/// What a job wants from the thread that drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Start this operation; it is in flight from now on.
     Io(Op),
     /// Nothing before this time. A completion may change that: ask again after each.
     WaitUntil(Time),
+    /// Nothing until an operation in flight completes: the queue is full, or a sync waits for it.
     WaitForCompletion,
     /// Nothing is in flight and nothing will be offered again.
     Done,
@@ -37,6 +39,7 @@ mod component {
     pub const ARRIVAL: u64 = 4;
 }
 
+/// The state of one job: its position in the pattern, its bounds and what it has in flight.
 #[derive(Clone, Debug)]
 pub struct Job {
     stage: Stage,
@@ -102,6 +105,7 @@ impl Job {
         self.exclusion = exclusive.then(Exclusion::default);
     }
 
+    /// The job's next step at `now`. An operation that is returned counts as in flight.
     #[inline]
     pub fn next(&mut self, now: Time) -> Next {
         if self.stage != Stage::Offering {
@@ -170,6 +174,7 @@ impl Job {
         waits_for_time.then(|| self.pacing.opens_at().min(self.ends_at))
     }
 
+    /// Operations offered and not yet completed.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
@@ -190,16 +195,6 @@ impl Job {
                 .flatten()
                 .map(|(done, bound)| done as f64 / bound as f64)
                 .reduce(f64::max),
-        }
-    }
-
-    /// How late the next operation is against its due time: what a device that falls behind an open loop still owes.
-    pub fn lag_ns(&self, now: Time) -> Time {
-        let offers = self.stage == Stage::Offering && self.pacing.is_open_loop();
-        if offers {
-            now.saturating_sub(self.pacing.opens_at())
-        } else {
-            0
         }
     }
 

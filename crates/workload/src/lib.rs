@@ -1,11 +1,14 @@
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 //! What a job does next, the [`phase`] it belongs to, and the [`record`] of what was measured. Pure: time, seed and bytes
 //! are arguments.
 
 pub mod assemble;
 pub mod check;
+pub mod check_phase;
 pub mod histogram;
 pub mod job;
+pub mod location;
 pub mod measure;
 pub mod metadata;
 pub mod pattern;

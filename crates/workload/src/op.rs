@@ -2,15 +2,21 @@
 
 use crate::spec::Time;
 
+/// The kinds of operation that a job offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
+    /// A read of `bytes` at `offset`.
     Read,
+    /// A write of `bytes` at `offset`.
     Write,
+    /// fsync(2): data and metadata of the file.
     Fsync,
+    /// fdatasync(2): data, and the metadata that reading it back needs.
     Fdatasync,
 }
 
 impl OpKind {
+    /// Whether it is fsync or fdatasync.
     pub fn is_sync(self) -> bool {
         matches!(self, OpKind::Fsync | OpKind::Fdatasync)
     }
@@ -19,10 +25,13 @@ impl OpKind {
 /// One operation. A sync has offset 0 and 0 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
+    /// Read, write or sync.
     pub kind: OpKind,
     /// Index into the phase's files.
     pub file: u32,
+    /// Bytes from the start of the file's range.
     pub offset: u64,
+    /// Length of the transfer in bytes.
     pub bytes: u32,
     /// Latency counts from here: the intended start with open arrival, otherwise the `now` of `next`.
     pub due: Time,

@@ -3,13 +3,18 @@
 
 use serde::Deserialize;
 
+use crate::location::{Directory, Identity};
 use crate::spec::JobSpec;
 
-#[derive(Clone, Debug, Deserialize)]
+/// A load on files or devices.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
+    /// The phase's name in the record.
     pub name: String,
+    /// Files that jobs name by index.
     pub files: Vec<FileSpec>,
+    /// Groups, a thread each.
     pub groups: Vec<GroupSpec>,
     /// I/O before this time is done but not measured.
     pub warm_up_ns: u64,
@@ -24,15 +29,19 @@ pub struct Phase {
     /// The first job that is done ends the measured part of all. What is still to be written then is written unmeasured,
     /// so that files are whole; what is still to be read is left. For engines of one operation at a time.
     pub ends_with_first: bool,
+    /// Seeds what is written and, on a simulated machine, its jitter; jobs have seeds of their own.
     pub seed: u64,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// A file or a block device, or a range of it.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSpec {
+    /// The path that is opened.
     pub path: String,
     /// Where the file's range begins; not zero only when several files are regions of one device.
     pub base_bytes: u64,
+    /// The length of the range in bytes.
     pub size_bytes: u64,
     /// Make the file if it is not there. Never for a block device.
     pub create: bool,
@@ -40,20 +49,29 @@ pub struct FileSpec {
     pub extend: bool,
     /// Which drive of a modelled machine holds the file, from 0; the first where it is absent. Elsewhere the path says it.
     pub place: Option<u32>,
+    /// The directory in or below which `path` lies; null: the path is followed wherever it leads.
+    pub beneath: Option<Directory>,
+    /// The one file that `path` may lead to; null: any.
+    pub identity: Option<Identity>,
 }
 
 /// Jobs that share one thread, one ring and one pool of buffers.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSpec {
+    /// The group's name in the record.
     pub name: String,
+    /// By which system calls it submits.
     pub engine: EngineKind,
+    /// Direct I/O (O_DIRECT).
     pub direct: bool,
     /// CPUs the thread may run on; null leaves it to the scheduler. One CPU is a pin.
     pub cpus: Option<Vec<u32>>,
     /// Completions waited for and submitted at once; null adapts to what is ready.
     pub batch: Option<u32>,
+    /// Register the buffers with the ring (IORING_REGISTER_BUFFERS).
     pub fixed_buffers: bool,
+    /// Register the files with the ring (IORING_REGISTER_FILES).
     pub registered_files: bool,
     /// Polled completion (IORING_SETUP_IOPOLL), where the device has it.
     pub poll: bool,
@@ -68,19 +86,44 @@ pub struct GroupSpec {
     pub close_in_time: bool,
     /// The control group of its jobs, on a modelled machine; elsewhere the thread is where its process is.
     pub cgroup: Option<String>,
+    /// The jobs, at least one.
     pub jobs: Vec<JobSpec>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The interface through which a group submits I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
+    /// io_uring, io_uring_setup(2) and its kin.
     IoUring,
+    /// Linux AIO, io_submit(2) and io_getevents(2).
     Libaio,
     /// pread/pwrite, one at a time.
     Psync,
     /// preadv2/pwritev2, one at a time.
     Pvsync,
+    /// Loads and stores on a mapping of the file, mmap(2).
     Mmap,
     /// Completes at once without a system call: measures iolab itself.
     Null,
+}
+
+impl EngineKind {
+    /// Whether its jobs do one operation at a time, whatever their queue depth.
+    pub fn is_serial(self) -> bool {
+        matches!(
+            self,
+            EngineKind::Psync | EngineKind::Pvsync | EngineKind::Mmap
+        )
+    }
+}
+
+impl GroupSpec {
+    /// The most operations that its thread has in flight at once.
+    pub fn operations_in_flight(&self) -> u64 {
+        if self.engine.is_serial() {
+            return 1;
+        }
+        self.jobs.iter().map(|job| u64::from(job.queue_depth)).sum()
+    }
 }

@@ -23,6 +23,7 @@ pub fn stream(seed: u64, component: u64) -> Stream {
 }
 
 impl Stream {
+    /// The stream's next 64 bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()

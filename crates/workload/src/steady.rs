@@ -8,7 +8,9 @@
 /// How many leading intervals to leave out, and whether what remains is steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
+    /// Intervals to leave out, from the start.
     pub intervals: usize,
+    /// False when the series still changes at its end.
     pub steady: bool,
 }
 

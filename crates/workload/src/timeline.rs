@@ -23,31 +23,44 @@ pub struct Timeline {
 /// What completed from `start_ns` to before `start_ns + length_ns`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
+    /// The interval's start, since the start of the phase.
     pub start_ns: Time,
+    /// Its length in nanoseconds.
     pub length_ns: Time,
+    /// Reads that completed in it.
     pub read: Activity,
+    /// Writes that completed in it.
     pub write: Activity,
     /// fsync and fdatasync.
     pub sync: Activity,
 }
 
+/// The completed operations of one kind in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
+    /// Bytes transferred.
     pub bytes: u64,
+    /// A latency per operation.
     pub latency: SparseHistogram,
 }
 
 /// The sum over intervals.
 #[derive(Clone, Debug, Default)]
 pub struct Total {
+    /// Bytes transferred.
     pub bytes: u64,
+    /// A latency per operation.
     pub latency: LatencyHistogram,
 }
 
+/// The sums over all intervals, by kind of operation.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
+    /// Reads.
     pub read: Total,
+    /// Writes.
     pub write: Total,
+    /// fsync and fdatasync.
     pub sync: Total,
 }
 
@@ -161,10 +174,12 @@ fn row(kind: OpKind) -> usize {
 }
 
 impl Interval {
+    /// The first nanosecond after the interval.
     pub fn end_ns(&self) -> Time {
         self.start_ns + self.length_ns
     }
 
+    /// Operations of all kinds that completed in it.
     pub fn ops(&self) -> u64 {
         self.read.latency.count() + self.write.latency.count() + self.sync.latency.count()
     }
@@ -192,6 +207,7 @@ impl Activity {
 }
 
 impl Total {
+    /// Adds what one interval saw.
     pub fn add(&mut self, activity: &Activity) {
         self.bytes += activity.bytes;
         self.latency.merge_sparse(&activity.latency);

@@ -6,8 +6,11 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("\"{text}\": {problem}; expected {expected}")]
 pub struct UnitError {
+    /// The text as it was given.
     pub text: String,
+    /// What is wrong with it.
     pub problem: String,
+    /// What is accepted, with examples.
     pub expected: &'static str,
 }
 

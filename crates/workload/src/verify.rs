@@ -14,7 +14,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::rng::{GOLDEN_GAMMA, mix64};
 use crate::spec::JobSpec;
 
+/// The smallest block that carries a stamp, in bytes.
 pub const BLOCK_BYTES_MIN: u32 = 512;
+/// The largest block that carries a stamp, in bytes.
 pub const BLOCK_BYTES_MAX: u32 = 4096;
 
 /// The size of a verified block: the largest power of two up to 4096 that divides the job's sizes, offsets and alignment,
@@ -32,7 +34,9 @@ pub fn block_bytes(spec: &JobSpec) -> Option<u32> {
 /// Which write of which place a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
+    /// The file's number in the stamp.
     pub file_id: u64,
+    /// The block's offset in the file, in bytes.
     pub offset: u64,
     /// Counts the writes of this place.
     pub generation: u32,
@@ -42,6 +46,7 @@ pub struct Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{fault}: expected {}, found {}", self.expected(), self.found())]
 pub struct Mismatch {
+    /// What is wrong with the block.
     pub fault: Fault,
     file_id: u64,
     offset: u64,
@@ -51,6 +56,7 @@ pub struct Mismatch {
     checksum: Checksum,
 }
 
+/// The ways in which a block can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing but zeros: never written, or lost.
@@ -131,6 +137,7 @@ pub fn check(
 }
 
 impl Mismatch {
+    /// What the block has to hold: file, offset, generation.
     pub fn expected(&self) -> String {
         let generation = self.generation.map_or("any generation".into(), |number| {
             format!("generation {number}")
@@ -138,6 +145,7 @@ impl Mismatch {
         format!("file {} offset {} {generation}", self.file_id, self.offset)
     }
 
+    /// What it claims to hold, as far as it can be believed.
     pub fn found(&self) -> String {
         let Identity {
             file_id,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use workload::metadata::{
-    Call, MetadataJob, MetadataSpec, NameSpec, NextDirectory, Place, SyncMethod, WalkSpec,
+    Call, FilePosition, MetadataJob, MetadataSpec, NameSpec, NextDirectory, SyncMethod, WalkSpec,
 };
 
 const SYNC_METHODS: [SyncMethod; 7] = [
@@ -82,7 +82,7 @@ impl Disk {
     }
 
     fn apply(&mut self, call: Call, job: &MetadataJob, succeeds: bool) {
-        let name = |place: Place| {
+        let name = |place: FilePosition| {
             let mut name = vec![0; job.name_bytes()];
             job.write_name(place.file, &mut name);
             (place.subdirectory, name)
@@ -130,7 +130,7 @@ fn a_file_is_made_written_in_chunks_and_closed_and_at_the_end_all_are_unlinked()
     let mut spec = spec();
     spec.files = 2;
     let calls = Disk::run(&spec, &BTreeSet::new()).calls;
-    let place = |file| Place {
+    let place = |file| FilePosition {
         file,
         subdirectory: None,
     };

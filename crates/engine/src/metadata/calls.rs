@@ -17,10 +17,6 @@ pub fn make_directory(base: RawFd, path: &CStr) -> io::Result<()> {
     }
 }
 
-pub fn open_directory(path: &CStr) -> io::Result<OwnedFd> {
-    open(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_DIRECTORY)
-}
-
 #[inline]
 pub fn create(base: RawFd, path: &CStr) -> io::Result<OwnedFd> {
     open(base, path, libc::O_CREAT | libc::O_TRUNC | libc::O_RDWR)

@@ -13,6 +13,7 @@ use workload::metadata::ThreadMeasured;
 use workload::metadata::{MetadataJob, assemble};
 pub use workload::metadata::{MetadataPhase, MetadataRecord, PathForm, ThreadRecord, ThreadSpec};
 
+use crate::beneath::{self, Root};
 use crate::error::StartError;
 use crate::handle::{Handle, Work, begin};
 use crate::outcome::Outcome;
@@ -48,18 +49,18 @@ fn used_percent(phase: &MetadataPhase) -> Option<f64> {
 
 fn prepare(index: usize, spec: &ThreadSpec) -> Result<Prepared, StartError> {
     let job = MetadataJob::new(&spec.job).map_err(StartError::spec)?;
-    let directory = CString::new(spec.directory.as_str())
-        .map_err(|_| StartError::spec("a directory's name holds a zero byte"))?;
-    calls::make_directory(libc::AT_FDCWD, &directory)
-        .map_err(|error| StartError::os(&error, "can't make the directory", &spec.directory))?;
-    let base = match spec.paths {
-        PathForm::Full => None,
-        PathForm::Relative => {
-            let opened = calls::open_directory(&directory);
-            let what = "can't open the directory";
-            Some(opened.map_err(|error| StartError::os(&error, what, &spec.directory))?)
+    let opened = match &spec.beneath {
+        Some(directory) => {
+            let root = Root::open(directory)?;
+            let opened = root.directory(spec.directory.as_ref())?;
+            if spec.paths == PathForm::Full {
+                beneath::check_leads_to(spec.directory.as_ref(), &opened)?;
+            }
+            opened
         }
+        None => beneath::directory(spec.directory.as_ref())?,
     };
+    let base = (spec.paths == PathForm::Relative).then_some(opened);
     Ok(Prepared {
         index,
         name: spec.job.name.clone(),

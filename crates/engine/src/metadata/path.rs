@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 
-use workload::metadata::{MetadataJob, Place};
+use workload::metadata::{FilePosition, MetadataJob};
 
 pub struct Path {
     /// The directory with its slash, then the subdirectory with its slash, then the name, then a zero byte.
@@ -33,7 +33,7 @@ impl Path {
     }
 
     #[inline]
-    pub fn of_file(&mut self, place: Place, job: &MetadataJob) -> &CStr {
+    pub fn of_file(&mut self, place: FilePosition, job: &MetadataJob) -> &CStr {
         if place.subdirectory != self.subdirectory {
             let name = place.subdirectory.map_or(String::new(), directory_name);
             let slash = if name.is_empty() { "" } else { "/" };
@@ -99,8 +99,8 @@ mod tests {
         .unwrap()
     }
 
-    fn place(file: u64, subdirectory: Option<u32>) -> Place {
-        Place { file, subdirectory }
+    fn place(file: u64, subdirectory: Option<u32>) -> FilePosition {
+        FilePosition { file, subdirectory }
     }
 
     #[test]

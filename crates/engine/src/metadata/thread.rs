@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::error::errno_name;
 use crate::progress::{Counts, Shared};
 use crate::usage::sample;
-use crate::worker::{Decision, Gate, Message, Tell};
+use crate::worker::{Decision, Emit, Gate, Message};
 
 /// Everything of a thread but its own things.
 pub struct Prepared {
@@ -36,7 +36,7 @@ pub struct Prepared {
 }
 
 /// How often a thread shows its progress.
-const ATTEND_EVERY_NS: Time = 5_000_000;
+const TICK_EVERY_NS: Time = 5_000_000;
 /// A sequence that no file's name draws from: those are numbered from 0.
 const DATA_STREAM: u64 = u64::MAX;
 
@@ -61,7 +61,7 @@ pub fn run(
     }
     let index = prepared.index;
     let thread = Thread::new(prepared, shared, notes);
-    outbox.tell(Message::Ready(Ok(())));
+    outbox.emit(Message::Ready(Ok(())));
     let measured = match gate.wait() {
         Decision::Abandon => return,
         Decision::Start(origin) => match origin.tsc() {
@@ -69,7 +69,7 @@ pub fn run(
             None => thread.run(origin.monotonic()),
         },
     };
-    outbox.tell(Message::Over(index, Ok(measured)));
+    outbox.emit(Message::Over(index, Ok(measured)));
 }
 
 struct Thread {
@@ -116,7 +116,7 @@ impl Thread {
         let first_sample = sample(clock.now());
         let began_at = clock.now();
         let mut now = began_at;
-        let mut attend_at = now;
+        let mut tick_at = now;
         let mut written_at = None;
         loop {
             let call = self.job.next(now);
@@ -144,9 +144,9 @@ impl Thread {
             if self.shared.stop.load(Ordering::Relaxed) {
                 self.job.stop();
             }
-            if now >= attend_at {
+            if now >= tick_at {
                 self.publish();
-                attend_at = now + ATTEND_EVERY_NS;
+                tick_at = now + TICK_EVERY_NS;
             }
         }
         self.publish();

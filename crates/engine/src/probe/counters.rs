@@ -35,7 +35,7 @@ struct Counting {
 }
 
 /// Over all CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 struct Sum {
     /// Scaled up where an event counted for a part of the time only, as perf(1) does: an estimate then.
     value: f64,

@@ -9,13 +9,14 @@ pub fn online() -> Vec<u32> {
 
 /// Watches CPUs come and go.
 #[derive(Clone, Debug, Default)]
-pub struct Presence {
+pub(super) struct Presence {
     list: String,
     went: BTreeSet<u32>,
     came: BTreeSet<u32>,
 }
 
 impl Presence {
+    /// The CPUs that are online at the start.
     pub fn now() -> Presence {
         Presence {
             list: std::fs::read_to_string(ONLINE).unwrap_or_default(),
@@ -23,6 +24,7 @@ impl Presence {
         }
     }
 
+    /// Reads the list again and notes which CPUs came and went.
     pub fn look(&mut self) {
         if let Ok(list) = std::fs::read_to_string(ONLINE) {
             self.seen(list);

@@ -32,7 +32,7 @@ pub type Reason = String;
 
 /// A probe under way. Dropping it ends it too, and leaves nothing behind.
 pub trait Running: Send {
-    /// What was seen from start to now, in the shape that docs/probes.md describes.
+    /// What was seen from start to now, in the shape that docs/reference/probes.md describes.
     fn stop(self: Box<Self>) -> Result<Value, Reason>;
 }
 
@@ -45,9 +45,12 @@ pub struct Probes {
     absent: BTreeMap<&'static str, Reason>,
 }
 
-#[derive(Debug, Serialize)]
+/// What the probes yielded.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Observed {
+    /// By the probe's name, its report as JSON.
     pub observations: BTreeMap<&'static str, Value>,
+    /// By the probe's name, why it could not read, and what would grant it.
     pub absent: BTreeMap<&'static str, Reason>,
 }
 
@@ -87,6 +90,7 @@ impl Probes {
         Ok(probes)
     }
 
+    /// Ends all probes and collects their reports; waits for their threads.
     pub fn stop(self) -> Observed {
         let mut observed = Observed {
             observations: BTreeMap::new(),

@@ -14,8 +14,8 @@ use super::spec::ProfileSpec;
 use super::{Reason, Running, Started};
 use crate::clock::monotonic_ns;
 
-/// What docs/probes.md describes as the observation of `profile`.
-#[derive(Debug, Serialize)]
+/// What docs/reference/probes.md describes as the observation of `profile`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Observation {
     #[serde(flatten)]
     report: ProfileReport,

@@ -7,69 +7,93 @@ use trace::block::Device;
 
 use crate::error::StartError;
 
-#[derive(Clone, Debug, Deserialize)]
+/// The probes of one phase; null where a probe is off.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// The tracing instance that is ours while the probes run: made at start, removed at stop. `block` uses one of this
     /// name, `switches` one with `-switches` appended, so that a flood of the one kind never overwrites the other.
     pub trace_instance: String,
+    /// Block events of devices, through a tracing instance.
     pub block: Option<BlockSpec>,
+    /// Context switches, through a tracing instance.
     pub switches: Option<SwitchesSpec>,
+    /// Samples of kernel stacks.
     pub profile: Option<ProfileSpec>,
+    /// Hardware counters.
     pub counters: Option<CountersSpec>,
+    /// Shares of the CPUs' time, from /proc/stat.
     pub cpu: Option<SampleSpec>,
+    /// Memory's levels and rates, from /proc/meminfo and /proc/vmstat.
     pub memory: Option<SampleSpec>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// What the probe `block` records.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockSpec {
     /// `major:minor` of each device; only their events are recorded.
     pub devices: Vec<String>,
     /// Of each CPU's ring buffer.
+    #[schemars(range(min = 1))]
     pub buffer_bytes: u64,
+    /// Wanted width of an interval of the time series, in nanoseconds.
+    #[schemars(range(min = 1))]
     pub interval_ns: u64,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// What the probe `switches` records.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchesSpec {
+    /// Wanted width of an interval of the time series, in nanoseconds.
+    #[schemars(range(min = 1))]
     pub interval_ns: u64,
     /// A kernel stack is taken at every so many-th switch; null adapts to the rate.
+    #[schemars(range(min = 1))]
     pub stack_every: Option<u64>,
     /// Only switches from and to threads of these processes and of those they start; null is all.
     pub pids: Option<Vec<u32>>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// What the probe `profile` records.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileSpec {
+    /// Wanted width of an interval of the time series, in nanoseconds.
+    #[schemars(range(min = 1))]
     pub interval_ns: u64,
     /// Samples per second and CPU.
+    #[schemars(range(min = 1, max = FREQUENCY_HZ_MAX))]
     pub frequency_hz: u64,
 }
 
 /// Hardware counters, read once at start and once at stop.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CountersSpec {}
 
 /// What is read from files at intervals.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SampleSpec {
+    /// First distance of two readings, in nanoseconds; it doubles when there would be too many.
+    #[schemars(range(min = 1))]
     pub interval_ns: u64,
 }
 
 impl SampleSpec {
+    /// The same as a `Duration`.
     pub fn interval(&self) -> Duration {
         Duration::from_nanos(self.interval_ns)
     }
 }
 
+/// The highest sampling frequency that is accepted, in Hz per CPU.
 pub const FREQUENCY_HZ_MAX: u64 = 10_000;
 
 impl Spec {
+    /// Refuses intervals and sizes of 0, instances and devices that are badly named.
     pub fn check(&self) -> Result<(), StartError> {
         check_instance(&self.trace_instance)?;
         if let Some(block) = &self.block {
@@ -108,6 +132,7 @@ impl Spec {
 }
 
 impl BlockSpec {
+    /// The devices as numbers; an error names the one that is not `major:minor`.
     pub fn device_numbers(&self) -> Result<Vec<Device>, StartError> {
         if self.devices.is_empty() {
             return Err(wrong("block.devices is empty, expected \"major:minor\""));

@@ -23,8 +23,8 @@ use super::tracefs::Places;
 use super::{Reason, Running, Started};
 use crate::clock::monotonic_ns;
 
-/// What docs/probes.md describes as the observation of `switches`.
-#[derive(Debug, Serialize)]
+/// What docs/reference/probes.md describes as the observation of `switches`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Observation {
     #[serde(flatten)]
     report: SwitchReport,

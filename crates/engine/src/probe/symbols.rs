@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::Reason;
 
+/// The kernel's symbols, in the order of their addresses.
 #[derive(Clone, Debug)]
 pub struct Symbols {
     /// First addresses in ascending order, with where the name stands in `names`.
@@ -13,7 +14,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    pub fn of_this_kernel() -> Result<Symbols, Reason> {
+    pub(super) fn of_this_kernel() -> Result<Symbols, Reason> {
         let path = Path::new("/proc/kallsyms");
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("{}: {error}", path.display()))?;

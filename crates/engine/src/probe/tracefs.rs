@@ -8,7 +8,9 @@ use super::Reason;
 /// Where to look; tests look elsewhere.
 #[derive(Clone, Debug)]
 pub struct Places {
+    /// Mount points of tracefs, the preferred one first.
     pub tracefs: Vec<PathBuf>,
+    /// The file that says whether the kernel is locked down.
     pub lockdown: PathBuf,
 }
 

@@ -20,45 +20,67 @@ use workload::rng::{Stream, stream};
 use crate::BUILD_PROFILE;
 use crate::clock::{monotonic_ns, unix_ns};
 use crate::error::StartError;
+use crate::panics;
 use crate::usage;
 use pages::Pages;
 use quicksort::{Stopped, Watch, quicksort};
 
-#[derive(Clone, Debug, Deserialize)]
+/// How much is sorted, and how often.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SortSpec {
     /// Rounded down to whole numbers of 4 bytes.
     pub bytes: u64,
+    /// How often the memory is filled and sorted, at least 1.
     pub passes: u32,
+    /// Seeds the numbers.
     pub seed: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// What a sort yielded.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct SortRecord {
+    /// Wall-clock time of the start, in nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
+    /// Nanoseconds from the start to the end of the last pass.
     pub elapsed_ns: u64,
+    /// Size of the sorted memory, as used.
     pub bytes: u64,
+    /// The times of the passes that were finished.
     pub passes: Vec<PassRecord>,
     /// After each pass the numbers stood in order and were those that had been filled in.
     pub sorted: bool,
+    /// Someone called stop().
     pub stopped: bool,
+    /// How the engine was compiled: `release` or `debug`.
     pub build_profile: &'static str,
+    /// CPU time of the thread in user mode, in nanoseconds.
     pub cpu_user_ns: u64,
+    /// CPU time of the thread in the kernel, in nanoseconds.
     pub cpu_system_ns: u64,
+    /// Context switches because the thread waited.
     pub context_switches_voluntary: u64,
+    /// Context switches because the scheduler took the CPU away.
     pub context_switches_involuntary: u64,
+    /// Page faults without I/O.
     pub faults_minor: u64,
+    /// Page faults that needed I/O.
     pub faults_major: u64,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+/// The times of one pass.
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 pub struct PassRecord {
+    /// Nanoseconds to fill the memory with numbers.
     pub fill_ns: u64,
+    /// Nanoseconds to sort them.
     pub sort_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+/// How far a sort is.
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 pub struct SortSnapshot {
+    /// Nanoseconds since the start.
     pub elapsed_ns: u64,
     /// 0 to 1: numbers that are in their final place, over all passes.
     pub fraction: f64,
@@ -108,6 +130,7 @@ impl Sort {
         std::thread::Builder::new()
             .name("iolab-sort".into())
             .spawn(move || {
+                panics::end_the_process();
                 // Nobody waits any more when this fails.
                 let _ = outbox.send(run(&spec, pages, &thread_shared));
             })
@@ -123,6 +146,7 @@ impl Sort {
         })
     }
 
+    /// How far the sort is. Never waits.
     pub fn snapshot(&self) -> SortSnapshot {
         SortSnapshot {
             elapsed_ns: monotonic_ns().saturating_sub(self.started_ns),

@@ -1,24 +1,24 @@
 //! Loop devices and mounts that go away again, for tests that are root.
 #![allow(dead_code)]
 
-use super::{Place, sh};
+use super::{ScratchDirectory, sh};
 
 pub struct Mount {
     pub directory: String,
     source: Option<LoopDevice>,
-    _place: Place,
+    _place: ScratchDirectory,
 }
 
 pub struct LoopDevice {
     pub path: String,
     pub backing: String,
-    _place: Place,
+    _place: ScratchDirectory,
 }
 
 impl Mount {
     /// A filesystem in memory that holds only `bytes`.
     pub fn small_tmpfs(bytes: u64) -> Mount {
-        let place = Place::in_memory();
+        let place = ScratchDirectory::in_memory();
         let directory = place.path("mount");
         std::fs::create_dir(&directory).unwrap();
         sh(
@@ -42,7 +42,7 @@ impl Mount {
     pub fn ext4(bytes: u64) -> Mount {
         let device = LoopDevice::new(bytes);
         sh("mkfs.ext4", &["-q", "-F", &device.path]);
-        let place = Place::in_memory();
+        let place = ScratchDirectory::in_memory();
         let directory = place.path("mount");
         std::fs::create_dir(&directory).unwrap();
         sh("mount", &[&device.path, &directory]);
@@ -90,7 +90,7 @@ impl Drop for Mount {
 
 impl LoopDevice {
     pub fn new(bytes: u64) -> LoopDevice {
-        let place = Place::in_memory();
+        let place = ScratchDirectory::in_memory();
         let backing = place.path("backing");
         std::fs::File::create(&backing)
             .unwrap()

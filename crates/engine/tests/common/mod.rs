@@ -22,26 +22,26 @@ pub const ALL_ENGINES: [EngineKind; 5] = [
 ];
 
 /// A directory that goes away again.
-pub struct Place(PathBuf);
+pub struct ScratchDirectory(PathBuf);
 
-impl Place {
+impl ScratchDirectory {
     /// On tmpfs.
-    pub fn in_memory() -> Place {
-        Place::under("/dev/shm")
+    pub fn in_memory() -> ScratchDirectory {
+        ScratchDirectory::under("/dev/shm")
     }
 
     /// On a filesystem with a device, as a rule.
-    pub fn on_disk() -> Place {
-        Place::under("/var/tmp")
+    pub fn on_disk() -> ScratchDirectory {
+        ScratchDirectory::under("/var/tmp")
     }
 
-    fn under(parent: &str) -> Place {
+    fn under(parent: &str) -> ScratchDirectory {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path =
             Path::new(parent).join(format!("iolab-engine-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Place(path)
+        ScratchDirectory(path)
     }
 
     pub fn path(&self, name: &str) -> String {
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).unwrap();
     }
@@ -144,6 +144,8 @@ pub fn file(path: &str) -> FileSpec {
         create: true,
         extend: true,
         place: None,
+        beneath: None,
+        identity: None,
     }
 }
 

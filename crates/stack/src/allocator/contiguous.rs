@@ -17,6 +17,7 @@ const CLAIM_FIRST: u64 = 16;
 /// 8 GiB, what XFS takes at most.
 const CLAIM_MAX: u64 = 2 << 20;
 
+/// The allocator of such a filesystem: its free blocks and its files.
 #[derive(Clone, Debug)]
 pub struct Contiguous {
     space: Space,
@@ -35,6 +36,7 @@ struct Inode {
 }
 
 impl Contiguous {
+    /// An empty filesystem.
     pub fn new(geometry: &Geometry) -> Contiguous {
         Contiguous {
             space: geometry.space(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::allocator::Extent;
 
+/// Where the blocks of one file lie.
 #[derive(Clone, Debug, Default)]
 pub struct FileMap {
     /// Logical block to physical block and length; neighbours that continue each other are one.
@@ -54,6 +55,7 @@ impl FileMap {
         self.runs.insert(start, (at, length));
     }
 
+    /// The mapped blocks in the order of the file; no extent continues the one before it.
     pub fn extents(&self) -> impl Iterator<Item = Extent> {
         self.runs
             .iter()

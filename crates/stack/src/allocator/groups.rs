@@ -9,6 +9,7 @@ pub struct Inodes {
 }
 
 impl Inodes {
+    /// All inodes are free.
     pub fn new(groups: u64, per_group: u32) -> Inodes {
         Inodes {
             free: vec![per_group; groups as usize],
@@ -25,6 +26,7 @@ impl Inodes {
         group
     }
 
+    /// The inode of a file that was placed in the group is free again.
     pub fn give_back(&mut self, group: u64) {
         self.free[group as usize] += 1;
     }

@@ -3,13 +3,13 @@
 //! How files intermingle on disk is no property of an allocator alone: it follows from the order in which the modelled
 //! CPUs let writers call it.
 
-pub mod contiguous;
-pub mod ext4;
+mod contiguous;
+mod ext4;
 mod file_map;
 mod groups;
-pub mod indirect;
+mod indirect;
 #[cfg(test)]
-mod laws;
+mod invariants;
 mod space;
 mod spec;
 
@@ -24,8 +24,11 @@ pub const BLOCK_BYTES: u64 = 4096;
 /// A contiguous piece of a file, in blocks: as `bmap` and FIEMAP tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
+    /// First block in the file, from 0.
     pub logical: u64,
+    /// First block on the filesystem, from 0.
     pub physical: u64,
+    /// Length in blocks of `BLOCK_BYTES`.
     pub blocks: u64,
 }
 
@@ -34,6 +37,7 @@ pub struct Extent {
 #[error("the filesystem is full")]
 pub struct Full;
 
+/// Gives blocks of a filesystem to files, as one kernel's filesystem does.
 pub trait Allocator: Send {
     /// A new, empty file in a directory; files of one directory begin in the same group where there is room.
     fn create(&mut self, file: FileId, directory: u32);
@@ -51,10 +55,12 @@ pub trait Allocator: Send {
     /// The last writer has closed the file: reservations are given back.
     fn close(&mut self, file: FileId);
 
+    /// Deletes the file: its blocks and its inode are free again.
     fn remove(&mut self, file: FileId);
 
     /// The file's extents in the order of the file, contiguous ones as one.
     fn extents(&self, file: FileId) -> Vec<Extent>;
 
+    /// Blocks that no file, and no reservation marked on disk, holds; group metadata are never free.
     fn free_blocks(&self) -> u64;
 }

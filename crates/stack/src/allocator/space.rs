@@ -1,8 +1,10 @@
 //! Which blocks of a filesystem are free: a bitmap per group of 32768 blocks, made when the group is first touched.
 
+/// Blocks of a group: what a bitmap of one 4 KiB block covers.
 pub const GROUP_BLOCKS: u64 = 32768;
 const WORDS: usize = (GROUP_BLOCKS / 64) as usize;
 
+/// The free blocks of one filesystem.
 #[derive(Clone, Debug)]
 pub struct Space {
     blocks: u64,
@@ -38,18 +40,22 @@ impl Space {
         }
     }
 
+    /// Size of the filesystem in blocks, metadata included.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
+    /// Free blocks of all groups.
     pub fn free_blocks(&self) -> u64 {
         self.free
     }
 
+    /// Number of groups; the last one may be shorter.
     pub fn groups(&self) -> u64 {
         self.groups.len() as u64
     }
 
+    /// Free blocks of the group.
     pub fn free_in_group(&self, group: u64) -> u64 {
         u64::from(self.groups[group as usize].free)
     }
@@ -59,10 +65,12 @@ impl Space {
         ((block / GROUP_BLOCKS + 1) * GROUP_BLOCKS).min(self.blocks)
     }
 
+    /// Whether the block can be taken; a block beyond the end cannot.
     pub fn is_free(&self, block: u64) -> bool {
         block < self.blocks && self.word(block) >> (block % 64) & 1 == 0
     }
 
+    /// Marks a block as used. Panics if it is not free.
     pub fn take(&mut self, block: u64) {
         assert!(self.is_free(block), "block {block} is given once");
         let word = self.word_mut(block);
@@ -71,6 +79,7 @@ impl Space {
         self.free -= 1;
     }
 
+    /// Marks a block as free. Panics if it is free already.
     pub fn give_back(&mut self, block: u64) {
         assert!(!self.is_free(block), "block {block} is given back once");
         let word = self.word_mut(block);
@@ -79,10 +88,12 @@ impl Space {
         self.free += 1;
     }
 
+    /// Marks consecutive blocks as used. Panics if one of them is not free.
     pub fn take_run(&mut self, start: u64, blocks: u64) {
         (start..start + blocks).for_each(|block| self.take(block));
     }
 
+    /// Marks consecutive blocks as free. Panics if one of them is free already.
     pub fn give_back_run(&mut self, start: u64, blocks: u64) {
         (start..start + blocks).for_each(|block| self.give_back(block));
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::allocator::contiguous::Contiguous;
 use crate::allocator::ext4::Ext4;
 use crate::allocator::groups::Inodes;
@@ -10,15 +10,18 @@ use crate::allocator::indirect::{Indirect, SetAside};
 use crate::allocator::space::{GROUP_BLOCKS, Space};
 use crate::allocator::{Allocator, BLOCK_BYTES};
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// A filesystem of a machine file's drive: the table `filesystem`, for the kinds that take loads.
+#[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilesystemSpec {
+    /// Which allocator places blocks.
     pub kind: Kind,
     /// Groups are of 32768 blocks of 4 KiB.
     pub blocks: u64,
     /// At the start of each group: bitmaps, inodes, copies of the superblock.
     #[serde(default = "metadata_blocks")]
     pub group_metadata_blocks: u32,
+    /// Inodes per group, 16384 unless given; a new file goes to a group that has one left.
     #[serde(default = "inodes_per_group")]
     pub group_inodes: u32,
     /// A task's files begin at one of 16 places in their group: ext2 and ext3 of 2.5.53 and later.
@@ -29,14 +32,17 @@ pub struct FilesystemSpec {
     pub preallocated_blocks: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The allocators that are modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
+    /// ext2 with preallocation: `preallocated_blocks` at a time (2.5.59 `fs/ext2/balloc.c`).
     Ext2,
     /// Without preallocation: 2.4 to 2.6.9.
     Ext3,
     /// With reservation windows: 2.6.10 on.
     Ext3Windows,
+    /// ext4's multi-block allocator, with delayed allocation.
     Ext4,
     /// A filesystem that keeps files in long pieces.
     Contiguous,
@@ -45,8 +51,11 @@ pub enum Kind {
 /// The size of a filesystem and what its groups hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
+    /// Size in blocks of 4 KiB.
     pub blocks: u64,
+    /// Blocks at the start of each group that are never given to files.
     pub group_metadata_blocks: u32,
+    /// Inodes per group.
     pub group_inodes: u32,
 }
 
@@ -60,6 +69,7 @@ fn inodes_per_group() -> u32 {
 }
 
 impl Geometry {
+    /// Two full groups without metadata, for tests.
     #[cfg(test)]
     pub const TEST: Geometry = Geometry {
         blocks: 2 * GROUP_BLOCKS,
@@ -77,8 +87,9 @@ impl Geometry {
 }
 
 impl FilesystemSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
-        let wrong = |key, what: &str| Err(Impossible::of(key, what));
+    /// Checks that every value lies in its range. The error names the first key whose value does not.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let wrong = |key, what: &str| Err(SpecError::of(key, what));
         // 64 TiB: a group's entry is small, but they are made at once.
         if !(1..=(64 << 40) / BLOCK_BYTES).contains(&self.blocks) {
             return wrong("blocks", "expected 1 to 64 TiB, in blocks of 4 KiB");
@@ -110,7 +121,8 @@ impl FilesystemSpec {
         }
     }
 
-    pub fn build(&self) -> Result<Box<dyn Allocator>, Impossible> {
+    /// An empty filesystem of that kind. The error is that of `check`.
+    pub fn build(&self) -> Result<Box<dyn Allocator>, SpecError> {
         self.check()?;
         let geometry = &self.geometry();
         let indirect = |set_aside| -> Box<dyn Allocator> {

@@ -1,4 +1,4 @@
-//! What a queue tells of itself while somebody listens: the events of block traces, as plain data.
+//! What a queue emits while a probe is attached: the events of block traces, as plain data.
 
 use crate::block::{Bio, Direction, Request, Sector, TaskId};
 use crate::scheduler::{Scheduler, SchedulerMessage};
@@ -7,21 +7,27 @@ use crate::time::Time;
 /// Something happened to a bio, a request or the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueEvent {
+    /// When it happened.
     pub at: Time,
     /// The number under which the queue was tapped.
     pub drive: u16,
+    /// What happened.
     pub kind: EventKind,
     /// On whose behalf; None of completions and of what the queue and its scheduler do by themselves.
     pub task: Option<TaskId>,
     /// Of what happens to a request: the one where its first bio was submitted; of its completion, where that was done.
     pub cpu: u16,
+    /// Read or write; only events with sectors have a direction.
     pub direction: Direction,
     /// Somebody waits for it.
     pub sync: bool,
+    /// The I/O is for filesystem metadata.
     pub metadata: bool,
+    /// Nobody has asked for the data yet.
     pub read_ahead: bool,
     /// 0 and 0 of what is not about sectors.
     pub start: Sector,
+    /// Length in sectors of 512 bytes.
     pub sectors: u32,
 }
 
@@ -32,7 +38,7 @@ pub enum EventKind {
     Queue,
     /// G: it became a request.
     GetRequest,
-    /// S: there was no request for it; its task sleeps until there is one. Q is not told again then.
+    /// S: there was no request for it; its task sleeps until there is one. Q is not emitted again then.
     Sleep,
     /// M: it joined a request at its end.
     BackMerge,
@@ -48,8 +54,13 @@ pub enum EventKind {
     Complete,
     /// P: the queue holds back what it has.
     Plug,
-    /// U, UT: it lets go; the requests that are allocated then, as kernels before 2.6.39 count them.
-    Unplug { requests: u32, by_timer: bool },
+    /// U, UT: it lets go.
+    Unplug {
+        /// The requests that are allocated then, as kernels before 2.6.39 count them.
+        requests: u32,
+        /// The plug's timer has expired: UT.
+        by_timer: bool,
+    },
     /// m: what the scheduler has to say.
     Message(SchedulerMessage),
 }
@@ -63,7 +74,7 @@ pub(super) struct Tap {
     /// Bios that came and found no request: they will come again.
     waiting: Vec<Waiting>,
     messages: Vec<SchedulerMessage>,
-    /// As it was told last.
+    /// As it was emitted last.
     plugged: bool,
     /// Of the bio or request that came last: what the queue does by itself it does there.
     cpu: u16,
@@ -129,7 +140,7 @@ impl Tap {
     #[cold]
     pub(super) fn completed(&mut self, now: Time, request: &Request, cpu: u16) {
         self.request(now, EventKind::Complete, request);
-        let event = self.events.last_mut().expect("just told");
+        let event = self.events.last_mut().expect("just emitted");
         event.task = None;
         event.cpu = cpu;
         self.cpu = cpu;
@@ -181,7 +192,7 @@ impl Tap {
 
     /// What the scheduler has said since the last time.
     #[cold]
-    pub(super) fn hear(&mut self, scheduler: &mut dyn Scheduler) {
+    pub(super) fn drain_messages(&mut self, scheduler: &mut dyn Scheduler) {
         let mut messages = std::mem::take(&mut self.messages);
         scheduler.take_messages(&mut messages);
         for message in messages.drain(..) {

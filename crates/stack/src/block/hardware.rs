@@ -11,6 +11,7 @@ pub struct HardwareRules {
     pub queues: u16,
     /// Requests that a queue, or with `shared_tags` all together, may have at the device.
     pub depth: u32,
+    /// `depth` is one limit for all queues together.
     pub shared_tags: bool,
 }
 

@@ -11,6 +11,7 @@ pub struct PlugRules {
     pub plugs: bool,
     /// Outstanding requests that are not at the device yet.
     pub unplug_at: Option<u32>,
+    /// Time after plugging at which the queue unplugs by itself; None: never.
     pub unplug_after_ns: Option<Time>,
 }
 
@@ -38,17 +39,19 @@ impl PlugRules {
 }
 
 /// Requests that a task holds back until it flushes them at once, from 2.6.39 on.
-pub const TASK_PLUG_REQUESTS_MAX: usize = 16;
+pub(super) const TASK_PLUG_REQUESTS_MAX: usize = 16;
 
+/// The plug of one queue.
 #[derive(Clone, Debug)]
-pub struct Plug {
+pub(super) struct Plug {
     rules: PlugRules,
     plugged: bool,
     unplug_at: Option<Time>,
 }
 
 impl Plug {
-    pub fn new(rules: PlugRules) -> Plug {
+    /// An unplugged queue's.
+    pub(super) fn new(rules: PlugRules) -> Plug {
         Plug {
             rules,
             plugged: false,
@@ -56,14 +59,15 @@ impl Plug {
         }
     }
 
+    /// Whether the queue holds its requests back from the device.
     #[inline]
-    pub fn is_plugged(&self) -> bool {
+    pub(super) fn is_plugged(&self) -> bool {
         self.plugged
     }
 
     /// A request comes into the queue; `was_empty`: nothing waited in it; `waiting`: with this one, those not at the
     /// device.
-    pub fn inserted(&mut self, now: Time, was_empty: bool, waiting: u32) {
+    pub(super) fn inserted(&mut self, now: Time, was_empty: bool, waiting: u32) {
         if was_empty && self.rules.plugs && !self.plugged {
             self.plugged = true;
             self.unplug_at = self.rules.unplug_after_ns.map(|after| now + after);
@@ -74,16 +78,18 @@ impl Plug {
     }
 
     /// Somebody waits, or has no request left to fill.
-    pub fn unplug(&mut self) {
+    pub(super) fn unplug(&mut self) {
         self.plugged = false;
         self.unplug_at = None;
     }
 
-    pub fn next_wakeup(&self) -> Option<Time> {
+    /// When the plug's timer expires; None: it is not set.
+    pub(super) fn next_wakeup(&self) -> Option<Time> {
         self.unplug_at
     }
 
-    pub fn wake(&mut self, now: Time) {
+    /// Unplugs if the timer has expired.
+    pub(super) fn wake(&mut self, now: Time) {
         if self.unplug_at.is_some_and(|at| at <= now) {
             self.unplug();
         }

@@ -14,17 +14,25 @@ pub struct PoolRules {
     pub requests: u32,
     /// With this many allocated, a class is congested; it stays so until fewer than `uncongested_below` are.
     pub congested_from: u32,
+    /// Congestion ends with fewer allocated requests than this.
     pub uncongested_below: u32,
+    /// When a task that waits for a request is woken.
     pub waking: Waking,
 }
 
+/// How a kernel wakes tasks that found no free request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waking {
     /// One waiter is woken when this many of its class are free, so that it can take a run of them.
     WhenFree(u32),
     /// Who finds the class empty, or is woken, may go on for so many requests or so long, beyond the class up to half
     /// as many again; one waiter is woken for each request that is freed.
-    Batching { requests: u32, time_ns: Time },
+    Batching {
+        /// How many requests a batch has.
+        requests: u32,
+        /// How long a batch lasts.
+        time_ns: Time,
+    },
     /// Tags of blk-mq: all I/O shares them, and one waiter is woken for each that is freed.
     Tags,
 }
@@ -82,7 +90,7 @@ impl PoolRules {
 
 /// The requests of one class: of a direction, or of sync or async I/O.
 #[derive(Clone, Debug)]
-pub struct Pool {
+pub(super) struct Pool {
     rules: PoolRules,
     allocated: u32,
     congested: bool,
@@ -100,7 +108,8 @@ struct Batcher {
 }
 
 impl Pool {
-    pub fn new(rules: PoolRules) -> Pool {
+    /// A pool with nothing allocated.
+    pub(super) fn new(rules: PoolRules) -> Pool {
         Pool {
             rules,
             allocated: 0,
@@ -111,26 +120,24 @@ impl Pool {
         }
     }
 
-    pub fn allocated(&self) -> u32 {
+    /// Requests in use, batchers' beyond the class included.
+    pub(super) fn allocated(&self) -> u32 {
         self.allocated
     }
 
-    pub fn is_congested(&self) -> bool {
+    /// Whether the class counts as congested, by the thresholds of its rules.
+    pub(super) fn is_congested(&self) -> bool {
         self.congested
     }
 
     /// Requests that there are, for those who may have all.
-    pub fn size(&self) -> u32 {
+    pub(super) fn size(&self) -> u32 {
         self.rules.requests
     }
 
-    /// Takes a request for the task. False: there is none, and the task waits in line until `free` names it.
-    pub fn allocate(&mut self, now: Time, task: TaskId) -> bool {
-        self.allocate_below(now, task, self.rules.requests)
-    }
-
-    /// The same for a task that may only have one while fewer than `most` are in use.
-    pub fn allocate_below(&mut self, now: Time, task: TaskId, most: u32) -> bool {
+    /// Takes a request for the task if fewer than `most` are in use (tags only). False: there is none, and the task waits
+    /// in the wait queue until `free` names it.
+    pub(super) fn allocate_below(&mut self, now: Time, task: TaskId, most: u32) -> bool {
         let may = match self.rules.waking {
             Waking::WhenFree(_) => self.allocated < self.rules.requests,
             Waking::Tags => self.allocated < most.min(self.rules.requests),
@@ -147,15 +154,21 @@ impl Pool {
         true
     }
 
+    /// The same for a task that may have all.
+    #[cfg(test)]
+    pub(super) fn allocate(&mut self, now: Time, task: TaskId) -> bool {
+        self.allocate_below(now, task, self.rules.requests)
+    }
+
     /// Takes one although there is none left, for whom the scheduler waits. False: even that has its limit.
-    pub fn allocate_beyond(&mut self) -> bool {
+    pub(super) fn allocate_beyond(&mut self) -> bool {
         let may = self.allocated < self.rules.requests * 3 / 2;
         self.allocated += u32::from(may);
         may
     }
 
     /// Gives one back without waking anybody.
-    pub fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self) {
         self.allocated -= 1;
         if self.allocated < self.rules.uncongested_below {
             self.congested = false;
@@ -163,7 +176,7 @@ impl Pool {
     }
 
     /// Gives one back. Returns who is to be woken and try again.
-    pub fn free(&mut self, now: Time) -> Option<TaskId> {
+    pub(super) fn free(&mut self, now: Time) -> Option<TaskId> {
         self.give_back();
         match self.rules.waking {
             Waking::WhenFree(free) if self.rules.requests - self.allocated < free => None,

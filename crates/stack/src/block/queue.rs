@@ -13,50 +13,66 @@ use crate::block::{
 };
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::slab::Slab;
-use crate::station::{Broken, Station};
+use crate::station::{Station, Violation};
 use crate::time::Time;
 
 /// What a kernel and a device allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueRules {
+    /// The largest request that merging may make, in sectors of 512 bytes.
     pub request_sectors_max: u32,
+    /// Segments of memory that a request may have.
     pub request_segments_max: u16,
+    /// Which merges are tried.
     pub merges: Merges,
+    /// How requests are shared out among tasks.
     pub pool: PoolRules,
     /// Whether the pool's classes are sync and async I/O; otherwise reads and writes, as until 2.6.
     pub pool_by_sync: bool,
+    /// When the queue holds requests back to let them merge.
     pub plug: PlugRules,
 }
 
 /// The `nomerges` tunable: 0, 1 and 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merges {
+    /// 0: with any queued request.
     All,
     /// Only with the request that was merged into or inserted last.
     LastOnly,
+    /// 2: none.
     Never,
 }
 
 /// What became of a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submitted {
+    /// It joined that queued request at that end.
     Merged(RequestId, Side),
+    /// A new request was made for it.
     Queued(RequestId),
     /// There is no request for it: its task sleeps until `completed` names it, and submits it again.
     MustWait,
 }
 
+/// What a queue has counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// Bios taken in; one that had to wait counts when it is submitted again.
     pub bios: u64,
+    /// Bios that joined a request at its end.
     pub merges_back: u64,
+    /// Bios that joined a request at its start.
     pub merges_front: u64,
     /// Requests that became part of another.
     pub merges_of_requests: u64,
+    /// Requests sent to the device.
     pub issued: u64,
+    /// Requests that the device has completed.
     pub completed: u64,
 }
 
+/// The queue of one device: takes bios in, merges them into requests, and dispatches these by a scheduler's order.
 pub struct RequestQueue {
     rules: QueueRules,
     scheduler: Box<dyn Scheduler>,
@@ -75,6 +91,7 @@ pub struct RequestQueue {
 }
 
 impl RequestQueue {
+    /// An empty queue with one hardware queue of no limit.
     pub fn new(rules: QueueRules, scheduler: Box<dyn Scheduler>) -> RequestQueue {
         RequestQueue {
             rules,
@@ -117,13 +134,14 @@ impl RequestQueue {
         self.tap.drain(into);
     }
 
+    /// Takes a bio in, if there is a request for it.
     pub fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
-        self.tell_plug(now, false, None);
+        self.emit_plug(now, false, None);
         if self.tap.is_on() {
             self.tap.came(now, &bio);
         }
         let submitted = self.take_in(now, bio);
-        self.tell_messages();
+        self.emit_messages();
         submitted
     }
 
@@ -139,7 +157,7 @@ impl RequestQueue {
                 self.tap.must_wait(now, &bio);
             }
             self.plug.unplug();
-            self.tell_plug(now, false, None);
+            self.emit_plug(now, false, None);
             return Submitted::MustWait;
         }
         self.station.enter(now);
@@ -150,15 +168,15 @@ impl RequestQueue {
 
     /// The next request for the device.
     pub fn dispatch(&mut self, now: Time) -> Option<RequestId> {
-        self.tell_plug(now, false, None);
+        self.emit_plug(now, false, None);
         if self.plug.is_plugged() {
             return None;
         }
         let held = self.hardware.take_held();
         let id = held.or_else(|| self.dispatch_from_scheduler(now));
-        self.tell_messages();
+        self.emit_messages();
         let id = id?;
-        self.tell_request(now, EventKind::Issue, id);
+        self.emit_request(now, EventKind::Issue, id);
         self.requests[id].issued_at = Some(now);
         self.in_flight += 1;
         self.counts.issued += 1;
@@ -183,7 +201,7 @@ impl RequestQueue {
             self.tap.completed(now, &self.requests[id], cpu);
         }
         self.scheduler.completed(now, &self.requests, id);
-        self.tell_messages();
+        self.emit_messages();
         let request = self.requests.take(id);
         self.hardware.give_back(request.cpu);
         self.in_flight -= 1;
@@ -204,38 +222,45 @@ impl RequestQueue {
         self.plug.unplug();
     }
 
+    /// When `wake` has something to do; None: not before something else happens.
     pub fn next_wakeup(&self) -> Option<Time> {
         let times = [self.plug.next_wakeup(), self.scheduler.next_wakeup()];
         times.into_iter().flatten().min()
     }
 
+    /// Lets the timers of the plug and of the scheduler act, if they have expired.
     pub fn wake(&mut self, now: Time) {
-        self.tell_plug(now, false, None);
+        self.emit_plug(now, false, None);
         self.plug.wake(now);
-        self.tell_plug(now, true, None);
+        self.emit_plug(now, true, None);
         if self.scheduler.next_wakeup().is_some_and(|at| at <= now) {
             self.scheduler.wake(now, &self.requests);
-            self.tell_messages();
+            self.emit_messages();
         }
     }
 
+    /// Tells the scheduler that the task submits no more I/O.
     pub fn exited(&mut self, now: Time, task: TaskId) {
         self.scheduler.exited(now, task);
-        self.tell_messages();
+        self.emit_messages();
     }
 
+    /// A request that is queued or at the device; any other panics.
     pub fn request(&self, id: RequestId) -> &Request {
         &self.requests[id]
     }
 
+    /// Whether the pool of such I/O is congested, by the thresholds of the kernel.
     pub fn is_congested(&self, direction: Direction, sync: bool) -> bool {
         self.pools[class_of(&self.rules, direction, sync)].is_congested()
     }
 
+    /// The counts up to now.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
+    /// Requests that the device has and has not completed.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
@@ -245,12 +270,8 @@ impl RequestQueue {
         self.station.inside()
     }
 
-    pub fn scheduler(&mut self) -> &mut dyn Scheduler {
-        self.scheduler.as_mut()
-    }
-
     /// Conservation and Little's law of the bios, at the end of a run.
-    pub fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
+    pub fn check(&self, name: &str, now: Time) -> Result<(), Violation> {
         let still = self.bios.iter().map(|(_, bio)| bio.submitted_at);
         self.station.check(name, now, still)
     }
@@ -283,7 +304,7 @@ impl RequestQueue {
         let request = Request::of(bio_id, &self.bios[bio_id]);
         let end = request.end();
         let id = self.requests.put(request);
-        self.tell_request(now, EventKind::GetRequest, id);
+        self.emit_request(now, EventKind::GetRequest, id);
         self.ends.insert((end, id));
         self.last_merge = Some(id);
         self.scheduler.add(now, &self.requests, id);
@@ -291,10 +312,10 @@ impl RequestQueue {
         self.plug
             .inserted(now, was_empty, self.scheduler.queued() as u32);
         if !was_plugged {
-            self.tell_plug(now, false, Some(id));
+            self.emit_plug(now, false, Some(id));
         }
-        self.tell_request(now, EventKind::Insert, id);
-        self.tell_plug(now, false, None);
+        self.emit_request(now, EventKind::Insert, id);
+        self.emit_plug(now, false, None);
         id
     }
 
@@ -389,28 +410,29 @@ impl RequestQueue {
         }
         self.ends.insert((self.requests[id].end(), id));
         self.last_merge = Some(id);
-        self.scheduler.grown(now, &self.requests, id, side, was);
+        self.scheduler
+            .merged_bio(now, &self.requests, id, side, was);
         self.fuse(now, id, side);
     }
 
-    /// After a request has grown it may touch its neighbour: then the two become one.
-    fn fuse(&mut self, now: Time, grown: RequestId, side: Side) {
-        let Some(neighbour) = self.scheduler.neighbour(&self.requests, grown, side) else {
+    /// After a request has enlarged it may touch its neighbour: then the two become one.
+    fn fuse(&mut self, now: Time, enlarged: RequestId, side: Side) {
+        let Some(neighbour) = self.scheduler.neighbour(&self.requests, enlarged, side) else {
             return;
         };
-        let (survivor, absorbed) = match side {
-            Side::Back => (grown, neighbour),
-            Side::Front => (neighbour, grown),
+        let (survivor, merged) = match side {
+            Side::Back => (enlarged, neighbour),
+            Side::Front => (neighbour, enlarged),
         };
-        if !self.may_fuse(survivor, absorbed) {
+        if !self.may_fuse(survivor, merged) {
             return;
         }
-        self.tell_request(now, EventKind::RequestMerge, absorbed);
-        self.no_more_merges(absorbed);
+        self.emit_request(now, EventKind::RequestMerge, merged);
+        self.no_more_merges(merged);
         self.scheduler
-            .absorbed(now, &self.requests, survivor, absorbed);
+            .merged_requests(now, &self.requests, survivor, merged);
         self.ends.remove(&(self.requests[survivor].end(), survivor));
-        let gone = self.requests.take(absorbed);
+        let gone = self.requests.take(merged);
         let request = &mut self.requests[survivor];
         request.sectors += gone.sectors;
         request.segments += gone.segments;
@@ -427,8 +449,8 @@ impl RequestQueue {
         self.pools[class].give_back();
     }
 
-    fn may_fuse(&self, survivor: RequestId, absorbed: RequestId) -> bool {
-        let (front, back) = (&self.requests[survivor], &self.requests[absorbed]);
+    fn may_fuse(&self, survivor: RequestId, merged: RequestId) -> bool {
+        let (front, back) = (&self.requests[survivor], &self.requests[merged]);
         front.end() == back.start
             && front.direction == back.direction
             && front.sync == back.sync
@@ -441,7 +463,7 @@ impl RequestQueue {
     /// Whoever unplugs does not say when: it is told with the next step, which unplugging leads to at once. `by`: the
     /// request with which the queue was plugged.
     #[inline]
-    fn tell_plug(&mut self, now: Time, by_timer: bool, by: Option<RequestId>) {
+    fn emit_plug(&mut self, now: Time, by_timer: bool, by: Option<RequestId>) {
         if self.tap.is_on() {
             let requests = self.pools.iter().map(Pool::allocated).sum();
             let by = by.map(|id| &self.requests[id]);
@@ -451,16 +473,16 @@ impl RequestQueue {
     }
 
     #[inline]
-    fn tell_request(&mut self, now: Time, kind: EventKind, id: RequestId) {
+    fn emit_request(&mut self, now: Time, kind: EventKind, id: RequestId) {
         if self.tap.is_on() {
             self.tap.request(now, kind, &self.requests[id]);
         }
     }
 
     #[inline]
-    fn tell_messages(&mut self) {
+    fn emit_messages(&mut self) {
         if self.tap.is_on() {
-            self.tap.hear(self.scheduler.as_mut());
+            self.tap.drain_messages(self.scheduler.as_mut());
         }
     }
 
@@ -485,9 +507,9 @@ fn class_of(rules: &QueueRules, direction: Direction, sync: bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::invariants;
+    use crate::scheduler::invariants::bench::bio;
     use crate::scheduler::kyber::Kyber;
-    use crate::scheduler::laws;
-    use crate::scheduler::laws::bench::bio;
     use crate::scheduler::mq_deadline::MqDeadline;
     use crate::scheduler::none::NoScheduler;
     use Direction::{Read, Write};
@@ -496,7 +518,7 @@ mod tests {
     fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {
         let rules = QueueRules {
             pool: PoolRules::tags(tags),
-            ..laws::rules()
+            ..invariants::rules()
         };
         RequestQueue::new(rules, scheduler).with_hardware(hardware)
     }
@@ -566,7 +588,7 @@ mod tests {
     proptest! {
         #[test]
         fn hardware_queues_lose_nothing(
-            load in laws::arrivals(4),
+            load in invariants::arrivals(4),
             depth in 1u32..5,
             queues in 1u16..4,
             shared_tags: bool,
@@ -578,8 +600,8 @@ mod tests {
                 _ => Box::new(MqDeadline::new(Default::default())),
             };
             let hardware = HardwareRules { queues, depth, shared_tags };
-            let queue = RequestQueue::new(laws::rules(), scheduler).with_hardware(hardware);
-            laws::completes_each_once(&laws::serve_through(queue, &load, 8, 1_000_000));
+            let queue = RequestQueue::new(invariants::rules(), scheduler).with_hardware(hardware);
+            invariants::completes_each_once(&invariants::serve_through(queue, &load, 8, 1_000_000));
         }
     }
 }

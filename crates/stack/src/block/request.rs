@@ -6,32 +6,45 @@ use crate::time::Time;
 /// A position on a device in units of 512 bytes.
 pub type Sector = u64;
 
+/// Bytes of a sector, whatever the device's own block size.
 pub const SECTOR_BYTES: u64 = 512;
 
+/// Names a bio within its queue.
 pub type BioId = Id<Bio>;
+/// Names a request within its queue, until it has completed.
 pub type RequestId = Id<Request>;
+/// A queue's requests by their names.
 pub type Requests = Slab<Request>;
 
 /// A modelled task: a thread that does I/O.
 pub type TaskId = u32;
 
+/// Which way data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
+    /// From the device to memory.
     Read,
+    /// From memory to the device.
     Write,
 }
 
+/// The I/O scheduling classes of ioprio_set(2), the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IoClass {
+    /// `IOPRIO_CLASS_RT`: before all others.
     RealTime,
+    /// `IOPRIO_CLASS_BE`: the default.
     BestEffort,
+    /// `IOPRIO_CLASS_IDLE`: only when nothing else wants the device.
     Idle,
 }
 
 /// I/O priority: within a class, level 0 comes before 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
+    /// Decides before the level does.
     pub class: IoClass,
+    /// 0 (first) to 7 (last); 4 by default.
     pub level: u8,
 }
 
@@ -61,24 +74,31 @@ impl Default for Priority {
 /// A contiguous piece of I/O as a filesystem or a direct I/O submits it.
 #[derive(Clone, Debug)]
 pub struct Bio {
+    /// Read or write.
     pub direction: Direction,
     /// Somebody waits for it: reads, and writes on behalf of fsync, O_SYNC or direct I/O.
     pub sync: bool,
+    /// It is for filesystem metadata (`REQ_META`).
     pub metadata: bool,
     /// Nobody has asked for it yet.
     pub read_ahead: bool,
     /// The submitter says that nothing follows soon (REQ_NOIDLE).
     pub no_idle: bool,
+    /// First sector on the device.
     pub start: Sector,
+    /// Length in sectors of 512 bytes.
     pub sectors: u32,
     /// Physically contiguous pieces of memory.
     pub segments: u16,
+    /// Who submitted it: schedulers keep their per-task state by it.
     pub task: TaskId,
     /// The cgroup of whoever is charged for it; 0 is the root.
     pub group: u16,
+    /// The submitter's I/O priority.
     pub priority: Priority,
     /// The CPU that submitted it.
     pub cpu: u16,
+    /// When it was submitted, in simulated nanoseconds.
     pub submitted_at: Time,
     /// Comes back with its completion: what it is for.
     pub tag: u32,
@@ -87,6 +107,7 @@ pub struct Bio {
 }
 
 impl Bio {
+    /// The sector behind its last.
     #[inline]
     pub fn end(&self) -> Sector {
         self.start + Sector::from(self.sectors)
@@ -96,19 +117,29 @@ impl Bio {
 /// Bios that are contiguous on the device and go there as one command.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// Of all its bios.
     pub direction: Direction,
+    /// Of all its bios: somebody waits for them.
     pub sync: bool,
+    /// The bio that it was made for is filesystem metadata.
     pub metadata: bool,
     /// All of it is.
     pub read_ahead: bool,
+    /// The submitter of the bio that it was made for says that nothing follows soon.
     pub no_idle: bool,
+    /// First sector on the device.
     pub start: Sector,
+    /// Length of all its bios, in sectors of 512 bytes.
     pub sectors: u32,
+    /// Physically contiguous pieces of memory, of all its bios.
     pub segments: u16,
     /// Of the bio that it was made for, as are group, priority and CPU.
     pub task: TaskId,
+    /// The cgroup that is charged; 0 is the root.
     pub group: u16,
+    /// The I/O priority of that bio's submitter.
     pub priority: Priority,
+    /// The CPU that submitted that bio.
     pub cpu: u16,
     /// When its first bio came to the queue.
     pub queued_at: Time,
@@ -121,6 +152,7 @@ pub struct Request {
 }
 
 impl Request {
+    /// The sector behind its last.
     #[inline]
     pub fn end(&self) -> Sector {
         self.start + Sector::from(self.sectors)
@@ -160,6 +192,8 @@ impl Request {
 /// Which end of a request grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
+    /// The lower end: what joins comes before the first sector.
     Front,
+    /// The upper end: what joins comes behind the last sector.
     Back,
 }

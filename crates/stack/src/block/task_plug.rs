@@ -31,6 +31,7 @@ impl TaskPlug {
         self.requests >= TASK_PLUG_REQUESTS_MAX
     }
 
+    /// Whether the task holds nothing back.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
@@ -48,7 +49,7 @@ impl TaskPlug {
 mod tests {
     use super::*;
     use crate::block::Direction;
-    use crate::scheduler::laws::bench::bio;
+    use crate::scheduler::invariants::bench::bio;
 
     #[test]
     fn it_is_flushed_with_the_16th_request() {

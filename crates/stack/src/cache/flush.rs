@@ -2,135 +2,11 @@
 //!
 //! A kernel's flusher sleeps in the queue or looks at its congestion after each page; here each does after each step.
 
-use std::collections::{BTreeSet, VecDeque};
-
 use crate::block::TaskId;
+use crate::cache::flushers::{Flusher, OLD_DATA_FLUSHER, Purpose, Then, Wait};
 use crate::cache::page_cache::PageCache;
-use crate::cache::spec::{COMMIT_BATCH, CONGESTION_WAIT, Generation};
+use crate::cache::spec::{COMMIT_BATCH, CONGESTION_WAIT, CacheVariant};
 use crate::cache::{Effects, FileId};
-use crate::time::Time;
-use crate::world::KERNEL_TASKS;
-
-/// The tasks on whose account it writes: bdflush, pdflush or the device's flusher; kupdate; kjournald.
-pub const FLUSHER: TaskId = KERNEL_TASKS;
-pub const OLD_DATA_FLUSHER: TaskId = KERNEL_TASKS + 1;
-pub const JOURNAL: TaskId = KERNEL_TASKS + 2;
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct Flushers {
-    running: VecDeque<Flusher>,
-    /// Those that found nothing to write, until then or until the queue's congestion ends.
-    paused: Vec<(Time, Flusher)>,
-    /// Dirty inodes, the one that has been so for longest first.
-    inodes: VecDeque<FileId>,
-    waits: Vec<Wait>,
-    throttled: BTreeSet<TaskId>,
-    released: BTreeSet<TaskId>,
-    background: bool,
-    old_data: bool,
-    /// When kupdate looks for old data; None while nothing is dirty.
-    look_at: Option<Time>,
-    congested: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flusher {
-    purpose: Purpose,
-    task: TaskId,
-    /// Pages that it still has to write.
-    left: u64,
-    /// Of them in this turn: then another inode's comes, and background writeback looks at the threshold.
-    turn: u64,
-    inode: Option<FileId>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Background,
-    /// What has been dirty since before.
-    OldData(Time),
-    Throttled,
-    /// A file, from the first page to before the second: what is dirtied behind its end meanwhile does not keep it.
-    Sync(FileId, u64, u64),
-    Commit,
-}
-
-/// Until no write with this number or a lower one is under way, of a file or of all.
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    until: u64,
-    file: Option<FileId>,
-    then: Then,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Then {
-    Release(TaskId),
-    Synced(TaskId),
-    Committed,
-}
-
-impl Flushers {
-    pub(super) fn start(&mut self, purpose: Purpose, task: TaskId, left: u64, turn: u64) {
-        if purpose == Purpose::Throttled {
-            self.throttled.insert(task);
-        }
-        self.running.push_back(Flusher {
-            purpose,
-            task,
-            left,
-            turn,
-            inode: None,
-        });
-    }
-
-    pub(super) fn start_background(&mut self, turn: u64) {
-        if !std::mem::replace(&mut self.background, true) {
-            self.start(Purpose::Background, FLUSHER, u64::MAX, turn);
-        }
-    }
-
-    /// None: the task is not kept. Else whether it may go now.
-    #[inline]
-    pub(super) fn was_throttled(&mut self, task: TaskId) -> Option<bool> {
-        if !self.released.is_empty() && self.released.remove(&task) {
-            return Some(true);
-        }
-        (!self.throttled.is_empty() && self.throttled.contains(&task)).then_some(false)
-    }
-
-    pub(super) fn something_is_dirty(&mut self, now: Time, interval: Time) {
-        if self.look_at.is_none() {
-            self.look_at = Some((now / interval + 1) * interval);
-        }
-    }
-
-    pub(super) fn congested(&mut self, is: bool) {
-        self.congested = is;
-        if !is {
-            self.running
-                .extend(self.paused.drain(..).map(|(_, flusher)| flusher));
-        }
-    }
-
-    /// `now`: when the cache was last called.
-    pub(super) fn next_wakeup(&self, now: Time) -> Option<Time> {
-        if !self.running.is_empty() && !self.congested {
-            return Some(now);
-        }
-        self.paused
-            .iter()
-            .map(|&(at, _)| at)
-            .chain(self.look_at)
-            .min()
-    }
-
-    fn release(&mut self, task: TaskId, effects: &mut Effects) {
-        self.throttled.remove(&task);
-        self.released.insert(task);
-        effects.woken.push(task);
-    }
-}
 
 impl PageCache {
     /// The file's inode is dirty: at the end of the line, unless it is there or with a flusher.
@@ -241,7 +117,7 @@ impl PageCache {
             Purpose::Background => self.flushers.background = false,
             Purpose::OldData(_) => self.flushers.old_data = false,
             // 2.4: until the oldest write that is under way is done.
-            Purpose::Throttled if self.rules.generation == Generation::Linux2_4 => {
+            Purpose::Throttled if self.rules.variant == CacheVariant::Linux2_4 => {
                 let oldest = self.writes.first().copied().unwrap_or(0);
                 self.wait(None, oldest, Then::Release(task), effects);
             }
@@ -289,11 +165,11 @@ impl PageCache {
                 flusher.purpose = Purpose::Sync(file, start + count, end);
                 (count > 0).then_some((file, start, count))
             }
-            Purpose::OldData(before) if self.rules.generation == Generation::Linux2_4 => {
+            Purpose::OldData(before) if self.rules.variant == CacheVariant::Linux2_4 => {
                 let is_old = self.order.oldest().is_some_and(|since| since <= before);
                 is_old.then(|| self.order.pop(most, is_waiting)).flatten()
             }
-            _ if self.rules.generation == Generation::Linux2_4 => self.order.pop(most, is_waiting),
+            _ if self.rules.variant == CacheVariant::Linux2_4 => self.order.pop(most, is_waiting),
             _ => self.next_of_inodes(flusher, most),
         }
     }
@@ -316,8 +192,8 @@ impl PageCache {
             };
             flusher.inode = Some(file);
             let (pages, of) = (&self.pages, &mut self.files[file as usize]);
-            let piece = match self.rules.generation {
-                Generation::Linux2_6_35 => pages
+            let piece = match self.rules.variant {
+                CacheVariant::Linux2_6_35 => pages
                     .waiting_run(file, of.cursor, most)
                     .or_else(|| pages.waiting_run(file, 0, most))
                     .map(|(start, count)| (file, start, count)),

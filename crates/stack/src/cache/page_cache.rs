@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::{Direction, TaskId};
-use crate::cache::flush::Flushers;
+use crate::cache::flushers::Flushers;
 use crate::cache::journal::Journal;
 use crate::cache::pages::Pages;
 use crate::cache::read_ahead::Stream;
 use crate::cache::spec::{CacheSpec, Rules};
-use crate::cache::sync::Syncs;
+use crate::cache::syncs::Syncs;
 use crate::cache::{Effects, FileId, Io, PAGE_BYTES, dirty_order::DirtyOrder};
 use crate::slab::Slab;
 use crate::time::Time;
@@ -68,7 +68,8 @@ struct UnderWay {
 }
 
 impl PageCache {
-    pub fn new(spec: &CacheSpec) -> Result<PageCache, Impossible> {
+    /// An empty cache. The error names the key of the specification that is wrong.
+    pub fn new(spec: &CacheSpec) -> Result<PageCache, SpecError> {
         spec.check()?;
         let rules = spec.rules();
         Ok(PageCache {
@@ -135,6 +136,7 @@ impl PageCache {
             .min()
     }
 
+    /// Does what is due: flushers go on, and the journal commits.
     pub fn wake(&mut self, now: Time, effects: &mut Effects) {
         self.now = now;
         self.commit_if_due();

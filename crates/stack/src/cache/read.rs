@@ -7,6 +7,7 @@ use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
 use crate::time::Time;
 
 impl PageCache {
+    /// Reads a range of a file up to the first page that is not in memory. After a wait the same call goes on from there.
     pub fn read(
         &mut self,
         now: Time,
@@ -30,7 +31,7 @@ impl PageCache {
             .streams
             .get(&(task, file))
             .copied()
-            .unwrap_or(Stream::new(self.rules.generation));
+            .unwrap_or(Stream::new(self.rules.variant));
         if resumed.is_none() {
             stream.begin(first, last - first + 1, self.rules.read_ahead);
         }

@@ -1,16 +1,17 @@
-//! A page cache as a machine file describes it, and the rules of the kernel's generation that follow.
+//! A page cache as a machine file describes it, and the rules of the kernel's variant that follow.
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::cache::PAGE_BYTES;
 use crate::time::{MILLISECOND, SECOND, Time};
 
 /// Everything left out is as that kernel has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
-    pub generation: Generation,
+    /// Which kernel's cache it is.
+    pub variant: CacheVariant,
     /// Memory for pages of files: the machine's, less what programs and the kernel itself have.
     pub memory_bytes: u64,
     /// Of it, what the kernel addresses directly; a 32-bit machine has up to 896 MiB. All of it, unless said.
@@ -21,8 +22,10 @@ pub struct CacheSpec {
     pub dirty_background_percent: Option<u8>,
     /// Writers are made to wait with more than this.
     pub dirty_percent: Option<u8>,
+    /// Age at which dirty pages are written back (`dirty_expire_centisecs`), in nanoseconds.
     #[serde(rename = "dirty_expire")]
     pub dirty_expire_ns: Option<Time>,
+    /// Time between two looks for old dirty pages (`dirty_writeback_centisecs`), in nanoseconds.
     #[serde(rename = "dirty_writeback_interval")]
     pub dirty_writeback_interval_ns: Option<Time>,
     /// A journal in ordered mode writes data before it commits, this long after a transaction began: 5 s in ext3. None: no
@@ -31,8 +34,9 @@ pub struct CacheSpec {
     pub ordered_commit_interval_ns: Option<Time>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum Generation {
+/// Page caches by the kernel that was read; the version in each name is that of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+pub enum CacheVariant {
     /// A list of all dirty buffers in the order of dirtying, 32 at a time (2.4.20).
     #[serde(rename = "2.4")]
     Linux2_4,
@@ -47,7 +51,7 @@ pub enum Generation {
 /// A specification resolved. Counts in pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    pub(super) generation: Generation,
+    pub(super) variant: CacheVariant,
     pub(super) memory: u64,
     pub(super) read_ahead: u64,
     pub(super) background: u64,
@@ -75,9 +79,10 @@ pub(super) const COMMIT_BATCH: u64 = 64;
 pub(super) const CONGESTION_WAIT: Time = 100 * MILLISECOND;
 
 impl CacheSpec {
-    pub fn new(generation: Generation, memory_bytes: u64) -> CacheSpec {
+    /// That kernel's defaults with so much memory.
+    pub fn new(variant: CacheVariant, memory_bytes: u64) -> CacheSpec {
         CacheSpec {
-            generation,
+            variant,
             memory_bytes,
             lowmem_bytes: None,
             read_ahead_bytes: None,
@@ -89,8 +94,9 @@ impl CacheSpec {
         }
     }
 
-    pub fn check(&self) -> Result<(), Impossible> {
-        let wrong = |key, what: &str| Err(Impossible::of(key, what));
+    /// Checks that every value lies in its range. The error names the first key whose value does not.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let wrong = |key, what: &str| Err(SpecError::of(key, what));
         if !((1 << 20)..=(64 << 40)).contains(&self.memory_bytes) {
             return wrong("memory_bytes", "expected 1 MiB to 64 TiB");
         }
@@ -139,10 +145,10 @@ impl CacheSpec {
     fn percentages(&self) -> (u64, u64, u64, u64) {
         let total = self.memory_bytes / PAGE_BYTES;
         let low = self.lowmem_bytes.unwrap_or(self.memory_bytes) / PAGE_BYTES;
-        let (base, stop, background, foreground) = match self.generation {
-            Generation::Linux2_4 => (low, Some(20), 30, 60),
-            Generation::Linux2_5 => (total.min(4 * low), None, 10, 40),
-            Generation::Linux2_6_35 => (total, None, 10, 20),
+        let (base, stop, background, foreground) = match self.variant {
+            CacheVariant::Linux2_4 => (low, Some(20), 30, 60),
+            CacheVariant::Linux2_5 => (total.min(4 * low), None, 10, 40),
+            CacheVariant::Linux2_6_35 => (total, None, 10, 20),
         };
         let background = self.dirty_background_percent.map_or(background, u64::from);
         let foreground = self.dirty_percent.map_or(foreground, u64::from);
@@ -154,7 +160,7 @@ impl CacheSpec {
         let (base, stop, background, foreground) = self.percentages();
         let of = |percent: u64| base * percent / 100;
         let memory = self.memory_bytes / PAGE_BYTES;
-        let newer = self.generation != Generation::Linux2_4;
+        let newer = self.variant != CacheVariant::Linux2_4;
         // A thirty-second of the memory per CPU, at most 4 MiB (2.5.59); the number of CPUs is taken as 1.
         let ratelimit = if newer {
             (memory / 32).clamp(16, 1024)
@@ -163,21 +169,21 @@ impl CacheSpec {
         };
         // 2.4 has a maximum of 31 pages.
         let read_ahead_bytes = if newer { 128 << 10 } else { 31 * PAGE_BYTES };
-        let io_pages_max = match self.generation {
-            Generation::Linux2_4 => 32,
-            Generation::Linux2_5 => 16,
-            Generation::Linux2_6_35 => 256,
+        let io_pages_max = match self.variant {
+            CacheVariant::Linux2_4 => 32,
+            CacheVariant::Linux2_5 => 16,
+            CacheVariant::Linux2_6_35 => 256,
         };
         Rules {
-            generation: self.generation,
+            variant: self.variant,
             memory,
             read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,
             background: of(background),
             background_stop: of(stop),
             foreground: of(foreground).max(1),
             ratelimit,
-            ratelimit_exceeded: match self.generation {
-                Generation::Linux2_6_35 => 8,
+            ratelimit_exceeded: match self.variant {
+                CacheVariant::Linux2_6_35 => 8,
                 _ => ratelimit,
             },
             throttled_writes: if newer { ratelimit + ratelimit / 2 } else { 32 },
@@ -197,7 +203,7 @@ mod tests {
 
     #[test]
     fn highmem_scales_2_5s_thresholds_to_9_and_37_percent_with_3_75_gb() {
-        let mut spec = CacheSpec::new(Generation::Linux2_5, 3840 << 20);
+        let mut spec = CacheSpec::new(CacheVariant::Linux2_5, 3840 << 20);
         spec.lowmem_bytes = Some(896 << 20);
         let (rules, pages) = (spec.rules(), (3840 << 20) / PAGE_BYTES);
         assert_eq!(
@@ -212,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_impossible_is_said_with_its_key() {
-        let good = CacheSpec::new(Generation::Linux2_4, 1 << 30);
+        let good = CacheSpec::new(CacheVariant::Linux2_4, 1 << 30);
         assert_eq!(good.check(), Ok(()));
         let key = |spec: CacheSpec| spec.check().unwrap_err().key;
         assert_eq!(

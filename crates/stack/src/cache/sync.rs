@@ -1,28 +1,11 @@
 //! fsync, and what direct I/O needs of the cache.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::block::TaskId;
-use crate::cache::flush::Purpose;
+use crate::cache::flushers::Purpose;
 use crate::cache::page_cache::PageCache;
+use crate::cache::syncs::Sync;
 use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
 use crate::time::Time;
-
-/// Who waits for a file to be written.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Syncs {
-    waiting: BTreeMap<TaskId, Sync>,
-    done: BTreeSet<TaskId>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Sync {
-    file: FileId,
-    /// Pages had been dirtied while they were written: after that they are written again.
-    again: bool,
-    /// The journal commits as well.
-    commit: bool,
-}
 
 impl PageCache {
     /// Done when all that was written to the file before the call is on the device.

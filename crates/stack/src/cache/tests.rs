@@ -27,14 +27,14 @@ impl Bench {
         }
     }
 
-    fn of(generation: Generation) -> Bench {
-        Bench::new(CacheSpec::new(generation, MEMORY))
+    fn of(variant: CacheVariant) -> Bench {
+        Bench::new(CacheSpec::new(variant, MEMORY))
     }
 
-    fn with_journal(generation: Generation) -> Bench {
+    fn with_journal(variant: CacheVariant) -> Bench {
         Bench::new(CacheSpec {
             ordered_commit_interval_ns: Some(5 * SECOND),
-            ..CacheSpec::new(generation, MEMORY)
+            ..CacheSpec::new(variant, MEMORY)
         })
     }
 
@@ -105,7 +105,7 @@ fn pages(io: &[Io]) -> u64 {
 
 #[test]
 fn in_2_4_pieces_of_files_alternate_in_the_order_of_dirtying_32_buffers_at_a_time() {
-    let mut bench = Bench::of(Generation::Linux2_4);
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
     for page in 0..=15 * PERCENT {
         bench.write(1, 1, page, 1);
         bench.write(2, 2, page, 1);
@@ -118,7 +118,7 @@ fn in_2_4_pieces_of_files_alternate_in_the_order_of_dirtying_32_buffers_at_a_tim
 
 #[test]
 fn bdflush_begins_at_30_percent_and_goes_on_until_20() {
-    let mut bench = Bench::of(Generation::Linux2_4);
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
     bench.write(1, 1, 0, 30 * PERCENT);
     assert_eq!(bench.flush(), []);
     bench.write(1, 1, 30 * PERCENT, 1);
@@ -132,7 +132,7 @@ fn bdflush_begins_at_30_percent_and_goes_on_until_20() {
 
 #[test]
 fn beyond_60_percent_a_writer_of_2_4_writes_32_buffers_and_waits_for_the_oldest() {
-    let mut bench = Bench::of(Generation::Linux2_4);
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
     bench.congested(true);
     bench.write(1, 1, 0, 60 * PERCENT);
     assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Wait);
@@ -152,7 +152,7 @@ fn beyond_60_percent_a_writer_of_2_4_writes_32_buffers_and_waits_for_the_oldest(
 
 #[test]
 fn in_2_5_background_writeback_begins_at_10_percent_and_takes_1024_pages_of_each_inode_in_turn() {
-    let mut bench = Bench::of(Generation::Linux2_5);
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
     for page in 0..8 * PERCENT {
         bench.write(1, 1, page, 1);
         bench.write(2, 2, page, 1);
@@ -175,7 +175,7 @@ fn in_2_5_background_writeback_begins_at_10_percent_and_takes_1024_pages_of_each
 
 #[test]
 fn each_cpu_looks_at_the_thresholds_for_itself() {
-    let mut bench = Bench::of(Generation::Linux2_5);
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.congested(true);
     bench.write(1, 1, 0, 42 * PERCENT);
     // 1024 pages of each CPU's own, however many the other has dirtied.
@@ -195,7 +195,7 @@ fn each_cpu_looks_at_the_thresholds_for_itself() {
 
 #[test]
 fn a_flusher_that_has_no_more_unplugs_the_queue() {
-    let mut bench = Bench::of(Generation::Linux2_4);
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
     bench.write(1, 1, 0, 1);
     bench.fsync(1, 1);
     let mut effects = Effects::default();
@@ -205,7 +205,7 @@ fn a_flusher_that_has_no_more_unplugs_the_queue() {
 
 #[test]
 fn in_2_5_a_throttled_writer_writes_1536_pages_of_any_inode() {
-    let mut bench = Bench::of(Generation::Linux2_5);
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.congested(true);
     bench.write(1, 1, 0, 20 * PERCENT);
     bench.write(1, 3, 0, 19 * PERCENT);
@@ -234,7 +234,7 @@ fn in_2_5_a_throttled_writer_writes_1536_pages_of_any_inode() {
 
 #[test]
 fn who_finds_nothing_to_write_waits_100_ms_and_looks_again() {
-    let mut bench = Bench::of(Generation::Linux2_5);
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 39 * PERCENT);
     assert_eq!(bench.write(2, 1, 39 * PERCENT, 2 * PERCENT), Outcome::Wait);
     // Background writeback has the only inode.
@@ -247,7 +247,7 @@ fn who_finds_nothing_to_write_waits_100_ms_and_looks_again() {
 
 #[test]
 fn a_congested_queue_stops_flushers_until_it_is_so_no_more() {
-    let mut bench = Bench::of(Generation::Linux2_5);
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 12 * PERCENT);
     bench.call(|cache, now, effects| cache.wake(now, effects));
     assert_eq!(pages(&bench.under_way), 16);
@@ -259,12 +259,12 @@ fn a_congested_queue_stops_flushers_until_it_is_so_no_more() {
 
 #[test]
 fn what_has_been_dirty_for_30_s_is_written() {
-    for generation in [
-        Generation::Linux2_4,
-        Generation::Linux2_5,
-        Generation::Linux2_6_35,
+    for variant in [
+        CacheVariant::Linux2_4,
+        CacheVariant::Linux2_5,
+        CacheVariant::Linux2_6_35,
     ] {
-        let mut bench = Bench::of(generation);
+        let mut bench = Bench::of(variant);
         bench.now = 12 * SECOND;
         bench.write(1, 1, 0, 10);
         bench.now = 20 * SECOND;
@@ -284,7 +284,7 @@ fn what_has_been_dirty_for_30_s_is_written() {
 
 #[test]
 fn in_2_6_35_an_inode_is_written_in_the_order_of_the_file() {
-    let mut bench = Bench::of(Generation::Linux2_6_35);
+    let mut bench = Bench::of(CacheVariant::Linux2_6_35);
     for page in (0..20).rev() {
         bench.write(1, 1, page, 1);
     }
@@ -295,8 +295,8 @@ fn in_2_6_35_an_inode_is_written_in_the_order_of_the_file() {
 
 #[test]
 fn an_ordered_commit_writes_data_of_all_files_5_s_later_in_the_order_of_dirtying() {
-    for generation in [Generation::Linux2_4, Generation::Linux2_5] {
-        let mut bench = Bench::with_journal(generation);
+    for variant in [CacheVariant::Linux2_4, CacheVariant::Linux2_5] {
+        let mut bench = Bench::with_journal(variant);
         bench.now = SECOND;
         for page in 0..3 {
             bench.write(1, 1, page, 1);
@@ -319,7 +319,7 @@ fn an_ordered_commit_writes_data_of_all_files_5_s_later_in_the_order_of_dirtying
 
 #[test]
 fn one_transaction_commits_at_a_time() {
-    let mut bench = Bench::with_journal(Generation::Linux2_5);
+    let mut bench = Bench::with_journal(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 1);
     bench.wait_until(5 * SECOND);
     bench.write(1, 1, 1, 1);
@@ -339,7 +339,7 @@ fn one_transaction_commits_at_a_time() {
 
 #[test]
 fn fsync_waits_for_all_that_was_written_to_the_file_before() {
-    let mut bench = Bench::of(Generation::Linux2_5);
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 100);
     bench.write(1, 2, 0, 100);
     assert_eq!(bench.fsync(1, 1), Outcome::Wait);
@@ -357,7 +357,7 @@ fn fsync_waits_for_all_that_was_written_to_the_file_before() {
 
 #[test]
 fn fsync_of_a_page_that_was_dirtied_while_it_was_written_writes_it_again() {
-    let mut bench = Bench::of(Generation::Linux2_5);
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 1);
     bench.fsync(1, 1);
     bench.flush();
@@ -373,7 +373,7 @@ fn fsync_of_a_page_that_was_dirtied_while_it_was_written_writes_it_again() {
 
 #[test]
 fn fsync_with_an_ordered_journal_writes_what_others_have_dirtied_too() {
-    let mut bench = Bench::with_journal(Generation::Linux2_5);
+    let mut bench = Bench::with_journal(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 10);
     bench.write(2, 2, 0, 500);
     bench.fsync(1, 1);
@@ -386,12 +386,12 @@ fn fsync_with_an_ordered_journal_writes_what_others_have_dirtied_too() {
 
 #[test]
 fn a_reader_waits_until_its_page_is_there_and_goes_on_with_it() {
-    for generation in [
-        Generation::Linux2_4,
-        Generation::Linux2_5,
-        Generation::Linux2_6_35,
+    for variant in [
+        CacheVariant::Linux2_4,
+        CacheVariant::Linux2_5,
+        CacheVariant::Linux2_6_35,
     ] {
-        let mut bench = Bench::of(generation);
+        let mut bench = Bench::of(variant);
         bench.cache.set_size(1, 1000 * PAGE);
         assert_eq!(bench.read(1, 0, 1), Outcome::Wait);
         bench.complete_all();
@@ -403,12 +403,12 @@ fn a_reader_waits_until_its_page_is_there_and_goes_on_with_it() {
 
 #[test]
 fn nothing_is_read_ahead_beyond_the_end_of_a_file() {
-    for generation in [
-        Generation::Linux2_4,
-        Generation::Linux2_5,
-        Generation::Linux2_6_35,
+    for variant in [
+        CacheVariant::Linux2_4,
+        CacheVariant::Linux2_5,
+        CacheVariant::Linux2_6_35,
     ] {
-        let mut bench = Bench::of(generation);
+        let mut bench = Bench::of(variant);
         bench.cache.set_size(1, 10 * PAGE - 5);
         for page in 0..10 {
             while bench.read(1, page, 1) == Outcome::Wait {
@@ -422,7 +422,7 @@ fn nothing_is_read_ahead_beyond_the_end_of_a_file() {
 
 #[test]
 fn a_stream_of_2_6_35_has_two_windows_of_128_kib_under_way() {
-    let mut bench = Bench::of(Generation::Linux2_6_35);
+    let mut bench = Bench::of(CacheVariant::Linux2_6_35);
     bench.cache.set_size(1, 100_000 * PAGE);
     let mut most = 0;
     for page in 0..500 {
@@ -441,7 +441,7 @@ fn a_stream_of_2_6_35_has_two_windows_of_128_kib_under_way() {
 
 #[test]
 fn a_page_that_is_written_to_in_part_is_read_first() {
-    let mut bench = Bench::of(Generation::Linux2_5);
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.cache.set_size(1, 10 * PAGE);
     let write = |bench: &mut Bench, offset, bytes| {
         bench.call(|cache, now, effects| cache.write(now, 7, 1, offset, bytes, effects))
@@ -462,7 +462,7 @@ fn a_page_that_is_written_to_in_part_is_read_first() {
 
 #[test]
 fn direct_io_has_dirty_pages_written_and_cached_ones_forgotten() {
-    let mut bench = Bench::of(Generation::Linux2_6_35);
+    let mut bench = Bench::of(CacheVariant::Linux2_6_35);
     bench.write(1, 1, 0, 10);
     let direct = |bench: &mut Bench, offset| {
         bench.call(|cache, now, _| cache.direct(now, 5, 1, offset, PAGE))

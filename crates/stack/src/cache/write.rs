@@ -1,10 +1,10 @@
 //! Writing: into memory, and by whom it is written back when there is too much.
 
 use crate::block::TaskId;
-use crate::cache::flush::Purpose;
+use crate::cache::flushers::Purpose;
 use crate::cache::page_cache::PageCache;
 use crate::cache::pages::Dirtied;
-use crate::cache::spec::Generation;
+use crate::cache::spec::CacheVariant;
 use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
 use crate::time::Time;
 
@@ -81,12 +81,12 @@ impl PageCache {
         self.count_dirtied();
         let pages = &self.pages;
         let is_waiting = |file, page| pages.is_waiting(file, page);
-        match self.rules.generation {
-            Generation::Linux2_4 => {
+        match self.rules.variant {
+            CacheVariant::Linux2_4 => {
                 self.order.push(file, page, now);
                 self.order.tidy(pages.waiting(), is_waiting);
             }
-            Generation::Linux2_5 => {
+            CacheVariant::Linux2_5 => {
                 if self.files.len() <= file as usize {
                     self.files.resize_with(file as usize + 1, Default::default);
                 }
@@ -94,13 +94,13 @@ impl PageCache {
                 order.push(file, page, now);
                 order.tidy(pages.waiting_of(file), is_waiting);
             }
-            Generation::Linux2_6_35 => {}
+            CacheVariant::Linux2_6_35 => {}
         }
         if let Some(journal) = &mut self.journal {
             journal.dirtied(now, file, page);
             journal.tidy(pages.waiting(), is_waiting);
         }
-        if self.rules.generation != Generation::Linux2_4 {
+        if self.rules.variant != CacheVariant::Linux2_4 {
             self.queue_inode(file);
         }
         self.flushers.something_is_dirty(now, self.rules.interval);
@@ -127,8 +127,8 @@ impl PageCache {
         }
         *dirtied = 0;
         // 2.4 counts what nobody writes yet; later kernels what is being written as well.
-        let (dirty, counted) = match rules.generation {
-            Generation::Linux2_4 => (self.pages.waiting(), self.pages.waiting()),
+        let (dirty, counted) = match rules.variant {
+            CacheVariant::Linux2_4 => (self.pages.waiting(), self.pages.waiting()),
             _ => (
                 self.pages.dirty(),
                 self.pages.dirty() + self.pages.writing(),

@@ -9,12 +9,13 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::slab::{Id, Slab};
 use crate::smp::{CpuSet, Done, Kind, ObjectId, Processors, Rank, TaskNumber, TaskSpec, Work};
 use crate::time::Time;
-pub use spec::{Affinity, CompletionSpec, Form, RequestAffinity};
+pub use spec::{Affinity, CompletionSpec, CompletionVariant, RequestAffinity};
 
+/// The completion path of one machine: lists and threads of its CPUs, its queues, and the requests under way.
 #[derive(Clone, Debug)]
 pub struct Completions {
     spec: CompletionSpec,
@@ -28,6 +29,7 @@ pub struct Completions {
 /// A piece of work of completions is done: to be handed back with the CPU that did it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// The driver's handler has run for that request.
     Interrupted(RequestId),
     /// The softirq for that CPU's list runs.
     Softirq(u16),
@@ -37,13 +39,16 @@ pub enum Step {
     ListCalled(u16),
     /// That CPU's thread runs.
     Woken(u16),
+    /// That request has been completed.
     Completed(RequestId),
+    /// The bio with that token has been put into its queue.
     Entered(u32),
 }
 
 /// What goes from one CPU to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
+    /// A request to be completed there.
     Complete(RequestId),
     /// By the owner's token.
     Enter(u32),
@@ -54,12 +59,18 @@ pub enum Item {
 pub enum Outcome {
     /// The bio with that token is in its queue.
     Entered {
+        /// The owner's, as given to `enter`.
         token: u32,
+        /// The CPU that queued it.
         cpu: u16,
     },
+    /// A request is over; its name is free again.
     Completed {
+        /// The queue's number, as `add_queue` returned it.
         queue: u32,
+        /// The owner's, as given to `begin`.
         token: u32,
+        /// The CPU that completed it.
         cpu: u16,
     },
 }
@@ -67,9 +78,13 @@ pub enum Outcome {
 /// Of one queue: as the two kernels of 2008 counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Bios that were submitted on the CPU that puts them into the queue.
     pub queued_local: u64,
+    /// Bios that were submitted on another CPU than that.
     pub queued_remote: u64,
+    /// Requests whose interrupt came to the completion CPU or, where none is set, to the submitter (inferred).
     pub completed_local: u64,
+    /// All other completed requests.
     pub completed_remote: u64,
 }
 
@@ -96,6 +111,7 @@ impl std::ops::Sub for Counters {
     }
 }
 
+/// Names a request from `begin` to its completion.
 pub type RequestId = Id<Request>;
 
 /// From submission to completion.
@@ -128,13 +144,14 @@ struct Queue {
 }
 
 impl Completions {
+    /// Adds to the processors what the variant needs: a list for each CPU, one for calls, threads where it has them.
     pub fn new<T: Copy>(spec: CompletionSpec, smp: &mut Processors<T>) -> Completions {
         let cpus = (0..smp.cpus())
             .map(|cpu| PerCpu {
                 done: VecDeque::new(),
                 handed_over: VecDeque::new(),
                 list: smp.add_object(Kind::CompletionList, spec.list_lines),
-                thread: (spec.form == Form::Thread).then(|| {
+                thread: (spec.variant == CompletionVariant::Thread).then(|| {
                     smp.add_task(TaskSpec {
                         rank: Rank::Normal,
                         allowed: Some(CpuSet::of(smp.cpus(), [cpu])),
@@ -153,8 +170,9 @@ impl Completions {
         }
     }
 
-    pub fn add_queue(&mut self, affinity: Affinity) -> Result<u32, Impossible> {
-        affinity.check(self.spec.form)?;
+    /// A new queue's number, from 0. The error names a setting that the variant does not have.
+    pub fn add_queue(&mut self, affinity: Affinity) -> Result<u32, SpecError> {
+        affinity.check(self.spec.variant)?;
         self.queues.push(Queue {
             affinity,
             ..Queue::default()
@@ -229,6 +247,7 @@ impl Completions {
         smp.interrupt(now, cpu, work);
     }
 
+    /// Goes on from a step that the processors have done. None: the owner has nothing to do yet.
     pub fn handle<T: Copy + From<Step>>(
         &mut self,
         smp: &mut Processors<T>,
@@ -275,6 +294,7 @@ impl Completions {
         None
     }
 
+    /// The counts of that queue since it was added.
     pub fn counters(&self, queue: u32) -> Counters {
         self.queues[queue as usize].counters
     }
@@ -304,13 +324,13 @@ impl Completions {
             Some(target) if smp.is_online(target) => {
                 self.hand_over(smp, now, here, target, Item::Complete(id));
             }
-            _ if self.spec.form == Form::MultiQueue => {
+            _ if self.spec.variant == CompletionVariant::MultiQueue => {
                 let work = self.completing(id);
                 smp.interrupt(now, here, work);
             }
             _ => {
-                let more_cycles = match self.spec.form {
-                    Form::RemoteSoftirq => self.spec.local_cycles,
+                let more_cycles = match self.spec.variant {
+                    CompletionVariant::RemoteSoftirq => self.spec.local_cycles,
                     _ => 0,
                 };
                 self.put_on_list(smp, now, here, id, more_cycles);
@@ -344,7 +364,7 @@ impl Completions {
         item: Item,
     ) {
         let cycles = self.spec.hand_over_cycles;
-        if self.spec.form == Form::RemoteSoftirq {
+        if self.spec.variant == CompletionVariant::RemoteSoftirq {
             smp.charge(now, here, Work::of(cycles).holding(self.calls, cycles));
             let handler = Work::of(self.spec.splice_cycles)
                 .touching(self.calls)

@@ -1,6 +1,6 @@
 //! On which CPU a request is completed.
 
-use super::spec::{Affinity, CompletionSpec, Form, RequestAffinity};
+use super::spec::{Affinity, CompletionSpec, CompletionVariant, RequestAffinity};
 use crate::smp::{Distance, Topology};
 
 /// Where a request goes that was submitted on one CPU and whose interrupt landed `here`; None: here.
@@ -16,20 +16,24 @@ pub(super) fn target(
         return elsewhere(submitted_on);
     }
     let near = affinity.requests == RequestAffinity::Near;
-    match spec.form {
-        Form::Softirq => None,
-        Form::RemoteSoftirq | Form::Thread => match affinity.completion {
+    match spec.variant {
+        CompletionVariant::Softirq => None,
+        CompletionVariant::RemoteSoftirq | CompletionVariant::Thread => match affinity.completion {
             Some(cpu) => elsewhere(cpu),
             None if near => elsewhere(submitted_on),
             None => None,
         },
-        Form::Grouped if near => {
+        CompletionVariant::Grouped if near => {
             let first = |cpu| topology.around(cpu, spec.shares_cache).start;
             elsewhere(first(submitted_on)).filter(|&cpu| cpu != first(here))
         }
-        Form::CacheAware | Form::MultiQueue if near => elsewhere(submitted_on)
-            .filter(|_| !shares(topology, spec.shares_cache, submitted_on, here)),
-        Form::Grouped | Form::CacheAware | Form::MultiQueue => None,
+        CompletionVariant::CacheAware | CompletionVariant::MultiQueue if near => {
+            elsewhere(submitted_on)
+                .filter(|_| !shares(topology, spec.shares_cache, submitted_on, here))
+        }
+        CompletionVariant::Grouped
+        | CompletionVariant::CacheAware
+        | CompletionVariant::MultiQueue => None,
     }
 }
 

@@ -2,15 +2,15 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
-use crate::impossible::within;
+use crate::SpecError;
 use crate::smp::Distance;
+use crate::spec_error::within;
 use crate::time::SECOND;
 
 /// Forms of the path from a device's interrupt to a completed request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum CompletionVariant {
     /// Linux to 2.6.27: a softirq where the interrupt landed.
     Softirq,
     /// February 2008, first variant: a function call on the target, which raises the softirq there. Inferred.
@@ -26,14 +26,16 @@ pub enum Form {
 }
 
 /// Cycles, unless the name says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompletionSpec {
-    pub form: Form,
+    /// Which kernel's completion path it is.
+    pub variant: CompletionVariant,
     /// The driver's handler, for each request.
     pub interrupt_cycles: u32,
     /// Of these: waiting for the device's registers.
     pub interrupt_stalled_cycles: u32,
+    /// Of raising and running the softirq, once for a list that was empty.
     pub softirq_cycles: u32,
     /// Of one request, whoever does it.
     pub complete_cycles: u32,
@@ -53,8 +55,11 @@ pub struct CompletionSpec {
     pub shares_cache: Distance,
     /// Cache lines.
     pub request_lines: u16,
+    /// Cache lines of a request's bios.
     pub bio_lines: u16,
+    /// Cache lines of what the submitting task sees of it: control block and pages.
     pub control_block_lines: u16,
+    /// Cache lines of a list of requests or calls, lock included.
     pub list_lines: u16,
 }
 
@@ -65,6 +70,7 @@ pub struct Affinity {
     pub queue: Option<u16>,
     /// The CPU that completes requests; None: as `requests` says.
     pub completion: Option<u16>,
+    /// Where requests are completed if no completion CPU is set.
     pub requests: RequestAffinity,
 }
 
@@ -74,7 +80,7 @@ pub enum RequestAffinity {
     /// 0: where the interrupt landed.
     #[default]
     Interrupted,
-    /// 1: at the submitter, or near it as the form has it.
+    /// 1: at the submitter, or near it as the variant has it.
     Near,
     /// 2: on the very CPU of the submitter.
     Exact,
@@ -86,7 +92,8 @@ const CYCLES_MAX: u64 = 100_000_000;
 const LINES_MAX: u64 = 4_096;
 
 impl CompletionSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Checks that every value lies in its range. The error names the first key whose value does not.
+    pub fn check(&self) -> Result<(), SpecError> {
         for (key, cycles) in [
             ("interrupt_cycles", self.interrupt_cycles),
             ("softirq_cycles", self.softirq_cycles),
@@ -115,12 +122,20 @@ impl CompletionSpec {
 }
 
 impl Affinity {
-    /// The same in the form's own words, where it has no settings of these names and its rules come to the same: bios are
+    /// The same in the variant's own words, where it has no settings of these names and its rules come to the same: bios are
     /// queued by the application itself, and requests completed where the interrupt lands, or by `rq_affinity` 2 where
     /// they were queued.
-    pub fn by_rules_of(self, form: Form, application: Option<u16>, interrupt: u16) -> Affinity {
+    pub fn by_rules_of(
+        self,
+        variant: CompletionVariant,
+        application: Option<u16>,
+        interrupt: u16,
+    ) -> Affinity {
         let mut found = self;
-        if matches!(form, Form::RemoteSoftirq | Form::Thread) {
+        if matches!(
+            variant,
+            CompletionVariant::RemoteSoftirq | CompletionVariant::Thread
+        ) {
             return found;
         }
         if found.queue == application {
@@ -128,7 +143,7 @@ impl Affinity {
         }
         let requests = match found.completion {
             Some(cpu) if cpu == interrupt => RequestAffinity::Interrupted,
-            Some(_) if found.completion == application && form.has_exact() => {
+            Some(_) if found.completion == application && variant.has_exact() => {
                 RequestAffinity::Exact
             }
             _ => return found,
@@ -137,9 +152,12 @@ impl Affinity {
         Affinity { requests, ..found }
     }
 
-    /// The form has these settings; the error names the drive's key.
-    pub fn check(&self, form: Form) -> Result<(), Impossible> {
-        let of_2008 = matches!(form, Form::RemoteSoftirq | Form::Thread);
+    /// The variant has these settings; the error names the drive's key.
+    pub fn check(&self, variant: CompletionVariant) -> Result<(), SpecError> {
+        let of_2008 = matches!(
+            variant,
+            CompletionVariant::RemoteSoftirq | CompletionVariant::Thread
+        );
         for (is_set, is_there, key, setting) in [
             (
                 self.queue.is_some(),
@@ -155,41 +173,47 @@ impl Affinity {
             ),
             (
                 self.requests != RequestAffinity::Interrupted,
-                form != Form::Softirq,
+                variant != CompletionVariant::Softirq,
                 "queue.rq_affinity",
                 "rq_affinity",
             ),
             (
                 self.requests == RequestAffinity::Exact,
-                form.has_exact(),
+                variant.has_exact(),
                 "queue.rq_affinity",
                 "rq_affinity = 2",
             ),
         ] {
             if is_set && !is_there {
-                let what = format!("completions of the form {} have no {setting}", form.name());
-                return Err(Impossible::of(key, what));
+                let what = format!(
+                    "completions of the variant {} have no {setting}",
+                    variant.name()
+                );
+                return Err(SpecError::of(key, what));
             }
         }
         Ok(())
     }
 }
 
-impl Form {
+impl CompletionVariant {
     /// Whether `rq_affinity` can be 2.
     fn has_exact(self) -> bool {
-        matches!(self, Form::CacheAware | Form::MultiQueue)
+        matches!(
+            self,
+            CompletionVariant::CacheAware | CompletionVariant::MultiQueue
+        )
     }
 
     /// As machine files have it.
     pub fn name(self) -> &'static str {
         match self {
-            Form::Softirq => "softirq",
-            Form::RemoteSoftirq => "remote_softirq",
-            Form::Thread => "thread",
-            Form::Grouped => "grouped",
-            Form::CacheAware => "cache_aware",
-            Form::MultiQueue => "multi_queue",
+            CompletionVariant::Softirq => "softirq",
+            CompletionVariant::RemoteSoftirq => "remote_softirq",
+            CompletionVariant::Thread => "thread",
+            CompletionVariant::Grouped => "grouped",
+            CompletionVariant::CacheAware => "cache_aware",
+            CompletionVariant::MultiQueue => "multi_queue",
         }
     }
 }

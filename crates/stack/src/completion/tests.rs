@@ -10,8 +10,8 @@ const CPUS: u16 = 8;
 fn smp_spec() -> SmpSpec {
     SmpSpec {
         topology: Topology {
-            cells: 2,
-            sockets_per_cell: 2,
+            numa_nodes: 2,
+            sockets_per_node: 2,
             cores_per_socket: 2,
             threads_per_core: 1,
         },
@@ -21,7 +21,7 @@ fn smp_spec() -> SmpSpec {
         interrupts: InterruptSpec {
             send_cycles: 700,
             latency_ns: 1_500,
-            latency_other_cell_ns: 3_000,
+            latency_other_node_ns: 3_000,
             receive_cycles: 1_500,
         },
         scheduling: SchedulingSpec {
@@ -37,9 +37,9 @@ fn smp_spec() -> SmpSpec {
     }
 }
 
-fn spec(form: Form) -> CompletionSpec {
+fn spec(variant: CompletionVariant) -> CompletionSpec {
     CompletionSpec {
-        form,
+        variant,
         interrupt_cycles: 4_000,
         interrupt_stalled_cycles: 2_000,
         softirq_cycles: 300,
@@ -57,13 +57,13 @@ fn spec(form: Form) -> CompletionSpec {
     }
 }
 
-const FORMS: [Form; 6] = [
-    Form::Softirq,
-    Form::RemoteSoftirq,
-    Form::Thread,
-    Form::Grouped,
-    Form::CacheAware,
-    Form::MultiQueue,
+const VARIANTS: [CompletionVariant; 6] = [
+    CompletionVariant::Softirq,
+    CompletionVariant::RemoteSoftirq,
+    CompletionVariant::Thread,
+    CompletionVariant::Grouped,
+    CompletionVariant::CacheAware,
+    CompletionVariant::MultiQueue,
 ];
 
 struct Bench {
@@ -72,9 +72,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(form: Form, affinity: Affinity) -> Bench {
+    fn new(variant: CompletionVariant, affinity: Affinity) -> Bench {
         let mut smp = Processors::new(&smp_spec()).expect("possible");
-        let mut completions = Completions::new(spec(form), &mut smp);
+        let mut completions = Completions::new(spec(variant), &mut smp);
         completions.add_queue(affinity).expect("supported");
         Bench { smp, completions }
     }
@@ -134,43 +134,46 @@ fn each_form_completes_where_its_kernel_does() {
     };
     let off = Affinity::default();
     // Sockets: 0 1, 2 3, 4 5, 6 7.
-    for (form, affinity, submitter, interrupted, expected) in [
-        (Form::Softirq, off, 3, 0, (0, Soft)),
-        (Form::RemoteSoftirq, off, 3, 0, (0, Soft)),
-        (Form::RemoteSoftirq, near(), 3, 0, (3, Soft)),
-        (Form::RemoteSoftirq, to_five, 3, 0, (5, Soft)),
-        (Form::Thread, off, 3, 0, (0, Soft)),
-        (Form::Thread, near(), 3, 0, (3, Thread)),
-        (Form::Thread, to_five, 3, 5, (5, Soft)),
-        (Form::Grouped, near(), 3, 0, (2, Soft)),
-        (Form::Grouped, near(), 0, 1, (1, Soft)),
-        (Form::CacheAware, near(), 3, 0, (3, Soft)),
-        (Form::CacheAware, near(), 1, 0, (0, Soft)),
-        (Form::CacheAware, exact, 1, 0, (1, Soft)),
-        (Form::MultiQueue, near(), 1, 0, (0, Hard)),
-        (Form::MultiQueue, near(), 3, 0, (3, Soft)),
+    for (variant, affinity, submitter, interrupted, expected) in [
+        (CompletionVariant::Softirq, off, 3, 0, (0, Soft)),
+        (CompletionVariant::RemoteSoftirq, off, 3, 0, (0, Soft)),
+        (CompletionVariant::RemoteSoftirq, near(), 3, 0, (3, Soft)),
+        (CompletionVariant::RemoteSoftirq, to_five, 3, 0, (5, Soft)),
+        (CompletionVariant::Thread, off, 3, 0, (0, Soft)),
+        (CompletionVariant::Thread, near(), 3, 0, (3, Thread)),
+        (CompletionVariant::Thread, to_five, 3, 5, (5, Soft)),
+        (CompletionVariant::Grouped, near(), 3, 0, (2, Soft)),
+        (CompletionVariant::Grouped, near(), 0, 1, (1, Soft)),
+        (CompletionVariant::CacheAware, near(), 3, 0, (3, Soft)),
+        (CompletionVariant::CacheAware, near(), 1, 0, (0, Soft)),
+        (CompletionVariant::CacheAware, exact, 1, 0, (1, Soft)),
+        (CompletionVariant::MultiQueue, near(), 1, 0, (0, Hard)),
+        (CompletionVariant::MultiQueue, near(), 3, 0, (3, Soft)),
     ] {
-        let found = Bench::new(form, affinity).completed_on(submitter, interrupted);
+        let found = Bench::new(variant, affinity).completed_on(submitter, interrupted);
         assert_eq!(
             found, expected,
-            "{form:?} {affinity:?} {submitter} {interrupted}"
+            "{variant:?} {affinity:?} {submitter} {interrupted}"
         );
     }
 }
 
 #[test]
 fn a_target_that_is_offline_means_here() {
-    for form in FORMS.into_iter().filter(|&form| form != Form::Softirq) {
-        let mut bench = Bench::new(form, near());
+    for variant in VARIANTS
+        .into_iter()
+        .filter(|&variant| variant != CompletionVariant::Softirq)
+    {
+        let mut bench = Bench::new(variant, near());
         bench.smp.take_offline(0, 2);
         bench.smp.take_offline(0, 3);
-        assert_eq!(bench.completed_on(3, 0).0, 0, "{form:?}");
+        assert_eq!(bench.completed_on(3, 0).0, 0, "{variant:?}");
     }
 }
 
 #[test]
 fn a_burst_wakes_the_thread_once() {
-    let mut bench = Bench::new(Form::Thread, near());
+    let mut bench = Bench::new(CompletionVariant::Thread, near());
     for token in 0..20 {
         let request = bench.completions.begin(&mut bench.smp, 0, 6, token);
         let cpu = (token % 4) as u16;
@@ -189,7 +192,7 @@ fn counters_say_whose_cpu_it_was() {
         completion: Some(4),
         ..Affinity::default()
     };
-    let mut bench = Bench::new(Form::Thread, affinity);
+    let mut bench = Bench::new(CompletionVariant::Thread, affinity);
     assert!(!bench.completions.enter(&mut bench.smp, 0, 0, 1, 11));
     assert!(bench.completions.enter(&mut bench.smp, 0, 0, 2, 12));
     assert_eq!(
@@ -214,12 +217,14 @@ fn counters_say_whose_cpu_it_was() {
 
 #[test]
 fn settings_that_a_kernel_does_not_have_are_refused() {
-    let error = near().check(Form::Softirq).expect_err("2.6.24 has none");
+    let error = near()
+        .check(CompletionVariant::Softirq)
+        .expect_err("2.6.24 has none");
     assert_eq!(
         error.to_string(),
-        "queue.rq_affinity: completions of the form softirq have no rq_affinity"
+        "queue.rq_affinity: completions of the variant softirq have no rq_affinity"
     );
-    assert!(near().check(Form::Grouped).is_ok());
+    assert!(near().check(CompletionVariant::Grouped).is_ok());
 }
 
 proptest! {
@@ -228,13 +233,13 @@ proptest! {
     /// Every request is completed once, whatever CPUs go offline and come back meanwhile.
     #[test]
     fn no_completion_is_lost(
-        form in 0usize..6,
+        variant in 0usize..6,
         wants in any::<bool>(),
         steps in prop::collection::vec((0u64..20_000, 0u16..CPUS, 0u16..CPUS, 0u8..10), 1..120),
     ) {
-        let form = FORMS[form];
-        let affinity = if wants && form != Form::Softirq { near() } else { Affinity::default() };
-        let mut bench = Bench::new(form, affinity);
+        let variant = VARIANTS[variant];
+        let affinity = if wants && variant != CompletionVariant::Softirq { near() } else { Affinity::default() };
+        let mut bench = Bench::new(variant, affinity);
         let (mut now, mut began, mut completed) = (0, 0, 0);
         for (delay, one, other, what) in steps {
             now += delay;

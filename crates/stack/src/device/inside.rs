@@ -2,7 +2,7 @@
 
 use crate::device::{Command, Completion};
 use crate::slab::{Id, Slab};
-use crate::station::{Broken, Station};
+use crate::station::{Station, Violation};
 use crate::time::Time;
 
 /// Each from its arrival to its completion, with how much it still waits for.
@@ -66,7 +66,7 @@ impl Inside {
     }
 
     /// Conservation and Little's law.
-    pub(super) fn check(&self, device: &str, now: Time) -> Result<(), Broken> {
+    pub(super) fn check(&self, device: &str, now: Time) -> Result<(), Violation> {
         let since = self.commands.iter().map(|(_, waiting)| waiting.since);
         self.station.check(device, now, since)
     }

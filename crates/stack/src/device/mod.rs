@@ -18,28 +18,37 @@ mod spec;
 mod trial;
 
 use crate::block::{Direction, Sector};
-use crate::station::Broken;
+use crate::station::Violation;
 use crate::time::Time;
 pub use spec::DeviceSpec;
 
 /// What is sent to a device. `tag` comes back with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
+    /// The sender's number for it.
     pub tag: u32,
+    /// Read or write.
     pub direction: Direction,
+    /// First sector on the device.
     pub start: Sector,
+    /// Length in sectors of 512 bytes.
     pub sectors: u32,
     /// A write that is on the medium, not in a volatile cache, when it completes.
     pub force_unit_access: bool,
 }
 
+/// A command has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
+    /// That of the command.
     pub tag: u32,
+    /// It ended with an I/O error; no simulated device fails one.
     pub failed: bool,
 }
 
+/// What takes commands in simulated time. The owner calls `advance` no later than at `next_event`.
 pub trait Device: Send {
+    /// Size of the device, in sectors of 512 bytes.
     fn sectors(&self) -> Sector;
 
     /// Commands that it takes at once.
@@ -65,7 +74,7 @@ pub trait Device: Send {
     }
 
     /// Conservation and Little's law at the stations inside, at the end of a run.
-    fn check(&self, _now: Time) -> Result<(), Broken> {
+    fn check(&self, _now: Time) -> Result<(), Violation> {
         Ok(())
     }
 }

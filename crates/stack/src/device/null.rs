@@ -2,19 +2,23 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::{SECTOR_BYTES, Sector};
 use crate::device::completing::Completing;
 use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth};
 use crate::device::{Command, Completion, Device};
-use crate::impossible::within;
+use crate::spec_error::within;
 use crate::time::Time;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Everything about a device without mechanics; a machine file's device of kind `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NullSpec {
+    /// Size of the device; whole sectors.
     pub capacity_bytes: u64,
+    /// From submission to completion.
     pub latency_ns: u64,
+    /// Commands that it takes at once.
     pub queue_depth: u32,
 }
 
@@ -26,7 +30,8 @@ pub struct Null {
 }
 
 impl NullSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Checks that every value lies in its range. The error names the first key whose value does not.
+    pub fn check(&self) -> Result<(), SpecError> {
         capacity("capacity_bytes", self.capacity_bytes)?;
         within("latency_ns", self.latency_ns, 0, WORK_NS_MAX)?;
         queue_depth("queue_depth", self.queue_depth)
@@ -34,7 +39,8 @@ impl NullSpec {
 }
 
 impl Null {
-    pub fn new(spec: &NullSpec) -> Result<Null, Impossible> {
+    /// An idle device. The error names the key that is wrong.
+    pub fn new(spec: &NullSpec) -> Result<Null, SpecError> {
         spec.check()?;
         Ok(Null {
             spec: *spec,

@@ -1,7 +1,7 @@
 //! How much a write cache holds, and when it is emptied.
 
-use crate::Impossible;
-use crate::impossible::within;
+use crate::SpecError;
+use crate::spec_error::within;
 
 /// In whatever unit the cache counts in.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub(super) fn fits(size: u64, held: u64, more: u64) -> bool {
     held == 0 || held + more <= size
 }
 
-pub(super) fn check_marks(high_percent: u32, low_percent: u32) -> Result<(), Impossible> {
+pub(super) fn check_marks(high_percent: u32, low_percent: u32) -> Result<(), SpecError> {
     within("high_percent", u64::from(high_percent), 1, 100)?;
     within(
         "low_percent",

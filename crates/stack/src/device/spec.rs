@@ -2,28 +2,35 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::device::Device;
 use crate::device::array::{Array, ArraySpec};
 use crate::device::disk::{Disk, DiskSpec};
 use crate::device::flash::{Flash, FlashSpec};
 use crate::device::lun::{Lun, LunSpec};
 use crate::device::null::{Null, NullSpec};
-use crate::impossible::within;
+use crate::spec_error::within;
 
 /// A device of a machine file: its `kind` and that kind's keys.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DeviceSpec {
+    /// A fixed latency, whatever the load: docs/model/README.md.
     Null(NullSpec),
+    /// A disk: docs/model/disk.md.
     Disk(DiskSpec),
+    /// A cached LUN: docs/model/lun.md.
     Lun(LunSpec),
+    /// A RAID array: docs/model/array.md.
     Array(ArraySpec),
+    /// An SSD: docs/model/flash.md.
     Flash(FlashSpec),
 }
 
 impl DeviceSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Checks that every value lies in its range. The error names the first key whose value does not,
+    /// without the prefix `device`.
+    pub fn check(&self) -> Result<(), SpecError> {
         match self {
             DeviceSpec::Null(spec) => spec.check(),
             DeviceSpec::Disk(spec) => spec.check(),
@@ -33,7 +40,8 @@ impl DeviceSpec {
         }
     }
 
-    pub fn build(&self) -> Result<Box<dyn Device>, Impossible> {
+    /// The device, idle. The error is that of `check`.
+    pub fn build(&self) -> Result<Box<dyn Device>, SpecError> {
         Ok(match self {
             DeviceSpec::Null(spec) => Box::new(Null::new(spec)?),
             DeviceSpec::Disk(spec) => Box::new(Disk::new(spec)?),
@@ -44,25 +52,25 @@ impl DeviceSpec {
     }
 }
 
-pub(super) fn queue_depth(key: &str, commands: u32) -> Result<(), Impossible> {
+pub(super) fn queue_depth(key: &str, commands: u32) -> Result<(), SpecError> {
     within(key, u64::from(commands), 1, 65_536)
 }
 
 /// A rate that something could have: 1 MB/s to 1 TB/s.
-pub(super) fn rate(key: &str, bytes_per_s: u64) -> Result<(), Impossible> {
+pub(super) fn rate(key: &str, bytes_per_s: u64) -> Result<(), SpecError> {
     within(key, bytes_per_s, 1_000_000, 1_000_000_000_000)
 }
 
 /// The size of a device; no device is larger than 2^50 bytes.
-pub(super) fn capacity(key: &str, bytes: u64) -> Result<(), Impossible> {
+pub(super) fn capacity(key: &str, bytes: u64) -> Result<(), SpecError> {
     whole_sectors(key, bytes)?;
     within(key, bytes, crate::block::SECTOR_BYTES, 1 << 50)
 }
 
 /// A positive whole number of sectors.
-pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), Impossible> {
+pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), SpecError> {
     if bytes == 0 || !bytes.is_multiple_of(crate::block::SECTOR_BYTES) {
-        return Err(Impossible::of(
+        return Err(SpecError::of(
             key,
             format!("expected a positive multiple of 512 bytes, found {bytes}"),
         ));

@@ -2,7 +2,7 @@
 
 use super::drive::DrivePlan;
 use super::{Kernel, MachineSpec};
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::{RequestQueue, SECTOR_BYTES};
 use crate::cache::PageCache;
 use crate::nfs::DirectIo;
@@ -13,10 +13,10 @@ use crate::world::{Drive, DriveParts, World};
 /// The root group's weight (`CFQ_WEIGHT_DEFAULT` doubled, as blk-cgroup gives it to the root).
 const ROOT_WEIGHT: u32 = 1000;
 
-pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
+pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     let mut weights = vec![ROOT_WEIGHT];
     weights.extend(machine.cgroups.iter().map(|group| group.weight));
-    let drives: Result<Vec<DriveParts>, Impossible> = machine
+    let drives: Result<Vec<DriveParts>, SpecError> = machine
         .drives
         .iter()
         .enumerate()
@@ -31,7 +31,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
         .map(|memory| PageCache::new(&memory.cache(&machine.kernel, &machine.drives)))
         .transpose()
         .map_err(|error| error.within("memory"))?;
-    let mounts: Result<Vec<DirectIo>, Impossible> = (0..)
+    let mounts: Result<Vec<DirectIo>, SpecError> = (0..)
         .zip(&machine.mounts)
         .map(|(seed, mount)| DirectIo::new(mount, seed))
         .collect();
@@ -43,9 +43,9 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, Impossible> {
 }
 
 /// The area lies at the end of its drive.
-pub(super) fn sorting(machine: &MachineSpec, load: &SortLoad) -> Result<Sorting, Impossible> {
+pub(super) fn sorting(machine: &MachineSpec, load: &SortLoad) -> Result<Sorting, SpecError> {
     let swap = machine.swap.ok_or_else(|| {
-        Impossible::of(
+        SpecError::of(
             "kind",
             "the machine has no [swap], so there is nowhere to swap to",
         )
@@ -56,7 +56,7 @@ pub(super) fn sorting(machine: &MachineSpec, load: &SortLoad) -> Result<Sorting,
         .map_err(|error| error.within(&format!("drives.{}", swap.drive)))?;
     let cpus = machine.cpus.simple().ok_or_else(|| {
         let what = "the model sorts on simple CPUs only; leave topology out of [cpus]";
-        Impossible::of("kind", what)
+        SpecError::of("kind", what)
     })?;
     let (drive, _) = Drive::new(drive);
     let parts = Parts {
@@ -68,7 +68,7 @@ pub(super) fn sorting(machine: &MachineSpec, load: &SortLoad) -> Result<Sorting,
     Ok(Sorting::new(&swap, load, parts))
 }
 
-fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, Impossible> {
+fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, SpecError> {
     let device = drive
         .device
         .build()
@@ -93,6 +93,6 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
         device,
         filesystem,
         write_bio_sectors_max: kernel.write_bio_sectors_max(drive.is_journaled()),
-        takes_one_ahead: drive.takes_one_ahead,
+        peek: drive.peek,
     })
 }

@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use super::drive::DrivePlan;
 use super::{Kernel, Table, read};
-use crate::Impossible;
-use crate::completion::{CompletionSpec, Form};
-use crate::impossible::{share, within};
+use crate::SpecError;
+use crate::completion::{CompletionSpec, CompletionVariant};
 use crate::smp::SmpSpec;
+use crate::spec_error::{share, within};
 use crate::time::Time;
 use crate::world::{CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DriveCpus, World};
 
@@ -29,7 +29,7 @@ pub(super) struct DetailedPlan {
 }
 
 /// A CPU that is taken out for a while, or for good.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Offline {
     cpu: u16,
@@ -52,7 +52,7 @@ const CALL_KEYS: [&str; 5] = [
 
 impl CpusPlan {
     /// From the table `cpus`.
-    pub(super) fn read(mut table: Table) -> Result<CpusPlan, Impossible> {
+    pub(super) fn read(mut table: Table) -> Result<CpusPlan, SpecError> {
         if !table.contains_key("topology") {
             let spec: CpuSpec = read("cpus", Value::Object(table))?;
             check_simple(&spec).map_err(|error| error.within("cpus"))?;
@@ -94,15 +94,15 @@ impl CpusPlan {
         completion: Option<Table>,
         kernel: &Kernel,
         drives: &[DrivePlan],
-    ) -> Result<(), Impossible> {
+    ) -> Result<(), SpecError> {
         match self {
             CpusPlan::Simple(_) => {
                 if completion.is_some() {
-                    return Err(Impossible::of("completion", ONLY_DETAILED));
+                    return Err(SpecError::of("completion", ONLY_DETAILED));
                 }
                 for (number, drive) in drives.iter().enumerate() {
                     if let Some(key) = drive.needs_detailed_cpus() {
-                        return Err(Impossible::of(
+                        return Err(SpecError::of(
                             &format!("drives.{number}.{key}"),
                             ONLY_DETAILED,
                         ));
@@ -126,12 +126,12 @@ impl CpusPlan {
     }
 
     /// The CPUs that a phase's group names.
-    pub(super) fn allowed(&self, cpus: &[u32]) -> Result<Vec<u16>, Impossible> {
+    pub(super) fn allowed(&self, cpus: &[u32]) -> Result<Vec<u16>, SpecError> {
         let CpusPlan::Detailed(plan) = self else {
-            return Err(Impossible::of("cpus", ONLY_DETAILED));
+            return Err(SpecError::of("cpus", ONLY_DETAILED));
         };
         if cpus.is_empty() {
-            return Err(Impossible::of("cpus", "expected at least one CPU"));
+            return Err(SpecError::of("cpus", "expected at least one CPU"));
         }
         let last = plan.smp.topology.cpus() - 1;
         cpus.iter()
@@ -139,7 +139,7 @@ impl CpusPlan {
             .collect()
     }
 
-    pub(super) fn build(&self, drives: &[DrivePlan]) -> Result<Cpus, Impossible> {
+    pub(super) fn build(&self, drives: &[DrivePlan]) -> Result<Cpus, SpecError> {
         match self {
             CpusPlan::Simple(spec) => Ok((*spec).into()),
             CpusPlan::Detailed(plan) => {
@@ -177,7 +177,7 @@ impl CpusPlan {
 const ONLY_DETAILED: &str = "simple CPUs have no such thing; give cpus a topology";
 
 impl DetailedPlan {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         self.smp.check()?;
         self.calls.check()?;
         let last = self.smp.topology.cpus() - 1;
@@ -203,9 +203,9 @@ impl DetailedPlan {
         completion: Option<Table>,
         kernel: &Kernel,
         drives: &[DrivePlan],
-    ) -> Result<(), Impossible> {
+    ) -> Result<(), SpecError> {
         let mut table = completion.ok_or_else(|| {
-            Impossible::of(
+            SpecError::of(
                 "completion",
                 "detailed CPUs need this table: what completing costs",
             )
@@ -215,22 +215,24 @@ impl DetailedPlan {
         if let Some(number) = drives.iter().position(other) {
             let what = "detailed CPUs complete all drives' requests in the same way; \
                         give all a scheduler of blk-mq, or none";
-            return Err(Impossible::of(&format!("drives.{number}.scheduler"), what));
+            return Err(SpecError::of(&format!("drives.{number}.scheduler"), what));
         }
         let of_kernel = kernel.completion_form(is_multi_queue);
-        table.entry("form").or_insert(of_kernel.name().into());
+        table.entry("variant").or_insert(of_kernel.name().into());
         let spec: CompletionSpec = read("completion", Value::Object(table))?;
         spec.check().map_err(|error| error.within("completion"))?;
         self.completion = Some(spec);
-        self.rq_affinity = match spec.form {
-            Form::Softirq | Form::RemoteSoftirq | Form::Thread => 0,
+        self.rq_affinity = match spec.variant {
+            CompletionVariant::Softirq
+            | CompletionVariant::RemoteSoftirq
+            | CompletionVariant::Thread => 0,
             _ => kernel.rq_affinity(),
         };
         Ok(())
     }
 
-    fn drives(&self, drives: &[DrivePlan]) -> Result<Vec<DriveCpus>, Impossible> {
-        let form = self.completion.expect("a complete plan").form;
+    fn drives(&self, drives: &[DrivePlan]) -> Result<Vec<DriveCpus>, SpecError> {
+        let variant = self.completion.expect("a complete plan").variant;
         (0..)
             .zip(drives)
             .map(|(number, drive)| {
@@ -240,16 +242,16 @@ impl DetailedPlan {
                     .map(|cpus| {
                         drive
                             .with_rq_affinity(cpus, self.rq_affinity)
-                            .by_rules_of(form)
+                            .by_rules_of(variant)
                     });
-                cpus.and_then(|cpus| cpus.affinity.check(form).map(|()| cpus))
+                cpus.and_then(|cpus| cpus.affinity.check(variant).map(|()| cpus))
                     .map_err(|error| error.within(&format!("drives.{number}")))
             })
             .collect()
     }
 }
 
-fn check_simple(cpus: &CpuSpec) -> Result<(), Impossible> {
+fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
     within("count", u64::from(cpus.count), 1, u64::from(CPUS_MAX))?;
     within("time_slice_ns", cpus.time_slice_ns, 1, CALL_NS_MAX)?;
     for (key, value) in [

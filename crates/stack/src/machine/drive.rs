@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use super::drive_cpus::{AffinityKeys, DriveCpuKeys};
 use super::{Kernel, Table, read};
-use crate::Impossible;
+use crate::SpecError;
 use crate::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
 use crate::block::pool::PoolRules;
 use crate::block::{HardwareRules, Merges, QueueRules, SECTOR_BYTES, Sector};
 use crate::completion::{Affinity, RequestAffinity};
 use crate::device::{Device, DeviceSpec};
-use crate::impossible::within;
 use crate::scheduler::spec::SchedulerSpec;
+use crate::spec_error::within;
 use crate::world::{DmaSpec, DriveCpus};
 use crate::xfs::XfsSpec;
 
 /// The file's keys.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DriveSpec {
     device: Value,
@@ -30,7 +30,7 @@ pub(super) struct DriveSpec {
     /// Its driver takes a request from the queue before it knows whether the device has room, as that of SCSI disks did
     /// before blk-mq (`scsi_request_fn`).
     #[serde(default)]
-    takes_one_ahead: bool,
+    peek: bool,
     /// Left out: drives interrupt CPU 0, 1, 2, ... in turn, and hardware queues the CPUs that submit to them.
     interrupt_cpu: Option<u16>,
     affinity: Option<AffinityKeys>,
@@ -38,13 +38,18 @@ pub(super) struct DriveSpec {
 }
 
 /// The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
+    /// Requests of each class of the pool, 4 to 65536; with blk-mq, tags of each hardware queue.
     pub nr_requests: Option<u32>,
+    /// Largest read-ahead window of the page cache, in KiB; the same for all drives.
     pub read_ahead_kb: Option<u64>,
+    /// Largest request that merging may make, in KiB: 4 to 65536.
     pub max_sectors_kb: Option<u32>,
+    /// Largest number of segments of a request, 1 to 65535.
     pub max_segments: Option<u16>,
+    /// 0: all merges. 1: only with the request that was merged into or inserted last. 2: none.
     pub nomerges: Option<u8>,
     /// As many as the device has; only blk-mq uses more than one.
     pub hardware_queues: Option<u16>,
@@ -64,14 +69,14 @@ pub(super) struct DrivePlan {
     pub(super) queue: QueueSpec,
     pub(super) rules: QueueRules,
     pub(super) hardware: Option<HardwareRules>,
-    pub(super) takes_one_ahead: bool,
+    pub(super) peek: bool,
     pub(super) cpus: DriveCpuKeys,
 }
 
 const NR_REQUESTS_MAX: u32 = 65_536;
 
 impl DriveSpec {
-    pub(super) fn plan(self, kernel: &Kernel, hz: u32, cpus: u16) -> Result<DrivePlan, Impossible> {
+    pub(super) fn plan(self, kernel: &Kernel, hz: u32, cpus: u16) -> Result<DrivePlan, SpecError> {
         let device_spec = device_of(self.device)?;
         let device = device_spec
             .build()
@@ -105,7 +110,7 @@ impl DriveSpec {
             queue: self.queue,
             rules,
             hardware,
-            takes_one_ahead: self.takes_one_ahead,
+            peek: self.peek,
             cpus: DriveCpuKeys {
                 interrupt_cpu: self.interrupt_cpu,
                 affinity: self.affinity,
@@ -141,9 +146,9 @@ impl DrivePlan {
     }
 }
 
-fn device_of(device: Value) -> Result<DeviceSpec, Impossible> {
+fn device_of(device: Value) -> Result<DeviceSpec, SpecError> {
     let Value::Object(mut table) = device else {
-        return Err(Impossible::of(
+        return Err(SpecError::of(
             "device",
             format!("expected a table or the name of a device file, found {device}"),
         ));
@@ -151,7 +156,7 @@ fn device_of(device: Value) -> Result<DeviceSpec, Impossible> {
     let kind = match table.remove("kind") {
         Some(Value::String(kind)) => kind,
         Some(other) => {
-            return Err(Impossible::of(
+            return Err(SpecError::of(
                 "device.kind",
                 format!("expected a text, found {other}"),
             ));
@@ -167,7 +172,7 @@ fn device_of(device: Value) -> Result<DeviceSpec, Impossible> {
         "flash" => DeviceSpec::Flash(read("device", table)?),
         _ => {
             let what = format!("expected disk, array, lun, flash or null, found {kind:?}");
-            return Err(Impossible::of("device.kind", what));
+            return Err(SpecError::of("device.kind", what));
         }
     })
 }
@@ -178,7 +183,7 @@ fn scheduler_of(
     kernel: &Kernel,
     hz: u32,
     queues: u16,
-) -> Result<SchedulerSpec, Impossible> {
+) -> Result<SchedulerSpec, SpecError> {
     let mut tunables: BTreeMap<String, String> = match given {
         None => BTreeMap::new(),
         Some(Value::String(name)) => BTreeMap::from([("name".to_owned(), name)]),
@@ -192,7 +197,7 @@ fn scheduler_of(
                     other => {
                         let key = format!("scheduler.{key}");
                         let what = format!("expected a number or a text, found {other}");
-                        return Err(Impossible::of(&key, what));
+                        return Err(SpecError::of(&key, what));
                     }
                 };
                 Ok((key, text))
@@ -200,7 +205,7 @@ fn scheduler_of(
             .collect::<Result<_, _>>()?,
         Some(other) => {
             let what = format!("expected a name or a table, found {other}");
-            return Err(Impossible::of("scheduler", what));
+            return Err(SpecError::of("scheduler", what));
         }
     };
     let name = tunables
@@ -217,7 +222,7 @@ fn scheduler_of(
             Some(tunable) => format!("scheduler.{tunable}"),
             None => "scheduler".to_owned(),
         };
-        Impossible::of(&key, error.to_string())
+        SpecError::of(&key, error.to_string())
     })
 }
 
@@ -226,11 +231,11 @@ fn filesystem_of(
     mut table: Table,
     kernel: &Kernel,
     device: &dyn Device,
-) -> Result<FilesystemSpec, Impossible> {
+) -> Result<FilesystemSpec, SpecError> {
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or("");
     if kind == "ext4" && !kernel.has_ext4() {
         let what = format!("kernel {} has no ext4", kernel.name());
-        return Err(Impossible::of("filesystem.kind", what));
+        return Err(SpecError::of("filesystem.kind", what));
     }
     if matches!(kind, "ext2" | "ext3") {
         let windows = kind == "ext3" && kernel.reserves_windows();
@@ -250,13 +255,13 @@ fn filesystem_of(
 }
 
 /// `blocks` are filled in.
-fn xfs_of(mut table: Table, kernel: &Kernel, device: &dyn Device) -> Result<XfsSpec, Impossible> {
+fn xfs_of(mut table: Table, kernel: &Kernel, device: &dyn Device) -> Result<XfsSpec, SpecError> {
     if !kernel.xfs_delays_log() {
         let what = format!(
             "kernel {} has no delayed log, which the model's XFS has",
             kernel.name()
         );
-        return Err(Impossible::of("filesystem.kind", what));
+        return Err(SpecError::of("filesystem.kind", what));
     }
     table.remove("kind");
     let blocks = device.sectors() * SECTOR_BYTES / BLOCK_BYTES;
@@ -268,10 +273,10 @@ fn xfs_of(mut table: Table, kernel: &Kernel, device: &dyn Device) -> Result<XfsS
 }
 
 impl QueueSpec {
-    fn check(&self, kernel: &Kernel, cpus: u16) -> Result<(), Impossible> {
+    fn check(&self, kernel: &Kernel, cpus: u16) -> Result<(), SpecError> {
         if self.nr_requests.is_some() && !kernel.has_nr_requests() {
             let what = format!("kernel {} has no such tunable", kernel.name());
-            return Err(Impossible::of("nr_requests", what));
+            return Err(SpecError::of("nr_requests", what));
         }
         let given = [
             (

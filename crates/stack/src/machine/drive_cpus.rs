@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::HardwareRules;
 use crate::completion::Affinity;
-use crate::impossible::within;
 use crate::smp::{Distance, Topology};
+use crate::spec_error::within;
 use crate::world::{DmaSpec, DriveCpus, Interrupts};
 
 /// The keys of a drive that only detailed CPUs have.
@@ -18,7 +18,7 @@ pub(super) struct DriveCpuKeys {
 }
 
 /// Left out: anywhere.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AffinityKeys {
     application: Option<Part>,
@@ -26,7 +26,7 @@ pub(super) struct AffinityKeys {
     completion: Option<Part>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected a CPU's number, application, interrupt or other"
@@ -36,12 +36,12 @@ enum Part {
     Word(Word),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Word {
     Application,
     Interrupt,
-    /// A CPU in a cell, or in a machine of one cell a CPU, that is none of the others'.
+    /// A CPU in a NUMA node, or in a machine of one node a CPU, that is none of the others'.
     Other,
 }
 
@@ -62,7 +62,7 @@ impl DriveCpuKeys {
         number: usize,
         topology: &Topology,
         hardware: Option<HardwareRules>,
-    ) -> Result<DriveCpus, Impossible> {
+    ) -> Result<DriveCpus, SpecError> {
         let last = topology.cpus() - 1;
         if let Some(cpu) = self.interrupt_cpu {
             within("interrupt_cpu", u64::from(cpu), 0, last)?;
@@ -133,8 +133,8 @@ impl Cell<'_> {
         &mut self,
         (key, part): (&'static str, Option<Part>),
         application: Option<u16>,
-    ) -> Result<Option<u16>, Impossible> {
-        let wrong = |what: &str| Err(Impossible::of(&format!("affinity.{key}"), what));
+    ) -> Result<Option<u16>, SpecError> {
+        let wrong = |what: &str| Err(SpecError::of(&format!("affinity.{key}"), what));
         let cpu = match part {
             None => return Ok(None),
             Some(Part::Cpu(cpu)) => cpu,
@@ -145,19 +145,19 @@ impl Cell<'_> {
             },
             Some(Part::Word(Word::Other)) => match self.other() {
                 Some(cpu) => cpu,
-                None => return wrong("no cell is left that has none of the other CPUs"),
+                None => return wrong("no NUMA node is left that has none of the other CPUs"),
             },
         };
         self.taken.push(cpu);
         Ok(Some(cpu))
     }
 
-    /// In the interrupt's place in the next cell that has none of the CPUs that are taken; if there is one cell only, the
+    /// In the interrupt's place in the next NUMA node that has none of the CPUs that are taken; if there is one node only, the
     /// next CPU.
     fn other(&self) -> Option<u16> {
-        let within = match self.topology.cells {
+        let within = match self.topology.numa_nodes {
             1 => None,
-            _ => Some(Distance::Cell),
+            _ => Some(Distance::Node),
         };
         let is_free = |cpu: u16| {
             let together = |&taken: &u16| match self.topology.distance(cpu, taken) {
@@ -167,9 +167,9 @@ impl Cell<'_> {
             !self.taken.iter().any(together)
         };
         let cpus = self.topology.cpus() as u16;
-        let step = match self.topology.cells {
+        let step = match self.topology.numa_nodes {
             1 => 1,
-            cells => cpus / cells,
+            nodes => cpus / nodes,
         };
         (1..cpus / step)
             .map(|steps| (self.interrupt + steps * step) % cpus)

@@ -7,8 +7,8 @@ use crate::block::QueueRules;
 use crate::block::plug::PlugRules;
 use crate::block::pool::PoolRules;
 use crate::block::{Merges, TaskPlug};
-use crate::cache::Generation;
-use crate::completion::Form;
+use crate::cache::CacheVariant;
+use crate::completion::CompletionVariant;
 use crate::scheduler::spec::{Version, version};
 use crate::swap::ReclaimKind;
 use crate::xfs::Allocation;
@@ -36,7 +36,8 @@ impl Kernel {
         })
     }
 
-    pub fn name(&self) -> &str {
+    /// The version as it was given.
+    pub(super) fn name(&self) -> &str {
         &self.name
     }
 
@@ -75,7 +76,8 @@ impl Kernel {
         }
     }
 
-    pub fn queue_rules(&self) -> QueueRules {
+    /// What its request queues allow by default: sizes, merges, pool and plug (note on merging and plugging, sections C, D).
+    pub(super) fn queue_rules(&self) -> QueueRules {
         let self_unplugs =
             self.version >= [2, 5, 60] || self.mm.is_some() && self.version >= [2, 5, 51];
         QueueRules {
@@ -109,14 +111,16 @@ impl Kernel {
     }
 
     /// How requests are completed; the two variants of February 2008 are patches of 2.6.24.
-    pub fn completion_form(&self, is_multi_queue: bool) -> Form {
+    pub fn completion_form(&self, is_multi_queue: bool) -> CompletionVariant {
         match self.version {
-            _ if is_multi_queue => Form::MultiQueue,
-            [2, 6, 24] if self.name.ends_with("-remote-softirq") => Form::RemoteSoftirq,
-            [2, 6, 24] if self.name.ends_with("-kthread") => Form::Thread,
-            version if version < [2, 6, 28] => Form::Softirq,
-            version if version < [3, 1, 0] => Form::Grouped,
-            _ => Form::CacheAware,
+            _ if is_multi_queue => CompletionVariant::MultiQueue,
+            [2, 6, 24] if self.name.ends_with("-remote-softirq") => {
+                CompletionVariant::RemoteSoftirq
+            }
+            [2, 6, 24] if self.name.ends_with("-kthread") => CompletionVariant::Thread,
+            version if version < [2, 6, 28] => CompletionVariant::Softirq,
+            version if version < [3, 1, 0] => CompletionVariant::Grouped,
+            _ => CompletionVariant::CacheAware,
         }
     }
 
@@ -130,18 +134,19 @@ impl Kernel {
         self.tasks_plug().then(TaskPlug::default)
     }
 
-    pub fn cache_generation(&self) -> Generation {
+    /// Which of the modelled page caches it has.
+    pub(super) fn cache_generation(&self) -> CacheVariant {
         match self.version {
-            [2, 4, _] => Generation::Linux2_4,
-            version if version < [2, 6, 32] => Generation::Linux2_5,
-            _ => Generation::Linux2_6_35,
+            [2, 4, _] => CacheVariant::Linux2_4,
+            version if version < [2, 6, 32] => CacheVariant::Linux2_5,
+            _ => CacheVariant::Linux2_6_35,
         }
     }
 
     /// Whether commits of an ordered journal write the data of their transaction, in the order of dirtying. `fs/jbd/commit.c`
     /// does in all versions (note on allocators); but with it nothing of what was measured on 2.5 comes out, neither two
     /// writers' 2.7 MB/s nor the 0.5 MB/s of writing back intermingled files, and without it both do. So that of 2.5 is
-    /// inferred from those figures (docs/model/seed-003.md).
+    /// inferred from those figures (docs/case-studies/ext3-tiobench.md).
     pub fn commits_write_data(&self) -> bool {
         !([2, 5, 0]..[2, 6, 0]).contains(&self.version)
     }
@@ -224,12 +229,12 @@ mod tests {
 
     #[test]
     fn the_switch_of_xfs_to_a_worker_moves_from_release_to_release() {
-        let form = |name| kernel(name).xfs_allocation();
+        let variant = |name| kernel(name).xfs_allocation();
         use Allocation::{DataOnly, Direct, Mapping, Workqueue};
-        let forms = ["3.3", "3.4", "3.5.7", "3.6", "3.6.11"].map(form);
-        assert_eq!(forms, [Direct, Workqueue, Workqueue, DataOnly, DataOnly]);
-        let forms = ["3.7", "3.8", "3.15", "3.16", "6.1"].map(form);
-        assert_eq!(forms, [Mapping, Mapping, Mapping, Direct, Direct]);
+        let variants = ["3.3", "3.4", "3.5.7", "3.6", "3.6.11"].map(variant);
+        assert_eq!(variants, [Direct, Workqueue, Workqueue, DataOnly, DataOnly]);
+        let variants = ["3.7", "3.8", "3.15", "3.16", "6.1"].map(variant);
+        assert_eq!(variants, [Mapping, Mapping, Mapping, Direct, Direct]);
     }
 
     #[test]
@@ -256,14 +261,20 @@ mod tests {
 
     #[test]
     fn each_kernel_completes_requests_in_its_way() {
-        let form = |name| kernel(name).completion_form(false);
-        assert_eq!(form("2.6.24"), Form::Softirq);
-        assert_eq!(form("2.6.24-remote-softirq"), Form::RemoteSoftirq);
-        assert_eq!(form("2.6.24-kthread"), Form::Thread);
-        assert_eq!(form("2.6.28"), Form::Grouped);
-        assert_eq!(form("3.0"), Form::Grouped);
-        assert_eq!(form("3.1"), Form::CacheAware);
-        assert_eq!(kernel("6.1").completion_form(true), Form::MultiQueue);
+        let variant = |name| kernel(name).completion_form(false);
+        assert_eq!(variant("2.6.24"), CompletionVariant::Softirq);
+        assert_eq!(
+            variant("2.6.24-remote-softirq"),
+            CompletionVariant::RemoteSoftirq
+        );
+        assert_eq!(variant("2.6.24-kthread"), CompletionVariant::Thread);
+        assert_eq!(variant("2.6.28"), CompletionVariant::Grouped);
+        assert_eq!(variant("3.0"), CompletionVariant::Grouped);
+        assert_eq!(variant("3.1"), CompletionVariant::CacheAware);
+        assert_eq!(
+            kernel("6.1").completion_form(true),
+            CompletionVariant::MultiQueue
+        );
     }
 
     #[test]

@@ -4,12 +4,12 @@ use serde::Deserialize;
 
 use super::Kernel;
 use super::drive::DrivePlan;
-use crate::Impossible;
+use crate::SpecError;
 use crate::cache::CacheSpec;
 use crate::time::{SECOND, Time};
 
 /// Everything left out is as the kernel has it.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemorySpec {
     /// For pages of files: the machine's, less what programs and the kernel itself have.
@@ -28,13 +28,13 @@ pub(super) struct MemorySpec {
 const COMMIT_INTERVAL_NS: Time = 5 * SECOND;
 
 impl MemorySpec {
-    pub(super) fn check(&self, kernel: &Kernel, drives: &[DrivePlan]) -> Result<(), Impossible> {
+    pub(super) fn check(&self, kernel: &Kernel, drives: &[DrivePlan]) -> Result<(), SpecError> {
         let windows: Vec<Option<u64>> = drives
             .iter()
             .map(|drive| drive.queue.read_ahead_kb)
             .collect();
         if let Some(other) = windows.iter().position(|window| *window != windows[0]) {
-            return Err(Impossible::of(
+            return Err(SpecError::of(
                 &format!("drives.{other}.queue.read_ahead_kb"),
                 "the modelled page cache reads ahead as far on every drive; give all the same",
             ));
@@ -47,7 +47,7 @@ impl MemorySpec {
                 "dirty_expire" | "dirty_writeback_interval" => format!("memory.{}_ns", error.key),
                 key => format!("memory.{key}"),
             };
-            Impossible::of(&key, error.what)
+            SpecError::of(&key, error.what)
         })
     }
 

@@ -12,10 +12,10 @@ pub(crate) mod tests;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::{Priority, SECTOR_BYTES, Sector};
-use crate::impossible::within;
 use crate::nfs::NfsSpec;
+use crate::spec_error::within;
 use crate::swap::{SortLoad, Sorting, SwapSpec};
 use crate::world::World;
 use crate::xfs::Mounted;
@@ -39,15 +39,17 @@ pub struct MachineSpec {
 }
 
 /// A control group. Those that are not named share the root, with the weight that kernels give it: 1000.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CgroupSpec {
+    /// What workloads select it by.
     pub name: String,
+    /// Its share of a device against other groups, 1 to 10000.
     pub weight: u32,
 }
 
 /// The file's keys, as they are written.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct File {
     /// For people.
@@ -77,14 +79,14 @@ const CGROUPS_MAX: usize = 1024;
 
 impl MachineSpec {
     /// From a machine file's tables, as JSON.
-    pub fn from_json(file: Value) -> Result<MachineSpec, Impossible> {
+    pub fn from_json(file: Value) -> Result<MachineSpec, SpecError> {
         let file: File = read("", file)?;
         let kernel = Kernel::named(&file.kernel).ok_or_else(|| {
             let what = format!(
                 "expected a version of Linux from 2.4 on, such as 2.4.20, 2.5.59-mm2 or 6.1, found {:?}",
                 file.kernel
             );
-            Impossible::of("kernel", what)
+            SpecError::of("kernel", what)
         })?;
         let hz = file.hz.unwrap_or(kernel.hz());
         within("hz", u64::from(hz), 10, 10_000)?;
@@ -98,7 +100,7 @@ impl MachineSpec {
             let key = format!("cgroups.{number}.weight");
             within(&key, u64::from(cgroup.weight), 1, 10_000)?;
         }
-        let drives: Result<Vec<DrivePlan>, Impossible> = file
+        let drives: Result<Vec<DrivePlan>, SpecError> = file
             .drives
             .into_iter()
             .enumerate()
@@ -110,13 +112,13 @@ impl MachineSpec {
             .collect();
         let drives = drives?;
         cpus.complete(file.completion, &kernel, &drives)?;
-        let mounts: Result<Vec<NfsSpec>, Impossible> =
+        let mounts: Result<Vec<NfsSpec>, SpecError> =
             (0..).zip(file.mounts).map(mount_of).collect();
         let io_priority = match file.io_priority.as_deref() {
             None => Priority::default(),
             Some(words) => Priority::named(words).ok_or_else(|| {
                 let what = format!("expected rt/0 to rt/7, be/0 to be/7 or idle, found {words:?}");
-                Impossible::of("io_priority", what)
+                SpecError::of("io_priority", what)
             })?,
         };
         if let Some(memory) = &file.memory {
@@ -136,21 +138,21 @@ impl MachineSpec {
     }
 
     /// The machine, switched on.
-    pub fn build(&self) -> Result<World, Impossible> {
+    pub fn build(&self) -> Result<World, SpecError> {
         build::world(self)
     }
 
     /// Processes that sort on the machine, switched on for nothing else. The error names a key of the load.
-    pub fn sorting(&self, load: &SortLoad) -> Result<Sorting, Impossible> {
+    pub fn sorting(&self, load: &SortLoad) -> Result<Sorting, SpecError> {
         build::sorting(self, load)
     }
 
     /// The XFS filesystem of drive 0, mounted.
-    pub fn mount_xfs(&self) -> Result<Mounted, Impossible> {
+    pub fn mount_xfs(&self) -> Result<Mounted, SpecError> {
         let xfs = self.drives.first().and_then(|drive| drive.xfs.as_ref());
         let Some((xfs, processors)) = xfs.zip(self.cpus.processors()) else {
             let what = "files are made in a filesystem of kind xfs on drive 0, by detailed CPUs that stay online";
-            return Err(Impossible::of("kind", what));
+            return Err(SpecError::of("kind", what));
         };
         Mounted::new(processors, xfs, self.kernel.xfs_allocation())
     }
@@ -162,11 +164,13 @@ impl MachineSpec {
             .is_some_and(|drive| drive.xfs.is_some())
     }
 
+    /// How many drives there are, numbered from 0.
     pub fn drive_count(&self) -> usize {
         self.drives.len()
     }
 
-    pub fn mount_count(&self) -> usize {
+    /// How many NFS mounts there are, numbered from 0.
+    pub(crate) fn mount_count(&self) -> usize {
         self.mounts.len()
     }
 
@@ -175,16 +179,18 @@ impl MachineSpec {
         self.drives.get(drive).map(|drive| drive.sectors)
     }
 
-    pub fn has_filesystem(&self, drive: usize) -> bool {
+    /// Whether files on the drive get their blocks from an allocator; panics if there is no such drive.
+    pub(crate) fn has_filesystem(&self, drive: usize) -> bool {
         self.drives[drive].filesystem.is_some()
     }
 
+    /// Whether the CPUs are detailed: the table `cpus` has a `topology` (docs/model/processors.md).
     pub(crate) fn has_detailed_cpus(&self) -> bool {
         matches!(self.cpus, CpusPlan::Detailed(_))
     }
 
     /// The CPUs that a phase's group names.
-    pub(crate) fn allowed_cpus(&self, cpus: &[u32]) -> Result<Vec<u16>, Impossible> {
+    pub(crate) fn allowed_cpus(&self, cpus: &[u32]) -> Result<Vec<u16>, SpecError> {
         self.cpus.allowed(cpus)
     }
 
@@ -200,18 +206,18 @@ impl MachineSpec {
     }
 }
 
-fn mount_of((number, mount): (usize, Value)) -> Result<NfsSpec, Impossible> {
+fn mount_of((number, mount): (usize, Value)) -> Result<NfsSpec, SpecError> {
     let key = format!("mounts.{number}");
     let spec: NfsSpec = read(&key, mount)?;
     spec.check().map_err(|error| error.within(&key))?;
     Ok(spec)
 }
 
-fn swap_of(table: Value, drives: &[DrivePlan]) -> Result<SwapSpec, Impossible> {
+fn swap_of(table: Value, drives: &[DrivePlan]) -> Result<SwapSpec, SpecError> {
     let swap: SwapSpec = read("swap", table)?;
     let Some(drive) = drives.get(swap.drive) else {
         let what = format!("the machine has {} drives, from 0", drives.len());
-        return Err(Impossible::of("swap.drive", what));
+        return Err(SpecError::of("swap.drive", what));
     };
     swap.check(drive.sectors * SECTOR_BYTES)
         .map_err(|error| error.within("swap"))?;
@@ -219,7 +225,7 @@ fn swap_of(table: Value, drives: &[DrivePlan]) -> Result<SwapSpec, Impossible> {
 }
 
 /// A table of the file, with the key in the error.
-fn read<T: for<'de> Deserialize<'de>>(part: &str, value: Value) -> Result<T, Impossible> {
+fn read<T: for<'de> Deserialize<'de>>(part: &str, value: Value) -> Result<T, SpecError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string().replace(['[', ']'], ".");
         let path = path.replace("..", ".");
@@ -227,7 +233,7 @@ fn read<T: for<'de> Deserialize<'de>>(part: &str, value: Value) -> Result<T, Imp
             .into_iter()
             .filter(|key| !key.is_empty() && *key != ".")
             .collect();
-        Impossible::of(&keys.join("."), error.into_inner().to_string())
+        SpecError::of(&keys.join("."), error.into_inner().to_string())
     })
 }
 

@@ -19,7 +19,7 @@ fn machine() -> Value {
     })
 }
 
-fn with(pointer: &str, value: Value) -> Result<MachineSpec, Impossible> {
+fn with(pointer: &str, value: Value) -> Result<MachineSpec, SpecError> {
     let mut machine = machine();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     machine.pointer_mut(parent).unwrap()[key] = value;
@@ -132,34 +132,20 @@ fn control_groups_have_numbers_behind_the_root() {
     );
 }
 
-/// Four cells of two CPUs.
+/// Four NUMA nodes of two CPUs.
 pub(crate) fn detailed() -> Value {
     let mut machine = machine();
     machine["kernel"] = json!("2.6.24-kthread");
-    machine["cpus"] = json!({
-        "topology": { "cells": 4, "sockets_per_cell": 2, "cores_per_socket": 1, "threads_per_core": 1 },
-        "clock_hz": 1_600_000_000u64,
-        "transfer_cycles": [30, 100, 240, 700],
-        "computing_stall_per_mille": 500,
-        "interrupts": {
-            "send_cycles": 700, "latency_ns": 1_500, "latency_other_cell_ns": 2_500, "receive_cycles": 1_500
-        },
-        "scheduling": {
-            "time_slice_ns": 100_000_000, "preempt_after_ns": 100_000_000, "wake_cycles": 900,
-            "switch_cycles": 1_600, "task_lines": 3, "run_queue_lines": 2, "migrates_within": "machine"
-        },
-        "submit_cycles": 10_200, "user_cycles": 345, "reap_cycles": 100, "page_copy_cycles": 4_000, "jitter": 0.0,
-        "offline": [{ "cpu": 3, "from_ns": 1_000 }]
-    });
-    machine["completion"] = json!({
-        "interrupt_cycles": 7_500, "interrupt_stalled_cycles": 5_300, "softirq_cycles": 300,
-        "complete_cycles": 4_050, "enter_cycles": 2_000, "hand_over_cycles": 200, "splice_cycles": 200,
-        "shares_cache": "socket", "request_lines": 4, "bio_lines": 2, "control_block_lines": 7, "list_lines": 2
-    });
+    let mut of_2008: Value =
+        serde_json::from_str(include_str!("../../tests/cpus_of_2008.json")).unwrap();
+    machine["cpus"] = of_2008["cpus"].take();
+    machine["completion"] = of_2008["completion"].take();
+    machine["cpus"]["topology"] = json!({ "numa_nodes": 4, "sockets_per_node": 2, "cores_per_socket": 1, "threads_per_core": 1 });
+    machine["cpus"]["offline"] = json!([{ "cpu": 3, "from_ns": 1_000 }]);
     machine
 }
 
-fn changed(mut machine: Value, changes: &[(&str, Value)]) -> Result<MachineSpec, Impossible> {
+fn changed(mut machine: Value, changes: &[(&str, Value)]) -> Result<MachineSpec, SpecError> {
     for (pointer, value) in changes {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         machine.pointer_mut(parent).unwrap()[key] = value.clone();
@@ -268,7 +254,7 @@ fn what_only_detailed_cpus_have_is_refused_with_its_key() {
 fn what_detailed_cpus_cannot_do_is_said_with_its_key() {
     for (pointer, value, key) in [
         ("/cpus/cores", json!(2), "cpus.cores"),
-        ("/cpus/topology/cells", json!(0), "cpus.topology"),
+        ("/cpus/topology/numa_nodes", json!(0), "cpus.topology"),
         ("/cpus/clock_hz", json!("fast"), "cpus.clock_hz"),
         ("/cpus/submit_cycles", json!(u32::MAX), "cpus.submit_cycles"),
         ("/cpus/jitter", json!(2.0), "cpus.jitter"),
@@ -278,7 +264,7 @@ fn what_detailed_cpus_cannot_do_is_said_with_its_key() {
             "cpus.offline.0.cpu",
         ),
         ("/completion", json!(null), "completion"),
-        ("/completion/form", json!("magic"), "completion.form"),
+        ("/completion/variant", json!("magic"), "completion.variant"),
         (
             "/completion/interrupt_stalled_cycles",
             json!(9_000),

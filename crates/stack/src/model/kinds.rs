@@ -8,28 +8,34 @@ use workload::phase::Phase;
 use workload::record::PhaseRecord;
 
 use super::sort::{SortPhase, SortRecord};
-use crate::Impossible;
+use crate::SpecError;
 
 /// A phase of any kind.
 #[derive(Clone, Debug)]
 pub enum AnyPhase {
+    /// Reads and writes of files or drives.
     Load(Phase),
+    /// Metadata operations of threads on many files of an XFS filesystem.
     Metadata(MetadataPhase),
+    /// Processes that sort more than their memory holds.
     Sort(SortPhase),
 }
 
 /// Its record, in the shape that the same kind has on a host.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum AnyRecord {
+    /// Of reads and writes.
     Load(PhaseRecord),
+    /// Of metadata operations.
     Metadata(MetadataRecord),
+    /// Of sorting.
     Sort(SortRecord),
 }
 
 impl AnyPhase {
     /// From a phase's JSON, whose key `kind` says what it is: a load where there is none.
-    pub(super) fn from_json(mut json: Value) -> Result<AnyPhase, Impossible> {
+    pub(super) fn from_json(mut json: Value) -> Result<AnyPhase, SpecError> {
         let kind = json.as_object_mut().and_then(|table| table.remove("kind"));
         match kind.as_ref().map_or(Some("load"), Value::as_str) {
             Some("load") => Ok(AnyPhase::Load(read(json)?)),
@@ -38,13 +44,14 @@ impl AnyPhase {
             _ => {
                 let found = kind.unwrap_or_default();
                 let what = format!("expected load, metadata or sort, found {found}");
-                Err(Impossible::of("kind", what))
+                Err(SpecError::of("kind", what))
             }
         }
     }
 }
 
 impl AnyRecord {
+    /// Whether the phase was ended before its time.
     pub fn stopped(&self) -> bool {
         match self {
             AnyRecord::Load(record) => record.stopped,
@@ -53,6 +60,7 @@ impl AnyRecord {
         }
     }
 
+    /// Simulated time from the phase's start to its end.
     pub fn elapsed_ns(&self) -> u64 {
         match self {
             AnyRecord::Load(record) => record.elapsed_ns,
@@ -62,6 +70,6 @@ impl AnyRecord {
     }
 }
 
-fn read<T: DeserializeOwned>(json: Value) -> Result<T, Impossible> {
-    serde_json::from_value(json).map_err(|error| Impossible::of("phase", error.to_string()))
+fn read<T: DeserializeOwned>(json: Value) -> Result<T, SpecError> {
+    serde_json::from_value(json).map_err(|error| SpecError::of("phase", error.to_string()))
 }

@@ -17,13 +17,13 @@ use workload::metadata::{self, MetadataPhase};
 use workload::phase::Phase;
 use workload::record::{ClockKind, Snapshot};
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::{SECTOR_BYTES, Sector};
 use crate::cache::FileId;
 use crate::machine::MachineSpec;
 use crate::probe::extents::{FileExtents, examined};
-use crate::station::Broken;
-use crate::world::{FileSpec, Place, World};
+use crate::station::Violation;
+use crate::world::{FileLayout, FileSpec, World};
 use crate::xfs::{Mounted, Progress, Results};
 pub use kinds::{AnyPhase, AnyRecord};
 use observed::Watch;
@@ -31,6 +31,7 @@ pub use observed::{Observations, ObservedPhase, Probes, Record};
 use sort::SortUnderWay;
 pub use sort::{SortPhase, SortRecord};
 
+/// A simulated machine that runs phases: caches, files and devices keep their state from one to the next.
 pub struct Model {
     machine: MachineSpec,
     world: World,
@@ -41,25 +42,27 @@ pub struct Model {
     directories: BTreeMap<String, u32>,
     /// By drive without a filesystem: where the next file begins.
     next_sector: Vec<Sector>,
-    /// The phase under way, and who watches it.
-    phase: Option<Phase>,
-    /// Or this, when it is one that makes files.
-    metadata: Option<MetadataPhase>,
-    /// Or this, when it is one that sorts.
-    sort: Option<SortUnderWay>,
-    /// What was found of the laws that the last of them was to keep.
-    sort_laws: Result<(), Broken>,
-    watch: Watch,
+    under_way: Option<UnderWay>,
+    /// What was found of the invariants in the last phase that sorted.
+    sort_invariants: Result<(), Violation>,
     /// The last phase was, before its end.
     stopped: bool,
     traces: BTreeMap<String, Vec<u8>>,
+}
+
+/// The phase that was begun.
+enum UnderWay {
+    Load(Box<(Phase, Watch)>),
+    Metadata(MetadataPhase),
+    Sort(Box<SortUnderWay>),
 }
 
 /// Files on a drive without a filesystem begin at multiples of this.
 const REGION_ALIGN_SECTORS: Sector = 2048;
 
 impl Model {
-    pub fn new(machine: &MachineSpec) -> Result<Model, Impossible> {
+    /// The machine switched on, with no files yet. The error names a key of the machine file.
+    pub fn new(machine: &MachineSpec) -> Result<Model, SpecError> {
         Ok(Model {
             machine: machine.clone(),
             world: machine.build()?,
@@ -67,51 +70,55 @@ impl Model {
             files: BTreeMap::new(),
             directories: BTreeMap::new(),
             next_sector: vec![0; machine.drive_count()],
-            phase: None,
-            metadata: None,
-            sort: None,
-            sort_laws: Ok(()),
-            watch: Watch::default(),
+            under_way: None,
+            sort_invariants: Ok(()),
             stopped: false,
             traces: BTreeMap::new(),
         })
     }
 
     /// Puts the phase's jobs in their places; `run` runs them. The error names a key of the phase.
-    pub fn begin(&mut self, observed: ObservedPhase) -> Result<(), Impossible> {
-        match observed.phase {
-            AnyPhase::Load(phase) => self.begin_load(phase, &observed.probes),
-            AnyPhase::Metadata(phase) => self.begin_metadata(phase, &observed.probes),
-            AnyPhase::Sort(phase) => self.begin_sort(phase, &observed.probes),
-        }
-    }
-
-    /// On the machine as it was switched on: what phases before it left behind has no memory then.
-    fn begin_sort(&mut self, phase: SortPhase, probes: &Probes) -> Result<(), Impossible> {
-        if !probes.is_empty() {
-            let what = "the model's probes see nothing of sorting; leave them out";
-            return Err(Impossible::of("probes", what));
-        }
-        self.sort = Some(SortUnderWay::new(phase, &self.machine)?);
+    pub fn begin(&mut self, observed: ObservedPhase) -> Result<(), SpecError> {
+        let ObservedPhase { phase, probes } = observed;
+        self.under_way = Some(match phase {
+            AnyPhase::Load(phase) => self.begin_load(phase, &probes)?,
+            AnyPhase::Metadata(phase) => self.begin_metadata(phase, &probes)?,
+            AnyPhase::Sort(phase) => self.begin_sort(phase, &probes)?,
+        });
         Ok(())
     }
 
+    /// On the machine as it was switched on: what phases before it left behind has no memory then.
+    fn begin_sort(&self, phase: SortPhase, probes: &Probes) -> Result<UnderWay, SpecError> {
+        if !probes.is_empty() {
+            let what = "the model's probes see nothing of sorting; leave them out";
+            return Err(SpecError::of("probes", what));
+        }
+        Ok(UnderWay::Sort(Box::new(SortUnderWay::new(
+            phase,
+            &self.machine,
+        )?)))
+    }
+
     /// The filesystem is mounted by the first such phase.
-    fn begin_metadata(&mut self, phase: MetadataPhase, probes: &Probes) -> Result<(), Impossible> {
+    fn begin_metadata(
+        &mut self,
+        phase: MetadataPhase,
+        probes: &Probes,
+    ) -> Result<UnderWay, SpecError> {
         probes.check_of_metadata()?;
         let mounted = match &mut self.mounted {
             Some(mounted) => mounted,
             none => none.insert(self.machine.mount_xfs()?),
         };
         mounted.begin(&phase, probes.switches.as_ref())?;
-        self.metadata = Some(phase);
-        Ok(())
+        Ok(UnderWay::Metadata(phase))
     }
 
-    fn begin_load(&mut self, phase: Phase, probes: &Probes) -> Result<(), Impossible> {
+    fn begin_load(&mut self, phase: Phase, probes: &Probes) -> Result<UnderWay, SpecError> {
         probes.check(self.machine.has_detailed_cpus())?;
         let mut spec = phase::translate(&phase, &self.machine)?;
-        let files: Result<Vec<FileId>, Impossible> = phase
+        let files: Result<Vec<FileId>, SpecError> = phase
             .files
             .iter()
             .enumerate()
@@ -123,37 +130,35 @@ impl Model {
         }
         self.world
             .begin_phase(&spec)
-            .map_err(|error| Impossible::of("groups", error.to_string()))?;
-        self.watch = Watch::new(probes, &phase, &mut self.world);
-        self.phase = Some(phase);
-        Ok(())
+            .map_err(|error| SpecError::of("groups", error.to_string()))?;
+        let watch = Watch::new(probes, &phase, &mut self.world);
+        Ok(UnderWay::Load(Box::new((phase, watch))))
     }
 
     /// Runs the phase to its end. `go_on` is asked now and then; false stops its jobs.
+    ///
+    /// # Panics
+    /// Where no phase was begun.
     pub fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
-        self.stopped = false;
-        if let Some(sort) = &mut self.sort {
-            let stopped = &mut self.stopped;
-            return sort.run(|snapshot| {
-                *stopped = !go_on(snapshot);
-                !*stopped
-            });
-        }
-        if let (Some(_), Some(mounted)) = (&self.metadata, &mut self.mounted) {
-            let stopped = &mut self.stopped;
-            return mounted.run(|progress| {
-                *stopped |= !go_on(metadata_snapshot(&progress));
-                !*stopped
-            });
-        }
-        let warm_up_ns = self.phase.as_ref().map_or(0, |phase| phase.warm_up_ns);
         let mut stopped = false;
-        self.world.run(|world| {
-            self.watch.look(world);
-            let goes_on = go_on(snapshot(world, warm_up_ns));
-            stopped |= !goes_on;
-            goes_on
-        });
+        let mut goes_on = |snapshot| {
+            stopped |= !go_on(snapshot);
+            !stopped
+        };
+        match self.under_way.as_mut().expect("a phase that was begun") {
+            UnderWay::Load(load) => {
+                let (phase, watch) = load.as_mut();
+                self.world.run(|world| {
+                    watch.look(world);
+                    goes_on(snapshot(world, phase.warm_up_ns))
+                });
+            }
+            UnderWay::Metadata(_) => {
+                let mounted = self.mounted.as_mut().expect("it was begun on a mount");
+                mounted.run(|progress| goes_on(metadata_snapshot(&progress)));
+            }
+            UnderWay::Sort(sort) => sort.run(goes_on),
+        }
         self.stopped = stopped;
     }
 
@@ -169,25 +174,33 @@ impl Model {
             stopped: self.stopped,
             build_profile,
         };
-        if let Some(sort) = self.sort.take() {
-            let (record, laws) = sort.end(circumstances);
-            self.sort_laws = laws;
-            return Record {
-                phase: AnyRecord::Sort(record),
-                probes: Observations::default(),
-            };
+        match self.under_way.take().expect("a phase that was begun") {
+            UnderWay::Load(load) => {
+                let (phase, watch) = *load;
+                self.end_load(&phase, watch, circumstances)
+            }
+            UnderWay::Metadata(phase) => {
+                let mounted = self.mounted.as_mut().expect("it was begun on a mount");
+                metadata_record(&phase, circumstances, mounted.end())
+            }
+            UnderWay::Sort(sort) => {
+                let (record, invariants) = sort.end(circumstances);
+                self.sort_invariants = invariants;
+                Record {
+                    phase: AnyRecord::Sort(record),
+                    probes: Observations::default(),
+                }
+            }
         }
-        if let (Some(phase), Some(mounted)) = (self.metadata.take(), &mut self.mounted) {
-            return metadata_record(&phase, circumstances, mounted.end());
-        }
-        let phase = self.phase.take().expect("a phase that was begun");
-        let (probes, traces) =
-            std::mem::take(&mut self.watch).end(&mut self.world, started_unix_ns);
+    }
+
+    fn end_load(&mut self, phase: &Phase, watch: Watch, circumstances: Circumstances) -> Record {
+        let (probes, traces) = watch.end(&mut self.world, circumstances.started_unix_ns);
         self.traces = traces;
         let results = self.world.end_phase();
         let groups = results.groups.into_iter().map(Some).collect();
         Record {
-            phase: AnyRecord::Load(assemble(&phase, circumstances, groups)),
+            phase: AnyRecord::Load(assemble(phase, circumstances, groups)),
             probes,
         }
     }
@@ -203,7 +216,7 @@ impl Model {
         let files = paths.into_iter().map(|path| {
             let file = self.files.get(&(path.clone(), 0)).and_then(|&file| {
                 let spec = self.world.file(file);
-                (!matches!(spec.place, Place::Mounted)).then(|| FileExtents {
+                (!matches!(spec.place, FileLayout::Mounted)).then(|| FileExtents {
                     drive: spec.drive as u16,
                     size_bytes: spec.size_bytes,
                     extents: self.world.extents(file),
@@ -215,8 +228,8 @@ impl Model {
     }
 
     /// Conservation and Little's law, of all so far.
-    pub fn check(&self) -> Result<(), Broken> {
-        self.sort_laws.clone()?;
+    pub fn check(&self) -> Result<(), Violation> {
+        self.sort_invariants.clone()?;
         self.world.check()?;
         self.mounted.as_ref().map_or(Ok(()), Mounted::check)
     }
@@ -225,14 +238,14 @@ impl Model {
         &mut self,
         number: usize,
         spec: &workload::phase::FileSpec,
-    ) -> Result<FileId, Impossible> {
+    ) -> Result<FileId, SpecError> {
         let key = (spec.path.clone(), spec.base_bytes);
         if let Some(&known) = self.files.get(&key) {
             self.world.grow_file(known, spec.size_bytes);
             return Ok(known);
         }
         let wrong =
-            |key: &str, what: String| Err(Impossible::of(&format!("files.{number}.{key}"), what));
+            |key: &str, what: String| Err(SpecError::of(&format!("files.{number}.{key}"), what));
         let drive = spec.place.unwrap_or(0) as usize;
         if self.machine.has_xfs(drive) {
             let what = "the model's XFS takes metadata phases only: no file of a load lies there";
@@ -246,15 +259,15 @@ impl Model {
             let (directory, _) = spec.path.rsplit_once('/').unwrap_or(("", ""));
             let next = self.directories.len() as u32;
             let directory = *self.directories.entry(directory.to_owned()).or_insert(next);
-            Place::Allocated { directory }
+            FileLayout::Allocated { directory }
         } else if spec.path.is_empty() {
-            Place::Contiguous(spec.base_bytes / SECTOR_BYTES)
+            FileLayout::Contiguous(spec.base_bytes / SECTOR_BYTES)
         } else {
-            Place::Contiguous(self.next_sector[drive])
+            FileLayout::Contiguous(self.next_sector[drive])
         };
         let begin = match place {
-            Place::Contiguous(begin) => begin,
-            Place::Allocated { .. } | Place::Mounted => 0,
+            FileLayout::Contiguous(begin) => begin,
+            FileLayout::Allocated { .. } | FileLayout::Mounted => 0,
         };
         if begin.saturating_add(sectors) > capacity {
             let bytes = capacity * SECTOR_BYTES;
@@ -281,19 +294,19 @@ impl Model {
         &mut self,
         number: usize,
         spec: &workload::phase::FileSpec,
-    ) -> Result<FileId, Impossible> {
+    ) -> Result<FileId, SpecError> {
         let (drives, mounts) = (self.machine.drive_count(), self.machine.mount_count());
         let place = spec.place.unwrap_or(0) as usize;
         if place >= drives + mounts {
             let key = format!("files.{number}.place");
             let what = format!("the machine has {drives} drives and {mounts} mounts");
-            return Err(Impossible::of(&key, what));
+            return Err(SpecError::of(&key, what));
         }
         let file = self.world.add_file(FileSpec {
             name: spec.path.clone(),
             drive: place - drives,
             size_bytes: spec.size_bytes,
-            place: Place::Mounted,
+            place: FileLayout::Mounted,
         });
         let key = (spec.path.clone(), spec.base_bytes);
         self.files.insert(key, file);

@@ -9,7 +9,7 @@ fn mount() -> Value {
 }
 
 /// Mounts beside so many drives.
-fn machine(drives: usize, mounts: &[Value]) -> Result<MachineSpec, Impossible> {
+fn machine(drives: usize, mounts: &[Value]) -> Result<MachineSpec, SpecError> {
     let drive = json!({
         "device": { "kind": "null", "capacity_bytes": 1u64 << 30, "latency_ns": 100_000, "queue_depth": 32 }
     });

@@ -7,7 +7,7 @@ use serde_json::Value;
 use workload::phase::Phase;
 
 use super::kinds::{AnyPhase, AnyRecord};
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::QueueEvent;
 use crate::completion::Counters;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
@@ -20,40 +20,54 @@ use crate::xfs::{SwitchesObservation, SwitchesOptions};
 /// A phase, and the probes that watch it.
 #[derive(Clone, Debug)]
 pub struct ObservedPhase {
+    /// What runs.
     pub phase: AnyPhase,
+    /// What watches it.
     pub probes: Probes,
 }
 
 /// The probes that the model has, each with its options; extents are asked for when a phase is over.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Probes {
+    /// `block`, of loads: the events of all request queues.
     pub block: Option<BlockOptions>,
+    /// `nfs`, of loads: the counters of all mounts.
     pub nfs: Option<NfsOptions>,
     /// Of detailed CPUs, as the next.
     pub cpu: Option<CpuOptions>,
+    /// `counters`: cycles and stalled cycles.
     pub counters: Option<CounterOptions>,
     /// Of metadata phases only.
     pub switches: Option<SwitchesOptions>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// A phase's record, with what its probes observed: docs/reference/probes.md.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Record {
+    /// Times, counts and jobs, in the shape that a host's phase has.
     #[serde(flatten)]
     pub phase: AnyRecord,
+    /// Under the names of the probes.
     pub probes: Observations,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+/// What each probe observed; None, and absent in JSON: it was not asked for.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Observations {
+    /// Of the request queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Observation>,
+    /// Of the mounts, one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nfs: Option<NfsObservation>,
+    /// Of the CPUs, in the shape of a host's probe `cpu`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Value>,
+    /// Of the CPUs' cycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CounterObservation>,
+    /// Of who switches to whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switches: Option<SwitchesObservation>,
 }
@@ -72,14 +86,14 @@ pub(super) struct Watch {
 
 impl ObservedPhase {
     /// A phase's JSON, perhaps with the key `probes`.
-    pub fn from_json(mut json: Value) -> Result<ObservedPhase, Impossible> {
+    pub fn from_json(mut json: Value) -> Result<ObservedPhase, SpecError> {
         let probes = match json
             .as_object_mut()
             .and_then(|table| table.remove("probes"))
         {
             None => Probes::default(),
             Some(probes) => serde_json::from_value(probes)
-                .map_err(|error| Impossible::of("probes", error.to_string()))?,
+                .map_err(|error| SpecError::of("probes", error.to_string()))?,
         };
         let phase = AnyPhase::from_json(json)?;
         Ok(ObservedPhase { phase, probes })
@@ -103,7 +117,7 @@ impl Probes {
     }
 
     /// What a metadata phase has no mechanism for.
-    pub(super) fn check_of_metadata(&self) -> Result<(), Impossible> {
+    pub(super) fn check_of_metadata(&self) -> Result<(), SpecError> {
         let others = [
             ("block", self.block.is_some()),
             ("nfs", self.nfs.is_some()),
@@ -113,17 +127,17 @@ impl Probes {
         match others.into_iter().find(|(_, is_on)| *is_on) {
             Some((probe, _)) => {
                 let what = "the model shows of metadata phases who switches where: switches";
-                Err(Impossible::of(&format!("probes.{probe}"), what))
+                Err(SpecError::of(&format!("probes.{probe}"), what))
             }
             None => Ok(()),
         }
     }
 
     /// What a load, or the machine, has no mechanism for.
-    pub(super) fn check(&self, has_detailed_cpus: bool) -> Result<(), Impossible> {
+    pub(super) fn check(&self, has_detailed_cpus: bool) -> Result<(), SpecError> {
         if self.switches.is_some() {
             let what = "the model shows the switches of metadata phases only";
-            return Err(Impossible::of("probes.switches", what));
+            return Err(SpecError::of("probes.switches", what));
         }
         let of_cpus = [
             ("cpu", self.cpu.is_some()),
@@ -132,7 +146,7 @@ impl Probes {
         for (probe, is_on) in of_cpus {
             if is_on && !has_detailed_cpus {
                 let what = "simple CPUs have nothing to show; give cpus a topology";
-                return Err(Impossible::of(&format!("probes.{probe}"), what));
+                return Err(SpecError::of(&format!("probes.{probe}"), what));
             }
         }
         self.cpu

@@ -3,7 +3,7 @@
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{Arrival, JobSpec, Time};
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::machine::MachineSpec;
 use crate::world::{self, Path, PhaseSpec};
 
@@ -11,8 +11,8 @@ use crate::world::{self, Path, PhaseSpec};
 const TIME_NS_MAX: Time = 1_000_000_000_000_000_000;
 
 /// Without the files, which only the model knows.
-pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpec, Impossible> {
-    let wrong = |key: &str, what: &str| Err(Impossible::of(key, what));
+pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpec, SpecError> {
+    let wrong = |key: &str, what: &str| Err(SpecError::of(key, what));
     if phase.verify {
         return wrong("verify", "the model moves no data that could be verified");
     }
@@ -21,7 +21,7 @@ pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpe
     if phase.groups.is_empty() || phase.groups.iter().any(|group| group.jobs.is_empty()) {
         return wrong("groups", "nothing to do: a group without jobs");
     }
-    let groups: Result<Vec<world::GroupSpec>, Impossible> = phase
+    let groups: Result<Vec<world::GroupSpec>, SpecError> = phase
         .groups
         .iter()
         .enumerate()
@@ -42,9 +42,9 @@ fn group_of(
     group: &GroupSpec,
     phase: &Phase,
     machine: &MachineSpec,
-) -> Result<world::GroupSpec, Impossible> {
+) -> Result<world::GroupSpec, SpecError> {
     let wrong =
-        |key: &str, what: String| Err(Impossible::of(&format!("groups.{number}.{key}"), what));
+        |key: &str, what: String| Err(SpecError::of(&format!("groups.{number}.{key}"), what));
     let path = match (group.engine, group.direct) {
         (EngineKind::IoUring | EngineKind::Libaio, true) => Path::DirectAsync,
         (EngineKind::Psync | EngineKind::Pvsync, true) => Path::Direct,
@@ -125,7 +125,7 @@ fn as_run(job: &JobSpec, path: Path) -> JobSpec {
     }
 }
 
-fn check_job(job: &JobSpec) -> Result<(), Impossible> {
+fn check_job(job: &JobSpec) -> Result<(), SpecError> {
     if let Some(duration_ns) = job.until.duration_ns {
         check_time("until.duration_ns", duration_ns)?;
     }
@@ -135,10 +135,10 @@ fn check_job(job: &JobSpec) -> Result<(), Impossible> {
     }
 }
 
-fn check_time(key: &str, time_ns: Time) -> Result<(), Impossible> {
+fn check_time(key: &str, time_ns: Time) -> Result<(), SpecError> {
     if time_ns <= TIME_NS_MAX {
         return Ok(());
     }
     let what = format!("expected at most 30 years, {TIME_NS_MAX} ns, found {time_ns}");
-    Err(Impossible::of(key, what))
+    Err(SpecError::of(key, what))
 }

@@ -1,5 +1,5 @@
 //! Phases that sort more than there is memory, and their records, in the shape that the same kind has on a host
-//! (python/iolab/machine/sort.py).
+//! (python/iolab/adapters/host/sort.py).
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,34 @@ use workload::assemble::Circumstances;
 use workload::metadata::ThreadRecord;
 use workload::record::{GroupRecord, PhaseRecord, Snapshot};
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::machine::MachineSpec;
 use crate::swap::{Results, SortLoad, Sorted, Sorting};
 
-#[derive(Clone, Debug, Deserialize)]
+/// Processes that fill memory with random numbers and sort them, swapping where it is too small.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SortPhase {
+    /// The phase's name in its record.
     pub name: String,
+    /// How many sort at the same time, 1 to 256.
     pub processes: u32,
+    /// Memory that each of them sorts.
     pub process_bytes: u64,
     /// Of all processes together.
     pub memory_limit_bytes: u64,
     /// Of the machine's area; None: all of it.
     pub swap_bytes: Option<u64>,
+    /// How often each process sorts anew.
     pub passes: u32,
+    /// Random seed of the numbers that are sorted.
     pub seed: u64,
 }
 
-/// A group with one job for each process.
-#[derive(Clone, Debug, Serialize)]
+/// What a phase that sorted came to.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct SortRecord {
+    /// The whole phase, with a group and a job for each process.
     #[serde(flatten)]
     pub phase: PhaseRecord<ThreadRecord>,
     /// `elapsed_s_spread`, None where a process was stopped; `swap_in_bytes`, `swap_out_bytes`,
@@ -44,7 +51,7 @@ pub(super) struct SortUnderWay {
 }
 
 impl SortUnderWay {
-    pub(super) fn new(phase: SortPhase, machine: &MachineSpec) -> Result<Self, Impossible> {
+    pub(super) fn new(phase: SortPhase, machine: &MachineSpec) -> Result<Self, SpecError> {
         let load = SortLoad {
             processes: phase.processes,
             process_bytes: phase.process_bytes,
@@ -71,11 +78,11 @@ impl SortUnderWay {
         });
     }
 
-    /// The record, and whether all laws were kept.
+    /// The record, and whether all invariants held.
     pub(super) fn end(
         self,
         circumstances: Circumstances,
-    ) -> (SortRecord, Result<(), crate::station::Broken>) {
+    ) -> (SortRecord, Result<(), crate::station::Violation>) {
         let kept = self.sorting.check();
         (
             record(&self.phase, circumstances, &self.sorting.results()),

@@ -5,14 +5,18 @@ use super::spec::TransportRules;
 /// An NFS operation on data. Others are not modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
+    /// READ.
     Read,
+    /// WRITE.
     Write,
 }
 
+/// One RPC call that a thread makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The caller's, handed back with the result.
     pub tag: u64,
+    /// What the server is to do.
     pub operation: Operation,
     /// Of the file's data, from the start of a page on; at most `DATA_BYTES_MAX`.
     pub data_bytes: u32,
@@ -22,13 +26,25 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Copied behind the head: these many bytes.
-    PulledUp { copied_bytes: u32 },
+    PulledUp {
+        /// Data and padding.
+        copied_bytes: u32,
+    },
     /// These many fragments, pages and the tail, mapped one by one until the Send is done.
-    Mapped { fragments: u16 },
+    Mapped {
+        /// Scatter/gather elements besides the head.
+        fragments: u16,
+    },
     /// The data are registered, and the server reads them.
-    DataChunk { pages: u16 },
+    DataChunk {
+        /// Pages that are registered.
+        pages: u16,
+    },
     /// All of the message is registered, and the server reads it (`RDMA_NOMSG`).
-    MessageChunk { pages: u16 },
+    MessageChunk {
+        /// Pages that are registered.
+        pages: u16,
+    },
 }
 
 /// How the data of a reply come back.
@@ -69,6 +85,7 @@ impl Call {
         self.head_bytes() + self.sent_bytes() + self.pad_bytes()
     }
 
+    /// The length of the reply's RPC message, padding included.
     pub fn reply_bytes(&self) -> u32 {
         match self.operation {
             Operation::Read => READ_REPLY_BYTES + self.data_bytes.next_multiple_of(4),

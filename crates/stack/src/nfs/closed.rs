@@ -5,9 +5,9 @@ use super::cpu::CpuTimes;
 use super::direct::{DirectIo, Request};
 use super::mount::Mount;
 use super::spec::NfsSpec;
-use crate::Impossible;
-use crate::agenda::Agenda;
-use crate::station::Broken;
+use crate::SpecError;
+use crate::event_queue::EventQueue;
+use crate::station::Violation;
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +25,16 @@ pub struct Closed {
     now: Time,
     records_left: Vec<u64>,
     /// When threads have had their CPU time.
-    agenda: Agenda<u32>,
+    events: EventQueue<u32>,
 }
 
 impl Closed {
-    pub fn new(spec: &NfsSpec, seed: u64) -> Result<Closed, Impossible> {
+    pub fn new(spec: &NfsSpec, seed: u64) -> Result<Closed, SpecError> {
         Ok(Closed {
             io: DirectIo::new(spec, seed)?,
             now: 0,
             records_left: Vec::new(),
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
         })
     }
 
@@ -47,11 +47,11 @@ impl Closed {
         }
         let mut done = Vec::new();
         // The flush timer outlasts a load; nobody waits for it.
-        while !self.agenda.is_empty() || self.io.under_way() > 0 {
-            let next = [self.agenda.next_at(), self.io.next_event()];
+        while !self.events.is_empty() || self.io.under_way() > 0 {
+            let next = [self.events.next_at(), self.io.next_event()];
             self.now = next.into_iter().flatten().min().expect("one is due");
-            while self.agenda.next_at() == Some(self.now) {
-                let (_, thread) = self.agenda.take().expect("one is due");
+            while self.events.next_at() == Some(self.now) {
+                let (_, thread) = self.events.take().expect("one is due");
                 let request = Request {
                     tag: thread,
                     thread,
@@ -81,7 +81,7 @@ impl Closed {
         self.io.cpu()
     }
 
-    pub fn check(&self) -> Result<(), Broken> {
+    pub fn check(&self) -> Result<(), Violation> {
         self.io.check(self.now)
     }
 
@@ -90,7 +90,7 @@ impl Closed {
         if *left > 0 {
             *left -= 1;
             let cpu_ns = self.io.cpu_ns(thread, load.operation);
-            self.agenda.put(self.now + cpu_ns, thread);
+            self.events.put(self.now + cpu_ns, thread);
         }
     }
 }

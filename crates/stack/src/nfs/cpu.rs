@@ -24,6 +24,7 @@ pub struct CpuTimes {
 }
 
 impl Context {
+    /// Every context, in the order of `CpuTimes`.
     pub const ALL: [Context; 5] = [
         Context::Process,
         Context::Rpciod,
@@ -32,6 +33,7 @@ impl Context {
         Context::Timer,
     ];
 
+    /// The name in records and observations.
     pub fn name(self) -> &'static str {
         match self {
             Context::Process => "process",
@@ -49,10 +51,12 @@ impl CpuTimes {
         self.ns[context as usize] += ns;
     }
 
+    /// Nanoseconds on the account of one context.
     pub fn of(&self, context: Context) -> Time {
         self.ns[context as usize]
     }
 
+    /// Nanoseconds of all contexts.
     pub fn total(&self) -> Time {
         self.ns.iter().sum()
     }

@@ -7,15 +7,16 @@
 use super::call::{Call, DATA_BYTES_MAX, Operation};
 use super::cpu::{Context, CpuTimes};
 use super::draw::Draw;
-use super::line::Line;
+use super::fifo::Fifo;
 use super::mount::{Completed, Mount};
 use super::spec::{CostSpec, NfsSpec, ProcessSpec};
-use crate::Impossible;
-use crate::agenda::Agenda;
+use crate::SpecError;
+use crate::event_queue::EventQueue;
 use crate::slab::{Id, Slab};
-use crate::station::{Broken, Station};
+use crate::station::{Station, Violation};
 use crate::time::Time;
 
+/// The direct I/O of all threads on one mount.
 #[derive(Clone, Debug)]
 pub struct DirectIo {
     process: ProcessSpec,
@@ -26,10 +27,10 @@ pub struct DirectIo {
     /// By thread.
     draws: Vec<Draw>,
     requests: Slab<UnderWay>,
-    agenda: Agenda<Event>,
+    events: EventQueue<Event>,
     waiting: Station,
     /// The work items that end direct I/Os.
-    completions: Line<RequestId>,
+    completions: Fifo<RequestId>,
     cpu: CpuTimes,
     released: Vec<Completed>,
 }
@@ -39,8 +40,11 @@ pub struct DirectIo {
 pub struct Request {
     /// The caller's, handed back with the result.
     pub tag: u32,
+    /// The thread's number, from 0.
     pub thread: u32,
+    /// What is done with the data.
     pub operation: Operation,
+    /// How much, from the start of a page on.
     pub bytes: u32,
 }
 
@@ -71,7 +75,8 @@ fn nfsiod_wakeup(costs: &CostSpec, seed: u64) -> Draw {
 }
 
 impl DirectIo {
-    pub fn new(spec: &NfsSpec, seed: u64) -> Result<DirectIo, Impossible> {
+    /// An idle mount; an error names the key of the specification that is wrong.
+    pub fn new(spec: &NfsSpec, seed: u64) -> Result<DirectIo, SpecError> {
         Ok(DirectIo {
             process: spec.process,
             costs: spec.costs,
@@ -80,9 +85,9 @@ impl DirectIo {
             nfsiod_wakeup: nfsiod_wakeup(&spec.costs, seed),
             draws: Vec::new(),
             requests: Slab::new(),
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             waiting: Station::default(),
-            completions: Line::new(1),
+            completions: Fifo::new(1),
             cpu: CpuTimes::default(),
             released: Vec::new(),
         })
@@ -114,13 +119,13 @@ impl DirectIo {
             waits_since: Some(now),
             calls_left: request.bytes.div_ceil(DATA_BYTES_MAX),
         });
-        self.agenda.put(now + wait_ns, Event::Calls(id));
+        self.events.put(now + wait_ns, Event::Calls(id));
     }
 
     /// When `advance` has something to do.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        [self.agenda.next_at(), self.mount.next_event()]
+        [self.events.next_at(), self.mount.next_event()]
             .into_iter()
             .flatten()
             .min()
@@ -129,8 +134,8 @@ impl DirectIo {
     /// Does what is due up to `now`, and appends the tags of what is done, in that order.
     pub fn advance(&mut self, now: Time, done: &mut Vec<u32>) {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
-            while self.agenda.next_at() == Some(at) {
-                match self.agenda.take() {
+            while self.events.next_at() == Some(at) {
+                match self.events.take() {
                     Some((_, Event::Calls(id))) => self.call(at, id),
                     Some((_, Event::Woken(id))) => self.woken(at, id),
                     Some((_, Event::Completes(id))) => done.push(self.completed(at, id)),
@@ -151,6 +156,7 @@ impl DirectIo {
         self.requests.len()
     }
 
+    /// The RPC client below.
     pub fn mount(&self) -> &Mount {
         &self.mount
     }
@@ -164,7 +170,8 @@ impl DirectIo {
         cpu
     }
 
-    pub fn check(&self, now: Time) -> Result<(), Broken> {
+    /// Checks conservation and Little's law for the I/Os here and for the calls in the mount.
+    pub fn check(&self, now: Time) -> Result<(), Violation> {
         self.mount.check(now)?;
         self.completions.check("completions", now)?;
         let waiting = self
@@ -206,7 +213,7 @@ impl DirectIo {
             Operation::Read => self.woken(now, id),
             Operation::Write => {
                 let wakeup_ns = self.nfsiod_wakeup.around(self.costs.rpciod_wakeup_ns);
-                self.agenda.put(now + wakeup_ns, Event::Woken(id));
+                self.events.put(now + wakeup_ns, Event::Woken(id));
             }
         }
     }
@@ -228,7 +235,7 @@ impl DirectIo {
             let mean_ns = self.process.completion_ns;
             let work_ns = self.draw(thread).around(mean_ns);
             self.cpu.add(Context::Rpciod, work_ns);
-            self.agenda.put(now + work_ns, Event::Completes(id));
+            self.events.put(now + work_ns, Event::Completes(id));
         }
     }
 

@@ -1,8 +1,8 @@
 //! What mapping for the device costs, and who has to wait for whom: the IOMMU's lock is one for all.
 
-use super::line::Line;
+use super::fifo::Fifo;
 use super::spec::{IommuMode, IommuSpec};
-use crate::station::Broken;
+use crate::station::Violation;
 use crate::time::{MILLISECOND, Time};
 
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Iommu {
     /// Unmapped addresses that the hardware may still translate.
     flush_queue: u32,
     timer_runs: bool,
-    lock: Line<(User, Time)>,
+    lock: Fifo<(User, Time)>,
 }
 
 /// Who works with it. Each does one thing at a time.
@@ -45,7 +45,7 @@ impl Iommu {
             magazine: 0,
             flush_queue: 0,
             timer_runs: false,
-            lock: Line::new(1),
+            lock: Fifo::new(1),
         }
     }
 
@@ -125,7 +125,7 @@ impl Iommu {
         (holder.0, next)
     }
 
-    pub(super) fn check(&self, now: Time) -> Result<(), Broken> {
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         self.lock.check("IOMMU lock", now)
     }
 

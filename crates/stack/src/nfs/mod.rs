@@ -11,10 +11,10 @@ mod counters;
 mod cpu;
 mod direct;
 mod draw;
-mod iommu;
+mod fifo;
 #[cfg(test)]
-mod laws;
-mod line;
+mod invariants;
+mod iommu;
 mod mount;
 mod mountstats;
 mod receive;

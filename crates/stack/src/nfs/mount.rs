@@ -4,33 +4,34 @@ use super::call::{Call, DATA_BYTES_MAX};
 use super::counters::Counters;
 use super::cpu::{Context, CpuTimes};
 use super::draw::Draw;
+use super::fifo::{Fifo, Worker};
 use super::iommu::{Demand, FLUSH_TIMEOUT_NS, Iommu, User};
-use super::line::{Line, Worker};
 use super::ring::SendRing;
 use super::slots::{Credits, Slots};
 use super::spec::{NfsSpec, TransportRules};
 use super::stages::{Stage, Tasks};
 use super::task::{Task, TaskId};
-use crate::Impossible;
-use crate::agenda::Agenda;
-use crate::station::{Broken, Station};
+use crate::SpecError;
+use crate::event_queue::EventQueue;
+use crate::station::{Station, Violation};
 use crate::time::Time;
 
+/// An NFS client over RDMA with its server, from a call to its release.
 #[derive(Clone, Debug)]
 pub struct Mount {
     pub(super) spec: NfsSpec,
     pub(super) rules: TransportRules,
-    pub(super) agenda: Agenda<Event>,
+    pub(super) events: EventQueue<Event>,
     pub(super) tasks: Tasks,
     pub(super) slots: Slots,
     pub(super) credits: Credits,
     pub(super) ring: SendRing,
     /// The write lock: its holder sends for all that wait.
-    pub(super) transmitter: Line<TaskId>,
+    pub(super) transmitter: Fifo<TaskId>,
     pub(super) iommu: Iommu,
     /// Who works with the IOMMU or beside it, since when, and what is left when the lock is given back.
     working: [(Time, Time); 4],
-    pub(super) server: Line<TaskId>,
+    pub(super) server: Fifo<TaskId>,
     pub(super) receive_worker: Worker<TaskId>,
     pub(super) send_worker: Worker<u16>,
     pub(super) signalled: Station,
@@ -45,8 +46,11 @@ pub struct Mount {
 /// A call that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
+    /// What was called.
     pub call: Call,
+    /// When its task started.
     pub submitted_at: Time,
+    /// When its task was released.
     pub at: Time,
 }
 
@@ -84,21 +88,21 @@ pub(super) struct Draws {
 
 impl Mount {
     /// Mounted at time 0.
-    pub fn new(spec: &NfsSpec, seed: u64) -> Result<Mount, Impossible> {
+    pub fn new(spec: &NfsSpec, seed: u64) -> Result<Mount, SpecError> {
         spec.check()?;
         let rules = spec.transport.rules();
         Ok(Mount {
             spec: spec.clone(),
             rules,
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             tasks: Tasks::default(),
             slots: Slots::new(rules.slots, rules.send_buffer_bytes),
             credits: Credits::new(),
             ring: SendRing::new(rules.slots),
-            transmitter: Line::new(1),
+            transmitter: Fifo::new(1),
             iommu: Iommu::new(&spec.iommu),
             working: [(0, 0); 4],
-            server: Line::new(spec.server.threads),
+            server: Fifo::new(spec.server.threads),
             receive_worker: Worker::new(),
             send_worker: Worker::new(),
             signalled: Station::default(),
@@ -123,19 +127,19 @@ impl Mount {
             .draws
             .rpciod_wakeup
             .around(self.spec.costs.rpciod_wakeup_ns);
-        self.agenda.put(now + wakeup_ns, Event::Started(task));
+        self.events.put(now + wakeup_ns, Event::Started(task));
     }
 
     /// When `advance` has something to do.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        self.agenda.next_at()
+        self.events.next_at()
     }
 
     /// Does what is due up to `now`, and appends what has completed, in order of completion.
     pub fn advance(&mut self, now: Time, completed: &mut Vec<Completed>) {
-        while self.agenda.next_at().is_some_and(|at| at <= now) {
-            let (at, event) = self.agenda.take().expect("one is due");
+        while self.events.next_at().is_some_and(|at| at <= now) {
+            let (at, event) = self.events.take().expect("one is due");
             match event {
                 Event::Started(task) => self.started(at, task),
                 Event::Encoded(task) => self.encoded(at, task),
@@ -157,6 +161,7 @@ impl Mount {
         }
     }
 
+    /// What the RPC layer and the transport have counted since the mount.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -172,7 +177,7 @@ impl Mount {
     }
 
     /// Conservation and Little's law at every station, and that nothing is given out twice.
-    pub fn check(&self, now: Time) -> Result<(), Broken> {
+    pub fn check(&self, now: Time) -> Result<(), Violation> {
         self.tasks.check(now)?;
         self.transmitter.check("write lock", now)?;
         self.server.check("server", now)?;
@@ -182,7 +187,7 @@ impl Mount {
         self.signalled
             .check("signalled Sends", now, self.ring.signalled_since())?;
         let broken = |what: String| {
-            Err(Broken {
+            Err(Violation {
                 station: "mount".to_owned(),
                 what,
             })
@@ -200,16 +205,16 @@ impl Mount {
     pub(super) fn work(&mut self, now: Time, user: User, demand: Demand) {
         self.working[user as usize] = (now, demand.free_ns);
         if demand.locked_ns == 0 {
-            self.agenda.put(now + demand.free_ns, Event::Done(user));
+            self.events.put(now + demand.free_ns, Event::Done(user));
         } else if let Some(at) = self.iommu.lock(now, user, demand.locked_ns) {
-            self.agenda.put(at, Event::Unlocked);
+            self.events.put(at, Event::Unlocked);
         }
     }
 
     /// Something may have been put in the flush queue.
     pub(super) fn set_flush_timer(&mut self, now: Time) {
         if self.iommu.wants_timer() {
-            self.agenda.put(now + FLUSH_TIMEOUT_NS, Event::FlushTimer);
+            self.events.put(now + FLUSH_TIMEOUT_NS, Event::FlushTimer);
         }
     }
 
@@ -224,7 +229,7 @@ impl Mount {
         let wakeup_ns = self.draws.rpciod_wakeup.around(costs.rpciod_wakeup_ns);
         let decode_ns = self.draws.rpciod.around(decode_ns);
         self.cpu.add(Context::Rpciod, decode_ns);
-        self.agenda
+        self.events
             .put(now + wakeup_ns + decode_ns, Event::Released(task));
     }
 
@@ -244,7 +249,7 @@ impl Mount {
         let encode_ns = self.spec.costs.encode_ns.of(state.call.operation);
         let encode_ns = self.draws.rpciod.around(encode_ns);
         self.cpu.add(Context::Rpciod, encode_ns);
-        self.agenda.put(now + encode_ns, Event::Encoded(task));
+        self.events.put(now + encode_ns, Event::Encoded(task));
     }
 
     fn encoded(&mut self, now: Time, task: TaskId) {
@@ -278,10 +283,10 @@ impl Mount {
     fn unlocked(&mut self, now: Time) {
         let (user, next_at) = self.iommu.unlock(now);
         if let Some(at) = next_at {
-            self.agenda.put(at, Event::Unlocked);
+            self.events.put(at, Event::Unlocked);
         }
         let (_, left_ns) = self.working[user as usize];
-        self.agenda.put(now + left_ns, Event::Done(user));
+        self.events.put(now + left_ns, Event::Done(user));
     }
 
     fn done(&mut self, now: Time, user: User) {

@@ -13,6 +13,7 @@ use crate::time::{MILLISECOND, SECOND, Time};
 pub struct Mounted<'a> {
     /// `server:/export`.
     pub device: &'a str,
+    /// The directory it is mounted on.
     pub mount_point: &'a str,
 }
 

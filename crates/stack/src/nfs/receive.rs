@@ -12,7 +12,7 @@ impl Mount {
         if self.receive_worker.arrive(now, task) {
             let wakeup_ns = self.spec.costs.completion_wakeup_ns;
             let wakeup_ns = self.draws.receive_wakeup.around(wakeup_ns);
-            self.agenda.put(now + wakeup_ns, Event::ReceiveWoken);
+            self.events.put(now + wakeup_ns, Event::ReceiveWoken);
         } else {
             self.receive_next(now);
         }
@@ -77,7 +77,7 @@ impl Mount {
         if self.send_worker.arrive(now, context) {
             let wakeup_ns = self.spec.costs.completion_wakeup_ns;
             let wakeup_ns = self.draws.send_wakeup.around(wakeup_ns);
-            self.agenda.put(now + wakeup_ns, Event::SendWoken);
+            self.events.put(now + wakeup_ns, Event::SendWoken);
         } else {
             self.send_next(now);
         }
@@ -119,7 +119,7 @@ impl Mount {
         if self.receive_worker.start().is_some() {
             let lookup_ns = self.draws.receive.around(self.spec.costs.lookup_ns);
             self.cpu.add(super::cpu::Context::Receive, lookup_ns);
-            self.agenda.put(now + lookup_ns, Event::Found);
+            self.events.put(now + lookup_ns, Event::Found);
         }
     }
 

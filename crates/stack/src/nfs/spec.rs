@@ -3,40 +3,54 @@
 use serde::Deserialize;
 
 use super::call::Operation;
-use crate::Impossible;
-use crate::impossible::{share, within};
+use crate::SpecError;
+use crate::spec_error::{share, within};
 use crate::time::{SECOND, Time};
 
 /// The file's keys. Times are means; how they vary is said by the `spread` beside them, from 0, always the mean, to 1,
 /// exponential.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NfsSpec {
     /// For people.
     #[serde(default)]
     pub title: String,
+    /// Kernel and tunables of the RPC transport.
     pub transport: TransportSpec,
+    /// Times of the client's steps.
     pub costs: CostSpec,
+    /// The client's IOMMU.
     pub iommu: IommuSpec,
+    /// Server and network.
     pub server: ServerSpec,
+    /// The threads' own part of an I/O.
     pub process: ProcessSpec,
 }
 
 /// A kernel, and what is set otherwise than its own.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportSpec {
+    /// Whose rules hold where nothing is set.
     pub kernel: Kernel,
+    /// See `TransportRules::slots`; null: the kernel's.
     pub slots: Option<u16>,
+    /// See `TransportRules::credits`; null: the kernel's.
     pub credits: Option<u16>,
+    /// See `TransportRules::inline_bytes`; null: the kernel's.
     pub inline_bytes: Option<u32>,
+    /// See `TransportRules::pull_up`; null: the kernel's.
     pub pull_up: Option<bool>,
+    /// See `TransportRules::send_buffer_bytes`; null: the kernel's.
     pub send_buffer_bytes: Option<u32>,
+    /// See `TransportRules::send_fragments_max`; null: the kernel's.
     pub send_fragments_max: Option<u16>,
+    /// See `TransportRules::data_placement`; null: the kernel's.
     pub data_placement: Option<bool>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Kernels before and after small messages are pulled up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kernel {
     /// 5.4: data are mapped always; send buffers have 1024 bytes.
@@ -54,6 +68,7 @@ pub struct TransportRules {
     pub credits: u16,
     /// Of a message with its transport header, the smaller of both sides' (1024 if the peer says nothing).
     pub inline_bytes: u32,
+    /// Copy a message that fits the send buffer behind its head instead of mapping its pages.
     pub pull_up: bool,
     /// Of a slot, at first.
     pub send_buffer_bytes: u32,
@@ -63,14 +78,17 @@ pub struct TransportRules {
     pub data_placement: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+/// Mean times of the client's steps; the two spreads say how they vary.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CostSpec {
     /// From queueing work until a worker of rpciod or nfsiod runs it.
     pub rpciod_wakeup_ns: Time,
+    /// Of encoding a call's arguments.
     pub encode_ns: PerOperation<Time>,
     /// Under the write lock, without copy or map: header, head, posting.
     pub transmit_ns: Time,
+    /// Rate of copying data to or from a buffer.
     pub copy_bytes_per_s: u64,
     /// Of registering memory for a chunk, without the map.
     pub register_ns: Time,
@@ -84,22 +102,31 @@ pub struct CostSpec {
     pub send_ack_ns: Time,
     /// The send worker's, without unmapping.
     pub send_done_ns: Time,
+    /// Of decoding a reply's results.
     pub decode_ns: PerOperation<Time>,
+    /// How the waits for workers vary, 0 to 1.
     pub wakeup_spread: f64,
+    /// How the CPU times vary, 0 to 1.
     pub work_spread: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// How the client's DMA addresses are translated (`iommu=`, `intel_iommu=`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IommuMode {
+    /// No IOMMU: addresses are physical.
     None,
+    /// Unmapped addresses are flushed later, many at once.
     Lazy,
+    /// Each unmap invalidates the IOMMU's translation at once.
     Strict,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The client's IOMMU, and the CPU time of mapping and unmapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IommuSpec {
+    /// When translations are invalidated.
     pub mode: IommuMode,
     /// An emulated one: a new mapping has to be invalidated too.
     pub caching: bool,
@@ -119,20 +146,24 @@ pub struct IommuSpec {
     pub free_ns: Time,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+/// The server: threads that serve calls, behind a link.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
+    /// nfsd threads: calls that are served at once.
     pub threads: u16,
     /// There and back, without data.
     pub network_ns: Time,
+    /// Rate of the link, of each direction.
     pub link_bytes_per_s: u64,
     /// Of a thread.
     pub service_ns: PerOperation<Time>,
+    /// How the service time varies, 0 to 1.
     pub spread: f64,
 }
 
 /// What a thread that calls does between two calls.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessSpec {
     /// CPU time of its own.
@@ -141,13 +172,17 @@ pub struct ProcessSpec {
     pub wait_ns: PerOperation<Time>,
     /// The work item that ends a direct I/O: one at a time for all threads.
     pub completion_ns: Time,
+    /// How the times vary, 0 to 1.
     pub spread: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// A value for READ and one for WRITE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PerOperation<T> {
+    /// Of READ.
     pub read: T,
+    /// Of WRITE.
     pub write: T,
 }
 
@@ -159,7 +194,8 @@ const INLINE_BYTES: (u64, u64) = (1024, 1 << 20);
 const TIME_MAX: Time = 60 * SECOND;
 
 impl NfsSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Refuses values outside their limits; the error names the key.
+    pub fn check(&self) -> Result<(), SpecError> {
         self.transport.rules().check()?;
         self.costs.check()?;
         self.iommu.check()?;
@@ -169,6 +205,7 @@ impl NfsSpec {
 }
 
 impl TransportSpec {
+    /// The kernel's rules with what is set instead.
     pub fn rules(&self) -> TransportRules {
         let own = self.kernel.rules();
         TransportRules {
@@ -184,6 +221,7 @@ impl TransportSpec {
 }
 
 impl Kernel {
+    /// What the kernel's transport goes by when nothing is set.
     pub fn rules(self) -> TransportRules {
         TransportRules {
             slots: 128,
@@ -201,7 +239,7 @@ impl Kernel {
 }
 
 impl TransportRules {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         within("transport.slots", u64::from(self.slots), 2, SLOTS_MAX)?;
         let slots = u64::from(self.slots);
         within("transport.credits", u64::from(self.credits), 1, slots)?;
@@ -216,7 +254,7 @@ impl TransportRules {
 }
 
 impl CostSpec {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         times(&[
             ("costs.rpciod_wakeup_ns", self.rpciod_wakeup_ns),
             ("costs.encode_ns.read", self.encode_ns.read),
@@ -238,7 +276,7 @@ impl CostSpec {
 }
 
 impl IommuSpec {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         times(&[
             ("iommu.direct_ns", self.direct_ns),
             ("iommu.map_ns", self.map_ns),
@@ -252,7 +290,7 @@ impl IommuSpec {
 }
 
 impl ServerSpec {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         within("server.threads", u64::from(self.threads), 1, 4096)?;
         times(&[
             ("server.network_ns", self.network_ns),
@@ -265,7 +303,7 @@ impl ServerSpec {
 }
 
 impl ProcessSpec {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         times(&[
             ("process.cpu_ns.read", self.cpu_ns.read),
             ("process.cpu_ns.write", self.cpu_ns.write),
@@ -278,6 +316,7 @@ impl ProcessSpec {
 }
 
 impl<T: Copy> PerOperation<T> {
+    /// The value of one operation.
     #[inline]
     pub fn of(&self, operation: Operation) -> T {
         match operation {
@@ -287,12 +326,12 @@ impl<T: Copy> PerOperation<T> {
     }
 }
 
-fn times(keys: &[(&str, Time)]) -> Result<(), Impossible> {
+fn times(keys: &[(&str, Time)]) -> Result<(), SpecError> {
     keys.iter()
         .try_for_each(|&(key, value)| within(key, value, 0, TIME_MAX))
 }
 
 /// 1 MB/s to 1 TB/s.
-fn rate(key: &str, bytes_per_s: u64) -> Result<(), Impossible> {
+fn rate(key: &str, bytes_per_s: u64) -> Result<(), SpecError> {
     within(key, bytes_per_s, 1_000_000, 1_000_000_000_000)
 }

@@ -2,7 +2,7 @@
 
 use super::task::{Task, TaskId};
 use crate::slab::Slab;
-use crate::station::{Broken, Station};
+use crate::station::{Station, Violation};
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Tasks {
         self.tasks.iter().map(|(_, task)| task)
     }
 
-    pub(super) fn check(&self, now: Time) -> Result<(), Broken> {
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         STAGES.iter().try_for_each(|&(stage, name)| {
             let inside = self.tasks.iter().filter(|(_, task)| task.stage == stage);
             self.stations[stage as usize].check(name, now, inside.map(|(_, task)| task.since))

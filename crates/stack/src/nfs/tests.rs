@@ -270,7 +270,7 @@ fn a_send_buffer_grows_for_a_larger_head() {
     spec.transport.send_buffer_bytes = Some(100);
     let mut mount = Mount::new(&spec, 1).unwrap();
     for _ in 0..3 {
-        let now = mount.agenda.now();
+        let now = mount.events.now();
         mount.submit(now, write(1000));
         run_to_end(&mut mount);
     }
@@ -288,8 +288,8 @@ fn lazy_unmapping_flushes_after_256_addresses_or_10_ms() {
             mount.submit(0, call(tag, Operation::Write, 1000));
         }
         run_to_end(&mut mount);
-        mount.check(mount.agenda.now()).unwrap();
-        (mount.cpu().of(Context::Timer), mount.agenda.now())
+        mount.check(mount.events.now()).unwrap();
+        (mount.cpu().of(Context::Timer), mount.events.now())
     };
     let (flushed_ns, ended_at) = timer_ns(1);
     assert_eq!(flushed_ns, 1_500, "one invalidation, in time");

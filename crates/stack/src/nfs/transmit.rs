@@ -51,7 +51,7 @@ impl Mount {
         };
         state.halves.send_unmapped = mapped.is_none();
         let there_ns = self.there_ns(task);
-        self.agenda.put(now + there_ns, Event::AtServer(task));
+        self.events.put(now + there_ns, Event::AtServer(task));
         self.count_send(now);
 
         let context = self.ring.take(mapped);
@@ -60,7 +60,7 @@ impl Mount {
             self.signalled.enter(now);
             let acked_at = (now + self.spec.costs.send_ack_ns).max(self.send_acked_at);
             self.send_acked_at = acked_at;
-            self.agenda.put(acked_at, Event::SendAcked(context));
+            self.events.put(acked_at, Event::SendAcked(context));
         }
         self.transmit_next(now);
     }
@@ -76,7 +76,7 @@ impl Mount {
         let call = self.tasks.of(task).call;
         let back_bytes = u64::from(call.reply_bytes());
         let back_ns = self.spec.server.network_ns / 2 + self.carry_ns(back_bytes);
-        self.agenda.put(now + back_ns, Event::Replied(task));
+        self.events.put(now + back_ns, Event::Replied(task));
     }
 
     fn serve_next(&mut self, now: Time) {
@@ -84,7 +84,7 @@ impl Mount {
             let service_ns = self.spec.server.service_ns;
             let service_ns = service_ns.of(self.tasks.of(task).call.operation);
             let service_ns = self.draws.server.around(service_ns);
-            self.agenda.put(now + service_ns, Event::Served(task));
+            self.events.put(now + service_ns, Event::Served(task));
         }
     }
 

@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::block::{Bio, QueueEvent, RequestId, RequestQueue, Submitted, TaskId};
-use crate::scheduler::laws::Arrival;
-use crate::scheduler::laws::bench::bio;
+use crate::scheduler::invariants::Arrival;
+use crate::scheduler::invariants::bench::bio;
 use crate::time::Time;
 
+/// What came of a load.
 pub struct Tapped {
+    /// All events, in the order in which they happened.
     pub events: Vec<QueueEvent>,
     /// Of each bio, from its first submission until it completed; in the order of completion.
     pub total_ns: Vec<Time>,
+    /// When nothing was left to do.
     pub ended: Time,
 }
 

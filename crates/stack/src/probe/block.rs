@@ -7,18 +7,19 @@ use trace::block::{Activity, Analysis, BlockReport};
 
 use super::line::device;
 use super::line::{line, names};
-use super::trace_files::{Form, TraceFiles};
+use super::trace_files::{TraceFiles, TraceFormat};
 use crate::block::QueueEvent;
 use crate::completion::Counters;
 use crate::time::Time;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The options of the probe `block`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockOptions {
     /// Between two points of the series.
     pub interval_ns: u64,
     /// What is written besides the report.
-    pub trace: Option<Form>,
+    pub trace: Option<TraceFormat>,
 }
 
 /// A phase under observation.
@@ -29,13 +30,15 @@ pub struct BlockProbe {
     files: Option<TraceFiles>,
 }
 
-/// What docs/probes.md describes as the observation of `block`.
-#[derive(Clone, Debug, Serialize)]
+/// What docs/reference/probes.md describes as the observation of `block`.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Observation {
+    /// Counts, times and series, as from a host's trace.
     #[serde(flatten)]
     pub report: BlockReport,
     /// The model keeps all of them.
     pub trace_events_lost: u64,
+    /// What a reader of the report has to know, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -48,7 +51,7 @@ impl BlockProbe {
             analysis: Analysis::new(0, options.interval_ns),
             files: options
                 .trace
-                .map(|form| TraceFiles::new(form, names(tasks))),
+                .map(|format| TraceFiles::new(format, names(tasks))),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::smp::{Context, KINDS, Kind, Processors, Sharing};
 use crate::time::{SECOND, Time};
 
 /// It has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CounterOptions {}
 
@@ -19,8 +19,8 @@ pub struct CounterProbe {
     before: Counted,
 }
 
-/// What docs/probes.md describes as the observation of `counters`.
-#[derive(Clone, Debug, Serialize)]
+/// What docs/reference/probes.md describes as the observation of `counters`.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct CounterObservation {
     elapsed_ns: Time,
     events: BTreeMap<&'static str, Sum>,
@@ -30,7 +30,7 @@ pub struct CounterObservation {
     notes: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 struct Sum {
     value: f64,
     counted_share: f64,
@@ -44,7 +44,7 @@ struct Counted {
 }
 
 /// What CPUs took from one another of the objects of a kind, and of their locks.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, schemars::JsonSchema)]
 struct Shared {
     transfers: u64,
     transfer_cycles: u64,
@@ -62,6 +62,7 @@ impl CounterProbe {
         }
     }
 
+    /// What has been counted from the phase's beginning to `now`.
     pub fn finish<T: Copy>(self, now: Time, cpus: &Processors<T>) -> CounterObservation {
         let after = counted(cpus);
         let online_ns = after.online_ns - self.before.online_ns;

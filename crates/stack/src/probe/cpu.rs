@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use trace::sample::cpu::{self, CpuReading, Stat, Ticks};
 use trace::sample::series::{Level, Series};
 
-use crate::Impossible;
-use crate::impossible::within;
+use crate::SpecError;
 use crate::smp::{Context, Processors, Usage};
+use crate::spec_error::within;
 use crate::time::{SECOND, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The options of the probe `cpu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuOptions {
     /// Between two points of the series.
@@ -30,7 +31,8 @@ pub struct CpuProbe {
 }
 
 impl CpuOptions {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// The interval lies between 1 us and 1000 s. The error names the key.
+    pub(crate) fn check(&self) -> Result<(), SpecError> {
         within("interval_ns", self.interval_ns, 1_000, 1_000 * SECOND)
     }
 }
@@ -61,7 +63,7 @@ impl CpuProbe {
         self.readings += 1;
     }
 
-    /// What docs/probes.md describes as the observation of `cpu`. `started_unix_ns`: when the phase was run.
+    /// What docs/reference/probes.md describes as the observation of `cpu`. `started_unix_ns`: when the phase was run.
     pub fn finish<T: Copy>(
         mut self,
         now: Time,

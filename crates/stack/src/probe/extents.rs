@@ -8,8 +8,11 @@ use crate::allocator::{self, BLOCK_BYTES};
 /// A file of the model.
 #[derive(Clone, Debug)]
 pub struct FileExtents {
+    /// The number of the drive that it lies on.
     pub drive: u16,
+    /// Size of the file.
     pub size_bytes: u64,
+    /// In the order of the file, in blocks of `BLOCK_BYTES`.
     pub extents: Vec<allocator::Extent>,
 }
 

@@ -12,7 +12,7 @@ pub mod nfs;
 mod trace_files;
 
 pub use line::device;
-pub use trace_files::Form;
+pub use trace_files::TraceFormat;
 
 #[cfg(test)]
 pub(crate) mod bench;

@@ -8,7 +8,7 @@ use crate::nfs::{DirectIo, Mounted, OperationCounters};
 use crate::time::{MILLISECOND, Time};
 
 /// It has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NfsOptions {}
 
@@ -19,15 +19,15 @@ pub struct NfsProbe {
     before: Vec<Snapshot>,
 }
 
-/// What docs/probes.md describes as the observation of `nfs`.
-#[derive(Clone, Debug, Serialize)]
+/// What docs/reference/probes.md describes as the observation of `nfs`.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct NfsObservation {
     elapsed_ns: Time,
     /// By mount point.
     mounts: BTreeMap<String, MountObserved>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 struct MountObserved {
     source: String,
     /// Those that were called, by their names in small letters.
@@ -35,7 +35,7 @@ struct MountObserved {
 }
 
 /// Times in whole milliseconds, as the kernel tells them.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 struct OperationObserved {
     ops: u64,
     transmissions: u64,
@@ -58,6 +58,7 @@ struct Snapshot {
 const TRACE: &str = "mountstats";
 
 impl NfsProbe {
+    /// At the phase's beginning, with the machine's mounts in their order.
     pub fn new<'a>(began: Time, mounts: impl Iterator<Item = &'a DirectIo>) -> NfsProbe {
         let before = snapshots(began, mounts);
         NfsProbe { began, before }

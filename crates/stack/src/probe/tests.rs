@@ -4,14 +4,17 @@ use super::bench::{Tapped, serve_tapped};
 use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
 use crate::block::{Counts, RequestQueue};
-use crate::scheduler::laws;
+use crate::scheduler::invariants;
 use crate::scheduler::noop::Noop;
 use crate::time::{MILLISECOND, Time};
 
 const SERVICE_NS: Time = 2 * MILLISECOND;
 
-fn observed(load: &[laws::Arrival], trace: Option<Form>) -> (Tapped, Counts, Observation) {
-    let mut queue = RequestQueue::new(laws::rules(), Box::new(Noop::default()));
+fn observed(
+    load: &[invariants::Arrival],
+    trace: Option<TraceFormat>,
+) -> (Tapped, Counts, Observation) {
+    let mut queue = RequestQueue::new(invariants::rules(), Box::new(Noop::default()));
     let mut served = serve_tapped(&mut queue, load, 2, SERVICE_NS);
     let options = BlockOptions {
         interval_ns: 100 * MILLISECOND,
@@ -35,8 +38,8 @@ fn drives_are_called_as_scsi_disks_are() {
 
 /// Each arrival that overlaps one before it goes somewhere else: events don't say which of two requests that end alike a
 /// bio was merged with.
-fn without_overlaps(load: Vec<laws::Arrival>) -> Vec<laws::Arrival> {
-    let mut placed: Vec<laws::Arrival> = Vec::new();
+fn without_overlaps(load: Vec<invariants::Arrival>) -> Vec<invariants::Arrival> {
+    let mut placed: Vec<invariants::Arrival> = Vec::new();
     for mut arrival in load {
         while placed.iter().any(|other| {
             arrival.block < other.block + u64::from(other.blocks)
@@ -51,7 +54,7 @@ fn without_overlaps(load: Vec<laws::Arrival>) -> Vec<laws::Arrival> {
 
 proptest! {
     #[test]
-    fn a_bio_takes_as_long_as_the_report_says(load in laws::arrivals(4).prop_map(without_overlaps)) {
+    fn a_bio_takes_as_long_as_the_report_says(load in invariants::arrivals(4).prop_map(without_overlaps)) {
         let (served, _, found) = observed(&load, None);
         let mean_ns = served.total_ns.iter().sum::<Time>() as f64 / load.len() as f64;
         let reported = found.report.all.total.time_total_ns.mean().unwrap();
@@ -60,7 +63,7 @@ proptest! {
 
     /// The host's analysis of the model's events comes to the model's own counts and times.
     #[test]
-    fn the_report_is_what_the_queue_did(load in laws::arrivals(4)) {
+    fn the_report_is_what_the_queue_did(load in invariants::arrivals(4)) {
         let (_, counts, found) = observed(&load, None);
         let all = &found.report.all.total;
         prop_assert_eq!(all.bios_queued, counts.bios);

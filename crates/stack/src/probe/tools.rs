@@ -9,7 +9,7 @@ use super::*;
 use crate::block::plug::PlugRules;
 use crate::block::{Counts, Direction, EventKind, QueueRules, RequestQueue};
 use crate::scheduler::cfq::{Cfq, Surroundings, Tunables, Version};
-use crate::scheduler::laws::{self, Arrival};
+use crate::scheduler::invariants::{self, Arrival};
 use crate::time::{MICROSECOND, MILLISECOND, Time};
 
 /// Of all, on sectors of its own each: btt finds by sectors what belongs together.
@@ -61,14 +61,14 @@ fn written() -> Written {
     );
     let rules = QueueRules {
         plug: PlugRules::SELF,
-        ..laws::rules()
+        ..invariants::rules()
     };
     let mut queue = RequestQueue::new(rules, Box::new(scheduler));
     let mut served = serve_tapped(&mut queue, &load, 4, SERVICE_NS);
     let events = served.events.iter().map(|event| event.kind).collect();
     let options = BlockOptions {
         interval_ns: 100 * MILLISECOND,
-        trace: Some(Form::Blktrace),
+        trace: Some(TraceFormat::Blktrace),
     };
     let tasks = ["reader.0", "writer.0", "reader.1", "writer.1"].map(str::to_owned);
     let mut probe = BlockProbe::new(&options, 0, &tasks);

@@ -10,9 +10,9 @@ use trace::ftrace::Text;
 use super::line::{device, device_name};
 
 /// How a trace is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum TraceFormat {
     /// For each drive `DEVICE.blktrace.CPU`, which blkparse and btt read.
     Blktrace,
     /// `ftrace.txt`, as tracefs shows its events.
@@ -30,13 +30,13 @@ pub(super) enum TraceFiles {
 }
 
 impl TraceFiles {
-    pub(super) fn new(form: Form, names: BTreeMap<u32, String>) -> TraceFiles {
-        match form {
-            Form::Blktrace => TraceFiles::Blktrace {
+    pub(super) fn new(format: TraceFormat, names: BTreeMap<u32, String>) -> TraceFiles {
+        match format {
+            TraceFormat::Blktrace => TraceFiles::Blktrace {
                 names,
                 sets: BTreeMap::new(),
             },
-            Form::Ftrace => TraceFiles::Ftrace(Box::new(Text::new(names))),
+            TraceFormat::Ftrace => TraceFiles::Ftrace(Box::new(Text::new(names))),
         }
     }
 

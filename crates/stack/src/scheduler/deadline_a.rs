@@ -8,12 +8,14 @@ use serde::Deserialize;
 
 use crate::block::{Bio, Direction, RequestId, Requests, Sector, Side};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::Lines;
+use crate::scheduler::request_fifo::RequestFifos;
 use crate::time::{MILLISECOND, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The numbers that its rules go by; times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tunables {
+    /// A read that has waited for so long begins the next batch.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
     /// What a batch may cost.
@@ -35,11 +37,12 @@ impl Default for Tunables {
     }
 }
 
+/// The state of one queue's deadline scheduler.
 #[derive(Clone, Debug)]
 pub struct DeadlineA {
     tunables: Tunables,
-    /// A line for each direction.
-    lines: Lines,
+    /// A FIFO for each direction.
+    fifos: RequestFifos,
     /// The batch under way; nothing is merged into it any more.
     dispatching: VecDeque<RequestId>,
     last_sector: Sector,
@@ -47,10 +50,11 @@ pub struct DeadlineA {
 }
 
 impl DeadlineA {
+    /// An empty scheduler.
     pub fn new(tunables: Tunables) -> DeadlineA {
         DeadlineA {
             tunables,
-            lines: Lines::default(),
+            fifos: RequestFifos::default(),
             dispatching: VecDeque::new(),
             last_sector: 0,
             starved: 0,
@@ -59,9 +63,9 @@ impl DeadlineA {
 
     /// Where the next batch begins.
     fn choose(&mut self, now: Time) -> Option<RequestId> {
-        let lowest_write = self.lines.lowest(Direction::Write as usize);
+        let lowest_write = self.fifos.lowest(Direction::Write as usize);
         let reads = Direction::Read as usize;
-        if self.lines.is_empty(reads) {
+        if self.fifos.is_empty(reads) {
             self.starved = 0;
             return lowest_write;
         }
@@ -73,9 +77,9 @@ impl DeadlineA {
                 return lowest_write;
             }
         }
-        self.lines
+        self.fifos
             .overdue(reads, now)
-            .or_else(|| self.lines.lowest(reads))
+            .or_else(|| self.fifos.lowest(reads))
     }
 
     /// Moves a batch from there on, in sector order.
@@ -85,8 +89,8 @@ impl DeadlineA {
         let mut next = Some(first);
         while let Some(id) = next {
             let request = &requests[id];
-            next = self.lines.after(requests, id);
-            self.lines.remove(requests, id);
+            next = self.fifos.after(requests, id);
+            self.fifos.remove(requests, id);
             self.dispatching.push_back(id);
             budget -= i64::from(if request.start == end {
                 request.sectors.div_ceil(256)
@@ -103,7 +107,7 @@ impl DeadlineA {
 
 impl Scheduler for DeadlineA {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        self.lines
+        self.fifos
             .front_merge(requests, bio.direction as usize, bio)
     }
 
@@ -112,15 +116,21 @@ impl Scheduler for DeadlineA {
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.lines.neighbour(requests, id, side)
+        self.fifos.neighbour(requests, id, side)
     }
 
-    fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.lines.grown(requests, id, side, was);
+    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        self.fifos.merged_bio(requests, id, side, was);
     }
 
-    fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        self.lines.absorbed(requests, survivor, absorbed);
+    fn merged_requests(
+        &mut self,
+        _: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    ) {
+        self.fifos.merged_requests(requests, survivor, merged);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
@@ -129,7 +139,7 @@ impl Scheduler for DeadlineA {
             Direction::Read => now + self.tunables.read_expire_ns,
             Direction::Write => Time::MAX,
         };
-        self.lines.add(requests, id, direction as usize, deadline);
+        self.fifos.add(requests, id, direction as usize, deadline);
     }
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
@@ -143,15 +153,15 @@ impl Scheduler for DeadlineA {
     }
 
     fn queued(&self) -> usize {
-        self.lines.len() + self.dispatching.len()
+        self.fifos.len() + self.dispatching.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::laws;
-    use crate::scheduler::laws::bench::Bench;
+    use crate::scheduler::invariants;
+    use crate::scheduler::invariants::bench::Bench;
     use Direction::{Read, Write};
     use proptest::prelude::*;
 
@@ -186,9 +196,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8) {
+        fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
             let scheduler = Box::new(DeadlineA::new(Tunables::default()));
-            laws::completes_each_once(&laws::serve(scheduler, &load, depth, 1_000_000));
+            invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
     }
 }

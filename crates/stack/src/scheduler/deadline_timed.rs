@@ -7,14 +7,17 @@ use serde::Deserialize;
 
 use crate::block::{Bio, Direction, RequestId, Requests, Sector, Side};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::Lines;
+use crate::scheduler::request_fifo::RequestFifos;
 use crate::time::{MILLISECOND, SECOND, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tunables {
+    /// A read that has waited for so long is served before those that are next by sector.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
+    /// The same of writes.
     #[serde(rename = "write_expire")]
     pub write_expire_ns: Time,
     /// How long a direction is served before the other has its turn.
@@ -32,12 +35,13 @@ impl Default for Tunables {
     }
 }
 
+/// The state of one queue's deadline scheduler.
 #[derive(Clone, Debug)]
 pub struct DeadlineTimed {
     tunables: Tunables,
     /// Of each direction, as are the next two.
     expire_ns: [Time; 2],
-    lines: Lines,
+    fifos: RequestFifos,
     checked_at: [Time; 2],
     direction: Direction,
     batch_ends_at: Time,
@@ -45,11 +49,12 @@ pub struct DeadlineTimed {
 }
 
 impl DeadlineTimed {
+    /// An empty scheduler.
     pub fn new(tunables: Tunables) -> DeadlineTimed {
         DeadlineTimed {
             expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
             tunables,
-            lines: Lines::default(),
+            fifos: RequestFifos::default(),
             checked_at: [0; 2],
             direction: Direction::Read,
             batch_ends_at: 0,
@@ -64,8 +69,8 @@ impl DeadlineTimed {
             Direction::Write => Direction::Read,
         };
         let (here, there) = (
-            !self.lines.is_empty(self.direction as usize),
-            !self.lines.is_empty(other as usize),
+            !self.fifos.is_empty(self.direction as usize),
+            !self.fifos.is_empty(other as usize),
         );
         if here && now < self.batch_ends_at {
             return false;
@@ -81,67 +86,73 @@ impl DeadlineTimed {
         turns
     }
 
-    /// The one first in line, if it has expired; looked at once in the time that requests have.
+    /// The oldest one, if it has expired; looked at once in the time that requests have.
     fn expired(&mut self, now: Time) -> Option<RequestId> {
-        let line = self.direction as usize;
-        if now < self.checked_at[line] + self.expire_ns[line] {
+        let fifo = self.direction as usize;
+        if now < self.checked_at[fifo] + self.expire_ns[fifo] {
             return None;
         }
-        self.checked_at[line] = now;
-        self.lines.overdue(line, now)
+        self.checked_at[fifo] = now;
+        self.fifos.overdue(fifo, now)
     }
 }
 
 impl Scheduler for DeadlineTimed {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        self.lines
+        self.fifos
             .front_merge(requests, bio.direction as usize, bio)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.lines.neighbour(requests, id, side)
+        self.fifos.neighbour(requests, id, side)
     }
 
-    fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.lines.grown(requests, id, side, was);
+    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        self.fifos.merged_bio(requests, id, side, was);
     }
 
-    fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        if self.next == Some(absorbed) {
-            self.next = self.lines.after(requests, absorbed);
+    fn merged_requests(
+        &mut self,
+        _: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    ) {
+        if self.next == Some(merged) {
+            self.next = self.fifos.after(requests, merged);
         }
-        self.lines.absorbed(requests, survivor, absorbed);
+        self.fifos.merged_requests(requests, survivor, merged);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let direction = requests[id].direction as usize;
         let deadline = now + self.expire_ns[direction];
-        self.lines.add(requests, id, direction, deadline);
+        self.fifos.add(requests, id, direction, deadline);
     }
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         let turned = self.turn(now);
         let expired = self.expired(now);
-        let line = self.direction as usize;
-        let first_in_line = self.lines.oldest(line);
+        let fifo = self.direction as usize;
+        let first_in_line = self.fifos.oldest(fifo);
         let id = expired
             .or(if turned { first_in_line } else { self.next })
-            .or(self.lines.lowest(line))?;
-        self.next = self.lines.after(requests, id);
-        self.lines.remove(requests, id);
+            .or(self.fifos.lowest(fifo))?;
+        self.next = self.fifos.after(requests, id);
+        self.fifos.remove(requests, id);
         Some(id)
     }
 
     fn queued(&self) -> usize {
-        self.lines.len()
+        self.fifos.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::laws;
-    use crate::scheduler::laws::bench::Bench;
+    use crate::scheduler::invariants;
+    use crate::scheduler::invariants::bench::Bench;
     use Direction::{Read, Write};
     use proptest::prelude::*;
 
@@ -172,9 +183,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8) {
+        fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
             let scheduler = Box::new(DeadlineTimed::new(Tunables::default()));
-            laws::completes_each_once(&laws::serve(scheduler, &load, depth, 1_000_000));
+            invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
     }
 }

@@ -10,16 +10,18 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 
 use crate::block::{Bio, Direction, Request, RequestId, Requests};
-use crate::scheduler::none::{line_of, merge_near_end};
+use crate::scheduler::none::{fifo_of, merge_near_end};
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::time::{MILLISECOND, Time};
 use latency::Latencies;
 
 /// Targets in nanoseconds, under the kernel's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tunables {
+    /// Target latency of reads.
     pub read_lat_nsec: Time,
+    /// Target latency of sync writes.
     pub write_lat_nsec: Time,
 }
 
@@ -41,13 +43,14 @@ const ASYNC_PERCENT: u32 = 75;
 /// From a completion to the next look at the latencies.
 const LOOK_AFTER_NS: Time = 100 * MILLISECOND;
 
+/// The state of one queue's Kyber.
 #[derive(Clone, Debug)]
 pub struct Kyber {
     targets_ns: [Time; DOMAINS],
     depth: [u32; DOMAINS],
     in_use: [u32; DOMAINS],
     /// By domain and CPU: not yet seen by their hardware queue.
-    lines: [Vec<VecDeque<RequestId>>; DOMAINS],
+    fifos: [Vec<VecDeque<RequestId>>; DOMAINS],
     queues: Vec<HardwareQueue>,
     turn: usize,
     queued: usize,
@@ -69,7 +72,7 @@ impl Kyber {
             targets_ns: [tunables.read_lat_nsec, tunables.write_lat_nsec],
             depth: DEPTH_MAX,
             in_use: [0; DOMAINS],
-            lines: Default::default(),
+            fifos: Default::default(),
             queues: vec![HardwareQueue::default(); usize::from(hardware_queues.max(1))],
             turn: 0,
             queued: 0,
@@ -79,6 +82,7 @@ impl Kyber {
     }
 
     /// Tokens of reads and of writes.
+    #[cfg(test)]
     pub fn depths(&self) -> [u32; DOMAINS] {
         self.depth
     }
@@ -115,12 +119,12 @@ impl Kyber {
         Some(id)
     }
 
-    /// What the queue's CPUs have in line becomes visible to it, and is merged into no more.
+    /// What the queue's CPUs have queued becomes visible to it, and takes no more merges.
     fn flush_lines(&mut self, queue: usize, domain: usize) {
         let count = self.queues.len();
         let list = &mut self.queues[queue].lists[domain];
-        for line in self.lines[domain].iter_mut().skip(queue).step_by(count) {
-            list.append(line);
+        for fifo in self.fifos[domain].iter_mut().skip(queue).step_by(count) {
+            list.append(fifo);
         }
     }
 
@@ -151,14 +155,14 @@ fn latencies_of(request: &Request, now: Time) -> (Time, Time) {
 
 impl Scheduler for Kyber {
     fn own_merge(&mut self, requests: &Requests, bio: &Bio) -> OwnMerge {
-        match self.lines[domain_of(bio.direction)].get(usize::from(bio.cpu)) {
-            Some(line) => merge_near_end(line, requests, bio),
+        match self.fifos[domain_of(bio.direction)].get(usize::from(bio.cpu)) {
+            Some(fifo) => merge_near_end(fifo, requests, bio),
             None => OwnMerge::Nothing,
         }
     }
 
-    fn absorbed(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {
-        unreachable!("requests in line are not fused");
+    fn merged_requests(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {
+        unreachable!("requests in fifo are not fused");
     }
 
     fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
@@ -171,7 +175,7 @@ impl Scheduler for Kyber {
 
     fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        line_of(&mut self.lines[domain_of(request.direction)], request).push_back(id);
+        fifo_of(&mut self.fifos[domain_of(request.direction)], request).push_back(id);
         self.queued += 1;
     }
 

@@ -11,10 +11,12 @@ use crate::scheduler::{OwnMerge, Scheduler};
 use crate::time::Time;
 
 /// elvtune(8)'s: how much may pass a request before it is passed no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tunables {
+    /// Patience of a read: a merge in front of it costs 1, an insertion 16.
     pub read_latency: i32,
+    /// Patience of a write, in the same units.
     pub write_latency: i32,
 }
 
@@ -31,6 +33,7 @@ impl Default for Tunables {
 const COST_OF_MERGE: i32 = 1;
 const COST_OF_INSERTION: i32 = 16;
 
+/// The state of one queue's elevator.
 #[derive(Clone, Debug)]
 pub struct Linus {
     tunables: Tunables,
@@ -115,11 +118,11 @@ impl Scheduler for Linus {
         }
     }
 
-    fn absorbed(&mut self, _: Time, _: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let left = self.patience[absorbed.number() as usize];
+    fn merged_requests(&mut self, _: Time, _: &Requests, survivor: RequestId, merged: RequestId) {
+        let left = self.patience[merged.number() as usize];
         let patience = &mut self.patience[survivor.number() as usize];
         *patience = left.min(*patience);
-        self.list.retain(|&id| id != absorbed);
+        self.list.retain(|&id| id != merged);
     }
 
     fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {
@@ -169,8 +172,8 @@ impl Linus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::laws;
-    use crate::scheduler::laws::bench::Bench;
+    use crate::scheduler::invariants;
+    use crate::scheduler::invariants::bench::Bench;
     use Direction::{Read, Write};
     use proptest::prelude::*;
 
@@ -206,9 +209,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8) {
+        fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
             let scheduler = Box::new(Linus::new(Tunables::default(), 64));
-            laws::completes_each_once(&laws::serve(scheduler, &load, depth, 1_000_000));
+            invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, 1_000_000));
         }
     }
 }

@@ -4,33 +4,33 @@
 //! done with one, `next_wakeup` says when it wants `wake` called although nothing else happens (a timer). The request
 //! queue (`crate::block`) finds back merges by itself and asks the scheduler for the rest.
 
-pub mod anticipatory;
+pub(crate) mod anticipatory;
 mod backwards;
-pub mod bfq;
+pub(crate) mod bfq;
 mod by_task;
-pub mod cfq;
-pub mod deadline;
-pub mod deadline_a;
-pub mod deadline_timed;
-pub mod kyber;
-mod line;
-pub mod linus;
+pub(crate) mod cfq;
+pub(crate) mod deadline;
+pub(crate) mod deadline_a;
+pub(crate) mod deadline_timed;
+pub(crate) mod kyber;
+pub(crate) mod linus;
 mod mean;
-pub mod message;
-pub mod mq_deadline;
-pub mod none;
-pub mod noop;
+pub(crate) mod mq_deadline;
+pub(crate) mod none;
+pub(crate) mod noop;
+mod request_fifo;
 mod sorted;
 pub mod spec;
 mod turns;
 
 #[cfg(test)]
-pub(crate) mod laws;
+pub(crate) mod invariants;
 
 use crate::block::{Bio, RequestId, Requests, Sector, Side, TaskId};
 use crate::time::Time;
-pub use message::SchedulerMessage;
+pub use cfq::message::SchedulerMessage;
 
+/// The order of a queue's requests.
 pub trait Scheduler: Send {
     /// Schedulers that look for merges by their own rules say here what the bio is to join, if anything; the queue
     /// then looks no further.
@@ -60,7 +60,7 @@ pub trait Scheduler: Send {
 
     /// The queued request has grown at that side. `was`: where it started before; one that grew at the front has
     /// another place in sector order.
-    fn grown(
+    fn merged_bio(
         &mut self,
         _now: Time,
         _requests: &Requests,
@@ -70,13 +70,13 @@ pub trait Scheduler: Send {
     ) {
     }
 
-    /// `absorbed` has become part of `survivor` and is about to be freed. The survivor takes the earlier place in line.
-    fn absorbed(
+    /// `merged` has become part of `survivor` and is about to be freed. The survivor takes the earlier place by arrival.
+    fn merged_requests(
         &mut self,
         now: Time,
         requests: &Requests,
         survivor: RequestId,
-        absorbed: RequestId,
+        merged: RequestId,
     );
 
     /// How many of a queue's `tags` there may be in use for such a bio to get another.
@@ -123,7 +123,10 @@ pub trait Scheduler: Send {
 /// What a scheduler with its own rules for merging says of a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnMerge {
+    /// No rules of its own: the queue looks for a request to join.
     AskTheQueue,
+    /// The request to join, and at which of its sides.
     Into(RequestId, Side),
+    /// The bio joins none.
     Nothing,
 }

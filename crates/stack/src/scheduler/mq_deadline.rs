@@ -6,21 +6,25 @@ use serde::Deserialize;
 
 use crate::block::{Bio, Direction, IoClass, Request, RequestId, Requests, Sector, Side};
 use crate::scheduler::Scheduler;
-use crate::scheduler::line::{LineId, Lines};
+use crate::scheduler::request_fifo::{FifoId, RequestFifos};
 use crate::scheduler::turns::Turns;
 use crate::time::{MILLISECOND, SECOND, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The attributes of mq-deadline in sysfs; times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tunables {
+    /// A read that has waited for so long begins the next batch of reads of its class.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
+    /// The same of writes.
     #[serde(rename = "write_expire")]
     pub write_expire_ns: Time,
     /// Batches of reads that writes let pass.
     pub writes_starved: u32,
     /// Requests in a batch.
     pub fifo_batch: u32,
+    /// Look for requests that begin where a bio ends.
     pub front_merges: bool,
     /// Requests that are not sync reads get none while so many are in use; None: three quarters of what there are.
     pub async_depth: Option<u32>,
@@ -43,14 +47,15 @@ impl Default for Tunables {
     }
 }
 
+/// The state of one queue's mq-deadline.
 #[derive(Clone, Debug)]
 pub struct MqDeadline {
     tunables: Tunables,
     /// Of each direction.
     expire_ns: [Time; 2],
-    /// A line for each class and direction.
-    lines: Lines,
-    /// By line: the sorted successor of what was dispatched from it last.
+    /// A FIFO for each class and direction.
+    fifos: RequestFifos,
+    /// For each FIFO: the sorted successor of what was dispatched from it last.
     next: [Option<RequestId>; LINES],
     /// Of each class, queued or at the device.
     outstanding: [u32; CLASSES.len()],
@@ -64,11 +69,12 @@ const CLASSES: [IoClass; 3] = [IoClass::RealTime, IoClass::BestEffort, IoClass::
 const LINES: usize = 2 * CLASSES.len();
 
 impl MqDeadline {
+    /// An empty scheduler.
     pub fn new(tunables: Tunables) -> MqDeadline {
         MqDeadline {
             expire_ns: [tunables.read_expire_ns, tunables.write_expire_ns],
             tunables,
-            lines: Lines::default(),
+            fifos: RequestFifos::default(),
             next: [None; LINES],
             outstanding: [0; CLASSES.len()],
             last_direction: Direction::Read,
@@ -97,43 +103,43 @@ impl MqDeadline {
         class: IoClass,
         arrived_by: Time,
     ) -> Option<RequestId> {
-        let next = self.next[line_of(class, self.last_direction)];
+        let next = self.next[fifo_of(class, self.last_direction)];
         let id = match next.filter(|_| self.batching < self.tunables.fifo_batch) {
             Some(next) => next,
             None => {
                 let direction = self.choose_direction(class)?;
                 self.last_direction = direction;
                 self.batching = 0;
-                self.first_of_batch(line_of(class, direction), now)?
+                self.first_of_batch(fifo_of(class, direction), now)?
             }
         };
         if self.arrived_at(&requests[id], id) > arrived_by {
             return None;
         }
         self.batching += 1;
-        self.next[self.lines.line_of(id)] = self.lines.after(requests, id);
-        self.lines.remove(requests, id);
+        self.next[self.fifos.fifo_of(id)] = self.fifos.after(requests, id);
+        self.fifos.remove(requests, id);
         Some(id)
     }
 
     fn choose_direction(&mut self, class: IoClass) -> Option<Direction> {
-        let waits = |direction| !self.lines.is_empty(line_of(class, direction));
+        let waits = |direction| !self.fifos.is_empty(fifo_of(class, direction));
         let (reads, writes) = (waits(Direction::Read), waits(Direction::Write));
         self.turns.next(reads, writes, self.tunables.writes_starved)
     }
 
     /// Where a batch begins: at the oldest request if it has expired or nothing follows the last one, else there.
-    fn first_of_batch(&self, line: LineId, now: Time) -> Option<RequestId> {
-        let expired = self.lines.due(line, now);
-        expired.or(self.next[line]).or(self.lines.oldest(line))
+    fn first_of_batch(&self, fifo: FifoId, now: Time) -> Option<RequestId> {
+        let expired = self.fifos.due(fifo, now);
+        expired.or(self.next[fifo]).or(self.fifos.oldest(fifo))
     }
 
     fn arrived_at(&self, request: &Request, id: RequestId) -> Time {
-        self.lines.deadline(id) - self.expire_ns[request.direction as usize]
+        self.fifos.deadline(id) - self.expire_ns[request.direction as usize]
     }
 }
 
-fn line_of(class: IoClass, direction: Direction) -> LineId {
+fn fifo_of(class: IoClass, direction: Direction) -> FifoId {
     2 * class as usize + direction as usize
 }
 
@@ -142,8 +148,8 @@ impl Scheduler for MqDeadline {
         if !self.tunables.front_merges {
             return None;
         }
-        let line = line_of(bio.priority.class, bio.direction);
-        self.lines.front_merge(requests, line, bio)
+        let fifo = fifo_of(bio.priority.class, bio.direction);
+        self.fifos.front_merge(requests, fifo, bio)
     }
 
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
@@ -151,20 +157,26 @@ impl Scheduler for MqDeadline {
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.lines.neighbour(requests, id, side)
+        self.fifos.neighbour(requests, id, side)
     }
 
-    fn grown(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
-        self.lines.grown(requests, id, side, was);
+    fn merged_bio(&mut self, _: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+        self.fifos.merged_bio(requests, id, side, was);
     }
 
-    fn absorbed(&mut self, _: Time, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        self.outstanding[requests[absorbed].priority.class as usize] -= 1;
-        let next = &mut self.next[self.lines.line_of(absorbed)];
-        if *next == Some(absorbed) {
-            *next = self.lines.after(requests, absorbed);
+    fn merged_requests(
+        &mut self,
+        _: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    ) {
+        self.outstanding[requests[merged].priority.class as usize] -= 1;
+        let next = &mut self.next[self.fifos.fifo_of(merged)];
+        if *next == Some(merged) {
+            *next = self.fifos.after(requests, merged);
         }
-        self.lines.absorbed(requests, survivor, absorbed);
+        self.fifos.merged_requests(requests, survivor, merged);
     }
 
     /// All but sync reads leave a part of the tags to these.
@@ -180,8 +192,8 @@ impl Scheduler for MqDeadline {
         let class = request.priority.class;
         let deadline = now + self.expire_ns[request.direction as usize];
         self.outstanding[class as usize] += 1;
-        let line = line_of(class, request.direction);
-        self.lines.add(requests, id, line, deadline);
+        let fifo = fifo_of(class, request.direction);
+        self.fifos.add(requests, id, fifo, deadline);
     }
 
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
@@ -199,7 +211,7 @@ impl Scheduler for MqDeadline {
     }
 
     fn queued(&self) -> usize {
-        self.lines.len()
+        self.fifos.len()
     }
 }
 
@@ -207,8 +219,8 @@ impl Scheduler for MqDeadline {
 mod tests {
     use super::*;
     use crate::block::Priority;
-    use crate::scheduler::laws;
-    use crate::scheduler::laws::bench::{Bench, bio};
+    use crate::scheduler::invariants;
+    use crate::scheduler::invariants::bench::{Bench, bio};
     use Direction::{Read, Write};
     use proptest::prelude::*;
 
@@ -298,19 +310,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8) {
+        fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
             let scheduler = Box::new(MqDeadline::new(Tunables::default()));
-            laws::completes_each_once(&laws::serve(scheduler, &load, depth, MILLISECOND));
+            invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, MILLISECOND));
         }
 
         /// Of the class that is served first: its deadline, and what was ahead of it.
         #[test]
-        fn a_real_time_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in laws::arrivals(4)) {
+        fn a_real_time_read_waits_no_longer_than_its_deadline_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
             let tunables = Tunables { read_expire_ns: 20 * MILLISECOND, ..Tunables::default() };
-            let served = laws::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
+            let served = invariants::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
             for served in served {
                 let arrival = load[served.bio];
-                if arrival.direction == Read && laws::priority_of(arrival.task).class == IoClass::RealTime {
+                if arrival.direction == Read && invariants::priority_of(arrival.task).class == IoClass::RealTime {
                     let ahead = served.bio as u64 + 2 * 16 + 1;
                     let waited = served.completed_at - served.submitted_at;
                     prop_assert!(waited <= (20 + ahead) * MILLISECOND, "{}", waited);
@@ -320,14 +332,14 @@ mod tests {
 
         /// However busy the higher classes are.
         #[test]
-        fn a_request_of_the_idle_class_waits_no_longer_than_aging_and_what_is_ahead_of_it(load in laws::arrivals(4)) {
+        fn a_request_of_the_idle_class_waits_no_longer_than_aging_and_what_is_ahead_of_it(load in invariants::arrivals(4)) {
             let tunables = Tunables {
                 prio_aging_expire_ns: 30 * MILLISECOND,
                 read_expire_ns: 20 * MILLISECOND,
                 write_expire_ns: 20 * MILLISECOND,
                 ..Tunables::default()
             };
-            let served = laws::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
+            let served = invariants::serve(Box::new(MqDeadline::new(tunables)), &load, 1, MILLISECOND);
             for served in served {
                 let ahead = served.bio as u64 + 3 * 16 + 1;
                 let waited = served.completed_at - served.submitted_at;

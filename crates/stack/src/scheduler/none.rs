@@ -1,4 +1,4 @@
-//! No scheduler over hardware queues ("none"): a line for each CPU, from which each hardware queue takes in turn.
+//! No scheduler over hardware queues ("none"): a FIFO for each CPU, from which each hardware queue takes in turn.
 //!
 //! Source: `block/blk-mq.c`, `block/blk-mq-sched.c` of 5.x.
 
@@ -8,38 +8,39 @@ use crate::block::{Bio, Request, RequestId, Requests, Side};
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::time::Time;
 
+/// The software queues of one request queue.
 #[derive(Clone, Debug, Default)]
 pub struct NoScheduler {
     /// By CPU.
-    lines: Vec<VecDeque<RequestId>>,
+    fifos: Vec<VecDeque<RequestId>>,
     turn: usize,
     queued: usize,
 }
 
 impl Scheduler for NoScheduler {
     fn own_merge(&mut self, requests: &Requests, bio: &Bio) -> OwnMerge {
-        match self.lines.get(usize::from(bio.cpu)) {
-            Some(line) => merge_near_end(line, requests, bio),
+        match self.fifos.get(usize::from(bio.cpu)) {
+            Some(fifo) => merge_near_end(fifo, requests, bio),
             None => OwnMerge::Nothing,
         }
     }
 
-    fn absorbed(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {
-        unreachable!("requests in line are not fused");
+    fn merged_requests(&mut self, _: Time, _: &Requests, _: RequestId, _: RequestId) {
+        unreachable!("requests in fifo are not fused");
     }
 
     fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {
-        line_of(&mut self.lines, &requests[id]).push_back(id);
+        fifo_of(&mut self.fifos, &requests[id]).push_back(id);
         self.queued += 1;
     }
 
     fn dispatch(&mut self, _: Time, _: &Requests) -> Option<RequestId> {
-        let count = self.lines.len();
-        let (line, id) = (0..count).find_map(|after| {
-            let line = (self.turn + after) % count;
-            Some((line, self.lines[line].pop_front()?))
+        let count = self.fifos.len();
+        let (fifo, id) = (0..count).find_map(|after| {
+            let fifo = (self.turn + after) % count;
+            Some((fifo, self.fifos[fifo].pop_front()?))
         })?;
-        self.turn = line + 1;
+        self.turn = fifo + 1;
         self.queued -= 1;
         Some(id)
     }
@@ -49,28 +50,28 @@ impl Scheduler for NoScheduler {
     }
 }
 
-/// The line of the CPU that submitted the request.
-pub(super) fn line_of<'a>(
-    lines: &'a mut Vec<VecDeque<RequestId>>,
+/// The FIFO of the CPU that submitted the request.
+pub(super) fn fifo_of<'a>(
+    fifos: &'a mut Vec<VecDeque<RequestId>>,
     request: &Request,
 ) -> &'a mut VecDeque<RequestId> {
     let cpu = usize::from(request.cpu);
-    if lines.len() <= cpu {
-        lines.resize_with(cpu + 1, VecDeque::new);
+    if fifos.len() <= cpu {
+        fifos.resize_with(cpu + 1, VecDeque::new);
     }
-    &mut lines[cpu]
+    &mut fifos[cpu]
 }
 
-/// How far back from the end of a line a bio looks for a request to join.
+/// How far back from the end of a FIFO a bio looks for a request to join.
 const LOOKS_BACK: usize = 8;
 
-/// A request among the last few in line that the bio continues or precedes.
+/// A request among the last few queued that the bio continues or precedes.
 pub(super) fn merge_near_end(
-    line: &VecDeque<RequestId>,
+    fifo: &VecDeque<RequestId>,
     requests: &Requests,
     bio: &Bio,
 ) -> OwnMerge {
-    line.iter()
+    fifo.iter()
         .rev()
         .take(LOOKS_BACK)
         .find_map(|&id| {
@@ -92,8 +93,8 @@ pub(super) fn merge_near_end(
 mod tests {
     use super::*;
     use crate::block::Direction::Read;
-    use crate::scheduler::laws;
-    use crate::scheduler::laws::bench::{Bench, bio};
+    use crate::scheduler::invariants;
+    use crate::scheduler::invariants::bench::{Bench, bio};
     use proptest::prelude::*;
 
     fn on_cpu(cpu: u16, start: u64) -> Bio {
@@ -130,9 +131,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8) {
-            let served = laws::serve(Box::new(NoScheduler::default()), &load, depth, 1_000_000);
-            laws::completes_each_once(&served);
+        fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
+            let served = invariants::serve(Box::new(NoScheduler::default()), &load, depth, 1_000_000);
+            invariants::completes_each_once(&served);
         }
     }
 }

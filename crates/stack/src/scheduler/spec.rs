@@ -1,7 +1,7 @@
 //! Which scheduler a machine file or a setting asks for: by name, kernel and tunables, these as the kernel has them.
 
-mod forms;
 mod tunables;
+mod variants;
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::scheduler::linus::{self, Linus};
 use crate::scheduler::mq_deadline::{self, MqDeadline};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
-pub use forms::{Form, Version, version};
 use tunables::Given;
+pub use variants::{SchedulerVariant, Version, version};
 
 /// A scheduler that is known to exist, with tunables that it has.
 #[derive(Clone, Debug)]
 pub struct SchedulerSpec {
-    form: Form,
+    variant: SchedulerVariant,
     hz: u32,
     tunables: Tunables,
 }
@@ -33,7 +33,7 @@ enum Tunables {
     Nothing,
     Linus(linus::Tunables),
     DeadlineA(deadline_a::Tunables),
-    Deadline(deadline::Generation, deadline::Tunables),
+    Deadline(deadline::DeadlineVariant, deadline::Tunables),
     DeadlineTimed(deadline_timed::Tunables),
     MqDeadline(mq_deadline::Tunables),
     Anticipatory(anticipatory::Version, anticipatory::Tunables),
@@ -45,42 +45,71 @@ enum Tunables {
 /// What a scheduler has to know of its device and machine.
 #[derive(Clone, Debug)]
 pub struct Surroundings<'a> {
+    /// The device seeks (`queue/rotational`).
     pub rotational: bool,
+    /// Hardware queues of the device.
     pub hardware_queues: u16,
+    /// The largest request that the queue makes, in sectors of 512 bytes.
     pub request_sectors_max: u32,
     /// By group, the root first.
     pub group_weights: &'a [u32],
 }
 
+/// Why a scheduler can't be had; `known` lists what can.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadScheduler {
+    /// The name is missing.
     #[error("scheduler: the name is missing, expected one of {}", list(.known))]
-    Nameless { known: Vec<&'static str> },
+    Nameless {
+        /// The names that the kernel has.
+        known: Vec<&'static str>,
+    },
+    /// The kernel has no scheduler of this name.
     #[error("scheduler {name:?} is not in kernel {kernel}, which has {}", list(.known))]
     Unknown {
+        /// The name.
         name: String,
+        /// The kernel.
         kernel: String,
+        /// The names that it has.
         known: Vec<&'static str>,
     },
+    /// The scheduler has no such version.
     #[error("scheduler {name} has no version {version:?}, expected one of {}", list(.known))]
     Version {
+        /// The scheduler's name.
         name: String,
+        /// The version.
         version: String,
+        /// The versions that there are.
         known: Vec<&'static str>,
     },
+    /// The kernel's version can't be read.
     #[error("kernel {kernel:?} is no version, expected one like 2.6.35, 2.5.59-mm2 or 6.x")]
-    Kernel { kernel: String },
+    Kernel {
+        /// What was given.
+        kernel: String,
+    },
+    /// The scheduler has no such tunable.
     #[error("scheduler {scheduler} has no tunable {tunable:?}, it has {}", list(.known))]
     Tunable {
+        /// The scheduler's name.
         scheduler: String,
+        /// The tunable.
         tunable: String,
+        /// The tunables that it has.
         known: Vec<&'static str>,
     },
+    /// The tunable has a value that is not accepted.
     #[error("scheduler {scheduler}: {tunable} is {value:?}, expected {expected}")]
     Value {
+        /// The scheduler's name.
         scheduler: String,
+        /// The tunable.
         tunable: String,
+        /// The value.
         value: String,
+        /// What is accepted.
         expected: String,
     },
 }
@@ -114,28 +143,33 @@ impl SchedulerSpec {
         kernel: &str,
         hz: u32,
     ) -> Result<SchedulerSpec, BadScheduler> {
-        let form = forms::find(given, kernel)?;
-        let mut given = Given::new(form, given);
-        let tunables = tunables_of(form, hz, &mut given);
+        let variant = variants::find(given, kernel)?;
+        let mut given = Given::new(variant, given);
+        let tunables = tunables_of(variant, hz, &mut given);
         given.finish()?;
-        Ok(SchedulerSpec { form, hz, tunables })
+        Ok(SchedulerSpec {
+            variant,
+            hz,
+            tunables,
+        })
     }
 
     /// The name as in queue/scheduler.
     pub fn name(&self) -> &'static str {
-        self.form.name
+        self.variant.name
     }
 
-    /// The name of the form that was chosen, where a scheduler has several.
+    /// The name of the variant that was chosen, where a scheduler has several.
     pub fn version(&self) -> &'static str {
-        self.form.version
+        self.variant.version
     }
 
     /// Whether it runs over blk-mq: with tags and hardware queues instead of a pool and a plugged queue.
     pub fn is_multi_queue(&self) -> bool {
-        self.form.multi_queue
+        self.variant.multi_queue
     }
 
+    /// A new scheduler for one queue.
     pub fn build(&self, around: &Surroundings) -> Box<dyn Scheduler> {
         match &self.tunables {
             Tunables::Nothing if self.is_multi_queue() => Box::new(NoScheduler::default()),
@@ -144,9 +178,7 @@ impl SchedulerSpec {
                 Box::new(Linus::new(*tunables, around.request_sectors_max))
             }
             Tunables::DeadlineA(tunables) => Box::new(DeadlineA::new(*tunables)),
-            Tunables::Deadline(generation, tunables) => {
-                Box::new(Deadline::new(*generation, *tunables))
-            }
+            Tunables::Deadline(variant, tunables) => Box::new(Deadline::new(*variant, *tunables)),
             Tunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
             Tunables::MqDeadline(tunables) => Box::new(MqDeadline::new(*tunables)),
             Tunables::Anticipatory(version, tunables) => {
@@ -172,14 +204,29 @@ impl SchedulerSpec {
     }
 }
 
-fn tunables_of(form: Form, hz: u32, given: &mut Given) -> Tunables {
-    match (form.name, form.version) {
+/// Of every scheduler's tunables that are times: what one unit of each is in nanoseconds, by the kernel's name (the
+/// schedulers' sources: `show` and `store` of their attributes).
+pub fn time_tunables_ns() -> BTreeMap<&'static str, crate::time::Time> {
+    let nothing = BTreeMap::new();
+    let mut units_ns = BTreeMap::new();
+    for variant in variants::variants() {
+        let mut given = Given::new(variant, &nothing);
+        tunables_of(variant, 1000, &mut given);
+        units_ns.extend(given.units_ns());
+    }
+    units_ns
+}
+
+fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunables {
+    match (variant.name, variant.version) {
         ("linus", _) => Tunables::Linus(tunables::linus(given)),
         ("deadline", "A") => Tunables::DeadlineA(tunables::deadline_a(given)),
         ("deadline", "mm") => Tunables::DeadlineTimed(tunables::deadline_timed(given)),
-        ("deadline", "B") => Tunables::Deadline(deadline::Generation::B, tunables::deadline(given)),
+        ("deadline", "B") => {
+            Tunables::Deadline(deadline::DeadlineVariant::B, tunables::deadline(given))
+        }
         ("deadline", _) | ("mq-deadline", "C") => {
-            Tunables::Deadline(deadline::Generation::C, tunables::deadline(given))
+            Tunables::Deadline(deadline::DeadlineVariant::C, tunables::deadline(given))
         }
         ("mq-deadline", _) => Tunables::MqDeadline(tunables::mq_deadline(given)),
         ("anticipatory", version) => {

@@ -59,7 +59,7 @@ pub(super) struct Cpu<T> {
     pub(super) last_context: Context,
     /// What its task has had since it got the CPU.
     pub(super) task_used: TaskUsage,
-    pub(super) unsettled: bool,
+    pub(super) undecided: bool,
     /// Events of earlier turns mean nothing any more.
     pub(super) turn: u32,
     pub(super) run_queue: ObjectId,
@@ -88,7 +88,7 @@ impl<T: Copy> Cpu<T> {
             deciding: false,
             last_context: Context::System,
             task_used: TaskUsage::default(),
-            unsettled: false,
+            undecided: false,
             turn: 0,
             run_queue,
             stalls: Stalls::default(),

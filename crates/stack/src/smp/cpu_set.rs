@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+/// A set of CPUs by number, a bit each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuSet {
     words: Vec<u64>,
@@ -20,6 +21,7 @@ impl CpuSet {
         CpuSet::of(cpus, 0..cpus)
     }
 
+    /// The given CPUs, with room for `cpus`.
     pub fn of(cpus: u16, members: impl IntoIterator<Item = u16>) -> CpuSet {
         let mut set = CpuSet::none(cpus);
         for cpu in members {
@@ -28,6 +30,7 @@ impl CpuSet {
         set
     }
 
+    /// Puts a CPU in or takes it out.
     #[inline]
     pub fn put(&mut self, cpu: u16, is_in: bool) {
         let (word, bit) = (usize::from(cpu / 64), 1 << (cpu % 64));
@@ -38,19 +41,23 @@ impl CpuSet {
         }
     }
 
+    /// Whether the CPU is in the set.
     #[inline]
     pub fn has(&self, cpu: u16) -> bool {
         self.words[usize::from(cpu / 64)] >> (cpu % 64) & 1 == 1
     }
 
+    /// How many CPUs are in the set.
     pub fn len(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
+    /// Whether no CPU is in the set.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
+    /// Whether both sets have a CPU in common.
     pub fn meets(&self, other: &CpuSet) -> bool {
         let mut pairs = self.words.iter().zip(&other.words);
         pairs.any(|(one, two)| one & two != 0)
@@ -70,6 +77,7 @@ impl CpuSet {
         None
     }
 
+    /// The members in rising order.
     pub fn iter(&self) -> impl Iterator<Item = u16> {
         (0..self.words.len() as u16 * 64).filter(|&cpu| self.has(cpu))
     }

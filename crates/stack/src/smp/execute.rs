@@ -7,10 +7,10 @@ use crate::time::{SECOND, Time};
 
 impl<T: Copy> Processors<T> {
     /// Decides what the CPU does from now on, and when to look again.
-    pub(super) fn settle(&mut self, number: u16) {
+    pub(super) fn decide(&mut self, number: u16) {
         let now = self.now;
         let cpu = &mut self.cpus[usize::from(number)];
-        cpu.unsettled = false;
+        cpu.undecided = false;
         cpu.deciding = false;
         cpu.account(now);
         match cpu.state {
@@ -86,7 +86,7 @@ impl<T: Copy> Processors<T> {
             }
             State::Idle { .. } | State::Offline => {}
         }
-        self.attend(number);
+        self.mark_undecided(number);
     }
 
     /// What was finished goes on for as long as this takes.
@@ -205,6 +205,6 @@ impl<T: Copy> Processors<T> {
     fn look_again(&mut self, number: u16, at: Time) {
         let cpu = &mut self.cpus[usize::from(number)];
         cpu.turn += 1;
-        self.agenda.put(at, Event::Cpu(number, cpu.turn));
+        self.events.put(at, Event::Cpu(number, cpu.turn));
     }
 }

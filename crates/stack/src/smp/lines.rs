@@ -1,13 +1,15 @@
 //! What CPUs share: objects of some cache lines each, in the cache of the CPU that used them last; some are locks.
 
-use super::topology::{DISTANCES, Distance, Topology};
+use super::topology::{DISTANCES, Topology};
 use crate::slab::{Id, Slab};
 use crate::time::Time;
 
 /// What an object is, so that its transfers can be told from others'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// A request of the block layer.
     Request,
+    /// A bio.
     Bio,
     /// What a completed I/O leaves for its task: control block, ring, pages' descriptors.
     ControlBlock,
@@ -17,6 +19,7 @@ pub enum Kind {
     CompletionList,
     /// What function calls on other CPUs go through.
     CallList,
+    /// A CPU's run queue with its lock.
     RunQueue,
     /// A task's state, wait queue and stack.
     Task,
@@ -24,6 +27,7 @@ pub enum Kind {
     Log,
 }
 
+/// The number of kinds.
 pub const KINDS: usize = 9;
 
 impl Kind {
@@ -41,8 +45,10 @@ impl Kind {
     ];
 }
 
+/// Names a shared object.
 pub type ObjectId = Id<Object>;
 
+/// A shared object: its lines, and which CPU's cache has them.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
     kind: Kind,
@@ -56,13 +62,17 @@ pub struct Object {
 /// What has happened to the objects of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sharing {
+    /// How often a CPU used one.
     pub touches: u64,
     /// Lines that came from another CPU, by how far, nearest first.
     pub transfers: [u64; DISTANCES],
+    /// Cycles that CPUs waited for these lines.
     pub transfer_cycles: u64,
     /// Of locks: taken, and of these how often they were held by another CPU.
     pub locked: u64,
+    /// Of these: held by another CPU.
     pub waited: u64,
+    /// Time that CPUs spun for them.
     pub waited_ns: Time,
 }
 
@@ -91,10 +101,6 @@ impl Lines {
             owner: None,
             held_until: 0,
         })
-    }
-
-    pub(super) fn remove(&mut self, object: ObjectId) {
-        self.objects.take(object);
     }
 
     /// Brings an object into a CPU's cache: how many cycles that takes.
@@ -137,11 +143,7 @@ impl Lines {
     }
 }
 
-impl Sharing {
-    pub fn transfers_over(&self, distance: Distance) -> u64 {
-        self.transfers[distance as usize]
-    }
-}
+impl Sharing {}
 
 #[cfg(test)]
 mod tests {
@@ -150,8 +152,8 @@ mod tests {
     #[test]
     fn lines_cost_by_how_far_away_they_were_used_last() {
         let topology = Topology {
-            cells: 2,
-            sockets_per_cell: 1,
+            numa_nodes: 2,
+            sockets_per_node: 1,
             cores_per_socket: 2,
             threads_per_core: 1,
         };

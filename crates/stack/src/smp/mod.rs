@@ -22,8 +22,8 @@ mod work;
 
 use std::collections::VecDeque;
 
-use crate::Impossible;
-use crate::agenda::Agenda;
+use crate::SpecError;
+use crate::event_queue::EventQueue;
 use crate::slab::{Id, Slab};
 use crate::time::Time;
 use cpu::Cpu;
@@ -45,7 +45,7 @@ pub use work::{Context, Done, Work};
 pub struct Processors<T> {
     spec: SmpSpec,
     now: Time,
-    agenda: Agenda<Event<T>>,
+    events: EventQueue<Event<T>>,
     cpus: Vec<Cpu<T>>,
     tasks: Vec<Task<T>>,
     lines: Lines,
@@ -56,7 +56,7 @@ pub struct Processors<T> {
     movable: CpuSet,
     /// Interrupts on their way.
     sent: Slab<Sent<T>>,
-    unsettled: Vec<u16>,
+    undecided: Vec<u16>,
     tap: Tap,
 }
 
@@ -74,7 +74,8 @@ struct Sent<T> {
 }
 
 impl<T: Copy> Processors<T> {
-    pub fn new(spec: &SmpSpec) -> Result<Processors<T>, Impossible> {
+    /// Idle processors, all online; an error names the key of the specification that is wrong.
+    pub fn new(spec: &SmpSpec) -> Result<Processors<T>, SpecError> {
         spec.check()?;
         let count = spec.topology.cpus() as u16;
         let mut lines = Lines::new(spec.topology, spec.transfer_cycles);
@@ -84,7 +85,7 @@ impl<T: Copy> Processors<T> {
         Ok(Processors {
             spec: spec.clone(),
             now: 0,
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             cpus,
             tasks: Vec::new(),
             lines,
@@ -92,7 +93,7 @@ impl<T: Copy> Processors<T> {
             idle: CpuSet::all(count),
             movable: CpuSet::none(count),
             sent: Slab::new(),
-            unsettled: Vec::new(),
+            undecided: Vec::new(),
             tap: Tap::default(),
         })
     }
@@ -105,7 +106,7 @@ impl<T: Copy> Processors<T> {
         let state = &mut self.cpus[usize::from(cpu)];
         state.events.interrupts += 1;
         state.hard.push_back(Work { context, ..work });
-        self.attend(cpu);
+        self.mark_undecided(cpu);
     }
 
     /// Raises a softirq there, which runs when no interrupt does.
@@ -116,7 +117,7 @@ impl<T: Copy> Processors<T> {
         self.cpus[usize::from(cpu)]
             .soft
             .push_back(Work { context, ..work });
-        self.attend(cpu);
+        self.mark_undecided(cpu);
     }
 
     /// One CPU interrupts another, `handling_ns` later than the machine's latency has it.
@@ -130,9 +131,10 @@ impl<T: Copy> Processors<T> {
             to,
             work: Work { cycles, ..work },
         });
-        self.agenda.put(at, Event::Arrives(sent));
+        self.events.put(at, Event::Arrives(sent));
     }
 
+    /// A task that sleeps until it gets work; tasks are never removed.
     pub fn add_task(&mut self, spec: TaskSpec) -> TaskNumber {
         let allowed = spec
             .allowed
@@ -191,22 +193,18 @@ impl<T: Copy> Processors<T> {
         self.lines.add(kind, lines)
     }
 
-    pub fn remove_object(&mut self, object: ObjectId) {
-        self.lines.remove(object);
-    }
-
     /// When `advance` has something to do.
     pub fn next_event(&mut self) -> Option<Time> {
-        self.settle_all();
-        self.agenda.next_at()
+        self.decide_all();
+        self.events.next_at()
     }
 
     /// Lets time pass, to the next event at most; what is done is appended.
     pub fn advance(&mut self, now: Time, done: &mut Vec<Done<T>>) {
-        self.settle_all();
-        while let Some(at) = self.agenda.next_at().filter(|&at| at <= now) {
+        self.decide_all();
+        while let Some(at) = self.events.next_at().filter(|&at| at <= now) {
             self.reach(at);
-            match self.agenda.take() {
+            match self.events.take() {
                 Some((_, Event::Cpu(cpu, turn))) if self.cpus[usize::from(cpu)].turn == turn => {
                     self.review(cpu, done);
                 }
@@ -236,22 +234,27 @@ impl<T: Copy> Processors<T> {
         used
     }
 
+    /// The cycles in which the CPU waited.
     pub fn stalls(&self, cpu: u16) -> Stalls {
         self.cpus[usize::from(cpu)].stalls
     }
 
+    /// What the CPU has counted: interrupts, messages, switches.
     pub fn events(&self, cpu: u16) -> Events {
         self.cpus[usize::from(cpu)].events
     }
 
+    /// What has happened to the objects of one kind.
     pub fn sharing(&self, kind: Kind) -> Sharing {
         self.lines.sharing(kind)
     }
 
+    /// What they were built from.
     pub fn spec(&self) -> &SmpSpec {
         &self.spec
     }
 
+    /// The number of CPUs, those offline included.
     pub fn cpus(&self) -> u16 {
         self.cpus.len() as u16
     }
@@ -260,30 +263,30 @@ impl<T: Copy> Processors<T> {
     #[inline]
     pub(crate) fn reach(&mut self, now: Time) {
         if now > self.now {
-            self.settle_all();
+            self.decide_all();
             self.now = now;
         }
     }
 
     /// What the CPU does has to be decided again.
     #[inline]
-    fn attend(&mut self, cpu: u16) {
+    fn mark_undecided(&mut self, cpu: u16) {
         let state = &mut self.cpus[usize::from(cpu)];
-        if !state.unsettled {
-            state.unsettled = true;
-            self.unsettled.push(cpu);
+        if !state.undecided {
+            state.undecided = true;
+            self.undecided.push(cpu);
         }
     }
 
     #[inline]
-    fn settle_all(&mut self) {
+    fn decide_all(&mut self) {
         let mut next = 0;
-        while let Some(&cpu) = self.unsettled.get(next) {
+        while let Some(&cpu) = self.undecided.get(next) {
             next += 1;
-            self.settle(cpu);
+            self.decide(cpu);
             self.show_current(cpu);
         }
-        self.unsettled.clear();
+        self.undecided.clear();
     }
 
     fn count_io_sleeper(&mut self, cpu: u16, falls_asleep: bool) {

@@ -9,7 +9,7 @@ impl<T: Copy> Processors<T> {
     /// an interrupt is still done there. False: it is the last one, and stays.
     pub fn take_offline(&mut self, now: Time, number: u16) -> bool {
         self.reach(now);
-        self.settle_all();
+        self.decide_all();
         if !self.online.has(number) || self.online.len() == 1 {
             return !self.online.has(number);
         }
@@ -41,13 +41,14 @@ impl<T: Copy> Processors<T> {
             .for_each(|work| self.interrupt(now, number, work));
         soft.into_iter()
             .for_each(|work| self.softirq(now, number, work));
-        self.attend(number);
+        self.mark_undecided(number);
         true
     }
 
+    /// Brings a CPU back, idle. Nothing happens to one that is online.
     pub fn bring_online(&mut self, now: Time, number: u16) {
         self.reach(now);
-        self.settle_all();
+        self.decide_all();
         if self.online.has(number) {
             return;
         }
@@ -58,9 +59,10 @@ impl<T: Copy> Processors<T> {
             // It looks for what waits elsewhere.
             cpu.state = State::Running(Level::Hard);
         }
-        self.attend(number);
+        self.mark_undecided(number);
     }
 
+    /// Whether the CPU is online.
     pub fn is_online(&self, number: u16) -> bool {
         self.online.has(number)
     }

@@ -8,11 +8,14 @@ use serde::Deserialize;
 pub type TaskNumber = u32;
 
 /// A task of a better rank takes the CPU from one of a worse rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rank {
+    /// SCHED_FIFO and SCHED_RR.
     RealTime,
+    /// SCHED_OTHER.
     Normal,
+    /// SCHED_BATCH.
     Batch,
 }
 

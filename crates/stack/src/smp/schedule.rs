@@ -91,7 +91,7 @@ impl<T: Copy> Processors<T> {
             Some(by) if by != to && tell => self.ipi(self.now, by, to, 0, Work::of(0)),
             // To count down the slice of whom it waits for.
             _ if tell || !matches!(self.cpus[usize::from(to)].state, State::Idle { .. }) => {
-                self.attend(to);
+                self.mark_undecided(to);
             }
             _ => {}
         }

@@ -3,21 +3,25 @@
 use serde::Deserialize;
 
 use super::topology::{DISTANCES, Distance, Topology};
-use crate::Impossible;
-use crate::impossible::within;
+use crate::SpecError;
+use crate::spec_error::within;
 use crate::time::{SECOND, Time};
 
 /// Everything about the processors of a machine.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SmpSpec {
+    /// NUMA nodes, sockets, cores and threads.
     pub topology: Topology,
+    /// The clock of all CPUs, which never changes.
     pub clock_hz: u64,
     /// Moving a cache line from another CPU, by how far away that is, nearest first.
     pub transfer_cycles: [u32; DISTANCES],
     /// Of each 1,000 cycles that a CPU computes, those in which it waits for its own caches, translations or branches.
     pub computing_stall_per_mille: u32,
+    /// Interrupts between CPUs.
     pub interrupts: InterruptSpec,
+    /// The task scheduler.
     pub scheduling: SchedulingSpec,
     /// From the lightest to the deepest; none: an idle CPU is at once there.
     #[serde(default)]
@@ -25,21 +29,24 @@ pub struct SmpSpec {
 }
 
 /// Interrupts that one CPU sends another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptSpec {
+    /// What sending costs the sender.
     pub send_cycles: u32,
-    /// From sending to the other's noticing, within a cell.
+    /// From sending to the other's noticing, within a NUMA node.
     pub latency_ns: Time,
-    /// The same, to another cell.
-    pub latency_other_cell_ns: Time,
+    /// The same, to another NUMA node.
+    pub latency_other_node_ns: Time,
     /// Entering and leaving it, on the other.
     pub receive_cycles: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The task scheduler's times and costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulingSpec {
+    /// A task that has had its CPU for so long yields to a waiting one of its rank.
     pub time_slice_ns: Time,
     /// A task that wakes up takes the CPU from another of its rank that has had it for so long.
     pub preempt_after_ns: Time,
@@ -56,10 +63,12 @@ pub struct SchedulingSpec {
 }
 
 /// A CPU that has been idle for `after_ns` is in this state, and comes out of it after `exit_ns`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleState {
+    /// How long the CPU has to be idle.
     pub after_ns: Time,
+    /// How long it takes to come out of the state.
     pub exit_ns: Time,
 }
 
@@ -68,7 +77,8 @@ pub const CPUS_MAX: u64 = 1024;
 const CYCLES_MAX: u64 = 100_000_000;
 
 impl SmpSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Refuses values outside their limits; the error names the key.
+    pub fn check(&self) -> Result<(), SpecError> {
         let topology = &self.topology;
         within("topology", topology.cpus(), 1, CPUS_MAX)?;
         within("clock_hz", self.clock_hz, 1_000_000, 100_000_000_000)?;
@@ -90,8 +100,8 @@ impl SmpSpec {
         for (key, time) in [
             ("interrupts.latency_ns", interrupts.latency_ns),
             (
-                "interrupts.latency_other_cell_ns",
-                interrupts.latency_other_cell_ns,
+                "interrupts.latency_other_node_ns",
+                interrupts.latency_other_node_ns,
             ),
             ("scheduling.preempt_after_ns", scheduling.preempt_after_ns),
         ] {
@@ -103,7 +113,7 @@ impl SmpSpec {
             if pair[1].after_ns <= pair[0].after_ns {
                 let what = "expected more than the state before it has";
                 let key = format!("idle_states.{}.after_ns", number + 1);
-                return Err(Impossible::of(&key, what));
+                return Err(SpecError::of(&key, what));
             }
         }
         for (number, state) in self.idle_states.iter().enumerate() {
@@ -121,7 +131,7 @@ impl SmpSpec {
 impl InterruptSpec {
     pub(super) fn latency(&self, distance: Option<Distance>) -> Time {
         match distance {
-            Some(Distance::Machine) => self.latency_other_cell_ns,
+            Some(Distance::Machine) => self.latency_other_node_ns,
             _ => self.latency_ns,
         }
     }

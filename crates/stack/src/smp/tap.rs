@@ -5,23 +5,30 @@ use super::cpu::State;
 use super::run_queue::TaskNumber;
 use crate::time::Time;
 
+/// An event of the task scheduler, as the kernel's trace events `sched_switch` and `sched_wakeup` show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerEvent {
+    /// In simulated time.
     pub at: Time,
     /// Where; of a wake-up, the waker's, or where the task goes if nobody wakes it.
     pub cpu: u16,
+    /// What happened.
     pub what: Scheduled,
 }
 
 /// A task is None where it is the CPU's idle task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduled {
+    /// A task left the CPU and another took it.
     Switch {
+        /// The task that left.
         previous: Option<TaskNumber>,
         /// It would rather have stayed.
         preempted: bool,
+        /// The task that took the CPU.
         next: Option<TaskNumber>,
     },
+    /// The task is runnable.
     Woken(TaskNumber),
 }
 
@@ -40,6 +47,7 @@ impl<T: Copy> Processors<T> {
         self.tap.shown = self.cpus.iter().map(|cpu| cpu.task).collect();
     }
 
+    /// Stops recording and drops what was not taken.
     pub fn untap(&mut self) {
         self.tap = Tap::default();
     }

@@ -10,8 +10,10 @@ use super::run_queue::Rank;
 use super::work::{Context, Work};
 use crate::time::Time;
 
+/// How a task begins.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
+    /// Which tasks it gives way to.
     pub rank: Rank,
     /// None: any.
     pub allowed: Option<CpuSet>,
@@ -24,7 +26,9 @@ pub struct TaskSpec {
 /// What a task has had of CPUs, and how often it has lost one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskUsage {
+    /// CPU time in user mode.
     pub user_ns: Time,
+    /// CPU time in the kernel, for it.
     pub system_ns: Time,
     /// It had nothing left to do.
     pub slept: u64,

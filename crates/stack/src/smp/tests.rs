@@ -15,7 +15,7 @@ fn plain(topology: Topology) -> SmpSpec {
         interrupts: InterruptSpec {
             send_cycles: 0,
             latency_ns: 0,
-            latency_other_cell_ns: 0,
+            latency_other_node_ns: 0,
             receive_cycles: 0,
         },
         scheduling: SchedulingSpec {
@@ -39,7 +39,7 @@ fn costly(topology: Topology) -> SmpSpec {
     spec.interrupts = InterruptSpec {
         send_cycles: 700,
         latency_ns: 1_500,
-        latency_other_cell_ns: 3_000,
+        latency_other_node_ns: 3_000,
         receive_cycles: 1_500,
     };
     spec.scheduling.wake_cycles = 900;
@@ -220,7 +220,7 @@ fn the_last_cpu_stays_online() {
 #[test]
 fn impossible_processors_name_the_key() {
     let mut spec = plain(Topology::flat(2));
-    spec.topology.cells = 600;
+    spec.topology.numa_nodes = 600;
     let error = Processors::<u32>::new(&spec).expect_err("too many");
     assert_eq!(
         error.to_string(),
@@ -260,14 +260,14 @@ fn steps() -> impl Strategy<Value = Vec<(Time, u32, Step)>> {
 
 fn topology() -> Topology {
     Topology {
-        cells: 2,
-        sockets_per_cell: 1,
+        numa_nodes: 2,
+        sockets_per_node: 1,
         cores_per_socket: 2,
         threads_per_core: 2,
     }
 }
 
-/// Runs what is due until then; a CPU that finishes something is charged for a lock now and then. The laws hold after
+/// Runs what is due until then; a CPU that finishes something is charged for a lock now and then. The invariants hold after
 /// every event.
 fn run_checked(
     smp: &mut Processors<u32>,
@@ -313,7 +313,7 @@ fn nobody_waits_beside_an_idle_cpu(smp: &Processors<u32>) -> Result<(), TestCase
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Time is conserved on every CPU, all work is done once whatever goes offline, and the laws above hold.
+    /// Time is conserved on every CPU, all work is done once whatever goes offline, and the invariants above hold.
     #[test]
     fn nothing_is_lost(steps in steps()) {
         let mut smp = processors(&costly(topology()));

@@ -32,10 +32,12 @@ pub struct Events {
 }
 
 impl Usage {
+    /// Time in a context.
     pub fn ns(&self, context: Context) -> Time {
         self.ns[context as usize]
     }
 
+    /// The same in cycles of that clock, rounded down.
     pub fn cycles(&self, context: Context, clock_hz: u64) -> u64 {
         (u128::from(self.ns(context)) * u128::from(clock_hz) / u128::from(SECOND)) as u64
     }
@@ -49,6 +51,7 @@ impl Usage {
         }
     }
 
+    /// Time in all contexts: what has passed.
     pub fn total_ns(&self) -> Time {
         self.ns.iter().sum()
     }
@@ -72,6 +75,7 @@ impl std::ops::AddAssign for Usage {
 }
 
 impl Stalls {
+    /// All of them together.
     pub fn cycles(&self) -> u64 {
         self.transfers + self.spinning + self.computing
     }

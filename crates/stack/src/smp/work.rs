@@ -7,14 +7,21 @@ use crate::time::Time;
 /// What a CPU's time goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
+    /// Tasks in user mode.
     User,
+    /// Tasks in the kernel.
     System,
+    /// Hard interrupts.
     HardInterrupt,
+    /// Softirqs.
     SoftInterrupt,
+    /// Kernel threads.
     KernelThread,
+    /// Nothing to do.
     Idle,
     /// Idle, while a task that ran here last sleeps for an I/O.
     IoWait,
+    /// The CPU is offline.
     Offline,
 }
 
@@ -37,8 +44,11 @@ const TOUCHES_MAX: usize = 6;
 /// A piece of work that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done<T> {
+    /// When it was done.
     pub at: Time,
+    /// The CPU that did it.
     pub cpu: u16,
+    /// The tag from its `Work`.
     pub tag: T,
 }
 
@@ -66,6 +76,7 @@ impl<T> Work<T> {
         }
     }
 
+    /// The same in user mode.
     #[inline]
     pub fn in_user_mode(self) -> Work<T> {
         Work {
@@ -74,6 +85,7 @@ impl<T> Work<T> {
         }
     }
 
+    /// The same on account of a kernel thread.
     #[inline]
     pub fn of_kernel_thread(self) -> Work<T> {
         Work {
@@ -120,6 +132,7 @@ impl<T> Work<T> {
 }
 
 impl Context {
+    /// All, in the order of their numbers.
     pub const ALL: [Context; CONTEXTS] = [
         Context::User,
         Context::System,

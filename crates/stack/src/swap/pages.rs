@@ -1,7 +1,7 @@
 //! Pages of processes: where each one is, and the two lists on which a kernel looks for pages to take away.
 
 use super::slots::{SlotNumber, Slots};
-use crate::station::Broken;
+use crate::station::Violation;
 
 /// Of all processes' memory, one after the other.
 pub(super) type PageNumber = u32;
@@ -9,7 +9,7 @@ pub(super) type PageNumber = u32;
 pub(super) const PAGE_BYTES: u64 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PageState {
     /// Never touched, or its process has ended.
     Nowhere,
     /// In memory, and in its process's page table.
@@ -24,7 +24,7 @@ pub(super) enum Place {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
-    pub(super) place: Place,
+    pub(super) place: PageState,
     pub(super) slot: Option<SlotNumber>,
     /// Touched since somebody looked: the page table's bit.
     pub(super) young: bool,
@@ -77,7 +77,7 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn new(frames: u64, pages: u32, slots: Slots) -> Memory {
         let page = Page {
-            place: Place::Nowhere,
+            place: PageState::Nowhere,
             slot: None,
             young: false,
             dirty: false,
@@ -179,16 +179,16 @@ impl Memory {
     pub(super) fn map_new(&mut self, number: PageNumber) {
         self.take_frame();
         let page = self.page_mut(number);
-        debug_assert_eq!(page.place, Place::Nowhere);
-        (page.place, page.young, page.dirty) = (Place::Mapped, true, true);
+        debug_assert_eq!(page.place, PageState::Nowhere);
+        (page.place, page.young, page.dirty) = (PageState::Mapped, true, true);
     }
 
     /// Of a page in the swap cache.
     pub(super) fn map_again(&mut self, number: PageNumber) {
         let half_full = self.slots.is_half_full();
         let page = self.page_mut(number);
-        debug_assert_eq!(page.place, Place::Cached);
-        (page.place, page.young) = (Place::Mapped, true);
+        debug_assert_eq!(page.place, PageState::Cached);
+        (page.place, page.young) = (PageState::Mapped, true);
         if half_full
             && !page.writing
             && let Some(slot) = page.slot.take()
@@ -207,7 +207,7 @@ impl Memory {
             let page = self.page_mut(number);
             (page.slot, page.dirty) = (Some(slot), true);
         }
-        self.page_mut(number).place = Place::Cached;
+        self.page_mut(number).place = PageState::Cached;
         true
     }
 
@@ -227,15 +227,15 @@ impl Memory {
     pub(super) fn begin_read(&mut self, number: PageNumber) {
         self.take_frame();
         let page = self.page_mut(number);
-        debug_assert_eq!(page.place, Place::Swapped);
-        (page.place, page.young, page.dirty) = (Place::Reading, false, false);
+        debug_assert_eq!(page.place, PageState::Swapped);
+        (page.place, page.young, page.dirty) = (PageState::Reading, false, false);
         self.put_newest(number, List::Inactive);
         self.traffic.read += 1;
     }
 
     /// False: nobody has the page any more.
     pub(super) fn end_read(&mut self, number: PageNumber) -> bool {
-        self.page_mut(number).place = Place::Cached;
+        self.page_mut(number).place = PageState::Cached;
         !self.bury(number)
     }
 
@@ -244,34 +244,38 @@ impl Memory {
         debug_assert!(self.is_freeable(number));
         self.take_off(number);
         let page = self.page_mut(number);
-        (page.place, page.referenced) = (Place::Swapped, false);
+        (page.place, page.referenced) = (PageState::Swapped, false);
         self.free += 1;
     }
 
     pub(super) fn is_freeable(&self, number: PageNumber) -> bool {
         let page = self.page(number);
-        page.place == Place::Cached && !page.dirty && !page.writing
+        page.place == PageState::Cached && !page.dirty && !page.writing
     }
 
     /// The page's process has ended.
     pub(super) fn abandon(&mut self, number: PageNumber) {
         let page = self.page_mut(number);
-        if page.place != Place::Nowhere {
+        if page.place != PageState::Nowhere {
             page.orphaned = true;
             self.bury(number);
         }
     }
 
     /// Each page is in one place, the frames and slots add up, and the lists have what is in memory.
-    pub(super) fn check(&self) -> Result<(), Broken> {
+    pub(super) fn check(&self) -> Result<(), Violation> {
         let broken = |what: String| {
-            Err(Broken {
+            Err(Violation {
                 station: "swap".to_owned(),
                 what,
             })
         };
-        let in_memory =
-            |page: &&Page| matches!(page.place, Place::Mapped | Place::Cached | Place::Reading);
+        let in_memory = |page: &&Page| {
+            matches!(
+                page.place,
+                PageState::Mapped | PageState::Cached | PageState::Reading
+            )
+        };
         let resident = self.pages.iter().filter(in_memory).count() as u64;
         if resident + self.free != self.frames {
             let (free, frames) = (self.free, self.frames);
@@ -291,8 +295,9 @@ impl Memory {
                 .slot
                 .is_none_or(|slot| self.slots.owner(slot) == Some(number));
             let has_slot =
-                page.slot.is_some() || matches!(page.place, Place::Nowhere | Place::Mapped);
-            let moves = page.writing && !matches!(page.place, Place::Mapped | Place::Cached);
+                page.slot.is_some() || matches!(page.place, PageState::Nowhere | PageState::Mapped);
+            let moves =
+                page.writing && !matches!(page.place, PageState::Mapped | PageState::Cached);
             if !owns || !has_slot || moves || page.list.is_some() != in_memory(&page) {
                 return broken(format!("page {number} is nowhere in order: {page:?}"));
             }
@@ -330,18 +335,18 @@ impl Memory {
     /// Frees what an orphan still has, unless it is on its way.
     fn bury(&mut self, number: PageNumber) -> bool {
         let page = *self.page(number);
-        if !page.orphaned || page.writing || page.place == Place::Reading {
+        if !page.orphaned || page.writing || page.place == PageState::Reading {
             return false;
         }
         self.take_off(number);
-        if page.place != Place::Swapped {
+        if page.place != PageState::Swapped {
             self.free += 1;
         }
         if let Some(slot) = page.slot {
             self.slots.give_back(slot);
         }
         let page = self.page_mut(number);
-        (page.place, page.slot, page.orphaned) = (Place::Nowhere, None, false);
+        (page.place, page.slot, page.orphaned) = (PageState::Nowhere, None, false);
         true
     }
 }

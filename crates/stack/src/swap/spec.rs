@@ -4,12 +4,12 @@ use serde::Deserialize;
 
 use super::pages::PAGE_BYTES;
 use super::quicksort::NUMBERS_OF_PAGE;
-use crate::Impossible;
-use crate::impossible::within;
+use crate::SpecError;
+use crate::spec_error::within;
 use crate::time::Time;
 
 /// `[swap]` of a machine file.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwapSpec {
     /// Whose drive the area lies on, at its end.
@@ -33,13 +33,17 @@ pub struct SwapSpec {
 /// Processes that sort at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortLoad {
+    /// How many.
     pub processes: u32,
+    /// What each of them sorts.
     pub process_bytes: u64,
+    /// How often each fills and sorts it.
     pub passes: u32,
     /// What all have together.
     pub memory_bytes: u64,
     /// Of the area; None: all of it.
     pub swap_bytes: Option<u64>,
+    /// Seeds the sorts, a stream for each process.
     pub seed: u64,
 }
 
@@ -57,7 +61,7 @@ const MEMORY_MIN_BYTES: u64 = 1 << 20;
 const COST_NS_MAX: u64 = 1_000_000_000;
 
 impl SwapSpec {
-    pub(crate) fn check(&self, drive_bytes: u64) -> Result<(), Impossible> {
+    pub(crate) fn check(&self, drive_bytes: u64) -> Result<(), SpecError> {
         let most = drive_bytes.min(BYTES_MAX);
         within("bytes", self.bytes, 2 * PAGE_BYTES, most)?;
         within("page_cluster", u64::from(self.page_cluster), 0, 10)?;
@@ -68,13 +72,13 @@ impl SwapSpec {
             return Ok(());
         }
         let what = format!("expected 0 to 1000000, found {}", self.number_ns);
-        Err(Impossible::of("number_ns", what))
+        Err(SpecError::of("number_ns", what))
     }
 }
 
 impl SortLoad {
     /// Whether it can be run with such an area. The error names a key of the phase.
-    pub(crate) fn check(&self, swap: &SwapSpec) -> Result<(), Impossible> {
+    pub(crate) fn check(&self, swap: &SwapSpec) -> Result<(), SpecError> {
         within("processes", self.processes.into(), 1, PROCESSES_MAX)?;
         within("process_bytes", self.process_bytes, 4, BYTES_MAX)?;
         within("passes", self.passes.into(), 1, PASSES_MAX)?;
@@ -94,7 +98,7 @@ impl SortLoad {
             "{} processes need {wanted} bytes, memory and swap have {has} together; raise [swap] bytes, or lower processes or share",
             self.processes
         );
-        Err(Impossible::of("process_bytes", what))
+        Err(SpecError::of("process_bytes", what))
     }
 
     /// Of the area, its header among them.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Impossible;
+use crate::SpecError;
 use crate::machine::MachineSpec;
 use serde_json::json;
 
@@ -209,7 +209,7 @@ fn a_table_of_the_file_that_is_wrong_is_said_with_its_key() {
             }],
             "swap": table
         }));
-        let Impossible { key: blamed, .. } = error.unwrap_err();
+        let SpecError { key: blamed, .. } = error.unwrap_err();
         assert_eq!(blamed, format!("swap.{key}"));
     }
 }

@@ -152,7 +152,7 @@ impl World {
                 Cpus::Simple(_) => drive.complete(now, tag, None, &mut done, &mut may_retry),
                 Cpus::Detailed(cpus) => {
                     if let Some(at) = cpus.arrived(now, number, tag) {
-                        self.agenda.put(at, Event::Moved(number as u16));
+                        self.events.put(at, Event::Moved(number as u16));
                     }
                 }
             }
@@ -168,12 +168,12 @@ impl World {
             && drive.called_at.is_none_or(|called| at < called)
         {
             drive.called_at = Some(at.max(now));
-            self.agenda.put(at, Event::Drive(number as u16));
+            self.events.put(at, Event::Drive(number as u16));
         }
         for bio in done.drain(..) {
             self.bio_done(now, &bio);
         }
-        self.tell_congestion(now, number);
+        self.update_congestion(now, number);
         let retried = !may_retry.is_empty();
         for task in may_retry.drain(..) {
             self.retry(now, task);
@@ -187,7 +187,7 @@ impl World {
 
     /// Flushers hold back while a queue is congested, or while what one of them wrote still waits for a request: the
     /// kernel's sleep there.
-    pub(super) fn tell_congestion(&mut self, now: Time, number: usize) {
+    pub(super) fn update_congestion(&mut self, now: Time, number: usize) {
         if self.cache.is_none() {
             return;
         }

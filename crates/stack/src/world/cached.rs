@@ -21,7 +21,7 @@ impl World {
             && self.cache_called_at.is_none_or(|called| at < called)
         {
             self.cache_called_at = Some(at.max(now));
-            self.agenda.put(at, Event::Cache);
+            self.events.put(at, Event::Cache);
         }
         let (mut wanted, woken) = (
             std::mem::take(&mut effects.io),
@@ -45,7 +45,7 @@ impl World {
     fn unplug_all(&mut self, now: Time) {
         for number in 0..self.drives.len() {
             self.drives[number].unplug();
-            self.agenda.put(now, Event::Drive(number as u16));
+            self.events.put(now, Event::Drive(number as u16));
         }
     }
 
@@ -102,8 +102,8 @@ impl World {
             self.submit(now, drive, bio);
         }
         self.found = found;
-        self.tell_congestion(now, drive);
-        self.agenda.put(now, Event::Drive(drive as u16));
+        self.update_congestion(now, drive);
+        self.events.put(now, Event::Drive(drive as u16));
         if self.cache_io.get(&io.tag) == Some(&0) {
             self.cache_io_done(now, io.tag);
         }

@@ -4,16 +4,17 @@ use super::DriveParts;
 use crate::allocator::Allocator;
 use crate::block::{Bio, Direction, Request, RequestId, RequestQueue, Submitted, TaskId};
 use crate::device::{Command, Completion, Device};
-use crate::station::Broken;
+use crate::station::Violation;
 use crate::time::Time;
 
+/// A device with its request queue, and the requests between the two.
 pub struct Drive {
     queue: RequestQueue,
     device: Box<dyn Device>,
     /// Requests at the device, by tag.
     sent: Vec<Option<RequestId>>,
     free_tags: Vec<u32>,
-    takes_one_ahead: bool,
+    peek: bool,
     /// The request that has left the queue and found no room at the device.
     taken_ahead: Option<RequestId>,
     completions: Vec<Completion>,
@@ -33,7 +34,7 @@ impl Drive {
             device: parts.device,
             sent: vec![None; depth as usize],
             free_tags: (0..depth).rev().collect(),
-            takes_one_ahead: parts.takes_one_ahead,
+            peek: parts.peek,
             taken_ahead: None,
             completions: Vec::new(),
             was_congested: [false; 2],
@@ -101,7 +102,7 @@ impl Drive {
 
     /// Sends the device a request, if one may go: its tag.
     pub(crate) fn send(&mut self, now: Time) -> Option<u32> {
-        if self.taken_ahead.is_none() && (self.takes_one_ahead || !self.free_tags.is_empty()) {
+        if self.taken_ahead.is_none() && (self.peek || !self.free_tags.is_empty()) {
             self.taken_ahead = self.queue.dispatch(now);
         }
         let &tag = self.free_tags.last()?;
@@ -129,8 +130,7 @@ impl Drive {
     pub(crate) fn next_event(&self) -> Option<Time> {
         let device = self.device.next_event();
         // With every tag taken, only the device can change anything, but for what is taken ahead.
-        let may_dispatch =
-            !self.free_tags.is_empty() || self.takes_one_ahead && self.taken_ahead.is_none();
+        let may_dispatch = !self.free_tags.is_empty() || self.peek && self.taken_ahead.is_none();
         let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
         [device, queue].into_iter().flatten().min()
     }
@@ -159,7 +159,7 @@ impl Drive {
         (is != was).then_some(is)
     }
 
-    pub(crate) fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
+    pub(crate) fn check(&self, name: &str, now: Time) -> Result<(), Violation> {
         self.queue.check(name, now)?;
         self.device.check(now)
     }

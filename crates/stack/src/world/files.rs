@@ -12,16 +12,22 @@ pub struct FileSpec {
     pub name: String,
     /// Which of the machine's drives; of its mounts, where it is on one.
     pub drive: usize,
+    /// Its size.
     pub size_bytes: u64,
-    pub place: Place,
+    /// Where it is on the drive or mount.
+    pub place: FileLayout,
 }
 
+/// Where a file's data are.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum FileLayout {
     /// From this sector on; a whole device is a file at sector 0.
     Contiguous(Sector),
     /// As the drive's filesystem lays it out; files of one directory begin near one another.
-    Allocated { directory: u32 },
+    Allocated {
+        /// The number of its directory.
+        directory: u32,
+    },
     /// On a server.
     Mounted,
 }
@@ -30,7 +36,7 @@ impl World {
     /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
     pub fn add_file(&mut self, file: FileSpec) -> FileId {
         let number = self.files.len() as FileId;
-        if let Place::Allocated { directory } = file.place
+        if let FileLayout::Allocated { directory } = file.place
             && let Some(allocator) = &mut self.allocators[file.drive]
         {
             allocator.create(number, directory);
@@ -51,6 +57,7 @@ impl World {
         }
     }
 
+    /// The file of that number.
     pub fn file(&self, file: FileId) -> &FileSpec {
         &self.files[file as usize]
     }
@@ -59,16 +66,16 @@ impl World {
     pub fn extents(&self, file: FileId) -> Vec<Extent> {
         let spec = &self.files[file as usize];
         match spec.place {
-            Place::Allocated { .. } => match &self.allocators[spec.drive] {
+            FileLayout::Allocated { .. } => match &self.allocators[spec.drive] {
                 Some(allocator) => allocator.extents(file),
                 None => Vec::new(),
             },
-            Place::Contiguous(start) => vec![Extent {
+            FileLayout::Contiguous(start) => vec![Extent {
                 logical: 0,
                 physical: start * SECTOR_BYTES / BLOCK_BYTES,
                 blocks: spec.size_bytes.div_ceil(BLOCK_BYTES),
             }],
-            Place::Mounted => Vec::new(),
+            FileLayout::Mounted => Vec::new(),
         }
     }
 }
@@ -95,8 +102,8 @@ pub(super) fn pieces(
     let first = offset / SECTOR_BYTES;
     let end = (offset + bytes).div_ceil(SECTOR_BYTES);
     match file.place {
-        Place::Contiguous(start) => cut(start + first, end - first, sectors_max, found),
-        Place::Allocated { .. } => {
+        FileLayout::Contiguous(start) => cut(start + first, end - first, sectors_max, found),
+        FileLayout::Allocated { .. } => {
             let allocator = allocator.expect("a drive with files has a filesystem");
             let mut at = first;
             while at < end {
@@ -117,7 +124,7 @@ pub(super) fn pieces(
                 at += here;
             }
         }
-        Place::Mounted => unreachable!("I/O on a mount makes no bios"),
+        FileLayout::Mounted => unreachable!("I/O on a mount makes no bios"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The modelled machine as a whole: tasks on CPUs, files, the page cache, drives; one agenda of events.
+//! The modelled machine as a whole: tasks on CPUs, files, the page cache, drives; one event queue.
 
 mod bios;
 mod cached;
@@ -18,16 +18,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use workload::measure::Usage;
 
-use crate::agenda::Agenda;
 use crate::allocator::Allocator;
 use crate::block::{Bio, QueueEvent, RequestQueue, TaskId, TaskPlug};
 use crate::cache::{Effects, FileId, PageCache};
 use crate::completion::Counters;
 use crate::device::Device;
+use crate::event_queue::EventQueue;
 use crate::nfs::DirectIo;
 use crate::slab::Slab;
 use crate::smp::Processors;
-use crate::station::Broken;
+use crate::station::Violation;
 use crate::time::Time;
 pub(crate) use cpus::Simple;
 pub use cpus::{
@@ -35,22 +35,25 @@ pub use cpus::{
 };
 pub use drive::Drive;
 use files::Piece;
-pub use files::{FileSpec, Place};
+pub use files::{FileLayout, FileSpec};
 use mounts::Mounted;
 use phase::Phase;
-pub use phase::{GroupSpec, Impossible, PhaseSpec, Results};
+pub use phase::{GroupSpec, PhaseError, PhaseSpec, Results};
 use task::{Operation, Task};
 pub use task::{Path, Progress};
 
-/// A device, its queue, and the filesystem on it where files are `Place::Allocated`.
+/// A device, its queue, and the filesystem on it where files are `FileLayout::Allocated`.
 pub struct DriveParts {
+    /// The request queue with its scheduler.
     pub queue: RequestQueue,
+    /// What serves the queue's requests.
     pub device: Box<dyn Device>,
+    /// Where files go; None: the drive has no filesystem.
     pub filesystem: Option<Box<dyn Allocator>>,
     /// The largest bio in which its files are written back.
     pub write_bio_sectors_max: u32,
     /// Its driver takes a request from the queue before it knows whether the device has room.
-    pub takes_one_ahead: bool,
+    pub peek: bool,
 }
 
 /// Tasks of the machine itself, such as flushers, have numbers from here on.
@@ -58,9 +61,10 @@ pub const KERNEL_TASKS: TaskId = 1 << 30;
 /// Who syncs, and drops the page cache, between phases.
 const HOUSEKEEPER: TaskId = KERNEL_TASKS + 1024;
 
+/// The machine with everything on it.
 pub struct World {
     now: Time,
-    agenda: Agenda<Event>,
+    events: EventQueue<Event>,
     cpus: Cpus,
     tasks: Vec<Task>,
     drives: Vec<Drive>,
@@ -129,7 +133,7 @@ impl World {
         }
         World {
             now: 0,
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             cpus: cpus.into(),
             tasks: Vec::new(),
             drives: with_queue,
@@ -191,33 +195,35 @@ impl World {
         }
     }
 
-    /// From here on the drives' queues tell their events.
+    /// From here on the drives' queues emit their events.
     pub fn tap(&mut self) {
         for (number, drive) in (0..).zip(&mut self.drives) {
             drive.queue_mut().tap(number);
         }
     }
 
+    /// Stops recording the block events of all drives.
     pub fn untap(&mut self) {
         for drive in &mut self.drives {
             drive.queue_mut().untap();
         }
     }
 
-    /// Appends what the drives' queues have told since the last time.
+    /// Appends what the drives' queues have emitted since the last time.
     pub fn take_events(&mut self, into: &mut Vec<QueueEvent>) {
         for drive in &mut self.drives {
             drive.queue_mut().take_events(into);
         }
     }
 
+    /// Simulated time since the machine was made.
     pub fn now(&self) -> Time {
         self.now
     }
 
     /// Takes one of the detailed CPUs offline at that time, or brings it back. The last one stays online.
     pub fn plan_online(&mut self, at: Time, cpu: u16, is: bool) {
-        self.agenda.put(at, Event::Online(cpu, is));
+        self.events.put(at, Event::Online(cpu, is));
     }
 
     /// The detailed CPUs, with their times up to now; None: the machine has simple ones.
@@ -242,7 +248,7 @@ impl World {
     }
 
     /// Conservation and Little's law at every station.
-    pub fn check(&self) -> Result<(), Broken> {
+    pub fn check(&self) -> Result<(), Violation> {
         for (number, drive) in self.drives.iter().enumerate() {
             drive.check(&format!("drive {number}"), self.now())?;
         }
@@ -258,9 +264,9 @@ impl World {
     /// What happens next; it is that time from here on.
     fn next_event(&mut self) -> Option<(Time, Event)> {
         let of_cpus = self.cpus.next_event();
-        let (at, event) = match (of_cpus, self.agenda.next_at()) {
+        let (at, event) = match (of_cpus, self.events.next_at()) {
             (Some(at), other) if other.is_none_or(|other| at <= other) => (at, Event::Cpus),
-            _ => self.agenda.take()?,
+            _ => self.events.take()?,
         };
         self.now = at;
         Some((at, event))
@@ -268,7 +274,7 @@ impl World {
 
     /// Anything is to come.
     fn has_events(&mut self) -> bool {
-        !self.agenda.is_empty() || self.cpus.next_event().is_some()
+        !self.events.is_empty() || self.cpus.next_event().is_some()
     }
 
     fn look_again(&mut self) {
@@ -277,7 +283,7 @@ impl World {
         };
         let at = self.now + interval_ns;
         self.look_at = Some(at);
-        self.agenda.put(at, Event::Look);
+        self.events.put(at, Event::Look);
     }
 
     fn handle(&mut self, now: Time, event: Event) {

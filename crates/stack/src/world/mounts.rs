@@ -3,11 +3,11 @@
 use workload::job::{Op, OpKind};
 
 use super::task::{Action, Operation};
-use super::{Event, Path, Place, World};
+use super::{Event, FileLayout, Path, World};
 use crate::block::TaskId;
 use crate::cache::FileId;
 use crate::nfs::{self, DirectIo, Request};
-use crate::station::Broken;
+use crate::station::Violation;
 use crate::time::Time;
 
 pub(super) struct Mounted {
@@ -30,7 +30,7 @@ impl Mounted {
         self.io.reseed(seed);
     }
 
-    pub(super) fn check(&self, now: Time) -> Result<(), Broken> {
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         self.io.check(now)
     }
 }
@@ -44,7 +44,7 @@ impl World {
     /// None: the file is on a drive.
     pub(super) fn mount_of(&self, file: FileId) -> Option<usize> {
         let spec = &self.files[file as usize];
-        matches!(spec.place, Place::Mounted).then_some(spec.drive)
+        matches!(spec.place, FileLayout::Mounted).then_some(spec.drive)
     }
 
     pub(super) fn start_on_mount(
@@ -112,9 +112,9 @@ impl World {
     }
 
     /// Until the world's next event nobody but the mount does anything, and of that the world hears only what is done.
-    /// To be called when all that follows from the present is in the agenda.
+    /// To be called when all that follows from the present is in the event queue.
     fn go_on_alone(&mut self, number: usize) {
-        let times = [self.agenda.next_at(), self.cpus.next_event()];
+        let times = [self.events.next_at(), self.cpus.next_event()];
         let next = times.into_iter().flatten().min();
         let mount = &mut self.mounts[number];
         // With nothing under way a phase may be over, and the next one begins now.
@@ -124,7 +124,7 @@ impl World {
         {
             mount.io.advance(at, &mut mount.done);
             if !mount.done.is_empty() {
-                self.agenda.put(at, Event::Mount(number as u16));
+                self.events.put(at, Event::Mount(number as u16));
                 return;
             }
         }
@@ -136,7 +136,7 @@ impl World {
             && mount.called_at.is_none_or(|called| at < called)
         {
             mount.called_at = Some(at);
-            self.agenda.put(at, Event::Mount(number as u16));
+            self.events.put(at, Event::Mount(number as u16));
         }
     }
 }

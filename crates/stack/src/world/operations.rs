@@ -4,7 +4,7 @@ use workload::job::{Op, OpKind};
 
 use super::bios::BIO_SECTORS_MAX;
 use super::task::{Action, ENOSPC, OpId, Operation, State};
-use super::{Path, Place, World};
+use super::{FileLayout, Path, World};
 use crate::allocator::{BLOCK_BYTES, Full};
 use crate::block::{Direction, TaskId};
 use crate::cache::{FileId, Outcome};
@@ -147,7 +147,7 @@ impl World {
     ) -> Result<(), Full> {
         let spec = &self.files[file as usize];
         match (spec.place, &mut self.allocators[spec.drive]) {
-            (Place::Allocated { .. }, Some(allocator)) => {
+            (FileLayout::Allocated { .. }, Some(allocator)) => {
                 let first = offset / BLOCK_BYTES;
                 let end = (offset + bytes).div_ceil(BLOCK_BYTES);
                 allocator.allocate(task, file, first, end - first)

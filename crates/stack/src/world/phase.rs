@@ -9,7 +9,7 @@ use workload::rng::stream;
 use workload::spec::JobSpec;
 
 use super::task::{RunningJob, State, Task};
-use super::{Event, Path, Place, Progress, World};
+use super::{Event, FileLayout, Path, Progress, World};
 use crate::block::{Counts, Priority, TaskId};
 use crate::cache::FileId;
 use crate::time::Time;
@@ -17,26 +17,33 @@ use crate::time::Time;
 /// Jobs that share a thread.
 #[derive(Clone, Debug)]
 pub struct GroupSpec {
+    /// By which way its I/O goes.
     pub path: Path,
     /// The cgroup that it runs in; 0 is the root.
     pub cgroup: u16,
+    /// Its I/O priority.
     pub priority: Priority,
     /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
     pub cpus: Option<Vec<u16>>,
+    /// The jobs, at least one.
     pub jobs: Vec<JobSpec>,
 }
 
 /// What starts together.
 #[derive(Clone, Debug)]
 pub struct PhaseSpec {
+    /// Groups, a task each.
     pub groups: Vec<GroupSpec>,
     /// The machine's files that the jobs' numbers mean.
     pub files: Vec<FileId>,
+    /// I/O before this time is done but not measured.
     pub warm_up_ns: Time,
+    /// Wanted width of one interval of the time series.
     pub interval_ns: Time,
     /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
     /// others still have to write is written unmeasured.
     pub ends_with_first: bool,
+    /// Seeds where tasks begin, the jitter of CPU costs and the times of mounts.
     pub seed: u64,
 }
 
@@ -61,26 +68,34 @@ pub struct Results {
     pub requests: Vec<Counts>,
 }
 
+/// Why a phase can't run on this machine.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Impossible {
+pub enum PhaseError {
+    /// A job's specification is wrong.
     #[error("job {name}: {error}")]
-    Job { name: String, error: String },
+    Job {
+        /// The job's name.
+        name: String,
+        /// Which key, and why.
+        error: String,
+    },
     #[error(
         "buffered I/O, and the machine has no memory for a page cache; give it [memory], or say direct = true"
     )]
+    /// Buffered I/O on a machine without a page cache.
     NoCache,
 }
 
 impl World {
     /// A phase: a task for each group, all of which start together when the world runs. What phases before it left in
     /// the cache, on the drives and in the queues is still there.
-    pub fn begin_phase(&mut self, spec: &PhaseSpec) -> Result<(), Impossible> {
+    pub fn begin_phase(&mut self, spec: &PhaseSpec) -> Result<(), PhaseError> {
         let sizes: Vec<u64> = spec
             .files
             .iter()
             .map(|&file| self.files[file as usize].size_bytes)
             .collect();
-        let tasks: Result<Vec<Task>, Impossible> = (0..)
+        let tasks: Result<Vec<Task>, PhaseError> = (0..)
             .zip(&spec.groups)
             .map(|(number, group)| self.task_of(number, group, spec, &sizes))
             .collect();
@@ -97,7 +112,7 @@ impl World {
             cut: false,
         };
         for number in 0..self.tasks.len() {
-            self.agenda
+            self.events
                 .put(self.phase.start, Event::Wake(number as TaskId));
         }
         Ok(())
@@ -109,15 +124,15 @@ impl World {
         group: &GroupSpec,
         phase: &PhaseSpec,
         sizes: &[u64],
-    ) -> Result<Task, Impossible> {
+    ) -> Result<Task, PhaseError> {
         if group.path == Path::Buffered && self.cache.is_none() {
-            return Err(Impossible::NoCache);
+            return Err(PhaseError::NoCache);
         }
-        let jobs: Result<Vec<RunningJob>, Impossible> = group
+        let jobs: Result<Vec<RunningJob>, PhaseError> = group
             .jobs
             .iter()
             .map(|spec| {
-                let job = Job::new(spec, sizes).map_err(|error: SpecError| Impossible::Job {
+                let job = Job::new(spec, sizes).map_err(|error: SpecError| PhaseError::Job {
                     name: spec.name.clone(),
                     error: error.to_string(),
                 })?;
@@ -154,7 +169,7 @@ impl World {
         }
         for &file in &self.phase.files {
             let spec = &self.files[file as usize];
-            if let Place::Allocated { .. } = spec.place
+            if let FileLayout::Allocated { .. } = spec.place
                 && let Some(allocator) = &mut self.allocators[spec.drive]
             {
                 allocator.close(file);

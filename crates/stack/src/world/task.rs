@@ -92,8 +92,11 @@ pub(super) struct Operation {
 /// How far jobs have come, for showing it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
+    /// Operations that succeeded, warm-up included.
     pub ops: u64,
+    /// Bytes that they transferred.
     pub bytes: u64,
+    /// Operations that failed.
     pub errors: u64,
     /// 0 to 1, the furthest-behind job's; None when no bound tells.
     pub fraction: Option<f64>,

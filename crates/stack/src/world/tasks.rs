@@ -59,7 +59,7 @@ impl World {
                     of_mount_ns.unwrap_or_else(|| task.drawn(cpus.cost_ns(call), cpus.jitter()));
                 task.used.cpu_system_ns += cost;
                 self.used.cpu_system_ns += cost;
-                self.agenda.put(now + cost, Event::Cpu(cpu));
+                self.events.put(now + cost, Event::Cpu(cpu));
             }
             Cpus::Detailed(cpus) => {
                 let jitter = cpus.jitter();
@@ -133,7 +133,7 @@ impl World {
             let next = task.jobs.iter().filter_map(|job| job.next_wakeup()).min();
             if let Some(at) = next {
                 let at = self.phase.start.saturating_add(at);
-                self.agenda.put(at, Event::Wake(number));
+                self.events.put(at, Event::Wake(number));
             }
             self.count_switch(number, Switch::Voluntary);
         }

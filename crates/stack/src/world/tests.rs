@@ -7,7 +7,7 @@ use crate::block::{Merges, QueueRules};
 use crate::cache::{self, CacheSpec};
 use crate::device::disk::{Disk, test_disk};
 use crate::scheduler::cfq::{self, Cfq};
-use crate::scheduler::deadline::{Deadline, Generation, Tunables};
+use crate::scheduler::deadline::{Deadline, DeadlineVariant, Tunables};
 use crate::scheduler::noop::Noop;
 use crate::time::SECOND;
 use workload::measure::Measured;
@@ -79,14 +79,14 @@ fn world(scheduler: Box<dyn crate::scheduler::Scheduler>) -> World {
         device: Box::new(disk),
         filesystem: None,
         write_bio_sectors_max: 2048,
-        takes_one_ahead: false,
+        peek: false,
     };
     let mut world = World::new(CPUS, vec![drive], None, None);
     world.add_file(FileSpec {
         name: "disk".to_owned(),
         drive: 0,
         size_bytes,
-        place: Place::Contiguous(0),
+        place: FileLayout::Contiguous(0),
     });
     world
 }
@@ -170,7 +170,7 @@ fn a_job_gets_what_it_asked_for_and_a_deeper_queue_is_faster() {
 fn one_seed_is_one_result() {
     let results = |seed| {
         let reads = job("r", Pattern::Uniform, 4, for_ops(300));
-        let scheduler = Box::new(Deadline::new(Generation::C, Tunables::default()));
+        let scheduler = Box::new(Deadline::new(DeadlineVariant::C, Tunables::default()));
         run(
             world(scheduler),
             &[group(Path::DirectAsync, vec![reads])],
@@ -242,7 +242,7 @@ fn buffered_io_needs_a_page_cache() {
     let reads = job("r", Pattern::Sequential, 1, for_ops(1));
     let groups = [group(Path::Buffered, vec![reads])];
     let refused = world(Box::new(Noop::default())).begin_phase(&phase(&groups, 1));
-    assert_eq!(refused, Err(Impossible::NoCache));
+    assert_eq!(refused, Err(PhaseError::NoCache));
 }
 
 #[test]
@@ -265,12 +265,12 @@ const BLOCKS: u64 = 6000;
 
 /// One disk with a filesystem of so many blocks and a page cache, and empty files in it.
 fn with_files(kind: Kind, blocks: u64, files: &[u64]) -> World {
-    let generation = cache::Generation::Linux2_6_35;
-    with_files_of(generation, rules(), kind, blocks, files)
+    let variant = cache::CacheVariant::Linux2_6_35;
+    with_files_of(variant, rules(), kind, blocks, files)
 }
 
 fn with_files_of(
-    generation: cache::Generation,
+    variant: cache::CacheVariant,
     rules: QueueRules,
     kind: Kind,
     blocks: u64,
@@ -289,9 +289,9 @@ fn with_files_of(
         device: Box::new(Disk::new(&test_disk()).unwrap()),
         filesystem: Some(filesystem.build().unwrap()),
         write_bio_sectors_max: 2048,
-        takes_one_ahead: false,
+        peek: false,
     };
-    let cache = CacheSpec::new(generation, 4 << 20);
+    let cache = CacheSpec::new(variant, 4 << 20);
     let mut world = World::new(
         CPUS,
         vec![drive],
@@ -303,7 +303,7 @@ fn with_files_of(
             name: format!("file.{number}"),
             drive: 0,
             size_bytes,
-            place: Place::Allocated { directory: 0 },
+            place: FileLayout::Allocated { directory: 0 },
         });
     }
     world
@@ -394,7 +394,7 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
             device: Box::new(Disk::new(&test_disk()).unwrap()),
             filesystem: None,
             write_bio_sectors_max: 2048,
-            takes_one_ahead: false,
+            peek: false,
         })
         .0;
         for read_share in [0.0, 1.0] {
@@ -500,8 +500,8 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
         plug: PlugRules::EXPLICIT,
         ..rules()
     };
-    let generation = cache::Generation::Linux2_4;
-    let mut world = with_files_of(generation, old, Kind::Ext3, BLOCKS, &[BYTES; 8]);
+    let variant = cache::CacheVariant::Linux2_4;
+    let mut world = with_files_of(variant, old, Kind::Ext3, BLOCKS, &[BYTES; 8]);
     world.drives[0].write_bio_sectors_max = 8;
     let groups: Vec<GroupSpec> = (0..8)
         .map(|file| {
@@ -519,7 +519,7 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
     world.begin_phase(&all_files).unwrap();
     let mut most = 0;
     while world.phase.tasks_left > 0 {
-        let (now, event) = world.agenda.take().unwrap();
+        let (now, event) = world.events.take().unwrap();
         world.handle(now, event);
         most = most.max(world.cache.as_ref().unwrap().dirty_pages());
     }

@@ -6,7 +6,7 @@ use super::BLOCK_BYTES;
 use super::directory::map_blocks;
 use super::volume::broken;
 use super::writeback::Writeback;
-use crate::station::Broken;
+use crate::station::Violation;
 use crate::time::Time;
 
 /// Files that have data, by inode.
@@ -163,7 +163,7 @@ impl Files {
     }
 
     /// No block has two owners, and pages add up. How many blocks files have.
-    pub(super) fn check(&self) -> Result<u64, Broken> {
+    pub(super) fn check(&self) -> Result<u64, Violation> {
         let mut all: Vec<(u32, u32, u32)> = Vec::new();
         for file in self.files.values() {
             all.extend(

@@ -55,7 +55,7 @@ impl Mounted {
             0 => self.caller_goes_on(caller, Some(cpu)),
             stall_ns => {
                 self.under_way += 1;
-                self.agenda
+                self.events
                     .put(self.now + stall_ns, Timer::Answered(caller));
             }
         }

@@ -1,7 +1,7 @@
 //! How a directory grows: where its entries lie, and when it needs another block.
 //!
 //! `fs/xfs/xfs_dir2*.c` of 3.4 with 4 KiB blocks and version 2 directories (note on XFS; the sizes of the short and the block
-//! form, and that splits halve a leaf's range of hashes, are inferred from the same files' structures).
+//! format, and that splits halve a leaf's range of hashes, are inferred from the same files' structures).
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Directory {
     entries: u64,
     /// Entries that there is room for in blocks that are there.
     vacant: u64,
-    form: Form,
+    format: DirectoryFormat,
     data_blocks: u32,
     /// By the first hash of its range: how many entries each leaf has.
     leaves: BTreeMap<u32, u16>,
@@ -36,7 +36,7 @@ pub(super) struct Directory {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum DirectoryFormat {
     /// In the inode.
     Short,
     /// Entries and hashes in one block.
@@ -84,7 +84,7 @@ impl Directory {
             group,
             entries: 0,
             vacant: 0,
-            form: Form::Short,
+            format: DirectoryFormat::Short,
             data_blocks: 0,
             leaves: BTreeMap::new(),
             nodes: 0,
@@ -108,22 +108,22 @@ impl Directory {
     pub(super) fn enter(&mut self, hash: u32, name_bytes: u32, inode_bytes: u32) -> Vec<BlockUse> {
         let mut wanted = Vec::new();
         self.entries += 1;
-        if self.form == Form::Short {
+        if self.format == DirectoryFormat::Short {
             // Length, offset, name, inode number.
             let short = u64::from(name_bytes + 1 + 2 + 4);
             if 10 + self.entries * short <= u64::from(inode_bytes - CORE_BYTES) {
                 return wanted;
             }
-            self.form = Form::Block;
+            self.format = DirectoryFormat::Block;
             self.data_blocks = 1;
             wanted.push(BlockUse::Data);
         }
-        if self.form == Form::Block {
+        if self.format == DirectoryFormat::Block {
             let each = u64::from(entry_bytes(name_bytes) + HASH_ENTRY);
             if self.entries <= u64::from(BLOCK - DATA_HEADER - 8) / each {
                 return wanted;
             }
-            self.form = Form::Leaf;
+            self.format = DirectoryFormat::Leaf;
             self.leaves.insert(0, self.entries as u16 - 1);
             self.vacant = entries_per_block(name_bytes).saturating_sub(self.entries - 1);
             wanted.push(BlockUse::Leaf);
@@ -132,7 +132,7 @@ impl Directory {
             self.data_blocks += 1;
             self.vacant = entries_per_block(name_bytes);
             wanted.push(BlockUse::Data);
-            if self.form == Form::Node && self.data_blocks % FREE_ENTRIES_MAX == 1 {
+            if self.format == DirectoryFormat::Node && self.data_blocks % FREE_ENTRIES_MAX == 1 {
                 wanted.push(BlockUse::Free);
             }
         }
@@ -144,7 +144,7 @@ impl Directory {
     /// An entry goes. Blocks stay, with room for others.
     pub(super) fn leave(&mut self, hash: u32) {
         self.entries -= 1;
-        if matches!(self.form, Form::Leaf | Form::Node) {
+        if matches!(self.format, DirectoryFormat::Leaf | DirectoryFormat::Node) {
             self.vacant += 1;
             let (_, count) = self
                 .leaves
@@ -179,13 +179,13 @@ impl Directory {
     }
 
     fn put_hash(&mut self, hash: u32, wanted: &mut Vec<BlockUse>) {
-        if self.form == Form::Leaf {
+        if self.format == DirectoryFormat::Leaf {
             let room = (BLOCK - 16 - 4 - 2 * self.data_blocks) / HASH_ENTRY;
             if self.leaves[&0] < room as u16 {
                 *self.leaves.get_mut(&0).expect("the one leaf") += 1;
                 return;
             }
-            self.form = Form::Node;
+            self.format = DirectoryFormat::Node;
             self.nodes = 1;
             // The room's own block, and a node above.
             wanted.extend([BlockUse::Free, BlockUse::Leaf]);
@@ -236,16 +236,16 @@ mod tests {
 
     #[test]
     fn a_directory_goes_through_its_forms() {
-        let forms = |entries| filled(entries).0.form;
+        let forms = |entries| filled(entries).0.format;
         assert_eq!(
             [3, 4, 63, 64, 400, 600].map(forms),
             [
-                Form::Short,
-                Form::Block,
-                Form::Block,
-                Form::Leaf,
-                Form::Leaf,
-                Form::Node
+                DirectoryFormat::Short,
+                DirectoryFormat::Block,
+                DirectoryFormat::Block,
+                DirectoryFormat::Leaf,
+                DirectoryFormat::Leaf,
+                DirectoryFormat::Node
             ]
         );
     }

@@ -91,7 +91,7 @@ impl Mounted {
                 failures: 0,
             });
         }
-        self.agenda
+        self.events
             .put(self.now + writeback.period_ns, Timer::WriteBack);
     }
 

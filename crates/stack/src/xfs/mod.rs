@@ -30,10 +30,10 @@ use std::collections::BTreeMap;
 
 use workload::rng;
 
-use crate::Impossible;
-use crate::agenda::Agenda;
+use crate::SpecError;
+use crate::event_queue::EventQueue;
 use crate::smp::{Done, Kind, ObjectId, Processors, SmpSpec, TaskNumber, TaskSpec, Work};
-use crate::station::Broken;
+use crate::station::Violation;
 use crate::time::{SECOND, Time};
 use data::Files;
 use deferral::Item;
@@ -67,7 +67,7 @@ pub struct Mounted {
     daemons: Vec<TaskNumber>,
     files: Files,
     flushers: Vec<Flusher>,
-    agenda: Agenda<Timer>,
+    events: EventQueue<Timer>,
     draws: rng::Stream,
     began: Time,
     threads: Vec<Thread>,
@@ -111,7 +111,7 @@ impl Mounted {
         processors: &SmpSpec,
         xfs: &XfsSpec,
         allocation: Allocation,
-    ) -> Result<Mounted, Impossible> {
+    ) -> Result<Mounted, SpecError> {
         xfs.check().map_err(|error| error.within("filesystem"))?;
         let mut smp = Processors::new(processors).map_err(|error| error.within("cpus"))?;
         smp.tap();
@@ -142,7 +142,7 @@ impl Mounted {
             daemons,
             files: Files::default(),
             flushers: Vec::new(),
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             draws: rng::stream(0, COMPONENT_DRAWS),
             began: 0,
             threads: Vec::new(),
@@ -154,7 +154,7 @@ impl Mounted {
     }
 
     /// Between phases: no lock is held, no thread stuck, and blocks and inodes add up.
-    pub fn check(&self) -> Result<(), Broken> {
+    pub fn check(&self) -> Result<(), Violation> {
         if self.active > 0 {
             return Err(broken(
                 "a thread sleeps for ever: the workers of a CPU all wait for a lock whose holder waits for one of them",
@@ -181,7 +181,7 @@ impl Mounted {
 
     /// Whatever comes next. False: nothing does.
     fn turn(&mut self, batch: &mut Vec<Done<Actor>>) -> bool {
-        let (work, timer) = (self.smp.next_event(), self.agenda.next_at());
+        let (work, timer) = (self.smp.next_event(), self.events.next_at());
         let Some(at) = work.into_iter().chain(timer).min() else {
             return false;
         };
@@ -190,7 +190,7 @@ impl Mounted {
         if work == Some(at) {
             self.smp.advance(at, batch);
             batch.drain(..).for_each(|done| self.finished(done));
-        } else if let Some((_, timer)) = self.agenda.take() {
+        } else if let Some((_, timer)) = self.events.take() {
             self.ring(timer);
         }
         true
@@ -219,7 +219,7 @@ impl Mounted {
             Timer::WriteBack => {
                 self.wake_flushers(None);
                 let period_ns = self.volume.spec().writeback.period_ns;
-                self.agenda.put(self.now + period_ns, Timer::WriteBack);
+                self.events.put(self.now + period_ns, Timer::WriteBack);
             }
             Timer::Daemon => {
                 let daemons = self.volume.spec().daemons;
@@ -230,7 +230,7 @@ impl Mounted {
                     .wake(self.now, task, None, work.tagged(Actor::Daemon(cpu)));
                 let mean_ns = SECOND as f64 / f64::from(daemons.wakeups_per_s);
                 let pause_ns = -libm::log(1.0 - self.draws.unit()) * mean_ns;
-                self.agenda.put(self.now + pause_ns as Time, Timer::Daemon);
+                self.events.put(self.now + pause_ns as Time, Timer::Daemon);
             }
         }
     }

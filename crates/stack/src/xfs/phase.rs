@@ -7,14 +7,16 @@ use super::site::Site;
 use super::switches::{Comm, SwitchesObservation, SwitchesOptions};
 use super::thread::{self, Thread};
 use super::{COMPONENT_DRAWS, Mounted, Timer};
-use crate::Impossible;
+use crate::SpecError;
 use crate::smp::{Context, CpuSet, Rank, TaskSpec};
 use crate::time::Time;
 
 /// How far a phase has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
+    /// Simulated time since the start of the phase.
     pub elapsed_ns: Time,
+    /// Files created by all threads.
     pub files: u64,
     /// The furthest behind of all threads; None: no bound tells.
     pub fraction: Option<f64>,
@@ -22,8 +24,11 @@ pub struct Progress {
 
 /// What a phase yielded.
 pub struct Results {
+    /// By thread, in the order of the phase; always Some, as whoever makes the record takes them.
     pub threads: Vec<Option<ThreadMeasured>>,
+    /// Used blocks in percent of all, delayed allocations included.
     pub filesystem_used_percent: f64,
+    /// What the probe saw; None where it was off.
     pub switches: Option<SwitchesObservation>,
 }
 
@@ -36,7 +41,7 @@ impl Mounted {
         &mut self,
         phase: &MetadataPhase,
         switches: Option<&SwitchesOptions>,
-    ) -> Result<(), Impossible> {
+    ) -> Result<(), SpecError> {
         thread::check(phase, self.smp.cpus())?;
         let seed = phase.threads.first().map_or(0, |thread| thread.job.seed);
         self.draws = rng::stream(seed, COMPONENT_DRAWS);
@@ -73,7 +78,7 @@ impl Mounted {
             self.start_flushers();
         }
         if self.volume.spec().daemons.wakeups_per_s > 0 {
-            self.agenda.put(self.now, Timer::Daemon);
+            self.events.put(self.now, Timer::Daemon);
         }
         Ok(())
     }
@@ -117,10 +122,10 @@ impl Mounted {
 
     /// What comes again and again; answers on their way still come.
     fn drop_periodic_timers(&mut self) {
-        let mut timers = std::mem::take(&mut self.agenda);
+        let mut timers = std::mem::take(&mut self.events);
         while let Some((at, timer)) = timers.take() {
             if matches!(timer, Timer::Answered(_)) {
-                self.agenda.put(at, timer);
+                self.events.put(at, timer);
             }
         }
     }

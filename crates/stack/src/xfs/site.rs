@@ -65,99 +65,56 @@ impl Site {
         }
     }
 
-    pub(super) fn frames(self) -> &'static [&'static str] {
-        match self {
-            Site::Begins => &["__schedule", "schedule", "pipe_wait"],
-            Site::Ends => &["__schedule", "schedule", "do_exit"],
-            Site::WorkerIdle => &["__schedule", "schedule", "worker_thread", "kthread"],
-            Site::Allocation => &[
-                "__schedule",
-                "schedule",
-                "schedule_timeout",
-                "wait_for_common",
-                "wait_for_completion",
-                "xfs_alloc_vextent",
-            ],
-            Site::InodesLock => &[
-                "__schedule",
-                "schedule",
-                "schedule_timeout",
-                "__down",
-                "down",
-                "xfs_buf_lock",
-                "_xfs_buf_find",
-                "xfs_read_agi",
-                "xfs_dialloc",
-            ],
-            Site::SpaceLock => &[
-                "__schedule",
-                "schedule",
-                "schedule_timeout",
-                "__down",
-                "down",
-                "xfs_buf_lock",
-                "_xfs_buf_find",
-                "xfs_read_agf",
-                "xfs_alloc_vextent",
-            ],
-            Site::WorkerSpaceLock => &[
-                "__schedule",
-                "schedule",
-                "schedule_timeout",
-                "__down",
-                "down",
-                "xfs_buf_lock",
-                "_xfs_buf_find",
-                "xfs_read_agf",
-                "xfs_alloc_vextent_worker",
-            ],
-            Site::DirectoryLock => &[
-                "__schedule",
-                "schedule",
-                "__mutex_lock_slowpath",
-                "mutex_lock",
-                "do_last",
-            ],
-            Site::Mapping => &[
-                "__schedule",
-                "schedule",
-                "schedule_timeout",
-                "wait_for_common",
-                "wait_for_completion",
-                "xfs_bmapi_allocate",
-            ],
-            Site::MappingSpaceLock => &[
-                "__schedule",
-                "schedule",
-                "schedule_timeout",
-                "__down",
-                "down",
-                "xfs_buf_lock",
-                "_xfs_buf_find",
-                "xfs_read_agf",
-                "xfs_alloc_vextent",
-                "xfs_bmapi_allocate_worker",
-            ],
-            Site::FlusherIdle => &[
-                "__schedule",
-                "schedule",
-                "schedule_timeout",
-                "bdi_writeback_thread",
-                "kthread",
-            ],
-            Site::MappingBegins => &[
-                "__schedule",
-                "_cond_resched",
-                "wait_for_completion",
-                "xfs_bmapi_allocate",
-            ],
-            Site::AllocationBegins => &[
-                "__schedule",
-                "_cond_resched",
-                "wait_for_completion",
-                "xfs_alloc_vextent",
-            ],
-            Site::Preempted => &["__schedule", "preempt_schedule_irq", "retint_kernel"],
-        }
+    pub(super) fn frames(self) -> impl Iterator<Item = &'static str> {
+        let (how, whose): (&[&str], &[&str]) = match self {
+            Site::Begins => (SLEEPS, &["pipe_wait"]),
+            Site::Ends => (SLEEPS, &["do_exit"]),
+            Site::WorkerIdle => (SLEEPS, &["worker_thread", "kthread"]),
+            Site::Allocation => (WAITS_FOR_WORKER, &["xfs_alloc_vextent"]),
+            Site::InodesLock => (WAITS_FOR_BUFFER, &["xfs_read_agi", "xfs_dialloc"]),
+            Site::SpaceLock => (WAITS_FOR_BUFFER, &["xfs_read_agf", "xfs_alloc_vextent"]),
+            Site::WorkerSpaceLock => (
+                WAITS_FOR_BUFFER,
+                &["xfs_read_agf", "xfs_alloc_vextent_worker"],
+            ),
+            Site::DirectoryLock => (SLEEPS, &["__mutex_lock_slowpath", "mutex_lock", "do_last"]),
+            Site::Mapping => (WAITS_FOR_WORKER, &["xfs_bmapi_allocate"]),
+            Site::MappingSpaceLock => (
+                WAITS_FOR_BUFFER,
+                &[
+                    "xfs_read_agf",
+                    "xfs_alloc_vextent",
+                    "xfs_bmapi_allocate_worker",
+                ],
+            ),
+            Site::FlusherIdle => (
+                SLEEPS,
+                &["schedule_timeout", "bdi_writeback_thread", "kthread"],
+            ),
+            Site::MappingBegins => (MAKES_WAY, &["xfs_bmapi_allocate"]),
+            Site::AllocationBegins => (MAKES_WAY, &["xfs_alloc_vextent"]),
+            Site::Preempted => (&["__schedule", "preempt_schedule_irq"], &["retint_kernel"]),
+        };
+        how.iter().chain(whose).copied()
     }
 }
+
+const SLEEPS: &[&str] = &["__schedule", "schedule"];
+const WAITS_FOR_WORKER: &[&str] = &[
+    "__schedule",
+    "schedule",
+    "schedule_timeout",
+    "wait_for_common",
+    "wait_for_completion",
+];
+/// Before it has begun to wait.
+const MAKES_WAY: &[&str] = &["__schedule", "_cond_resched", "wait_for_completion"];
+const WAITS_FOR_BUFFER: &[&str] = &[
+    "__schedule",
+    "schedule",
+    "schedule_timeout",
+    "__down",
+    "down",
+    "xfs_buf_lock",
+    "_xfs_buf_find",
+];

@@ -3,18 +3,19 @@
 use serde::Deserialize;
 
 use super::writeback::Writeback;
-use crate::Impossible;
-use crate::impossible::within;
+use crate::SpecError;
+use crate::spec_error::within;
 use crate::time::Time;
 
 /// The table `filesystem` of a drive with `kind = "xfs"`. Blocks are of 4 KiB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XfsSpec {
     /// Of the whole filesystem; the drive's, where a machine file has none.
     pub blocks: u64,
     /// Allocation groups (`mkfs.xfs -d agcount`).
     pub ag_count: u32,
+    /// Size of an inode (`mkfs.xfs -i size`).
     #[serde(default = "inode_bytes")]
     pub inode_bytes: u32,
     /// Of the internal log (`mkfs.xfs -l size`).
@@ -25,9 +26,12 @@ pub struct XfsSpec {
     /// What a transaction's commit adds to the log, relogging of the same buffers taken off.
     #[serde(default = "log_bytes_per_create")]
     pub log_bytes_per_create: u32,
+    /// CPU time of the parts of a call.
     pub cycles: Cycles,
+    /// Kernel threads that interrupt the load.
     #[serde(default)]
     pub daemons: Daemons,
+    /// How files' data are written back.
     #[serde(default)]
     pub writeback: Writeback,
     /// Allocations of one CPU that the workqueue has under way at once (`max_active`), sleeping ones counted.
@@ -39,7 +43,7 @@ pub struct XfsSpec {
 }
 
 /// Where `xfs_alloc_vextent` runs; calls for a directory's or an inode's blocks are metadata, a file's blocks are data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Allocation {
     /// In its caller.
@@ -54,7 +58,7 @@ pub enum Allocation {
 }
 
 /// CPU time of the parts of a call, in cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cycles {
     /// The program's own, for each file, in user mode.
@@ -73,7 +77,9 @@ pub struct Cycles {
     pub commit_locked: u32,
     /// Dentry, file and leaving the kernel: after all locks.
     pub end: u32,
+    /// Closing a file.
     pub close: u32,
+    /// Unlinking a file, without commit and allocator.
     pub unlink: u32,
     /// One call of the allocator, with the free-space header of the group locked.
     pub allocate: u32,
@@ -84,10 +90,12 @@ pub struct Cycles {
 }
 
 /// Kernel threads that complete and start writes of log and metadata, wherever they are due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Daemons {
+    /// Mean rate of wake-ups, each on a CPU drawn at random.
     pub wakeups_per_s: u32,
+    /// What a wake-up costs.
     pub cycles: u32,
 }
 
@@ -118,21 +126,22 @@ fn log_bytes_per_create() -> u32 {
 }
 
 impl XfsSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Refuses values outside their limits; the error names the key.
+    pub fn check(&self) -> Result<(), SpecError> {
         within("ag_count", u64::from(self.ag_count), 1, AG_COUNT_MAX)?;
         let of_group = self.blocks / u64::from(self.ag_count);
         if !(AG_BLOCKS_MIN..=AG_BLOCKS_MAX).contains(&of_group) {
             let what = format!(
                 "makes groups of {of_group} blocks, expected {AG_BLOCKS_MIN} to {AG_BLOCKS_MAX}: 16 MiB to 1 TiB"
             );
-            return Err(Impossible::of("ag_count", what));
+            return Err(SpecError::of("ag_count", what));
         }
         if ![256, 512, 1024, 2048].contains(&self.inode_bytes) {
             let what = format!(
                 "expected 256, 512, 1024 or 2048, found {}",
                 self.inode_bytes
             );
-            return Err(Impossible::of("inode_bytes", what));
+            return Err(SpecError::of("inode_bytes", what));
         }
         within("log_blocks", u64::from(self.log_blocks), 512, of_group / 2)?;
         within(

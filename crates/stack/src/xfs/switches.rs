@@ -7,20 +7,25 @@ use super::site::Site;
 use crate::smp::{Processors, Scheduled, SchedulerEvent, TaskNumber};
 use crate::time::Time;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What the probe is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchesOptions {
     /// Between two points of the series.
     pub interval_ns: u64,
 }
 
-/// What docs/probes.md describes as the observation of `switches`. Each switch has its stack.
-#[derive(Clone, Debug, Serialize)]
+/// What docs/reference/probes.md describes as the observation of `switches`. Each switch has its stack.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct SwitchesObservation {
+    /// The report that the host's probe makes too.
     #[serde(flatten)]
     pub report: SwitchReport,
+    /// Always 0: the simulation loses nothing.
     pub trace_events_lost: u64,
+    /// Always 0, likewise.
     pub stack_samples_lost: u64,
+    /// One line each: what was left out.
     pub notes: Vec<String>,
 }
 
@@ -103,7 +108,7 @@ impl Scheduling {
     pub(super) fn finish(&mut self, now: Time) -> Option<SwitchesObservation> {
         let frames = |stack: u32| {
             let frames = Site::ALL[stack as usize].frames();
-            frames.iter().map(|&name| name.to_owned()).collect()
+            frames.map(str::to_owned).collect()
         };
         let report = self.analysis.take()?.finish(now - self.began, frames);
         Some(SwitchesObservation {

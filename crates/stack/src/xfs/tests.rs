@@ -8,9 +8,9 @@ use super::*;
 
 fn processors(cores: u16, stays: bool) -> SmpSpec {
     serde_json::from_value(json!({
-        "topology": { "cells": 1, "sockets_per_cell": 1, "cores_per_socket": cores, "threads_per_core": 1 },
+        "topology": { "numa_nodes": 1, "sockets_per_node": 1, "cores_per_socket": cores, "threads_per_core": 1 },
         "clock_hz": 2_000_000_000u64, "transfer_cycles": [40, 80, 80, 200], "computing_stall_per_mille": 0,
-        "interrupts": { "send_cycles": 700, "latency_ns": 1000, "latency_other_cell_ns": 1000, "receive_cycles": 1000 },
+        "interrupts": { "send_cycles": 700, "latency_ns": 1000, "latency_other_node_ns": 1000, "receive_cycles": 1000 },
         "scheduling": {
             "time_slice_ns": 4_000_000, "preempt_after_ns": 100_000_000, "wake_cycles": 1000, "switch_cycles": 2000,
             "task_lines": 4, "run_queue_lines": 2, "migrates_within": if stays { "core" } else { "machine" }

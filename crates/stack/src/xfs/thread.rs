@@ -11,9 +11,9 @@ use workload::rng;
 use super::allocation::{CallStage, Held};
 use super::directory::BlockUse;
 use super::switches::Switches;
-use crate::Impossible;
-use crate::impossible::within;
+use crate::SpecError;
 use crate::smp::TaskNumber;
+use crate::spec_error::within;
 use crate::time::Time;
 
 pub(super) struct Thread {
@@ -87,13 +87,13 @@ pub(super) struct Transaction {
 const ENOSPC: i32 = 28;
 
 /// What of the phase the model has no mechanism for.
-pub(super) fn check(phase: &MetadataPhase, cpus: u16) -> Result<(), Impossible> {
+pub(super) fn check(phase: &MetadataPhase, cpus: u16) -> Result<(), SpecError> {
     if phase.threads.is_empty() {
-        return Err(Impossible::of("threads", "nothing to do: no threads"));
+        return Err(SpecError::of("threads", "nothing to do: no threads"));
     }
     for (number, thread) in phase.threads.iter().enumerate() {
         let of = |key: &str| format!("threads.{number}.{key}");
-        let wrong = |key: &str, what: &str| Err(Impossible::of(&of(key), what));
+        let wrong = |key: &str, what: &str| Err(SpecError::of(&of(key), what));
         if thread.job.sync != SyncMethod::None {
             return wrong("job.sync", "the model's XFS forces no log; expected none");
         }
@@ -115,8 +115,8 @@ impl Thread {
         task: TaskNumber,
         directory: usize,
         now: Time,
-    ) -> Result<Thread, Impossible> {
-        let job = MetadataJob::new(&spec.job).map_err(|what| Impossible::of("threads", what))?;
+    ) -> Result<Thread, SpecError> {
+        let job = MetadataJob::new(&spec.job).map_err(|what| SpecError::of("threads", what))?;
         let nothing = Sample {
             at: now,
             thread: Usage::default(),

@@ -4,7 +4,7 @@ use super::data::{Extent, File};
 use super::directory::Directory;
 use super::group::{Group, INODE_ROOT_BLOCK};
 use super::spec::XfsSpec;
-use crate::station::Broken;
+use crate::station::Violation;
 
 #[derive(Clone, Debug)]
 pub(super) struct Volume {
@@ -25,7 +25,7 @@ pub(super) struct Volume {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) group: u32,
-    pub(super) place: Place,
+    pub(super) place: BlockTarget,
     pub(super) blocks: u32,
     pub(super) align: u32,
     /// For what a file holds (`userdata`).
@@ -35,7 +35,7 @@ pub(super) struct Request {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum BlockTarget {
     /// There or not at all (`XFS_ALLOCTYPE_THIS_BNO`).
     Exactly(u32),
     /// (`XFS_ALLOCTYPE_NEAR_BNO`).
@@ -135,8 +135,8 @@ impl Volume {
         let blocks = state.chunk_blocks();
         let after = state.after_newest();
         let place = match (attempt, after) {
-            (0, Some(after)) => Place::Exactly(after),
-            (0, None) | (1, Some(_)) => Place::Near(INODE_ROOT_BLOCK),
+            (0, Some(after)) => BlockTarget::Exactly(after),
+            (0, None) | (1, Some(_)) => BlockTarget::Near(INODE_ROOT_BLOCK),
             _ => return None,
         };
         Some(Request {
@@ -159,7 +159,7 @@ impl Volume {
         let inode_block = directory.inode as u32 / self.spec.inodes_per_block();
         Request {
             group: directory.group,
-            place: Place::Near(directory.target().unwrap_or(inode_block)),
+            place: BlockTarget::Near(directory.target().unwrap_or(inode_block)),
             blocks: 1,
             align: 1,
             is_data: false,
@@ -180,7 +180,7 @@ impl Volume {
         let blocks = file.delayed.min(self.longest()).min(EXTENT_BLOCKS_MAX);
         (blocks > 0).then_some(Request {
             group,
-            place: Place::Near(near),
+            place: BlockTarget::Near(near),
             blocks,
             align: 1,
             is_data: true,
@@ -193,7 +193,7 @@ impl Volume {
         let last = file.extents.last()?;
         Some(Request {
             group: last.group,
-            place: Place::Near(last.start + last.blocks),
+            place: BlockTarget::Near(last.start + last.blocks),
             blocks: 1,
             align: 1,
             is_data: false,
@@ -217,11 +217,11 @@ impl Volume {
         let place = if group == request.group {
             request.place
         } else {
-            Place::Near(0)
+            BlockTarget::Near(0)
         };
         match place {
-            Place::Exactly(block) => space.take_at(block, request.blocks).then_some(block),
-            Place::Near(target) => space.take_near(target, request.blocks, request.align),
+            BlockTarget::Exactly(block) => space.take_at(block, request.blocks).then_some(block),
+            BlockTarget::Near(target) => space.take_near(target, request.blocks, request.align),
         }
     }
 
@@ -282,7 +282,7 @@ impl Volume {
     }
 
     /// Nothing was lost and nothing given twice: blocks and inodes add up. `of_files`: blocks that files say they have.
-    pub(super) fn check(&self, of_files: u64) -> Result<(), Broken> {
+    pub(super) fn check(&self, of_files: u64) -> Result<(), Violation> {
         let free = self.free();
         let chunks: u64 = self
             .groups
@@ -321,8 +321,8 @@ impl Volume {
     }
 }
 
-pub(super) fn broken(what: &str) -> Broken {
-    Broken {
+pub(super) fn broken(what: &str) -> Violation {
+    Violation {
         station: "allocation groups".to_owned(),
         what: what.to_owned(),
     }

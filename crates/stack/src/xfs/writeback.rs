@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
-use crate::impossible::within;
+use crate::SpecError;
+use crate::spec_error::within;
 use crate::time::{SECOND, Time};
 
 /// The table `filesystem.writeback`. What tells when is the kernel's default (`dirty_writeback_centisecs`,
 /// `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Writeback {
     /// Tasks that write back at once: the drive's own, and as many more as others would be that do so too.
@@ -19,10 +19,12 @@ pub struct Writeback {
     pub expire_ns: Time,
     /// Or when more pages than these are dirty: 10 % of 8 GiB (an estimate).
     pub background_blocks: u32,
+    /// CPU time of writing and of writing back.
     pub cycles: WritebackCycles,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// CPU time of buffered writes and of writeback, in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WritebackCycles {
     /// A call of write(2), without its pages.
@@ -59,7 +61,7 @@ impl Default for WritebackCycles {
 }
 
 impl Writeback {
-    pub(super) fn check(&self) -> Result<(), Impossible> {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
         within("flushers", u64::from(self.flushers), 1, 1024)?;
         within("period_ns", self.period_ns, 1_000_000, 3600 * SECOND)?;
         within("expire_ns", self.expire_ns, 0, 3600 * SECOND)?;

@@ -9,7 +9,9 @@ use crate::block::{Device, TraceLine, What};
 /// Wall-clock time, since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WallTime {
+    /// Whole seconds.
     pub seconds: u32,
+    /// The rest, below 1,000,000,000.
     pub nanoseconds: u32,
 }
 
@@ -45,6 +47,7 @@ impl FileSet {
         }
     }
 
+    /// Appends an event to its CPU's file.
     pub fn add(&mut self, line: &TraceLine) {
         let cpu = line.cpu as usize;
         while self.cpus.len() <= cpu {

@@ -8,15 +8,23 @@ use crate::block::{Device, TraceLine};
 pub struct Record<'a> {
     /// Counts the records of a CPU from 1; notes are not counted and have 0.
     pub sequence: u32,
+    /// Nanoseconds since the trace began.
     pub at_ns: u64,
+    /// First sector, of 512 bytes.
     pub sector: u64,
+    /// Length of the transfer in bytes.
     pub bytes: u32,
     /// What happened, and in which categories it falls.
     pub action: u32,
+    /// The task that ran; of a completion, whichever was interrupted.
     pub pid: u32,
+    /// The device that was traced.
     pub device: Device,
+    /// The CPU where it happened.
     pub cpu: u32,
+    /// Of completions: the low 16 bits of the errno, 0 of success.
     pub error: u16,
+    /// What follows the header: a number, a name or a message, by action.
     pub payload: &'a [u8],
 }
 
@@ -24,21 +32,46 @@ pub struct Record<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The task of that number is called so.
-    Process { pid: u32, name: String },
+    Process {
+        /// The task's number.
+        pid: u32,
+        /// Its name (`comm`).
+        name: String,
+    },
     /// The wall clock when the trace's clock was at the record's time.
-    Began { seconds: u32, nanoseconds: u32 },
+    Began {
+        /// Whole seconds since 1970.
+        seconds: u32,
+        /// The rest, below 1,000,000,000.
+        nanoseconds: u32,
+    },
 }
 
+/// Why bytes are no record. `at` counts from the start of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
+    /// The magic number is missing.
     #[error("byte {at}: no record of blktrace begins here")]
-    NoMagic { at: usize },
+    NoMagic {
+        /// Where a record has to begin.
+        at: usize,
+    },
     #[error(
         "byte {at}: a record of blktrace version {version}, and 7 is the only one that is known"
     )]
-    Version { at: usize, version: u8 },
+    /// The record's version is not 7.
+    Version {
+        /// Where the record begins.
+        at: usize,
+        /// The version that it states.
+        version: u8,
+    },
+    /// The file ends before the record does.
     #[error("byte {at}: the file ends within a record")]
-    Short { at: usize },
+    Short {
+        /// Where the record begins.
+        at: usize,
+    },
 }
 
 const MAGIC: u32 = 0x6561_7400;
@@ -78,6 +111,7 @@ impl Record<'_> {
         })
     }
 
+    /// What the record notes besides events; None of an event.
     pub fn note(&self) -> Option<Note> {
         match self.action {
             action::NOTE_PROCESS => {
@@ -104,6 +138,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
+    /// All records of a file.
     pub fn of(file: &'a [u8]) -> Records<'a> {
         Records { file, at: 0 }
     }

@@ -52,6 +52,7 @@ impl Analysis {
         self.routes.insert(partition, route);
     }
 
+    /// Takes in the next event, in the order of time.
     #[inline]
     pub fn add(&mut self, event: &BlockEvent) {
         self.give_up(event.at_ns);
@@ -76,6 +77,7 @@ impl Analysis {
         losses.last_ns = losses.last_ns.max(at_ns);
     }
 
+    /// Ends the recording at `ended_ns` on the events' clock; what has not completed is in flight.
     pub fn finish(mut self, ended_ns: u64) -> BlockReport {
         let started_ns = self.started_ns;
         let mut report = BlockReport {

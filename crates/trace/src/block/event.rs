@@ -9,14 +9,19 @@ use crate::page::RawEvent;
 /// What happened to a bio or a request, and which sectors it covered then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvent {
+    /// On the recording's clock, in nanoseconds.
     pub at_ns: u64,
     /// Where it happened.
     pub cpu: u32,
+    /// What happened.
     pub kind: Kind,
+    /// The disk; of a bio on a partition, the partition.
     pub device: Device,
     /// In sectors of 512 bytes, whatever the device's.
     pub sector: u64,
+    /// Length in the same sectors.
     pub sectors: u64,
+    /// What is done with the sectors.
     pub op: Op,
     /// The task that ran on the CPU: the submitter's own until the request is formed, anybody afterwards.
     pub pid: u32,
@@ -24,12 +29,16 @@ pub struct BlockEvent {
     pub error: i64,
 }
 
+/// The steps of bios and requests, as the block layer's trace events name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A bio entered the block layer.
     Queue,
     /// A bio was too large: `new_sector` is where its second part begins.
-    Split { new_sector: u64 },
+    Split {
+        /// In sectors of 512 bytes.
+        new_sector: u64,
+    },
     /// A bio joined a request at its end.
     BackMerge,
     /// A bio joined a request at its beginning.
@@ -57,9 +66,13 @@ pub struct Device(pub u32);
 /// Which operation, as the first letters of `rwbs` tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
+    /// R: a read.
     Read,
+    /// W: a write.
     Write,
+    /// D: discard or secure erase.
     Discard,
+    /// F: a flush without data.
     Flush,
     /// Commands of the driver, zone management.
     Other,
@@ -112,10 +125,12 @@ impl Device {
         Device(major << MINOR_BITS | minor & ((1 << MINOR_BITS) - 1))
     }
 
+    /// The number of the driver.
     pub fn major(self) -> u32 {
         self.0 >> MINOR_BITS
     }
 
+    /// The number among the driver's devices.
     pub fn minor(self) -> u32 {
         self.0 & ((1 << MINOR_BITS) - 1)
     }

@@ -280,7 +280,7 @@ mod tests {
     enum Step {
         Insert(u64, u64),
         Remove(prop::sample::Index),
-        Place(prop::sample::Index, u64, u64),
+        Slot(prop::sample::Index, u64, u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -289,7 +289,7 @@ mod tests {
         prop_oneof![
             3 => (start.clone(), sectors.clone()).prop_map(|(start, sectors)| Step::Insert(start, sectors)),
             1 => index().prop_map(Step::Remove),
-            1 => (index(), start, sectors).prop_map(|(index, start, sectors)| Step::Place(index, start, sectors)),
+            1 => (index(), start, sectors).prop_map(|(index, start, sectors)| Step::Slot(index, start, sectors)),
         ]
     }
 
@@ -302,13 +302,13 @@ mod tests {
             for step in steps {
                 match step {
                     Step::Insert(start, sectors) => known.push((start, sectors, table.insert(start, sectors, ()))),
-                    Step::Remove(_) | Step::Place(..) if known.is_empty() => {}
+                    Step::Remove(_) | Step::Slot(..) if known.is_empty() => {}
                     Step::Remove(index) => {
                         let (start, sectors, slot) = known.remove(index.index(known.len()));
                         let entry = table.remove(slot).expect("an entry that is known");
                         prop_assert_eq!((entry.start, entry.sectors), (start, sectors));
                     }
-                    Step::Place(index, start, sectors) => {
+                    Step::Slot(index, start, sectors) => {
                         let index = index.index(known.len());
                         table.place(known[index].2, start, sectors);
                         known[index] = (start, sectors, known[index].2);

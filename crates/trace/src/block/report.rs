@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use crate::distribution::Distribution;
 
-/// A whole recording. docs/probes.md explains each field.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// A whole recording. docs/reference/probes.md explains each field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BlockReport {
+    /// Length of the recording in nanoseconds.
     pub elapsed_ns: u64,
     /// Events that the kernel had no room for. What they were about is unmatched or in flight below.
     pub events_lost: u64,
@@ -16,12 +17,14 @@ pub struct BlockReport {
     pub losses_uncounted: u64,
     /// All devices together.
     pub all: Activities,
+    /// A report per device, by number.
     pub devices: Vec<DeviceReport>,
     /// By device.
     pub series: BTreeMap<String, Series>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// What one device did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DeviceReport {
     /// `major:minor`
     pub device: String,
@@ -31,20 +34,25 @@ pub struct DeviceReport {
     pub events_unmatched: u64,
     /// Writes with FUA on a device without: a flush followed them, which their times leave out.
     pub writes_flushed: u64,
+    /// What became of its bios.
     pub conservation: Conservation,
+    /// The figures by direction.
     #[serde(flatten)]
     pub activities: Activities,
     /// Requests that the driver has, averaged over time.
     pub queue_depth_mean: f64,
+    /// The most requests that the driver had at once.
     pub queue_depth_max: u64,
     /// Bios queued on CPU 0, 1, ..., as far as any was; likewise requests completed.
     pub queued_by_cpu: Vec<u64>,
+    /// Requests that completed on CPU 0, 1, ....
     pub completed_by_cpu: Vec<u64>,
 }
 
 /// What became of every bio. queued + split + unqueued = merged + completed + in_flight + unmatched, always.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Conservation {
+    /// Queue events.
     pub queued: u64,
     /// Further parts of bios that were too large.
     pub split: u64,
@@ -53,6 +61,7 @@ pub struct Conservation {
     pub unqueued: u64,
     /// Bios and requests that became part of another request.
     pub merged: u64,
+    /// Bios that completed, alone or with their request.
     pub completed: u64,
     /// Not complete at the end.
     pub in_flight: u64,
@@ -60,34 +69,48 @@ pub struct Conservation {
     pub unmatched: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// The figures by direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Activities {
     /// Reads, writes and others together.
     pub total: Activity,
+    /// Reads.
     pub read: Activity,
+    /// Writes.
     pub write: Activity,
     /// Discards, flushes, commands.
     pub other: Activity,
 }
 
 /// What was done in one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Activity {
+    /// Bios that entered the block layer.
     pub bios_queued: u64,
+    /// Requests handed to the driver, each time counted.
     pub requests_issued: u64,
+    /// Requests that completed.
     pub requests_completed: u64,
+    /// Bytes that they transferred.
     pub bytes_completed: u64,
+    /// Completions with an error.
     pub errors: u64,
+    /// Requests that the driver gave back untried.
     pub requeues: u64,
+    /// Bios that joined a request at its end.
     pub back_merges: u64,
+    /// Bios that joined a request at its beginning.
     pub front_merges: u64,
+    /// Requests that joined another request.
     pub request_merges: u64,
     /// Bios whose request was issued to the driver on the CPU on which the bio was queued, that is, where its submitter
     /// ran; and elsewhere.
     pub queue_local: u64,
+    /// Bios whose request was issued on another CPU.
     pub queue_remote: u64,
     /// Requests that completed on the CPU on which their first bio was queued; and elsewhere.
     pub completions_local: u64,
+    /// Requests that completed on another CPU.
     pub completions_remote: u64,
     /// Of requests: from the queue event of the first bio until the request was inserted, or issued if it never was.
     pub time_in_queue_ns: Distribution,
@@ -106,24 +129,32 @@ pub struct Activity {
 }
 
 /// Columns over time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "BlockSeries")]
 pub struct Series {
     /// Begin of each interval, since the start of the recording.
     pub at_ns: Vec<u64>,
+    /// A value per interval and column.
     pub columns: Columns,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// What happened in each interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "BlockColumns")]
 pub struct Columns {
     /// Of the interval; the last may be shorter.
     pub length_s: Vec<f64>,
     /// Requests that the driver has, averaged over the interval.
     pub queue_depth: Vec<f64>,
+    /// The most requests that the driver had at once in the interval.
     pub queue_depth_max: Vec<u64>,
     /// Requests that wait to be issued, averaged over the interval.
     pub requests_waiting: Vec<f64>,
+    /// Rate of completed requests.
     pub requests_completed_per_s: Vec<f64>,
+    /// Rate of completed bytes.
     pub bytes_completed_per_s: Vec<f64>,
+    /// Rate of bios and requests that joined another request.
     pub merges_per_s: Vec<f64>,
 }
 
@@ -168,6 +199,7 @@ impl Activities {
 }
 
 impl Conservation {
+    /// Whether the equation holds.
     pub fn holds(&self) -> bool {
         self.queued + self.split + self.unqueued
             == self.merged + self.completed + self.in_flight + self.unmatched

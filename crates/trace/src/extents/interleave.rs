@@ -8,16 +8,19 @@ use super::Extent;
 
 /// The files of one device. A stretch is what lies between two changes of the file along the device's offsets, gaps
 /// aside: a file that nobody interrupts is one stretch, however many extents it has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Interleaving {
     /// `major:minor`.
     pub device: String,
     /// Those that have an extent with a place.
     pub files: u64,
+    /// Extents with a place, those that touch counted as one.
     pub extents: u64,
+    /// Bytes in these extents.
     pub bytes: u64,
     /// Changes of the file along the device.
     pub switches: u64,
+    /// Mean length of the stretches that belong to one file without a break, in bytes.
     pub stretch_bytes_mean: f64,
     /// 0 where each file is one stretch, 1 where each extent is followed by another file's.
     pub share: f64,

@@ -33,48 +33,63 @@ pub const FLAGS: [(&str, u32); 5] = [
     ("encoded", 0x8),
 ];
 
-#[derive(Debug, Serialize)]
+/// Where several files lie.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Examined {
+    /// Each file, in the order asked.
     pub files: Vec<Examination>,
     /// Of each device, the files on it that have extents.
     pub interleaving: Vec<Interleaving>,
 }
 
-#[derive(Debug, Serialize)]
+/// What is known of one file.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Examination {
+    /// The path under which it was asked for.
     pub path: String,
+    /// Its extents, or why there are none.
     #[serde(flatten)]
     pub found: Found,
 }
 
-#[derive(Debug, Serialize)]
+/// A file's extents, or why they are not known.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Found {
+    /// They were read.
     Layout(Layout),
+    /// They could not be read.
     Refused(Refused),
 }
 
 /// Why a file's extents are not known.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Refused {
+    /// The kernel's error number, positive.
     pub errno: i32,
+    /// The reason, and what would grant it.
     pub absent: String,
 }
 
 /// One file. Extents that touch, in the file and on the device, count as one: filesystems cut them at lengths of their
 /// own.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Layout {
+    /// How they were read.
     pub method: Method,
     /// `major:minor` of the filesystem.
     pub device: String,
+    /// The file's size.
     pub size_bytes: u64,
+    /// The filesystem's block size.
     pub block_bytes: u64,
+    /// Extents, those that touch counted as one.
     pub extents: u64,
     /// Before those that touch were put together.
     pub extents_of_filesystem: u64,
     /// Whether these are all of them: fewer than [`Bounds::extents_max`].
     pub complete: bool,
+    /// Sum of the extents' lengths.
     pub mapped_bytes: u64,
     /// Of the file's size, not mapped. None where not all extents were read.
     pub hole_bytes: Option<u64>,
@@ -86,10 +101,13 @@ pub struct Layout {
     pub listed: Vec<(u64, Option<u64>, u64, Vec<&'static str>)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How a filesystem is asked for a file's extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
+    /// FS_IOC_FIEMAP: extents with flags.
     Fiemap,
+    /// FIBMAP: block by block, for filesystems without the other.
     Fibmap,
     /// A modelled filesystem was asked, which has no such calls.
     #[serde(skip_deserializing)]
@@ -97,7 +115,7 @@ pub enum Method {
 }
 
 /// How much is looked at, and how much of it is told.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
     /// Of each file: no more extents are read; the layout then ends there.
@@ -111,13 +129,17 @@ pub struct Bounds {
 /// All extents of a file, in its order, as the filesystem tells them.
 #[derive(Clone, Debug)]
 pub struct FileMap {
+    /// How they were read.
     pub method: Method,
     /// `major:minor` of the filesystem.
     pub device: String,
+    /// The file's size.
     pub size_bytes: u64,
+    /// The filesystem's block size.
     pub block_bytes: u64,
     /// Whether these are all.
     pub complete: bool,
+    /// As they were read, not put together.
     pub extents: Vec<Extent>,
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::series::Interval;
 
+/// A table under construction, row by row; columns may begin late.
 #[derive(Default)]
 pub struct Columns {
     at_ns: Vec<u64>,
@@ -38,6 +39,7 @@ impl Columns {
         column[rows - 1] = value;
     }
 
+    /// The table as JSON: `at_ns`, and `columns` by name, null where there was no value.
     pub fn finish(mut self) -> Value {
         let rows = self.at_ns.len();
         self.columns

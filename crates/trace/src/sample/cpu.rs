@@ -33,18 +33,23 @@ const STEAL: usize = 7;
 const GUEST: usize = 8;
 const GUEST_NICE: usize = 9;
 
+/// What /proc/stat counts since boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// By number; those offline are not shown.
     pub cpus: BTreeMap<u32, Ticks>,
+    /// Interrupts served, on all CPUs.
     pub interrupts: u64,
+    /// Context switches, on all CPUs.
     pub context_switches: u64,
 }
 
 /// The CPUs at a point in time.
 #[derive(Clone, Debug)]
 pub struct CpuReading {
+    /// The counters since boot.
     pub stat: Stat,
+    /// Mean clock frequency of the CPUs; None where the kernel does not tell.
     pub frequency_hz: Option<Level>,
 }
 

@@ -12,11 +12,13 @@ pub trait Reading {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     sum: f64,
+    /// The highest of the readings.
     pub max: f64,
     readings: u32,
 }
 
 impl Level {
+    /// The level of a single reading.
     pub fn of(value: f64) -> Level {
         Level {
             sum: value,
@@ -25,10 +27,12 @@ impl Level {
         }
     }
 
+    /// The mean of the readings.
     pub fn mean(&self) -> f64 {
         self.sum / f64::from(self.readings)
     }
 
+    /// Pools it with readings that follow.
     pub fn absorb(&mut self, later: Level) {
         self.sum += later.sum;
         self.max = self.max.max(later.max);
@@ -53,13 +57,18 @@ struct Timed<R> {
 
 /// From one reading to the next.
 pub struct Interval<'a, R> {
+    /// Time of the earlier reading.
     pub start_ns: u64,
+    /// Time of the later one.
     pub end_ns: u64,
+    /// What was read at the start.
     pub before: &'a R,
+    /// What was read at the end.
     pub after: &'a R,
 }
 
 impl<R> Interval<'_, R> {
+    /// The interval's length in seconds.
     pub fn seconds(&self) -> f64 {
         (self.end_ns - self.start_ns) as f64 / 1e9
     }
@@ -94,6 +103,7 @@ impl<R: Reading> Series<R> {
         self.ends.push(Timed { at_ns, reading });
     }
 
+    /// The intervals in order of time, one per reading after the first.
     pub fn intervals(&self) -> impl Iterator<Item = Interval<'_, R>> {
         let starts = std::iter::once(&self.first).chain(&self.ends);
         starts.zip(&self.ends).map(|(start, end)| Interval {

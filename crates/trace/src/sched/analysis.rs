@@ -58,6 +58,7 @@ impl Analysis {
         }
     }
 
+    /// Takes in the next event; events come in the order of time.
     pub fn add(&mut self, event: &SchedEvent) {
         match event.kind {
             SchedKind::Switch {

@@ -6,27 +6,41 @@ use crate::decode::{Layouts, Wanted};
 use crate::format::{EventFormat, Field, FormatError, Number};
 use crate::page::RawEvent;
 
+/// A switch or a wake-up, at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedEvent {
+    /// On the recording's clock, in nanoseconds.
     pub at_ns: u64,
     /// Where it happened; of a wake-up, the waker's.
     pub cpu: u32,
+    /// What happened.
     pub kind: SchedKind,
 }
 
+/// What the scheduler did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedKind {
     /// A task left the CPU and another took it. Task 0 is the CPU's idle task.
     Switch {
+        /// The task that left.
         previous: u32,
+        /// Its name.
         previous_comm: Comm,
+        /// How it left.
         state: State,
+        /// The task that took the CPU.
         next: u32,
     },
     /// Somebody wakes the task. It may take an interrupt of another CPU until it is runnable.
-    Waking { pid: u32 },
+    Waking {
+        /// The task that is woken.
+        pid: u32,
+    },
     /// The task is runnable: it waits for its CPU.
-    Wakeup { pid: u32 },
+    Wakeup {
+        /// The task that is runnable.
+        pid: u32,
+    },
 }
 
 /// How a task left its CPU.
@@ -103,6 +117,7 @@ impl State {
 impl Comm {
     pub(super) const OTHERS: Comm = Comm(*b"others\0\0\0\0\0\0\0\0\0\0");
 
+    /// A name of at most 15 bytes; what is longer is cut off.
     pub fn new(name: &[u8]) -> Comm {
         let mut comm = Comm::default();
         let length = name.len().min(comm.0.len() - 1);

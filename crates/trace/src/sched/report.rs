@@ -7,10 +7,12 @@ use serde::Serialize;
 pub use super::stalls::Stall;
 use crate::distribution::Distribution;
 
-/// A whole recording. docs/probes.md explains each field.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// A whole recording. docs/reference/probes.md explains each field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SwitchReport {
+    /// Length of the recording in nanoseconds.
     pub elapsed_ns: u64,
+    /// Events that the kernel had no room for.
     pub events_lost: u64,
     /// How often events were lost and the kernel could not say how many.
     pub losses_uncounted: u64,
@@ -28,27 +30,34 @@ pub struct SwitchReport {
     pub tasks: Vec<TaskReport>,
     /// By estimated number of switches.
     pub sites: Vec<SiteReport>,
+    /// What became of the stack samples.
     pub stacks: Stacks,
     /// Of each CPU (`cpu0`, ...) and of `all`.
     pub series: BTreeMap<String, Series>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// The switches of one task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TaskReport {
+    /// The task's name.
     pub comm: String,
+    /// Its number; None in the row of all others.
     pub pid: Option<u32>,
+    /// How often it left its CPU.
     pub switches: u64,
     /// As in `SwitchReport`.
     pub by_state: BTreeMap<&'static str, u64>,
+    /// The times that it was off its CPU.
     pub stall: Stall,
     /// The parts of stalls: until woken, and from runnable on. Only of stalls whose wake-up was seen; those of preempted
     /// tasks have the second part alone.
     pub sleeping: Stall,
+    /// From runnable to running.
     pub run_queue_delay: Stall,
 }
 
 /// A place in the kernel where tasks leave their CPU.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SiteReport {
     /// The function that waits.
     pub site: String,
@@ -60,13 +69,16 @@ pub struct SiteReport {
     pub samples: u64,
     /// Estimate: the share of the samples' weights that were here, of all switches away from tasks.
     pub switches: u64,
+    /// The times off the CPU, estimated from the samples.
     pub stall: Stall,
+    /// Until woken.
     pub sleeping: Stall,
+    /// From runnable to running.
     pub run_queue_delay: Stall,
 }
 
 /// What became of the stack samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Stacks {
     pub taken: u64,
     /// No switch of the task was seen at that time.
@@ -74,14 +86,16 @@ pub struct Stacks {
 }
 
 /// Columns over time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "SwitchSeries")]
 pub struct Series {
     /// Begin of each interval, since the start of the recording.
     pub at_ns: Vec<u64>,
     pub columns: Columns,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "SwitchColumns")]
 pub struct Columns {
     /// Of the interval; the last may be shorter.
     pub length_s: Vec<f64>,

@@ -11,12 +11,15 @@ pub(super) struct Sum {
 }
 
 /// Times as tables carry them. Of weighted samples, `count` and `sum_ns` are estimates of the whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Stall {
+    /// How many times were measured.
     pub count: u64,
+    /// Their sum in nanoseconds.
     pub sum_ns: u64,
     /// None where nothing was counted.
     pub mean_ns: Option<f64>,
+    /// Their maximum in nanoseconds; None where nothing was counted.
     pub max_ns: Option<u64>,
 }
 

@@ -5,9 +5,11 @@ use crate::record::ErrorRecord;
 /// The symbol of an errno, as manual pages write it. An argument, because the numbers are the operating system's.
 pub type ErrnoName = fn(i32) -> String;
 
+/// A job's failed operations, by operation and errno.
 #[derive(Debug)]
 pub struct Failures {
     errno_name: ErrnoName,
+    /// All failures so far.
     pub count: u64,
     in_a_row: u32,
     records: Vec<ErrorRecord>,
@@ -16,7 +18,9 @@ pub struct Failures {
 /// Whether a job goes on after a failed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// The job offers further operations.
     GoOn,
+    /// The job stops: the disk is full, or too many operations failed in a row.
     GiveUp,
 }
 
@@ -24,6 +28,7 @@ pub enum Verdict {
 const IN_A_ROW_MAX: u32 = 1000;
 
 impl Failures {
+    /// No failures yet; `errno_name` gives the symbols for the records.
     pub fn new(errno_name: ErrnoName) -> Failures {
         Failures {
             errno_name,
@@ -33,6 +38,7 @@ impl Failures {
         }
     }
 
+    /// Notes a success, which ends a run of failures.
     #[inline(always)]
     pub fn succeeded(&mut self) {
         self.in_a_row = 0;
@@ -80,6 +86,7 @@ impl Failures {
         self.records.last()
     }
 
+    /// A record per operation and errno.
     pub fn into_records(self) -> Vec<ErrorRecord> {
         self.records
     }

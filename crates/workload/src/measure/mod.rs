@@ -10,10 +10,13 @@ use crate::timeline::{Interval, Timeline};
 pub use failures::{ErrnoName, Failures, Verdict};
 pub use usage::{Sample, Samples, Usage};
 
+/// A job's measurements while it runs.
 #[derive(Debug)]
 pub struct Measure {
     timeline: Timeline,
+    /// Operations that succeeded, warm-up included.
     pub ops: u64,
+    /// Bytes that they transferred, warm-up included.
     pub bytes: u64,
     finished: Time,
     failures: Failures,
@@ -24,16 +27,23 @@ pub struct Measure {
 /// What remains when the job is over.
 #[derive(Debug)]
 pub struct Measured {
+    /// When the last operation succeeded, since the start of the phase; 0 if none did.
     pub finished: Time,
+    /// What completed in each interval after the warm-up.
     pub intervals: Vec<Interval>,
+    /// A record per operation and errno that failed.
     pub errors: Vec<ErrorRecord>,
+    /// How many blocks did not hold what was written there.
     pub mismatches_count: u64,
+    /// The first 16 of them.
     pub mismatches: Vec<MismatchRecord>,
 }
 
 const MISMATCHES_KEPT: usize = 16;
 
 impl Measure {
+    /// Nothing measured yet; operations up to `warm_up` are not recorded, and `interval` is the width of the first
+    /// intervals.
     pub fn new(warm_up: Time, interval: Time, errno_name: ErrnoName) -> Measure {
         Measure {
             timeline: Timeline::new(warm_up, interval),
@@ -46,6 +56,7 @@ impl Measure {
         }
     }
 
+    /// Records an operation that completed at `now`, with its latency since it was due.
     #[inline(always)]
     pub fn succeeded(&mut self, now: Time, op: &Op) {
         self.ops += 1;
@@ -70,6 +81,7 @@ impl Measure {
             .failed(op_name(op.kind), grows, errno, path, offset)
     }
 
+    /// Counts a wrong block and keeps it if it is among the first.
     #[cold]
     pub fn mismatched(&mut self, mismatch: MismatchRecord) {
         self.mismatches_count += 1;
@@ -78,6 +90,7 @@ impl Measure {
         }
     }
 
+    /// Failed operations so far.
     pub fn errors(&self) -> u64 {
         self.failures.count
     }
@@ -87,6 +100,7 @@ impl Measure {
         self.failures.last()
     }
 
+    /// Closes the timeline at the last success.
     pub fn finish(self) -> Measured {
         Measured {
             finished: self.finished,
@@ -98,6 +112,7 @@ impl Measure {
     }
 }
 
+/// The name of an operation in records and messages.
 pub fn op_name(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Read => "read",

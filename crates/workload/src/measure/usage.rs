@@ -2,17 +2,25 @@
 
 use crate::spec::Time;
 
+/// Processor time, context switches and page faults, as getrusage(2) counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
+    /// CPU time in user mode, in nanoseconds.
     pub cpu_user_ns: u64,
+    /// CPU time in the kernel, in nanoseconds.
     pub cpu_system_ns: u64,
+    /// Context switches because the thread waited.
     pub context_switches_voluntary: u64,
+    /// Context switches because the scheduler took the CPU away.
     pub context_switches_involuntary: u64,
+    /// Page faults without I/O.
     pub faults_minor: u64,
+    /// Page faults that needed I/O.
     pub faults_major: u64,
 }
 
 impl Usage {
+    /// What was used between `earlier` and this reading.
     pub fn since(self, earlier: Usage) -> Usage {
         Usage {
             cpu_user_ns: self.cpu_user_ns.saturating_sub(earlier.cpu_user_ns),
@@ -30,8 +38,11 @@ impl Usage {
 /// What was used until `at`, since any one time before the phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
+    /// Time of the reading, since the start of the phase.
     pub at: Time,
+    /// Of the thread that runs the group.
     pub thread: Usage,
+    /// Of the whole process, which includes kernel workers of its rings.
     pub process: Usage,
 }
 
@@ -55,10 +66,12 @@ impl Samples {
         }
     }
 
+    /// When the next sample is wanted.
     pub fn due(&self) -> Time {
         self.due
     }
 
+    /// Keeps a sample; when there is no room left, drops every second one and doubles the spacing.
     pub fn add(&mut self, sample: Sample) {
         if self.samples.len() == SAMPLES_MAX {
             let mut keep = false;

@@ -23,14 +23,19 @@ pub use record::{MetadataRecord, ThreadRecord, assemble};
 use walk::Walk;
 pub use walk::{NextDirectory, WalkSpec};
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// What one thread of a metadata load does, as Python describes it.
+#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetadataSpec {
+    /// The thread's name in the record.
     pub name: String,
+    /// How many files it creates.
     pub files: u64,
+    /// The size of each file in bytes.
     pub file_bytes: u64,
     /// Bytes of one write call; a file's last call writes what is left.
     pub write_bytes: u32,
+    /// When its files become durable.
     pub sync: SyncMethod,
     /// Leave the files where they are.
     pub keep: bool,
@@ -38,14 +43,17 @@ pub struct MetadataSpec {
     pub until_full: bool,
     /// None: all files lie directly in the thread's directory.
     pub subdirectories: Option<WalkSpec>,
+    /// How its files are named.
     pub names: NameSpec,
+    /// Seeds the random parts of the names.
     pub seed: u64,
 }
 
 /// When files become durable. "Again" is: opened once more by name, fsynced, closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMethod {
+    /// Never: the kernel's writeback decides.
     None,
     /// Each file by fsync before it is closed.
     BeforeClose,
@@ -53,38 +61,53 @@ pub enum SyncMethod {
     SystemThenFirst,
     /// After all files are written, each again, the last one first.
     Reverse,
+    /// One sync of the whole system after all files are written, then each again, the last one first.
     SystemThenReverse,
     /// After all files are written, each again, in the order of writing.
     InOrder,
+    /// One sync of the whole system after all files are written, then each again, in the order of writing.
     SystemThenInOrder,
 }
 
 /// A system call to make (`FsyncAgain`: three of them, which count as one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
+    /// mkdir of a subdirectory.
     MakeDirectory {
+        /// The subdirectory's number, from 0.
         directory: u32,
     },
     /// Make the file and keep it open for the calls up to `Close`.
-    Create(Place),
+    Create(FilePosition),
+    /// Write to the open file, after what it already holds.
     Write {
+        /// Bytes of this call.
         bytes: u32,
     },
+    /// Fsync of the open file.
     Fsync,
+    /// Close of the open file.
     Close,
+    /// Sync of the whole system, sync(2).
     SystemSync,
-    FsyncAgain(Place),
-    Unlink(Place),
+    /// Open by name, fsync, close.
+    FsyncAgain(FilePosition),
+    /// Unlink by name.
+    Unlink(FilePosition),
+    /// Nothing is left to do.
     Done,
 }
 
 /// Where a file lies; its name is [`MetadataJob::write_name`]'s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
+    /// The file's number in the thread, from 0.
     pub file: u64,
+    /// The number of its subdirectory; None: directly in the thread's directory.
     pub subdirectory: Option<u32>,
 }
 
+/// The state of one thread: which file it is at, and in which stage.
 #[derive(Clone, Debug)]
 pub struct MetadataJob {
     files: u64,
@@ -196,6 +219,7 @@ impl MetadataJob {
         };
     }
 
+    /// Whether a full filesystem ends the load without counting as a failure.
     pub fn ends_when_full(&self) -> bool {
         self.until_full
     }
@@ -243,6 +267,7 @@ impl MetadataJob {
         Some(done as f64 / all as f64)
     }
 
+    /// The length of every file name, in bytes.
     pub fn name_bytes(&self) -> usize {
         self.names.bytes()
     }
@@ -297,8 +322,8 @@ impl MetadataJob {
         }
     }
 
-    fn place(&self, file: u64) -> Place {
-        Place {
+    fn place(&self, file: u64) -> FilePosition {
+        FilePosition {
             file,
             subdirectory: self.walk.as_ref().map(|walk| walk.of(file)),
         }

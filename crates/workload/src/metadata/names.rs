@@ -4,7 +4,8 @@ use serde::Deserialize;
 
 use crate::rng;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// How a thread names its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NameSpec {
     /// Length of a name.
@@ -13,6 +14,7 @@ pub struct NameSpec {
     pub random_bytes: u32,
     /// The sequential part of file 0, and how much each further file adds: threads that share a directory take turns.
     pub first: u64,
+    /// Added to the sequential part per file: the number of threads that share the directory.
     pub step: u64,
 }
 

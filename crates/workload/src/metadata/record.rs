@@ -13,8 +13,10 @@ use crate::record::{
 };
 use crate::spec::Time;
 
-#[derive(Clone, Debug, Serialize)]
+/// The record of a metadata load.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct MetadataRecord {
+    /// Times, groups and threads, as every phase has them.
     #[serde(flatten)]
     pub phase: PhaseRecord<ThreadRecord>,
     /// Of all threads: the sum of their own `files_per_s`; `files_per_s_wall`, all files by the time until the last
@@ -22,19 +24,25 @@ pub struct MetadataRecord {
     pub measures: Measures,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// The record of one thread.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct ThreadRecord {
+    /// The name from its specification.
     pub name: String,
+    /// When the thread was done, unlinking included.
     pub finished_ns: u64,
     /// By name, see `OP_NAMES`; one that was never called has count 0.
     pub ops: BTreeMap<&'static str, OpRecord>,
     /// `files_per_s`, by the thread's own time until its last file was written (closed, and synced again where asked
     /// for), and `app_overhead_s`, that time less the calls in it; mkdir, as in fs_mark, counts as overhead.
     pub measures: Measures,
+    /// A record per operation and errno that failed.
     pub errors: Vec<ErrorRecord>,
     /// Nothing is verified and there is no time series: 0 and empty, for those who read any job.
     pub mismatches_count: u64,
+    /// Always empty.
     pub mismatches: Vec<MismatchRecord>,
+    /// Always empty.
     pub intervals: Vec<IntervalRecord>,
 }
 

@@ -4,19 +4,23 @@ use serde::Deserialize;
 
 use crate::spec::Time;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The subdirectories of a thread, and the order in which files fill them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WalkSpec {
+    /// How many subdirectories there are, at least 1.
     pub count: u32,
     /// The one that gets file 0.
     pub first: u32,
+    /// When the next subdirectory's turn comes.
     pub next_after: NextDirectory,
 }
 
 /// When to move on; after the last subdirectory comes number 0 again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum NextDirectory {
+    /// After so many files.
     Files(u64),
     /// With the first file after this time.
     TimeNs(Time),

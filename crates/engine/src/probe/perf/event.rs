@@ -25,6 +25,7 @@ pub enum Scope {
     /// All tasks on this CPU.
     Cpu(u32),
     /// This process with the threads that it starts from now on.
+    #[cfg(test)]
     OwnProcess,
 }
 
@@ -86,6 +87,7 @@ pub fn enable(event: &OwnedFd) -> io::Result<()> {
 fn open(attributes: &Attributes, scope: Scope) -> io::Result<OwnedFd> {
     let (pid, cpu): (libc::c_int, libc::c_int) = match scope {
         Scope::Cpu(cpu) => (-1, cpu as libc::c_int),
+        #[cfg(test)]
         Scope::OwnProcess => (0, -1),
     };
     // SAFETY: the attributes outlive the call, and their size is in them; the descriptor is nobody else's.

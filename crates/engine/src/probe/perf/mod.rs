@@ -6,6 +6,6 @@ pub mod record;
 mod ring;
 mod stacks;
 
-pub use counter::{Count, Counter};
-pub use event::{Kind, Rate, Scope};
-pub use stacks::{Losses, Samplers, StackSample, Stacks};
+pub(super) use counter::{Count, Counter};
+pub(super) use event::{Kind, Rate, Scope};
+pub(super) use stacks::{Losses, Samplers, StackSample, Stacks};

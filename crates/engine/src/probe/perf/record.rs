@@ -21,8 +21,10 @@ impl Period {
     }
 }
 
+/// One record of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
+    /// A sample that an event triggered.
     Sample(Sample<'a>),
     /// So many records found no room in the ring before this one.
     Lost(u64),
@@ -32,11 +34,16 @@ pub enum Record<'a> {
     Other,
 }
 
+/// Where a task was when the event's counter overflowed (PERF_RECORD_SAMPLE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<'a> {
+    /// The process (the kernel's tgid); 0 for an idle task.
     pub pid: u32,
+    /// The thread.
     pub tid: u32,
+    /// On the clock that the event was opened with, in nanoseconds.
     pub at_ns: u64,
+    /// The CPU it ran on.
     pub cpu: u32,
     /// How many events this sample stands for.
     pub period: u64,
@@ -55,6 +62,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
+    /// Reads `bytes`, whole records of events that have this period.
     pub fn new(bytes: &'a [u8], period: Period) -> Records<'a> {
         Records {
             rest: bytes,

@@ -28,7 +28,6 @@ pub struct Stacks {
 pub struct StackSample {
     pub at_ns: u64,
     pub cpu: u32,
-    pub pid: u32,
     pub tid: u32,
     pub stack: u32,
     /// How many events it stands for.
@@ -73,7 +72,6 @@ impl Samplers {
                 Record::Sample(sample) => each(StackSample {
                     at_ns: sample.at_ns,
                     cpu: sample.cpu,
-                    pid: sample.pid,
                     tid: sample.tid,
                     stack: stacks.number(sample.kernel_stack()),
                     weight: sample.period,

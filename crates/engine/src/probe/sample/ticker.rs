@@ -34,7 +34,7 @@ pub struct Observed<S: Source> {
 }
 
 /// When it was read, how often and at what cost.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Times {
     pub started_unix_ns: u64,
     pub elapsed_ns: u64,

@@ -37,7 +37,7 @@ pub fn counters(vmstat: &str, into: &mut BTreeMap<&'static str, f64>) {
 }
 
 impl Worth {
-    pub fn bytes(self) -> f64 {
+    pub(super) fn bytes(self) -> f64 {
         match self {
             Worth::One => 1.0,
             Worth::Kibibyte => 1024.0,
@@ -101,7 +101,7 @@ const COUNTERS: [(&str, &[&str], Worth); 10] = [
 ];
 
 #[derive(Clone, Copy)]
-pub enum Worth {
+pub(super) enum Worth {
     One,
     Page,
     Kibibyte,

@@ -16,6 +16,7 @@ use crate::block::TaskId;
 use crate::cache::FileId;
 use request::{LOCALITY_GROUP_BLOCKS, SMALL_FILE_BLOCKS, Wanted};
 
+/// ext4's multi-block allocator: free blocks, files, and the locality group that small files share.
 #[derive(Clone, Debug)]
 pub struct Ext4 {
     space: Space,
@@ -37,6 +38,7 @@ struct Inode {
 }
 
 impl Ext4 {
+    /// An empty filesystem.
     pub fn new(geometry: &Geometry) -> Ext4 {
         Ext4 {
             space: geometry.space(),

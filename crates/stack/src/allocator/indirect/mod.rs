@@ -28,11 +28,15 @@ pub enum SetAside {
     /// ext3 before windows: nothing, every block is searched for by itself.
     Nothing,
     /// ext2: so many blocks in all are marked as used at once; 8 unless the superblock says otherwise.
-    Preallocation { blocks: u32 },
+    Preallocation {
+        /// How many blocks: the one that is asked for and those that follow it.
+        blocks: u32,
+    },
     /// ext3 of 2.6.10 on: windows in memory that other files' searches avoid; no bit is set.
     Windows,
 }
 
+/// The allocator of ext2 and ext3: files with their indirect blocks, and the disk that they share.
 #[derive(Clone, Debug)]
 pub struct Indirect {
     inodes: Inodes,
@@ -62,6 +66,7 @@ struct Inode {
 }
 
 impl Indirect {
+    /// An empty filesystem. `colours`: a task's files begin at one of 16 places in their group (2.5.53 and later).
     pub fn new(geometry: &Geometry, set_aside: SetAside, colours: bool) -> Indirect {
         Indirect {
             inodes: geometry.inodes(),

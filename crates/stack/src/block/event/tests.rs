@@ -8,8 +8,8 @@ use crate::block::pool::PoolRules;
 use crate::block::{QueueRules, RequestQueue};
 use crate::probe::bench::serve_tapped;
 use crate::scheduler::cfq::{Cfq, Surroundings, Tunables, Version};
-use crate::scheduler::deadline::{Deadline, Generation};
-use crate::scheduler::laws::{self, Arrival};
+use crate::scheduler::deadline::{Deadline, DeadlineVariant};
+use crate::scheduler::invariants::{self, Arrival};
 use crate::scheduler::noop::Noop;
 use crate::time::MILLISECOND;
 use EventKind::*;
@@ -24,7 +24,7 @@ fn rules(plug: PlugRules) -> QueueRules {
             ..PoolRules::LINUX_2_6_35
         },
         plug,
-        ..laws::rules()
+        ..invariants::rules()
     }
 }
 
@@ -53,11 +53,11 @@ fn read(after_ns: Time, block: u64, task: TaskId) -> Arrival {
 }
 
 fn kinds(events: &[QueueEvent]) -> Vec<EventKind> {
-    let told = events.iter().map(|event| event.kind);
-    told.filter(|kind| !matches!(kind, Message(_))).collect()
+    let kinds = events.iter().map(|event| event.kind);
+    kinds.filter(|kind| !matches!(kind, Message(_))).collect()
 }
 
-fn told(rules: QueueRules, scheduler: Box<dyn Scheduler>, load: &[Arrival]) -> Vec<QueueEvent> {
+fn emitted(rules: QueueRules, scheduler: Box<dyn Scheduler>, load: &[Arrival]) -> Vec<QueueEvent> {
     serve_tapped(
         &mut RequestQueue::new(rules, scheduler),
         load,
@@ -70,9 +70,9 @@ fn told(rules: QueueRules, scheduler: Box<dyn Scheduler>, load: &[Arrival]) -> V
 #[test]
 fn a_read_that_grows_while_the_queue_is_plugged() {
     let load = [read(0, 10, 0), read(0, 11, 0), read(0, 9, 0)];
-    let events = told(
+    let events = emitted(
         rules(PlugRules::EXPLICIT),
-        Box::new(Deadline::new(Generation::C, Default::default())),
+        Box::new(Deadline::new(DeadlineVariant::C, Default::default())),
         &load,
     );
     let unplug = Unplug {
@@ -91,7 +91,7 @@ fn a_read_that_grows_while_the_queue_is_plugged() {
 
 #[test]
 fn the_timer_lets_a_plugged_queue_go() {
-    let events = told(
+    let events = emitted(
         rules(PlugRules::SELF),
         Box::new(Noop::default()),
         &[read(0, 10, 0)],
@@ -113,7 +113,7 @@ fn the_timer_lets_a_plugged_queue_go() {
 #[test]
 fn who_waits_for_a_request_is_queued_once() {
     let load: Vec<Arrival> = (0..8).map(|n| read(0, 10 * n, n as TaskId)).collect();
-    let events = told(rules(PlugRules::NONE), Box::new(Noop::default()), &load);
+    let events = emitted(rules(PlugRules::NONE), Box::new(Noop::default()), &load);
     let count = |kind| events.iter().filter(|event| event.kind == kind).count();
     assert_eq!([count(Queue), count(GetRequest), count(Complete)], [8; 3]);
     assert!(count(Sleep) > 0);
@@ -121,7 +121,7 @@ fn who_waits_for_a_request_is_queued_once() {
 
 #[test]
 fn what_the_scheduler_says_stands_where_it_said_it() {
-    let events = told(rules(PlugRules::NONE), cfq(), &[read(0, 10, 0)]);
+    let events = emitted(rules(PlugRules::NONE), cfq(), &[read(0, 10, 0)]);
     let texts: Vec<String> = events
         .iter()
         .filter_map(|event| match event.kind {
@@ -139,7 +139,7 @@ fn what_the_scheduler_says_stands_where_it_said_it() {
 #[test]
 fn an_untapped_queue_keeps_nothing() {
     let mut queue = RequestQueue::new(rules(PlugRules::SELF), Box::new(Noop::default()));
-    queue.submit(0, laws::bench::bio(0, Direction::Read, 0));
+    queue.submit(0, invariants::bench::bio(0, Direction::Read, 0));
     let mut events = Vec::new();
     queue.take_events(&mut events);
     assert_eq!(events, []);
@@ -150,14 +150,14 @@ proptest! {
     /// a C; each P in a U; who sleeps was queued. Nothing goes back in time.
     #[test]
     fn what_begins_ends(
-        load in laws::arrivals(4),
+        load in invariants::arrivals(4),
         depth in 1usize..4,
         which in 0u8..3,
         plug in prop::sample::select(vec![PlugRules::NONE, PlugRules::SELF, PlugRules::EXPLICIT]),
     ) {
         let scheduler: Box<dyn Scheduler> = match which {
             0 => Box::new(Noop::default()),
-            1 => Box::new(Deadline::new(Generation::C, Default::default())),
+            1 => Box::new(Deadline::new(DeadlineVariant::C, Default::default())),
             _ => cfq(),
         };
         let mut queue = RequestQueue::new(rules(plug), scheduler);

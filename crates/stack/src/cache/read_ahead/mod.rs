@@ -4,7 +4,7 @@ mod linux_2_4;
 mod linux_2_5;
 mod on_demand;
 
-use crate::cache::spec::Generation;
+use crate::cache::spec::CacheVariant;
 
 /// Pages to read, those of them that are not in the cache yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +38,11 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    pub(super) fn new(generation: Generation) -> Stream {
-        match generation {
-            Generation::Linux2_4 => Stream::Linux2_4(linux_2_4::Stream::default()),
-            Generation::Linux2_5 => Stream::Linux2_5(linux_2_5::Stream::default()),
-            Generation::Linux2_6_35 => Stream::OnDemand(on_demand::Stream::default()),
+    pub(super) fn new(variant: CacheVariant) -> Stream {
+        match variant {
+            CacheVariant::Linux2_4 => Stream::Linux2_4(linux_2_4::Stream::default()),
+            CacheVariant::Linux2_5 => Stream::Linux2_5(linux_2_5::Stream::default()),
+            CacheVariant::Linux2_6_35 => Stream::OnDemand(on_demand::Stream::default()),
         }
     }
 

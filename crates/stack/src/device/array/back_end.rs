@@ -8,7 +8,7 @@ use crate::device::disk::Disk;
 use crate::device::soonest::Soonest;
 use crate::device::{Command, Completion, Device};
 use crate::slab::{Id, Slab};
-use crate::station::{Broken, Station};
+use crate::station::{Station, Violation};
 use crate::time::Time;
 
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl BackEnd {
         self.disks.iter().map(Disk::dirty_sectors).sum()
     }
 
-    pub(super) fn check(&self, now: Time) -> Result<(), Broken> {
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         let since = self.accesses.iter().map(|(_, access)| access.since);
         self.station.check("array's disks", now, since)
     }

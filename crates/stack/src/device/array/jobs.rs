@@ -112,7 +112,7 @@ impl Array {
             if self.inside.part_done(id) {
                 match self.inside.command(id).direction {
                     Direction::Read => self.answer_read(now, id),
-                    Direction::Write => self.agenda.put(now, Event::Complete(id)),
+                    Direction::Write => self.events.put(now, Event::Complete(id)),
                 }
             }
         }

@@ -18,8 +18,7 @@ mod writes;
 
 use std::collections::VecDeque;
 
-use crate::Impossible;
-use crate::agenda::Agenda;
+use crate::SpecError;
 use crate::block::{Direction, SECTOR_BYTES, Sector};
 use crate::device::disk::Disk;
 use crate::device::inside::{CommandId, Inside};
@@ -27,7 +26,8 @@ use crate::device::line_cache::LineCache;
 use crate::device::room::Room;
 use crate::device::server::{Link, Servers};
 use crate::device::{Command, Completion, Device};
-use crate::station::Broken;
+use crate::event_queue::EventQueue;
+use crate::station::Violation;
 use crate::time::Time;
 use back_end::BackEnd;
 use dirty::DirtyStripes;
@@ -36,10 +36,11 @@ use layout::{Layout, Piece};
 pub use spec::{ArrayCache, ArraySpec, ControllerSpec, LayoutSpec, Level, MirrorSpec};
 use streams::Streams;
 
+/// A RAID array with its controllers, their cache and its disks, as one device.
 #[derive(Clone, Debug)]
 pub struct Array {
     spec: ArraySpec,
-    agenda: Agenda<Event>,
+    events: EventQueue<Event>,
     inside: Inside,
     controllers: Servers,
     port_in: Link,
@@ -70,12 +71,13 @@ enum Event {
 }
 
 impl Array {
-    pub fn new(spec: &ArraySpec) -> Result<Array, Impossible> {
+    /// An idle array with an empty cache. The error names the key that is wrong.
+    pub fn new(spec: &ArraySpec) -> Result<Array, SpecError> {
         spec.check()?;
         let disk = Disk::new(&spec.disk).map_err(|error| error.within("disk"))?;
         let layout = Layout::new(&spec.layout, disk.sectors());
         Ok(Array {
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             inside: Inside::default(),
             controllers: Servers::new(spec.controller.controllers),
             port_in: Link::new(spec.controller.port_bytes_per_s),
@@ -147,11 +149,11 @@ impl Device for Array {
             Direction::Read => served_at,
             Direction::Write => self.port_in.carry(served_at, u64::from(command.sectors)),
         };
-        self.agenda.put(at, Event::Look(id));
+        self.events.put(at, Event::Look(id));
     }
 
     fn next_event(&self) -> Option<Time> {
-        match (self.agenda.next_at(), self.back_end.next_event()) {
+        match (self.events.next_at(), self.back_end.next_event()) {
             (Some(event), Some(disk)) => Some(event.min(disk)),
             (one, other) => one.or(other),
         }
@@ -166,7 +168,7 @@ impl Device for Array {
                     self.access_done(at, job);
                 }
                 self.ended = ended;
-            } else if let Some((at, event)) = self.agenda.take() {
+            } else if let Some((at, event)) = self.events.take() {
                 self.happens(at, event, completed);
             }
         }
@@ -176,7 +178,7 @@ impl Device for Array {
         self.dirty.sectors() + self.back_end.dirty_sectors()
     }
 
-    fn check(&self, now: Time) -> Result<(), Broken> {
+    fn check(&self, now: Time) -> Result<(), Violation> {
         self.inside.check("array", now)?;
         self.back_end.check(now)
     }

@@ -102,7 +102,7 @@ impl Array {
     pub(super) fn answer_read(&mut self, now: Time, id: CommandId) {
         let sectors = u64::from(self.inside.command(id).sectors);
         let at = self.port_out.carry(now, sectors);
-        self.agenda.put(at, Event::Complete(id));
+        self.events.put(at, Event::Complete(id));
     }
 
     fn lines_of(&self, start: Sector, end: Sector) -> Range {

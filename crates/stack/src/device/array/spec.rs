@@ -2,52 +2,66 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::SECTOR_BYTES;
 use crate::device::array::layout::Layout;
 use crate::device::disk::DiskSpec;
 use crate::device::room::check_marks;
 use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors};
-use crate::impossible::within;
+use crate::spec_error::within;
 
 /// Everything about an array; a machine file's device of kind `array`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
+    /// Commands that the array takes at once.
     pub queue_depth: u32,
+    /// How data are spread over the disks.
     pub layout: LayoutSpec,
+    /// What takes commands, and the port in front of it.
     pub controller: ControllerSpec,
+    /// The controllers' cache.
     pub cache: ArrayCache,
     /// Each of the disks.
     pub disk: DiskSpec,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// How data, parity and copies are spread over the disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LayoutSpec {
+    /// What the chunks of a stripe hold.
     pub level: Level,
+    /// Disks of all groups together.
     pub disks: u32,
     /// The disks are divided into so many groups of equal size; extents go round them.
     pub groups: u32,
     /// Chunks of a stripe, parity or copies included: n for RAID 5 of (n-1)+1, 2 for a RAID 1 pair. With more disks in a
     /// group, stripes go round them.
     pub stripe_disks: u32,
+    /// What lies on one disk before the next one follows; whole sectors.
     pub chunk_bytes: u64,
     /// So many stripes, one behind the other, are on the same disks.
     pub extent_stripes: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// RAID levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
+    /// Data only.
     Raid0,
+    /// A chunk and its copies.
     Raid1,
+    /// Data and one chunk of parity, which rotates over the disks.
     Raid5,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The front of the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
+    /// Controllers, each with one command at a time.
     pub controllers: u32,
     /// What a command costs one of them.
     pub command_ns: u64,
@@ -57,7 +71,8 @@ pub struct ControllerSpec {
     pub port_bytes_per_s: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The cache for reads, prefetching and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayCache {
     /// Data are kept, and fetched, in pieces of this size.
@@ -74,6 +89,7 @@ pub struct ArrayCache {
     pub write_bytes: u64,
     /// Of `write_bytes`: where destaging begins, and where it ends.
     pub high_percent: u32,
+    /// Where destaging ends, in percent of `write_bytes`.
     pub low_percent: u32,
     /// A stripe below the marks is destaged when it has been dirty so long.
     pub dirty_ns_max: u64,
@@ -83,15 +99,19 @@ pub struct ArrayCache {
     pub mirror: Option<MirrorSpec>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The path to the other controller's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MirrorSpec {
+    /// What a write waits beyond the transfer of its data.
     pub latency_ns: u64,
+    /// Rate of the path; one write after the other.
     pub bytes_per_s: u64,
 }
 
 impl ArraySpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Checks every value by itself and against the others. The error names the first key that is wrong.
+    pub fn check(&self) -> Result<(), SpecError> {
         queue_depth("queue_depth", self.queue_depth)?;
         self.layout
             .check()
@@ -102,7 +122,7 @@ impl ArraySpec {
         self.cache.check().map_err(|error| error.within("cache"))?;
         let line_bytes = self.cache.line_bytes;
         if !self.layout.chunk_bytes.is_multiple_of(line_bytes) {
-            return Err(Impossible::of(
+            return Err(SpecError::of(
                 "cache.line_bytes",
                 format!(
                     "expected a divisor of layout.chunk_bytes, {}, found {line_bytes}",
@@ -113,14 +133,14 @@ impl ArraySpec {
         self.disk.check().map_err(|error| error.within("disk"))?;
         if Layout::new(&self.layout, self.disk.sectors()).sectors() == 0 {
             let what = "the disks are too small for one extent of stripes";
-            return Err(Impossible::of("layout.extent_stripes", what));
+            return Err(SpecError::of("layout.extent_stripes", what));
         }
         Ok(())
     }
 }
 
 impl LayoutSpec {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         within("disks", u64::from(self.disks), 1, 4096)?;
         within("groups", u64::from(self.groups), 1, u64::from(self.disks))?;
         if !self.disks.is_multiple_of(self.groups) {
@@ -128,7 +148,7 @@ impl LayoutSpec {
                 "expected a divisor of disks, {}, found {}",
                 self.disks, self.groups
             );
-            return Err(Impossible::of("groups", what));
+            return Err(SpecError::of("groups", what));
         }
         let (least, most) = match self.level {
             Level::Raid0 => (1, self.disks / self.groups),
@@ -143,7 +163,7 @@ impl LayoutSpec {
         )?;
         if self.stripe_disks > self.disks / self.groups {
             let what = "a stripe needs as many disks in each group";
-            return Err(Impossible::of("stripe_disks", what));
+            return Err(SpecError::of("stripe_disks", what));
         }
         whole_sectors("chunk_bytes", self.chunk_bytes)?;
         within("chunk_bytes", self.chunk_bytes, SECTOR_BYTES, 1 << 30)?;
@@ -152,7 +172,7 @@ impl LayoutSpec {
 }
 
 impl ControllerSpec {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         within("controllers", u64::from(self.controllers), 1, 1024)?;
         within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
         within("latency_ns", self.latency_ns, 0, WORK_NS_MAX)?;
@@ -161,7 +181,7 @@ impl ControllerSpec {
 }
 
 impl ArrayCache {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         whole_sectors("line_bytes", self.line_bytes)?;
         within("read_bytes", self.read_bytes, 0, 1 << 44)?;
         within("write_bytes", self.write_bytes, 0, 1 << 44)?;
@@ -175,7 +195,7 @@ impl ArrayCache {
         if u128::from(self.prefetch_bytes) * u128::from(self.streams) > u128::from(self.read_bytes)
         {
             let what = "read_bytes can't hold so much for each of the streams: it would be lost before it is read";
-            return Err(Impossible::of("prefetch_bytes", what));
+            return Err(SpecError::of("prefetch_bytes", what));
         }
         check_marks(self.high_percent, self.low_percent)?;
         within("dirty_ns_max", self.dirty_ns_max, 0, WORK_NS_MAX)?;

@@ -270,7 +270,7 @@ fn memory_is_bounded_by_what_is_under_way() {
     for _ in 0..4 {
         from += run_from(&mut array, from, &[&commands], 64).took;
         jobs.push(array.jobs.len());
-        assert!(array.lines.len() <= 1024 && array.agenda.len() <= 256);
+        assert!(array.lines.len() <= 1024 && array.events.len() <= 256);
     }
     assert!(jobs[3] <= jobs[0] + 8, "{jobs:?}");
 }

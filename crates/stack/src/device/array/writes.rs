@@ -36,7 +36,7 @@ impl Array {
             }
             _ => now,
         };
-        self.agenda.put(at, Event::Complete(id));
+        self.events.put(at, Event::Complete(id));
     }
 
     fn write_through(&mut self, now: Time, id: CommandId) {
@@ -92,7 +92,7 @@ impl Array {
         {
             let at = since + self.spec.cache.dirty_ns_max;
             self.flush_at = Some(at);
-            self.agenda.put(at, Event::Flush);
+            self.events.put(at, Event::Flush);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the mechanism does next: the nearest, less what waiting is worth.
 
-use crate::device::disk::mechanics::{Arm, Mechanics, Place, Since};
+use crate::device::disk::mechanics::{Arm, Mechanics, PhysicalSector, Since};
 use crate::time::Time;
 
 /// What a command's waiting is worth against the way to it: over the age limit, the longest way that there is. Nothing
@@ -58,7 +58,14 @@ impl<'a, T> Choice<'a, T> {
 
     /// A place to go to, no earlier than `ready_at`.
     #[inline]
-    pub(super) fn offer(&mut self, what: T, since: Time, ready_at: Time, to: &Place, write: bool) {
+    pub(super) fn offer(
+        &mut self,
+        what: T,
+        since: Time,
+        ready_at: Time,
+        to: &PhysicalSector,
+        write: bool,
+    ) {
         let worth_ns = self.worth_ns(since);
         let way_ns_min = self.mechanics.positioning_ns_min(&self.since, self.arm, to);
         if way_ns_min - worth_ns >= self.cost {

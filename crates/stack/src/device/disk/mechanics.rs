@@ -12,6 +12,7 @@ use crate::time::{SECOND, Time};
 /// An angle in units of 2^-32 revolutions.
 type Angle = u32;
 
+/// Rotation, zones, skews and seek curve of a disk, from its specification.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     revolution_ns: Time,
@@ -44,8 +45,10 @@ struct ZonePlace {
 
 /// Where a sector is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PhysicalSector {
+    /// From the outer edge, 0 first.
     pub cylinder: u32,
+    /// The head, 0 first.
     pub surface: u32,
     /// Of the sector's start.
     angle: Angle,
@@ -57,7 +60,9 @@ pub struct Place {
 /// Which track is under the heads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arm {
+    /// From the outer edge, 0 first.
     pub cylinder: u32,
+    /// The head, 0 first.
     pub surface: u32,
 }
 
@@ -67,7 +72,8 @@ pub struct Since {
     early_ns: i64,
 }
 
-impl Place {
+impl PhysicalSector {
+    /// The arm when it is on the sector's track.
     pub fn arm(&self) -> Arm {
         Arm {
             cylinder: self.cylinder,
@@ -131,19 +137,21 @@ impl Mechanics {
             .collect();
     }
 
+    /// Size of the disk, in sectors of 512 bytes.
     pub fn sectors(&self) -> Sector {
         self.sectors
     }
 
+    /// Where a sector of the disk lies.
     #[inline]
-    pub fn place(&self, sector: Sector) -> Place {
+    pub fn place(&self, sector: Sector) -> PhysicalSector {
         let number = self.zone_of(sector);
         let zone = &self.zones[number];
         let inside = sector - zone.first_sector;
         let track = inside / u64::from(zone.sectors_per_track);
         let sector = (inside % u64::from(zone.sectors_per_track)) as u32;
         let cylinder = (track / u64::from(self.surfaces)) as u32;
-        Place {
+        PhysicalSector {
             cylinder: zone.first_cylinder + cylinder,
             surface: (track % u64::from(self.surfaces)) as u32,
             angle: zone
@@ -167,7 +175,7 @@ impl Mechanics {
 
     /// From `now` until the sector is under its head: seek or head switch, settling, rotation.
     #[inline]
-    pub fn positioning_ns(&self, now: Time, arm: Arm, to: &Place, write: bool) -> Time {
+    pub fn positioning_ns(&self, now: Time, arm: Arm, to: &PhysicalSector, write: bool) -> Time {
         let moved = if arm.cylinder != to.cylinder {
             self.seeks.time_ns(arm.cylinder.abs_diff(to.cylinder))
         } else if arm.surface != to.surface {
@@ -186,7 +194,7 @@ impl Mechanics {
     /// No more than `positioning_ns` from `since` or later, and quicker to find out: the first turns of the platter that
     /// the shortest seek leaves time for.
     #[inline]
-    pub fn positioning_ns_min(&self, since: &Since, arm: Arm, to: &Place) -> i64 {
+    pub fn positioning_ns_min(&self, since: &Since, arm: Arm, to: &PhysicalSector) -> i64 {
         let revolution_ns = self.revolution_ns as i64;
         let seek_ns = self.seeks.time_ns_min(arm.cylinder.abs_diff(to.cylinder)) as i64;
         let turn_ns = (u64::from(to.angle.wrapping_sub(since.angle)) * self.revolution_ns) >> 32;
@@ -217,7 +225,7 @@ impl Mechanics {
 
     /// From the start of the first sector to the end of the last, switches between tracks in it; and where that leaves
     /// the arm.
-    pub fn transfer(&self, from: &Place, sectors: u32) -> (Time, Arm) {
+    pub fn transfer(&self, from: &PhysicalSector, sectors: u32) -> (Time, Arm) {
         let mut number = usize::from(from.zone);
         let mut zone = &self.zones[number];
         let mut arm = from.arm();
@@ -260,7 +268,7 @@ impl Mechanics {
     }
 
     #[inline]
-    fn rotation_ns(&self, now: Time, to: &Place) -> Time {
+    fn rotation_ns(&self, now: Time, to: &PhysicalSector) -> Time {
         // Angles and times are rounded: what follows without a gap must not be missed by a nanosecond.
         let early = now.saturating_sub(ROUNDING_NS);
         let wait = (u64::from(to.angle.wrapping_sub(self.angle(early))) * self.revolution_ns) >> 32;

@@ -19,14 +19,14 @@ mod write_cache;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::{Direction, Sector};
 use crate::device::completing::Completing;
 use crate::device::server::Link;
 use crate::device::{Command, Completion, Device};
 use crate::time::Time;
 use choice::Aging;
-use mechanics::{Arm, Mechanics, Place};
+use mechanics::{Arm, Mechanics, PhysicalSector};
 use queue::{CommandQueue, Waiting};
 use read_cache::ReadCache;
 pub use spec::{Cache, DiskSpec, Order, Queue, Seek, Zone};
@@ -35,6 +35,7 @@ pub(crate) use tests::test_disk;
 use turnaround::Turnaround;
 use write_cache::{Extent, WriteCache};
 
+/// A disk with one arm: mechanics, command queue, read segments and write cache.
 #[derive(Clone, Debug)]
 pub struct Disk {
     spec: DiskSpec,
@@ -69,7 +70,8 @@ enum WorkOf {
 }
 
 impl Disk {
-    pub fn new(spec: &DiskSpec) -> Result<Disk, Impossible> {
+    /// An idle disk with an empty cache. The error names the key that is wrong.
+    pub fn new(spec: &DiskSpec) -> Result<Disk, SpecError> {
         spec.check()?;
         let mechanics = Mechanics::new(spec);
         Ok(Disk {
@@ -257,7 +259,7 @@ impl Disk {
         &mut self,
         ready_at: Time,
         now: Time,
-        place: &Place,
+        place: &PhysicalSector,
         sectors: u32,
         direction: Direction,
     ) -> (Time, Arm) {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::block::Direction;
 use crate::device::Command;
 use crate::device::disk::choice::{Aging, Choice};
-use crate::device::disk::mechanics::{Arm, Mechanics, Place};
+use crate::device::disk::mechanics::{Arm, Mechanics, PhysicalSector};
 use crate::device::disk::read_cache::Leading;
 use crate::device::disk::spec::Order;
 use crate::device::disk::turnaround::Turnaround;
@@ -21,7 +21,7 @@ pub(super) struct CommandQueue {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) command: Command,
-    pub(super) place: Place,
+    pub(super) place: PhysicalSector,
     pub(super) arrived_at: Time,
     /// When the command has been taken apart: while others are served, that costs no time.
     pub(super) ready_at: Time,

@@ -2,16 +2,18 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::Sector;
 use crate::device::spec::{queue_depth, rate};
-use crate::impossible::within;
+use crate::spec_error::within;
 
 /// Everything about a disk; a machine file's `[[devices]]` of kind `disk`. Times in nanoseconds, sectors of 512 bytes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiskSpec {
+    /// Rotational speed, in 1/min.
     pub revolutions_per_minute: u32,
+    /// Tracks of a cylinder, one head each.
     pub surfaces: u32,
     /// From the outer edge inwards.
     pub zones: Vec<Zone>,
@@ -24,6 +26,7 @@ pub struct DiskSpec {
     pub write_settle_ns: u64,
     /// From taking a command to moving the arm.
     pub command_read_ns: u64,
+    /// The same of writes.
     pub command_write_ns: u64,
     /// Between two transfers of which the second does not continue the first, at least so long passes, commands waiting
     /// or not.
@@ -31,31 +34,43 @@ pub struct DiskSpec {
     pub turnaround_ns: u64,
     /// Of a command that the cache serves.
     pub hit_read_ns: u64,
+    /// The same of a write that the cache takes.
     pub hit_write_ns: u64,
+    /// Rate at which data cross the interface, one command after the other.
     pub interface_bytes_per_s: u64,
+    /// The disk's own memory.
     pub cache: Cache,
+    /// How commands wait for the mechanism.
     pub queue: Queue,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Neighbouring cylinders with tracks of the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
+    /// How many there are.
     pub cylinders: u32,
+    /// Sectors of 512 bytes on each of its tracks.
     pub sectors_per_track: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// A point of the seek curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Seek {
+    /// Distance, at least 1.
     pub cylinders: u32,
+    /// Time of the seek, settling included.
     pub time_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Segments for reads and read-ahead, and the write cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// 0: no cache for reads.
     pub segments: u32,
+    /// Size of a segment, in sectors of 512 bytes.
     pub segment_sectors: u32,
     /// How far it reads on after a read, while nothing else wants the arm; at most a segment.
     pub read_ahead_sectors: u32,
@@ -65,26 +80,32 @@ pub struct Cache {
     pub dirty_sectors_max: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The command queue (tagged queueing or NCQ).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
     /// Commands that it takes at once.
     pub depth: u32,
+    /// Which waiting command is next.
     pub order: Order,
     /// A command that has waited so much longer than another comes before it, however near that one is; only with
     /// `shortest_positioning`.
     pub age_limit_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Orders in which a disk serves waiting commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
+    /// By arrival.
     FirstCome,
+    /// The least time for seek and rotation together, less what waiting is worth.
     ShortestPositioning,
 }
 
 impl DiskSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Checks that every value lies in its range. The error names the first key whose value does not.
+    pub fn check(&self) -> Result<(), SpecError> {
         within(
             "revolutions_per_minute",
             u64::from(self.revolutions_per_minute),
@@ -110,7 +131,7 @@ impl DiskSpec {
         self.queue.check().map_err(|error| error.within("queue"))
     }
 
-    fn check_zones(&self) -> Result<(), Impossible> {
+    fn check_zones(&self) -> Result<(), SpecError> {
         within("zones", self.zones.len() as u64, 1, 256)?;
         for (number, zone) in self.zones.iter().enumerate() {
             let key = |name: &str| format!("zones[{number}].{name}");
@@ -129,16 +150,16 @@ impl DiskSpec {
         }
         if self.cylinders() > CYLINDERS_MAX {
             let what = format!("expected at most {CYLINDERS_MAX} cylinders together");
-            return Err(Impossible::of("zones", what));
+            return Err(SpecError::of("zones", what));
         }
         Ok(())
     }
 
-    fn check_seeks(&self) -> Result<(), Impossible> {
+    fn check_seeks(&self) -> Result<(), SpecError> {
         let Some(last) = self.seeks.last() else {
             return if self.cylinders() > 1 {
                 let what = "no point; a disk of more than one cylinder needs its seek curve";
-                Err(Impossible::of("seeks", what))
+                Err(SpecError::of("seeks", what))
             } else {
                 Ok(())
             };
@@ -152,7 +173,7 @@ impl DiskSpec {
         within("seeks", last.time_ns, 0, MOVE_NS_MAX)?;
         for (number, pair) in self.seeks.windows(2).enumerate() {
             if pair[0].cylinders >= pair[1].cylinders || pair[0].time_ns > pair[1].time_ns {
-                return Err(Impossible::of(
+                return Err(SpecError::of(
                     &format!("seeks[{}]", number + 1),
                     "expected a longer distance, and no shorter time, than in the point before",
                 ));
@@ -189,7 +210,7 @@ const CYLINDERS_MAX: u64 = 10_000_000;
 const MOVE_NS_MAX: u64 = 1_000_000_000;
 
 impl Cache {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         within("segments", u64::from(self.segments), 0, 65_536)?;
         if self.segments > 0 {
             within(
@@ -208,14 +229,14 @@ impl Cache {
         )?;
         if self.write_back && self.dirty_sectors_max == 0 {
             let what = "expected at least 1 with write_back";
-            return Err(Impossible::of("dirty_sectors_max", what));
+            return Err(SpecError::of("dirty_sectors_max", what));
         }
         Ok(())
     }
 }
 
 impl Queue {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         queue_depth("depth", self.depth)?;
         if self.order == Order::ShortestPositioning {
             // With no age a far command starves; with a tiny one, the order is of arrival.

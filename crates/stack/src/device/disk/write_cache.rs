@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::block::Sector;
 use crate::device::disk::choice::{Aging, Choice};
-use crate::device::disk::mechanics::{Arm, Mechanics, Place};
+use crate::device::disk::mechanics::{Arm, Mechanics, PhysicalSector};
 use crate::device::disk::spec::Cache;
 use crate::device::disk::turnaround::Turnaround;
 use crate::device::room::fits;
@@ -28,7 +28,7 @@ pub(super) struct WriteCache {
 pub(super) struct Extent {
     pub(super) start: Sector,
     pub(super) sectors: u32,
-    pub(super) place: Place,
+    pub(super) place: PhysicalSector,
     since: Time,
     order: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::flash::mapping::{Kind, Place};
+use crate::device::flash::mapping::{Kind, PageLocation};
 use crate::device::flash::{Event, Flash};
 use crate::device::inside::CommandId;
 use crate::time::Time;
@@ -122,7 +122,7 @@ impl Flash {
             Some(Work::Program { slots, at }) => self.programmed(now, slots, at),
             Some(Work::Move { units, at }) => {
                 for (&(unit, from), to) in units.iter().zip(at..) {
-                    self.mapping.programmed(unit, Place::Flash(from), to);
+                    self.mapping.programmed(unit, PageLocation::Flash(from), to);
                 }
                 self.written.moved_units += units.len() as u64;
             }
@@ -183,7 +183,8 @@ impl Flash {
         let mut commands = Vec::new();
         for (&slot, place) in slots.iter().zip(at..) {
             let unit = self.buffer.unit(slot);
-            self.mapping.programmed(unit, Place::Buffer(slot), place);
+            self.mapping
+                .programmed(unit, PageLocation::Buffer(slot), place);
             self.buffer.programmed(slot, &mut commands);
         }
         self.written.host_units += slots.len() as u64;
@@ -243,7 +244,7 @@ impl Flash {
             die,
             work: state.number,
         };
-        self.agenda.put(ends_at, event);
+        self.events.put(ends_at, event);
     }
 
     /// Dies are numbered so that neighbours are on different channels.

@@ -18,7 +18,7 @@ pub(super) struct Mapping {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PageLocation {
     Nowhere,
     /// A slot of the write buffer.
     Buffer(u32),
@@ -97,22 +97,22 @@ impl Mapping {
     }
 
     #[inline]
-    pub(super) fn place(&self, unit: u32) -> Place {
+    pub(super) fn place(&self, unit: u32) -> PageLocation {
         let piece = &self.places[unit as usize / PIECE];
         let place = match piece.get(unit as usize % PIECE) {
             None | Some(&AS_AT_START) => self.place_at_start(unit),
             Some(turned) => !turned,
         };
         match place {
-            NOWHERE => Place::Nowhere,
-            place if place >= IN_BUFFER => Place::Buffer(place - IN_BUFFER),
-            place => Place::Flash(place),
+            NOWHERE => PageLocation::Nowhere,
+            place if place >= IN_BUFFER => PageLocation::Buffer(place - IN_BUFFER),
+            place => PageLocation::Flash(place),
         }
     }
 
     /// The unit is in the buffer now: where it was is no longer wanted.
     pub(super) fn buffer(&mut self, unit: u32, slot: u32) {
-        if let Place::Flash(old) = self.place(unit) {
+        if let PageLocation::Flash(old) = self.place(unit) {
             let (die, block) = self.block_of(old);
             let space = &mut self.dies[die as usize];
             space.wanted -= 1;
@@ -122,11 +122,11 @@ impl Mapping {
     }
 
     /// The unit has been programmed there, and is still wanted if it was still at `from`.
-    pub(super) fn programmed(&mut self, unit: u32, from: Place, at: u32) -> bool {
+    pub(super) fn programmed(&mut self, unit: u32, from: PageLocation, at: u32) -> bool {
         if self.place(unit) != from {
             return false;
         }
-        if let Place::Flash(old) = from {
+        if let PageLocation::Flash(old) = from {
             let (die, block) = self.block_of(old);
             let space = &mut self.dies[die as usize];
             space.wanted -= 1;
@@ -217,7 +217,7 @@ impl Mapping {
                 Some(units) => units[at as usize],
                 None => self.unit_at_start(die, block, at),
             };
-            if unit != NOWHERE && self.place(unit) == Place::Flash(first + at) {
+            if unit != NOWHERE && self.place(unit) == PageLocation::Flash(first + at) {
                 found.push((unit, first + at));
             }
             at += 1;
@@ -327,7 +327,7 @@ mod tests {
                     assert!(
                         units
                             .iter()
-                            .all(|&(unit, place)| mapping.place(unit) == Place::Flash(place))
+                            .all(|&(unit, place)| mapping.place(unit) == PageLocation::Flash(place))
                     );
                 }
                 assert_eq!(

@@ -11,26 +11,27 @@ mod spec;
 
 use std::collections::VecDeque;
 
-use crate::Impossible;
-use crate::agenda::Agenda;
+use crate::SpecError;
 use crate::block::{Direction, SECTOR_BYTES, Sector};
 use crate::device::inside::{CommandId, Inside};
 use crate::device::server::{Link, Servers};
 use crate::device::{Command, Completion, Device};
-use crate::station::Broken;
+use crate::event_queue::EventQueue;
+use crate::station::Violation;
 use crate::time::Time;
 use buffer::Buffer;
 use die::{Die, Read};
-use mapping::{Mapping, Place};
+use mapping::{Mapping, PageLocation};
 use spec::Sizes;
 pub use spec::{Firmware, FlashSpec, Geometry, Interface, Suspend, Timing};
 
+/// An SSD: interface, firmware, write buffer, mapping, channels and dies.
 #[derive(Clone, Debug)]
 pub struct Flash {
     spec: FlashSpec,
     sizes: Sizes,
     unit_sectors: u64,
-    agenda: Agenda<Event>,
+    events: EventQueue<Event>,
     inside: Inside,
     cores: Servers,
     link_in: Link,
@@ -66,8 +67,11 @@ enum Event {
 /// Units programmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
+    /// For writes of the host.
     pub host_units: u64,
+    /// By garbage collection, which moves what is still valid.
     pub moved_units: u64,
+    /// In blocks: one of each plane of a die counts as one.
     pub erased_blocks: u64,
 }
 
@@ -80,14 +84,15 @@ impl Written {
 }
 
 impl Flash {
-    pub fn new(spec: &FlashSpec) -> Result<Flash, Impossible> {
+    /// An idle device, new or filled. The error names the key that is wrong.
+    pub fn new(spec: &FlashSpec) -> Result<Flash, SpecError> {
         spec.check()?;
         let sizes = spec.sizes();
         let link = Link::new(spec.interface.bytes_per_s);
         Ok(Flash {
             sizes,
             unit_sectors: u64::from(spec.firmware.unit_bytes) / SECTOR_BYTES,
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             inside: Inside::default(),
             cores: Servers::new(spec.firmware.cores),
             link_out: (!spec.interface.half_duplex).then(|| link.clone()),
@@ -109,6 +114,7 @@ impl Flash {
         })
     }
 
+    /// What has been programmed and erased since the start.
     pub fn written(&self) -> Written {
         self.written
     }
@@ -117,7 +123,7 @@ impl Flash {
     fn look_at_read(&mut self, now: Time, id: CommandId) {
         let (mut page, mut units) = (None, 0);
         for unit in self.units_of(&self.inside.command(id)) {
-            let Place::Flash(place) = self.mapping.place(unit) else {
+            let PageLocation::Flash(place) = self.mapping.place(unit) else {
                 continue;
             };
             let its_page = place / self.sizes.page_units;
@@ -152,7 +158,7 @@ impl Flash {
         let sectors = u64::from(self.inside.command(id).sectors);
         let link = self.link_out.as_mut().unwrap_or(&mut self.link_in);
         let at = link.carry(now, sectors);
-        self.agenda.put(at, Event::Complete(id));
+        self.events.put(at, Event::Complete(id));
     }
 
     fn look_at_write(&mut self, now: Time, id: CommandId) {
@@ -174,7 +180,7 @@ impl Flash {
         let command = self.inside.command(id);
         for unit in self.units_of(&command) {
             let slot = match self.mapping.place(unit) {
-                Place::Buffer(slot) if self.buffer.waits(slot) => slot,
+                PageLocation::Buffer(slot) if self.buffer.waits(slot) => slot,
                 _ => {
                     let slot = self.buffer.put(unit);
                     self.mapping.buffer(unit, slot);
@@ -190,7 +196,7 @@ impl Flash {
         if command.force_unit_access {
             self.buffer.flush();
         } else {
-            self.agenda.put(now, Event::Complete(id));
+            self.events.put(now, Event::Complete(id));
         }
     }
 
@@ -217,7 +223,7 @@ impl Flash {
         if !self.flush_planned && self.buffer.is_waiting() && !self.buffer.is_flushing() {
             self.flush_planned = true;
             let at = self.written_at + self.spec.firmware.buffer_ns_max;
-            self.agenda.put(at, Event::Flush);
+            self.events.put(at, Event::Flush);
         }
     }
 
@@ -252,7 +258,7 @@ impl Flash {
         if self.inside.part_done(id) {
             match self.inside.command(id).direction {
                 Direction::Read => self.answer_read(now, id),
-                Direction::Write => self.agenda.put(now, Event::Complete(id)),
+                Direction::Write => self.events.put(now, Event::Complete(id)),
             }
         }
     }
@@ -278,16 +284,16 @@ impl Device for Flash {
             Direction::Read => served_at,
             Direction::Write => self.link_in.carry(served_at, u64::from(command.sectors)),
         };
-        self.agenda.put(at, Event::Look(id));
+        self.events.put(at, Event::Look(id));
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.agenda.next_at()
+        self.events.next_at()
     }
 
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
-        while self.agenda.next_at().is_some_and(|at| at <= now) {
-            let Some((at, event)) = self.agenda.take() else {
+        while self.events.next_at().is_some_and(|at| at <= now) {
+            let Some((at, event)) = self.events.take() else {
                 return;
             };
             match event {
@@ -310,7 +316,7 @@ impl Device for Flash {
         u64::from(self.buffer.held()) * self.unit_sectors
     }
 
-    fn check(&self, now: Time) -> Result<(), Broken> {
+    fn check(&self, now: Time) -> Result<(), Violation> {
         self.inside.check("flash", now)
     }
 }

@@ -2,67 +2,89 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors};
-use crate::impossible::within;
+use crate::spec_error::within;
 
 /// Everything about a flash device; a machine file's device of kind `flash`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlashSpec {
+    /// Commands that the device takes at once.
     pub queue_depth: u32,
+    /// Channels, dies and blocks.
     pub geometry: Geometry,
+    /// Times of the dies and rate of the channels.
     pub timing: Timing,
+    /// Processing, mapping, write buffer and garbage collection.
     pub firmware: Firmware,
+    /// The link to the host.
     pub interface: Interface,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// How the flash is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
+    /// Buses between controller and dies, which carry data at the same time.
     pub channels: u32,
+    /// Dies on each bus, which work at the same time.
     pub dies_per_channel: u32,
     /// Programmed and erased together, read one at a time.
     pub planes_per_die: u32,
+    /// Blocks of each plane, spare ones included.
     pub blocks_per_plane: u32,
+    /// Pages of each block.
     pub pages_per_block: u32,
+    /// Data that one plane reads or programs at once.
     pub page_bytes: u32,
     /// Of the flash: what the host does not see.
     pub over_provision_per_mille: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What the flash itself takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
+    /// From the cells to the die's register.
     pub page_read_ns: u64,
+    /// From the register to the cells, of all planes of a die at once.
     pub page_program_ns: u64,
+    /// Of a block of each plane of a die at once.
     pub block_erase_ns: u64,
+    /// Rate of a channel, one transfer after the other.
     pub channel_bytes_per_s: u64,
     /// A read may interrupt a program or an erasure; absent: it waits.
     pub suspend: Option<Suspend>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// How long it takes to interrupt a die's work for a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Suspend {
     /// Until the die is free for the read.
     pub program_ns: u64,
+    /// The same for an erase.
     pub erase_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What the controller does, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {
+    /// Processing time of a command.
     pub command_ns: u64,
     /// Commands that are worked on at once.
     pub cores: u32,
     /// What is mapped, and moved, as one; a page holds one or several.
     pub unit_bytes: u32,
+    /// Data that may wait to be programmed; with no room in it writes wait.
     pub buffer_bytes: u64,
     /// A part of a page that has waited in the buffer so long is programmed as it is.
     pub buffer_ns_max: u64,
     /// Of the blocks of a die: with so few free, collecting begins; and nothing else is programmed.
     pub collect_per_mille: u32,
+    /// Share of the blocks of a die, in 1/1000: with at most so many free it collects before it programs.
     pub collect_only_per_mille: u32,
     /// Reads go before what a die has to program or collect; otherwise in order of arrival.
     pub read_first: bool,
@@ -71,9 +93,11 @@ pub struct Firmware {
     pub filled: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The link to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
+    /// Rate of the link; in each direction, unless it is half-duplex.
     pub bytes_per_s: u64,
     /// One direction at a time, as SATA.
     pub half_duplex: bool,
@@ -99,7 +123,8 @@ pub(super) struct Sizes {
 }
 
 impl FlashSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Checks every value by itself, and that collection can go on. The error names the first key that is wrong.
+    pub fn check(&self) -> Result<(), SpecError> {
         queue_depth("queue_depth", self.queue_depth)?;
         self.geometry
             .check()
@@ -120,7 +145,7 @@ impl FlashSpec {
                 "expected a divisor of geometry.page_bytes, {}",
                 self.geometry.page_bytes
             );
-            return Err(Impossible::of("firmware.unit_bytes", what));
+            return Err(SpecError::of("firmware.unit_bytes", what));
         }
         let program_bytes =
             u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes_per_die);
@@ -135,11 +160,11 @@ impl FlashSpec {
                 "{} units of firmware.unit_bytes: expected less than 2^31",
                 self.units_of_flash()
             );
-            return Err(Impossible::of("geometry", what));
+            return Err(SpecError::of("geometry", what));
         }
         let sizes = self.sizes();
         if sizes.units == 0 {
-            return Err(Impossible::of(
+            return Err(SpecError::of(
                 "geometry.over_provision_per_mille",
                 "nothing is left for the host",
             ));
@@ -151,7 +176,7 @@ impl FlashSpec {
                 "too little: a die of {} blocks begins to collect at {} free ones, and needs some more to gain by it",
                 sizes.blocks, sizes.collect_blocks
             );
-            return Err(Impossible::of("geometry.over_provision_per_mille", what));
+            return Err(SpecError::of("geometry.over_provision_per_mille", what));
         }
         Ok(())
     }
@@ -206,7 +231,7 @@ impl FlashSpec {
 const UNITS_MAX: u64 = 1 << 31;
 
 impl Geometry {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         for (key, value, most) in [
             ("channels", self.channels, 256),
             ("dies_per_channel", self.dies_per_channel, 256),
@@ -228,7 +253,7 @@ impl Geometry {
 }
 
 impl Timing {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         for (key, time_ns) in [
             ("page_read_ns", self.page_read_ns),
             ("page_program_ns", self.page_program_ns),
@@ -249,7 +274,7 @@ impl Timing {
 }
 
 impl Firmware {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
         within("cores", u64::from(self.cores), 1, 1024)?;
         whole_sectors("unit_bytes", u64::from(self.unit_bytes))?;

@@ -9,22 +9,23 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use crate::Impossible;
-use crate::agenda::Agenda;
+use crate::SpecError;
 use crate::block::{Direction, SECTOR_BYTES, Sector};
 use crate::device::inside::{CommandId, Inside};
 use crate::device::line_cache::{LineCache, Presence};
 use crate::device::room::Room;
 use crate::device::server::{Link, Servers};
 use crate::device::{Command, Completion, Device};
-use crate::station::Broken;
+use crate::event_queue::EventQueue;
+use crate::station::Violation;
 use crate::time::{SECOND, Time};
 pub use spec::{BackEnd, LunCache, LunSpec};
 
+/// A LUN as its host sees it: controller, link, cache, and a back end without any structure.
 #[derive(Clone, Debug)]
 pub struct Lun {
     spec: LunSpec,
-    agenda: Agenda<Event>,
+    events: EventQueue<Event>,
     inside: Inside,
     controller: Servers,
     command_ns: Time,
@@ -61,11 +62,12 @@ enum Event {
 const PIECE_LINES_MAX: u32 = 64;
 
 impl Lun {
-    pub fn new(spec: &LunSpec) -> Result<Lun, Impossible> {
+    /// An idle LUN with an empty cache. The error names the key that is wrong.
+    pub fn new(spec: &LunSpec) -> Result<Lun, SpecError> {
         spec.check()?;
         let lines = |bytes: u64| bytes / spec.cache.line_bytes;
         Ok(Lun {
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             inside: Inside::default(),
             controller: Servers::new(1),
             command_ns: SECOND / spec.controller_commands_per_s,
@@ -104,12 +106,12 @@ impl Lun {
                     self.answer_read(now, id);
                 } else {
                     let at = self.back_end_access(now, u64::from(command.sectors));
-                    self.agenda.put(at, Event::Fetched(id));
+                    self.events.put(at, Event::Fetched(id));
                 }
             }
             Direction::Write if self.spec.cache.write_bytes == 0 => {
                 let at = self.back_end_access(now, u64::from(command.sectors));
-                self.agenda.put(at, Event::Complete(id));
+                self.events.put(at, Event::Complete(id));
             }
             Direction::Write if self.for_room.is_empty() && self.has_room(&command) => {
                 self.take_write(now, id);
@@ -129,7 +131,7 @@ impl Lun {
             self.read_lines.put(line);
         }
         self.written_at = now;
-        self.agenda.put(now, Event::Complete(id));
+        self.events.put(now, Event::Complete(id));
         self.drain(now);
         self.plan_flush();
     }
@@ -137,7 +139,7 @@ impl Lun {
     fn answer_read(&mut self, now: Time, id: CommandId) {
         let sectors = u64::from(self.inside.command(id).sectors);
         let at = self.link_in.carry(now, sectors);
-        self.agenda.put(at, Event::Complete(id));
+        self.events.put(at, Event::Complete(id));
     }
 
     /// When the back end has moved so many sectors: it has found the place, and its turn on the way has come.
@@ -176,7 +178,7 @@ impl Lun {
             self.leaving_lines += u64::from(lines);
             let sectors = u64::from(lines) * self.spec.cache.line_bytes / SECTOR_BYTES;
             let at = self.back_end_access(now, sectors);
-            self.agenda.put(at, Event::Written(lines));
+            self.events.put(at, Event::Written(lines));
         }
     }
 
@@ -198,7 +200,7 @@ impl Lun {
         if !self.flush_planned && self.dirty_lines.len() > 0 {
             self.flush_planned = true;
             let at = self.written_at + self.spec.cache.idle_flush_ns;
-            self.agenda.put(at, Event::Flush);
+            self.events.put(at, Event::Flush);
         }
     }
 
@@ -238,16 +240,16 @@ impl Device for Lun {
             Direction::Read => turn_at,
             Direction::Write => self.link_out.carry(turn_at, u64::from(command.sectors)),
         };
-        self.agenda.put(arrived_at + way_ns, Event::Look(id));
+        self.events.put(arrived_at + way_ns, Event::Look(id));
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.agenda.next_at()
+        self.events.next_at()
     }
 
     fn advance(&mut self, now: Time, completed: &mut Vec<Completion>) {
-        while self.agenda.next_at().is_some_and(|at| at <= now) {
-            let (at, event) = self.agenda.take().expect("there is one");
+        while self.events.next_at().is_some_and(|at| at <= now) {
+            let (at, event) = self.events.take().expect("there is one");
             match event {
                 Event::Look(id) => self.look(at, id),
                 Event::Fetched(id) => {
@@ -267,7 +269,7 @@ impl Device for Lun {
         self.held_lines() * self.spec.cache.line_bytes / SECTOR_BYTES
     }
 
-    fn check(&self, now: Time) -> Result<(), Broken> {
+    fn check(&self, now: Time) -> Result<(), Violation> {
         self.inside.check("lun", now)
     }
 }

@@ -2,17 +2,19 @@
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::device::room::check_marks;
 use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth, rate, whole_sectors};
-use crate::impossible::within;
+use crate::spec_error::within;
 use crate::time::SECOND;
 
 /// Everything about a cached LUN; a machine file's device of kind `lun`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LunSpec {
+    /// Size of the LUN; whole sectors.
     pub capacity_bytes: u64,
+    /// Commands that it takes at once.
     pub queue_depth: u32,
     /// Host adapter, there and back together.
     pub adapter_ns: u64,
@@ -20,14 +22,18 @@ pub struct LunSpec {
     pub link_ns: u64,
     /// From the controller's taking a command to its answer, when the cache serves it.
     pub controller_ns: u64,
+    /// Rate at which the controller begins commands, one after the other.
     pub controller_commands_per_s: u64,
     /// Each way.
     pub link_bytes_per_s: u64,
+    /// The controller's cache.
     pub cache: LunCache,
+    /// What lies behind the cache.
     pub back_end: BackEnd,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// The cache for reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LunCache {
     /// Data are kept in pieces of this size.
@@ -38,14 +44,17 @@ pub struct LunCache {
     pub write_bytes: u64,
     /// Of `write_bytes`: where writing to the back end begins, and where it ends.
     pub high_percent: u32,
+    /// Where writing to the back end ends, in percent of `write_bytes`.
     pub low_percent: u32,
     /// What lies below the marks is written when nothing has been for so long.
     pub idle_flush_ns: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// The disks behind the controller, as no more than an access time and a rate.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackEnd {
+    /// Time of an access, whatever its place.
     pub access_ns: u64,
     /// Accesses that go on at once: spindles.
     pub servers: u32,
@@ -54,7 +63,8 @@ pub struct BackEnd {
 }
 
 impl LunSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Checks that every value lies in its range. The error names the first key whose value does not.
+    pub fn check(&self) -> Result<(), SpecError> {
         capacity("capacity_bytes", self.capacity_bytes)?;
         queue_depth("queue_depth", self.queue_depth)?;
         for (key, time_ns) in [
@@ -85,7 +95,7 @@ impl LunSpec {
 }
 
 impl LunCache {
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), SpecError> {
         whole_sectors("line_bytes", self.line_bytes)?;
         within("line_bytes", self.line_bytes, 512, 1 << 24)?;
         for (key, bytes) in [
@@ -94,7 +104,7 @@ impl LunCache {
         ] {
             within(key, bytes, 0, 1 << 44)?;
             if !bytes.is_multiple_of(self.line_bytes) {
-                return Err(Impossible::of(key, "expected whole lines of line_bytes"));
+                return Err(SpecError::of(key, "expected whole lines of line_bytes"));
             }
         }
         check_marks(self.high_percent, self.low_percent)

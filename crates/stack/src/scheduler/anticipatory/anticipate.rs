@@ -1,7 +1,7 @@
 //! Whether to wait for the target's next request, and when to stop.
 
 use crate::block::{RequestId, Requests, Sector};
-use crate::scheduler::anticipatory::habits::observe;
+use crate::scheduler::anticipatory::io_context::observe;
 use crate::scheduler::anticipatory::{Anticipatory, Version};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +50,9 @@ impl Anticipatory {
 
     /// The timer has run out: the target is slower than was thought, or gone.
     pub(super) fn waited_in_vain(&mut self) {
-        let habits = self.target.and_then(|task| self.habits.get(task));
-        let (unknown, exited) = habits.map_or((true, true), |habits| {
-            (habits.think.get().is_none(), habits.exited)
+        let io_context = self.target.and_then(|task| self.io_contexts.get(task));
+        let (unknown, exited) = io_context.map_or((true, true), |io_context| {
+            (io_context.think.get().is_none(), io_context.exited)
         });
         if unknown {
             observe(&mut self.strangers.exit, true);
@@ -75,11 +75,11 @@ impl Anticipatory {
         if self.target_finished && waited >= self.antic_expire {
             return true;
         }
-        let habits = self.habits_of(target);
-        if habits.queued > 0 {
+        let io_context = self.io_context_of(target);
+        if io_context.queued > 0 {
             return true;
         }
-        let (exited, unknown) = (habits.exited, habits.think.get().is_none());
+        let (exited, unknown) = (io_context.exited, io_context.think.get().is_none());
         if self.version == Version::First && exited {
             return true;
         }
@@ -105,7 +105,7 @@ impl Anticipatory {
                 return true;
             }
         }
-        match self.habits_of(target).think.get() {
+        match self.io_context_of(target).think.get() {
             Some(think) => think > self.antic_expire,
             None => {
                 self.strangers.think.get() > self.antic_expire
@@ -130,7 +130,10 @@ impl Anticipatory {
         if last <= next + window / 2 && next <= last + window {
             return true;
         }
-        let usual = self.habits.get(target).and_then(|habits| habits.seek.get());
+        let usual = self
+            .io_contexts
+            .get(target)
+            .and_then(|io_context| io_context.seek.get());
         last.abs_diff(next) < usual.unwrap_or(self.strangers.seek.get())
     }
 }

@@ -5,19 +5,20 @@
 
 mod anticipate;
 mod batch;
-mod habits;
+mod io_context;
 mod tunables;
 
 use crate::block::{Bio, Request, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
-use crate::scheduler::line::Lines;
+use crate::scheduler::request_fifo::RequestFifos;
 use crate::time::{Tick, Time};
 use anticipate::Waiting;
-use habits::{Habits, Strangers};
+use io_context::{IoContext, Strangers};
 pub use tunables::{Tunables, Version};
 
+/// The state of one queue's anticipatory scheduler.
 #[derive(Clone, Debug)]
 pub struct Anticipatory {
     version: Version,
@@ -28,8 +29,8 @@ pub struct Anticipatory {
     antic_expire: u64,
     second: u64,
 
-    /// A line for each class.
-    lines: Lines,
+    /// A FIFO for each class.
+    fifos: RequestFifos,
     of: [OfClass; 2],
     class: Class,
     batch_end: u64,
@@ -49,7 +50,7 @@ pub struct Anticipatory {
     waiting_since: u64,
     timer: Option<u64>,
 
-    habits: ByTask<Habits>,
+    io_contexts: ByTask<IoContext>,
     strangers: Strangers,
     in_flight: u32,
     kicked: Option<Time>,
@@ -80,6 +81,7 @@ const BACKWARDS: Backwards = Backwards {
 const DEPARTED: TaskId = TaskId::MAX;
 
 impl Anticipatory {
+    /// An empty scheduler of a kernel with `hz` ticks per second.
     pub fn new(version: Version, tunables: Tunables, hz: u32) -> Anticipatory {
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         let write_batch = ticks(tunables.write_batch_expire_ns);
@@ -93,7 +95,7 @@ impl Anticipatory {
             batch_expire: [write_batch, ticks(tunables.read_batch_expire_ns)],
             antic_expire: ticks(tunables.antic_expire_ns),
             second: u64::from(hz),
-            lines: Lines::default(),
+            fifos: RequestFifos::default(),
             of: Default::default(),
             class: Class::Sync,
             batch_end: ticks(tunables.read_batch_expire_ns),
@@ -107,7 +109,7 @@ impl Anticipatory {
             target_finished: false,
             waiting_since: 0,
             timer: None,
-            habits: ByTask::default(),
+            io_contexts: ByTask::default(),
             strangers: Strangers::default(),
             in_flight: 0,
             kicked: None,
@@ -129,7 +131,7 @@ impl Anticipatory {
     }
 
     fn has(&self, class: Class) -> bool {
-        !self.lines.is_empty(class as usize)
+        !self.fifos.is_empty(class as usize)
     }
 
     fn dispatch_one(&mut self, requests: &Requests) -> Option<RequestId> {
@@ -183,13 +185,13 @@ impl Anticipatory {
 
     fn take_out(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        self.lines.remove(requests, id);
-        self.habits_of(request.task).queued -= 1;
+        self.fifos.remove(requests, id);
+        self.io_context_of(request.task).queued -= 1;
     }
 
     /// What is best in its class once a request has gone: one of its neighbours, or the first of all.
     fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        let (before, after) = self.lines.around_cyclically(requests, id);
+        let (before, after) = self.fifos.around_cyclically(requests, id);
         self.better(requests, class_of(&requests[id]), after, before)
     }
 
@@ -205,7 +207,7 @@ impl Anticipatory {
     }
 
     fn first_in_line(&self, class: Class) -> Option<RequestId> {
-        self.lines.oldest(class as usize)
+        self.fifos.oldest(class as usize)
     }
 
     /// The class's oldest request if it has waited too long; looked at once in the time that requests have.
@@ -216,13 +218,13 @@ impl Anticipatory {
             return None;
         }
         of.checked_at = now;
-        self.lines.overdue(class as usize, now)
+        self.fifos.overdue(class as usize, now)
     }
 
     fn note_end(&mut self, request: &Request) {
         if request.sync {
             let now = self.jiffies();
-            self.habits_of(request.task).last_end = Some(now);
+            self.io_context_of(request.task).last_end = Some(now);
         }
     }
 
@@ -233,9 +235,9 @@ impl Anticipatory {
             self.begin_anew_if_exited(request.task);
             self.learn(request.task, request);
         }
-        self.habits_of(request.task).queued += 1;
+        self.io_context_of(request.task).queued += 1;
         let deadline = self.jiffies() + self.expire[class as usize];
-        self.lines.add(requests, id, class as usize, deadline);
+        self.fifos.add(requests, id, class as usize, deadline);
         let next = self.of(class).next;
         self.of[class as usize].next = self.better(requests, class, Some(id), next);
         if self.is_anticipating() && self.can_break(requests, Some(id)) {
@@ -245,15 +247,15 @@ impl Anticipatory {
 
     /// Another task may have the number of one that has exited. What is still waited for is not this one's request.
     fn begin_anew_if_exited(&mut self, task: TaskId) {
-        let habits = self.habits_of(task);
-        if !habits.exited {
+        let io_context = self.io_context_of(task);
+        if !io_context.exited {
             return;
         }
-        let mut gone = std::mem::take(habits);
-        habits.queued = std::mem::take(&mut gone.queued);
+        let mut gone = std::mem::take(io_context);
+        io_context.queued = std::mem::take(&mut gone.queued);
         // While it has something at the device, only its number tells when that is done.
         if self.target == Some(task) && self.target_finished {
-            *self.habits_of(DEPARTED) = gone;
+            *self.io_context_of(DEPARTED) = gone;
             self.target = Some(DEPARTED);
         }
     }
@@ -261,12 +263,15 @@ impl Anticipatory {
     /// The request counts as the task's, which thinks no longer than a fiftieth of a second.
     fn learn(&mut self, task: TaskId, request: &Request) {
         let (now, cap) = (self.jiffies(), (self.second / 50).saturating_sub(1));
-        let habits = self.habits.get_or_insert_with(task, Habits::default);
-        habits.learn(self.version, request, now, cap, &mut self.strangers);
+        let io_context = self
+            .io_contexts
+            .get_or_insert_with(task, IoContext::default);
+        io_context.learn(self.version, request, now, cap, &mut self.strangers);
     }
 
-    fn habits_of(&mut self, task: TaskId) -> &mut Habits {
-        self.habits.get_or_insert_with(task, Habits::default)
+    fn io_context_of(&mut self, task: TaskId) -> &mut IoContext {
+        self.io_contexts
+            .get_or_insert_with(task, IoContext::default)
     }
 
     fn kick(&mut self) {
@@ -277,7 +282,7 @@ impl Anticipatory {
 impl Scheduler for Anticipatory {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let class = if bio.sync { Class::Sync } else { Class::Async };
-        self.lines.front_merge(requests, class as usize, bio)
+        self.fifos.front_merge(requests, class as usize, bio)
     }
 
     /// The task that is waited for.
@@ -286,31 +291,38 @@ impl Scheduler for Anticipatory {
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.lines.neighbour(requests, id, side)
+        self.fifos.neighbour(requests, id, side)
     }
 
-    fn grown(&mut self, now: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+    fn merged_bio(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        id: RequestId,
+        side: Side,
+        was: Sector,
+    ) {
         self.now = now;
-        self.lines.grown(requests, id, side, was);
+        self.fifos.merged_bio(requests, id, side, was);
     }
 
-    fn absorbed(
+    fn merged_requests(
         &mut self,
         now: Time,
         requests: &Requests,
         survivor: RequestId,
-        absorbed: RequestId,
+        merged: RequestId,
     ) {
         self.now = now;
-        let gone = &requests[absorbed];
+        let gone = &requests[merged];
         let class = class_of(gone) as usize;
-        if self.of[class].next == Some(absorbed) {
-            self.of[class].next = self.next_after(requests, absorbed);
+        if self.of[class].next == Some(merged) {
+            self.of[class].next = self.next_after(requests, merged);
         }
         // To the kernel a request that has become part of another has ended.
         self.note_end(gone);
-        self.habits_of(gone.task).queued -= 1;
-        self.lines.absorbed(requests, survivor, absorbed);
+        self.io_context_of(gone.task).queued -= 1;
+        self.fifos.merged_requests(requests, survivor, merged);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {
@@ -344,11 +356,11 @@ impl Scheduler for Anticipatory {
 
     fn exited(&mut self, now: Time, task: TaskId) {
         self.now = now;
-        self.habits_of(task).exited = true;
+        self.io_context_of(task).exited = true;
     }
 
     fn queued(&self) -> usize {
-        self.lines.len()
+        self.fifos.len()
     }
 }
 

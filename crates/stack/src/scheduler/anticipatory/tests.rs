@@ -1,7 +1,7 @@
 use super::*;
 use crate::block::Direction::{Read, Write};
-use crate::scheduler::laws;
-use crate::scheduler::laws::bench::{Bench, bio};
+use crate::scheduler::invariants;
+use crate::scheduler::invariants::bench::{Bench, bio};
 use crate::time::MILLISECOND;
 use proptest::prelude::*;
 
@@ -253,12 +253,15 @@ fn the_line_is_looked_at_once_in_the_time_that_requests_have() {
 #[test]
 fn a_task_with_the_number_of_one_that_has_exited_is_not_known() {
     let (mut bench, now) = known_reader(Version::Linux2_6_32);
-    assert!(bench.scheduler.habits_of(1).think.get().is_some());
+    assert!(bench.scheduler.io_context_of(1).think.get().is_some());
     bench.scheduler.exited(now, 1);
     bench.add_bio(now, &read_of(1, now, 50_000_000));
-    let habits = bench.scheduler.habits_of(1);
-    assert_eq!((habits.think.get(), habits.seek.get()), (None, None));
-    assert_eq!((habits.exited, habits.queued), (false, 1));
+    let io_context = bench.scheduler.io_context_of(1);
+    assert_eq!(
+        (io_context.think.get(), io_context.seek.get()),
+        (None, None)
+    );
+    assert_eq!((io_context.exited, io_context.queued), (false, 1));
 }
 
 #[test]
@@ -458,9 +461,9 @@ proptest! {
 
 proptest! {
     #[test]
-    fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8, first: bool) {
+    fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, first: bool) {
         let version = if first { Version::First } else { Version::Linux2_6_32 };
         let scheduler = Anticipatory::new(version, Tunables::of(version, 1000), 1000);
-        laws::completes_each_once(&laws::serve(Box::new(scheduler), &load, depth, MILLISECOND));
+        invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 }

@@ -4,7 +4,8 @@ use serde::Deserialize;
 
 use crate::time::{MILLISECOND, Tick, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Which anticipatory scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 pub enum Version {
     /// As it was first merged, July 2003.
     #[serde(rename = "first")]
@@ -14,15 +15,20 @@ pub enum Version {
     Linux2_6_32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Times in nanoseconds; they take effect in whole ticks of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tunables {
+    /// A read that has waited for so long is served before those that are next by sector.
     #[serde(rename = "read_expire")]
     pub read_expire_ns: Time,
+    /// The same of writes.
     #[serde(rename = "write_expire")]
     pub write_expire_ns: Time,
+    /// Length of a batch of reads.
     #[serde(rename = "read_batch_expire")]
     pub read_batch_expire_ns: Time,
+    /// Length of a batch of writes.
     #[serde(rename = "write_batch_expire")]
     pub write_batch_expire_ns: Time,
     /// 0: never anticipate.

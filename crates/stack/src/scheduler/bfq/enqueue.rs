@@ -16,7 +16,7 @@ impl Bfq {
             self.tunables.fifo_expire_async_ns
         };
         let deadline = self.now + expire_ns;
-        self.lines.add(requests, id, queue_id, deadline);
+        self.fifos.add(requests, id, queue_id, deadline);
         self.queues[queue_id].queued += 1;
         self.queued += 1;
         let next = self.queues[queue_id].next;
@@ -35,13 +35,18 @@ impl Bfq {
         }
     }
 
-    pub(super) fn absorb(&mut self, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let queue = &mut self.queues[self.lines.line_of(absorbed)];
-        if queue.next == Some(absorbed) {
+    pub(super) fn merge_requests(
+        &mut self,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    ) {
+        let queue = &mut self.queues[self.fifos.fifo_of(merged)];
+        if queue.next == Some(merged) {
             queue.next = Some(survivor);
         }
         queue.queued -= 1;
-        self.lines.absorbed(requests, survivor, absorbed);
+        self.fifos.merged_requests(requests, survivor, merged);
         self.queued -= 1;
     }
 

@@ -1,7 +1,7 @@
 //! Queues and groups as entities: a tree of trees, each level of which shares by weight.
 
 use crate::block::IoClass;
-use crate::scheduler::bfq::tree::{Entity, EntityId, Place, Tree};
+use crate::scheduler::bfq::tree::{Entity, EntityId, EntityState, Tree};
 use crate::time::{MILLISECOND, Time};
 
 pub(super) type GroupId = usize;
@@ -81,7 +81,7 @@ impl Hierarchy {
             self.groups[parent].trees[class as usize].activate(&mut self.entities, id, in_time);
             next = self.groups[parent].entity.filter(|&above| {
                 let place = self.entities[above].place;
-                if place == Place::InService {
+                if place == EntityState::InService {
                     return false;
                 }
                 self.take_budget_of_next(above, parent);

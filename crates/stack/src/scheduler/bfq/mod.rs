@@ -21,21 +21,22 @@ use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
-use crate::scheduler::line::Lines;
+use crate::scheduler::request_fifo::RequestFifos;
 use crate::time::Time;
 use hierarchy::{GroupId, Hierarchy};
 use queue::{Queue, QueueId};
 use rate::PeakRate;
 pub use tunables::Tunables;
 
+/// The state of one queue's BFQ.
 #[derive(Clone, Debug)]
 pub struct Bfq {
     tunables: Tunables,
     rotational: bool,
     backwards: Backwards,
     queues: Vec<Queue>,
-    /// A line for each queue; which a request is in is known until it completes.
-    lines: Lines,
+    /// A FIFO for each queue; which a request is in is known until it completes.
+    fifos: RequestFifos,
     /// By entity; groups have none.
     queue_of_entity: Vec<Option<QueueId>>,
     hierarchy: Hierarchy,
@@ -92,7 +93,7 @@ impl Bfq {
             tunables,
             rotational,
             queues: Vec::new(),
-            lines: Lines::default(),
+            fifos: RequestFifos::default(),
             queue_of_entity: Vec::new(),
             hierarchy: Hierarchy::new(group_weights),
             sync_queues: ByTask::default(),
@@ -139,24 +140,31 @@ impl Bfq {
 impl Scheduler for Bfq {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
         let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority)?;
-        self.lines.front_merge(requests, queue, bio)
+        self.fifos.front_merge(requests, queue, bio)
     }
 
     /// Only in the queue to which the bio would go.
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
         let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority);
-        bio.sync == requests[request].sync && queue == Some(self.lines.line_of(request))
+        bio.sync == requests[request].sync && queue == Some(self.fifos.fifo_of(request))
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.lines.neighbour(requests, id, side)
+        self.fifos.neighbour(requests, id, side)
     }
 
-    fn grown(&mut self, now: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+    fn merged_bio(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        id: RequestId,
+        side: Side,
+        was: Sector,
+    ) {
         self.now = now;
-        self.lines.grown(requests, id, side, was);
+        self.fifos.merged_bio(requests, id, side, was);
         if side == Side::Front {
-            let queue_id = self.lines.line_of(id);
+            let queue_id = self.fifos.fifo_of(id);
             let next = self.queues[queue_id].next;
             self.queues[queue_id].next =
                 self.backwards
@@ -164,15 +172,15 @@ impl Scheduler for Bfq {
         }
     }
 
-    fn absorbed(
+    fn merged_requests(
         &mut self,
         now: Time,
         requests: &Requests,
         survivor: RequestId,
-        absorbed: RequestId,
+        merged: RequestId,
     ) {
         self.now = now;
-        self.absorb(requests, survivor, absorbed);
+        self.merge_requests(requests, survivor, merged);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {

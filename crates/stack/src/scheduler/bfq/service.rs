@@ -23,7 +23,7 @@ impl Bfq {
         self.peak_rate
             .dispatched(self.now, request.start, request.sectors, self.in_driver);
         self.queues[queue_id].next = self.next_after(requests, id);
-        self.lines.remove(requests, id);
+        self.fifos.remove(requests, id);
         let queue = &mut self.queues[queue_id];
         queue.queued -= 1;
         queue.dispatched += 1;
@@ -42,7 +42,7 @@ impl Bfq {
         let now = self.now;
         let queue = &mut self.queues[queue_id];
         if !std::mem::replace(&mut queue.fifo_looked_at, true)
-            && let Some(expired) = self.lines.due(queue_id, now)
+            && let Some(expired) = self.fifos.due(queue_id, now)
         {
             return expired;
         }
@@ -51,13 +51,13 @@ impl Bfq {
 
     /// What is best in its queue once a request has gone, seen from where that starts.
     fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        let (before, after) = self.lines.around_cyclically(requests, id);
+        let (before, after) = self.fifos.around_cyclically(requests, id);
         let from = requests[id].start;
         self.backwards.better(requests, from, after, before)
     }
 
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
-        let queue_id = self.lines.line_of(id);
+        let queue_id = self.fifos.fifo_of(id);
         self.learn_depth();
         self.in_driver -= 1;
         self.peak_rate.completed(self.now);

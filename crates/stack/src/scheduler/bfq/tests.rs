@@ -1,8 +1,8 @@
 use super::*;
 use crate::block::Direction::{Read, Write};
 use crate::block::Priority;
-use crate::scheduler::laws;
-use crate::scheduler::laws::bench::{Bench, bio};
+use crate::scheduler::invariants;
+use crate::scheduler::invariants::bench::{Bench, bio};
 use crate::time::{MILLISECOND, SECOND};
 use proptest::prelude::*;
 
@@ -290,7 +290,7 @@ fn the_idle_class_gets_a_turn_after_200_ms() {
     bench.add_bio(
         0,
         &Bio {
-            priority: laws::priority_of(3),
+            priority: invariants::priority_of(3),
             ..read_of(3, 0, 5_000_000)
         },
     );
@@ -363,7 +363,7 @@ proptest! {
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(
-        load in laws::arrivals(4),
+        load in invariants::arrivals(4),
         depth in 1u32..16,
         slice_idle_ms in prop::sample::select(vec![0u64, 8]),
         rotational: bool,
@@ -375,7 +375,7 @@ proptest! {
             ..Tunables::default()
         };
         let scheduler = Bfq::new(tunables, rotational, &[1000, 100, 300]);
-        laws::completes_each_once(&laws::serve(Box::new(scheduler), &load, depth, MILLISECOND));
+        invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 }
 

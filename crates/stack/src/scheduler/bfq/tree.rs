@@ -25,11 +25,11 @@ pub(super) struct Entity {
     /// In sectors: of this stay, and what of it has been had.
     pub(super) budget: u64,
     pub(super) service: u64,
-    pub(super) place: Place,
+    pub(super) place: EntityState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum EntityState {
     /// Its weight does not count.
     Forgotten,
     /// Has nothing to do, but has had more than its share so far: counts until V reaches its F.
@@ -49,7 +49,7 @@ impl Entity {
             finish: 0,
             budget: 0,
             service: 0,
-            place: Place::Forgotten,
+            place: EntityState::Forgotten,
         }
     }
 
@@ -58,7 +58,7 @@ impl Entity {
     }
 
     pub(super) fn is_active(&self) -> bool {
-        matches!(self.place, Place::Eligible | Place::Waiting)
+        matches!(self.place, EntityState::Eligible | EntityState::Waiting)
     }
 }
 
@@ -91,7 +91,7 @@ impl Tree {
         let entity = &mut entities[id];
         let shifted = in_time && self.now > entity.finish;
         let start = if shifted { entity.finish } else { self.now };
-        if entity.place == Place::Idle {
+        if entity.place == EntityState::Idle {
             self.idle.remove(&(entity.finish, id));
             entity.start = start.max(entity.finish);
         } else {
@@ -130,10 +130,10 @@ impl Tree {
         let entity = &mut entities[id];
         entity.finish = entity.finish_after(entity.service);
         if entity.finish > self.now {
-            entity.place = Place::Idle;
+            entity.place = EntityState::Idle;
             self.idle.insert((entity.finish, id));
         } else {
-            entity.place = Place::Forgotten;
+            entity.place = EntityState::Forgotten;
             self.weights -= entity.weight;
         }
     }
@@ -151,7 +151,7 @@ impl Tree {
             self.advance_to(entities, start.max(self.now));
         }
         let (_, id) = self.eligible.pop_first()?;
-        entities[id].place = Place::InService;
+        entities[id].place = EntityState::InService;
         entities[id].service = 0;
         Some(id)
     }
@@ -168,32 +168,32 @@ impl Tree {
         {
             self.waiting.pop_first();
             self.eligible.insert((finish, id));
-            entities[id].place = Place::Eligible;
+            entities[id].place = EntityState::Eligible;
         }
         while let Some((finish, id)) = self.idle.first()
             && finish <= now
         {
             self.idle.pop_first();
-            entities[id].place = Place::Forgotten;
+            entities[id].place = EntityState::Forgotten;
             self.weights -= entities[id].weight;
         }
     }
 
     fn insert(&mut self, entity: &mut Entity, id: EntityId) {
         if entity.start <= self.now {
-            entity.place = Place::Eligible;
+            entity.place = EntityState::Eligible;
             self.eligible.insert((entity.finish, id));
         } else {
-            entity.place = Place::Waiting;
+            entity.place = EntityState::Waiting;
             self.waiting.insert((entity.start, entity.finish, id));
         }
     }
 
     fn remove(&mut self, entity: &Entity, id: EntityId) {
         let was_there = match entity.place {
-            Place::Eligible => self.eligible.remove(&(entity.finish, id)),
-            Place::Waiting => self.waiting.remove(&(entity.start, entity.finish, id)),
-            Place::Forgotten | Place::Idle | Place::InService => false,
+            EntityState::Eligible => self.eligible.remove(&(entity.finish, id)),
+            EntityState::Waiting => self.waiting.remove(&(entity.start, entity.finish, id)),
+            EntityState::Forgotten | EntityState::Idle | EntityState::InService => false,
         };
         debug_assert!(was_there, "entity {id} at {:?}", entity.place);
     }
@@ -248,10 +248,13 @@ mod tests {
         let (mut tree, mut entities) = tree_of(&[1, 1], 100);
         let gone = serve(&mut tree, &mut entities, 100);
         tree.deactivate(&mut entities, gone);
-        assert_eq!((entities[gone].place, tree.weights), (Place::Idle, 2));
+        assert_eq!((entities[gone].place, tree.weights), (EntityState::Idle, 2));
         let other = serve(&mut tree, &mut entities, 100);
         tree.requeue(&mut entities, other);
-        assert_eq!((entities[gone].place, tree.weights), (Place::Forgotten, 1));
+        assert_eq!(
+            (entities[gone].place, tree.weights),
+            (EntityState::Forgotten, 1)
+        );
     }
 
     #[test]
@@ -269,7 +272,7 @@ mod tests {
             let (mut tree, mut entities) = tree_of(&[1], 100);
             let gone = serve(&mut tree, &mut entities, 100);
             tree.deactivate(&mut entities, gone);
-            assert_eq!(entities[gone].place, Place::Forgotten);
+            assert_eq!(entities[gone].place, EntityState::Forgotten);
             tree.now = delta(500, 1);
             tree.activate(&mut entities, gone, in_time);
             assert_eq!(entities[gone].start, delta(expected, 1), "{in_time}");

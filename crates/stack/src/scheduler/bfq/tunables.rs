@@ -4,15 +4,20 @@ use serde::Deserialize;
 
 use crate::time::{MILLISECOND, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The attributes of BFQ in sysfs that the model has; times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tunables {
+    /// How long to idle for a queue's next request; 0: never.
     #[serde(rename = "slice_idle")]
     pub slice_idle_ns: Time,
+    /// A sync request that has waited for so long is served before its queue's others.
     #[serde(rename = "fifo_expire_sync")]
     pub fifo_expire_sync_ns: Time,
+    /// The same of async requests.
     #[serde(rename = "fifo_expire_async")]
     pub fifo_expire_async_ns: Time,
+    /// The longest step backwards that counts as near, in KiB.
     #[serde(rename = "back_seek_max")]
     pub back_seek_max_kib: u64,
     /// How many times as far a step backwards counts.

@@ -1,9 +1,9 @@
 //! Requests come in: into which queue, what is learned of their task, and whether they interrupt who is being served.
 
 use crate::block::{IoClass, Request, RequestId, Requests, TaskId};
-use crate::scheduler::cfq::queue::{Habits, Queue, QueueId, Standing, Workload};
+use crate::scheduler::cfq::message::Event;
+use crate::scheduler::cfq::queue::{IoContext, Queue, QueueId, Standing, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
-use crate::scheduler::message::Event;
 
 /// Larger than a page: worth sending at once.
 const PAGE_SECTORS: u32 = 8;
@@ -19,7 +19,7 @@ impl Cfq {
         self.say(queue_id, Event::Inserted);
         self.group_of[number] = self.queues[queue_id].group;
         let deadline = self.jiffies() + self.ticks.fifo_expire[usize::from(request.sync)];
-        self.lines.add(requests, id, queue_id, deadline);
+        self.fifos.add(requests, id, queue_id, deadline);
         let queue = &mut self.queues[queue_id];
         queue.queued += 1;
         queue.metadata_queued += u32::from(request.metadata);
@@ -36,24 +36,29 @@ impl Cfq {
         self.notice(requests, id, queue_id);
     }
 
-    pub(super) fn absorb(&mut self, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
-        let own = self.lines.line_of(absorbed);
-        if self.queues[own].next == Some(absorbed) {
+    pub(super) fn merge_requests(
+        &mut self,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    ) {
+        let own = self.fifos.fifo_of(merged);
+        if self.queues[own].next == Some(merged) {
             self.queues[own].next = Some(survivor);
         }
-        self.lines.absorbed(requests, survivor, absorbed);
-        self.count_out(requests, absorbed, own);
+        self.fifos.merged_requests(requests, survivor, merged);
+        self.count_out(requests, merged, own);
         self.settle_place(requests, own);
     }
 
     /// What is best in its queue once a request has gone, seen from where that starts.
     pub(super) fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        let (before, after) = self.lines.around_cyclically(requests, id);
+        let (before, after) = self.fifos.around_cyclically(requests, id);
         let from = requests[id].start;
         self.backwards.better(requests, from, after, before)
     }
 
-    /// The request has left its line.
+    /// The request has left its FIFO.
     pub(super) fn count_out(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let queue = &mut self.queues[queue_id];
         queue.queued -= 1;
@@ -67,12 +72,14 @@ impl Cfq {
         let (task, sync) = (request.task, request.sync);
         self.groups.ensure(usize::from(request.group));
         let now = self.jiffies();
-        let habits = self.habits.get_or_insert_with(task, || Habits::new(now));
-        if habits.exited && sync {
+        let io_context = self
+            .io_contexts
+            .get_or_insert_with(task, || IoContext::new(now));
+        if io_context.exited && sync {
             // Another task, which has the number now.
-            *habits = Habits::new(now);
+            *io_context = IoContext::new(now);
         }
-        if let Some(known) = habits.queues[usize::from(sync)]
+        if let Some(known) = io_context.queues[usize::from(sync)]
             && let Some(queue) = self.still_its_own(known)
         {
             return self.followed(task, queue, sync);
@@ -127,8 +134,8 @@ impl Cfq {
     }
 
     fn assign(&mut self, task: TaskId, sync: bool, queue: QueueId) {
-        let habits = self.habits.get_mut(task).expect("the task is known");
-        habits.queues[usize::from(sync)] = Some(queue);
+        let io_context = self.io_contexts.get_mut(task).expect("the task is known");
+        io_context.queues[usize::from(sync)] = Some(queue);
     }
 
     fn new_queue(&mut self, queue: Queue) -> QueueId {
@@ -145,11 +152,11 @@ impl Cfq {
     }
 
     pub(super) fn task_exited(&mut self, task: TaskId) {
-        let Some(habits) = self.habits.get_mut(task) else {
+        let Some(io_context) = self.io_contexts.get_mut(task) else {
             return;
         };
-        habits.exited = true;
-        for id in std::mem::take(&mut habits.queues).into_iter().flatten() {
+        io_context.exited = true;
+        for id in std::mem::take(&mut io_context.queues).into_iter().flatten() {
             if self.active == Some(id) {
                 self.expire_active(false);
                 self.kick();
@@ -181,15 +188,18 @@ impl Cfq {
         let request = &requests[id];
         let now = self.jiffies();
         let fast = !self.rotational;
-        let habits = self.habits.get_mut(request.task).expect("it has a queue");
-        habits.note_think(now, self.ticks.slice_idle);
+        let io_context = self
+            .io_contexts
+            .get_mut(request.task)
+            .expect("it has a queue");
+        io_context.note_think(now, self.ticks.slice_idle);
         self.queues[queue_id].note_seek(request, fast);
         self.update_idle_window(requests, queue_id, request.task);
         self.queues[queue_id].last_position = request.end();
     }
 
     fn update_idle_window(&mut self, requests: &Requests, queue_id: QueueId, task: u32) {
-        let habits = self.habits.get(task).expect("it has a queue");
+        let io_context = self.io_contexts.get(task).expect("it has a queue");
         let queue = &mut self.queues[queue_id];
         if !queue.sync || queue.is_idle_class() {
             return;
@@ -200,12 +210,12 @@ impl Cfq {
         let next_is_last = self.version == Version::Linux2_6_37
             && queue.next.is_some_and(|next| requests[next].no_idle);
         if next_is_last
-            || habits.exited
+            || io_context.exited
             || self.ticks.slice_idle == 0
             || (!queue.deep && queue.is_seeky())
         {
             queue.idle_window = false;
-        } else if let Some(think) = habits.usual_think() {
+        } else if let Some(think) = io_context.usual_think() {
             queue.idle_window = think <= self.ticks.slice_idle;
         }
     }
@@ -287,7 +297,7 @@ impl Cfq {
         self.stand(id, false);
     }
 
-    /// Puts the queue in line, or in its new place there.
+    /// Puts the queue into its service tree, or moves it to its new place there.
     pub(super) fn stand(&mut self, id: QueueId, at_front: bool) {
         let has_moved = self.settle_group(id);
         let is_new = self.queues[id].standing.is_none();

@@ -6,6 +6,7 @@
 
 mod enqueue;
 mod group;
+pub mod message;
 mod queue;
 mod select;
 mod service;
@@ -17,16 +18,17 @@ use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
-use crate::scheduler::line::Lines;
-use crate::scheduler::message::{Event, QueueName, SchedulerMessage};
+use crate::scheduler::cfq::message::{Event, QueueName, SchedulerMessage};
+use crate::scheduler::request_fifo::RequestFifos;
 use crate::scheduler::sorted::Sorted;
 use crate::time::{Tick, Time};
 use group::Groups;
 pub use queue::Workload;
-use queue::{GroupId, Habits, Queue, QueueId};
+use queue::{GroupId, IoContext, Queue, QueueId};
 use tunables::InTicks;
 pub use tunables::{Surroundings, Tunables, Version};
 
+/// The state of one queue's CFQ.
 #[derive(Clone, Debug)]
 pub struct Cfq {
     version: Version,
@@ -37,11 +39,11 @@ pub struct Cfq {
     backwards: Backwards,
 
     queues: Vec<Queue>,
-    /// A line for each queue; which a request is in is known until it completes.
-    lines: Lines,
+    /// A FIFO for each queue; which a request is in is known until it completes.
+    fifos: RequestFifos,
     groups: Groups,
     /// What is known of each task.
-    habits: ByTask<Habits>,
+    io_contexts: ByTask<IoContext>,
     /// Queues shared by all tasks for what nobody waits for, by priority.
     async_queues: BTreeMap<(IoClass, u8), QueueId>,
     /// Of queues that are over: to be used again.
@@ -80,7 +82,7 @@ pub struct Cfq {
     jiffies: u64,
 }
 
-/// Whether the device takes several requests at once: 0 no, 1 yes, -1 not known yet.
+/// Whether the device takes several requests at once, as far as is known (`hw_tag`).
 #[derive(Clone, Copy, Debug, Default)]
 struct DeviceDepth {
     known: Option<bool>,
@@ -113,9 +115,9 @@ impl Cfq {
                 penalty: tunables.back_seek_penalty,
             },
             queues: Vec::new(),
-            lines: Lines::default(),
+            fifos: RequestFifos::default(),
             groups: Groups::new(group_weights),
-            habits: ByTask::default(),
+            io_contexts: ByTask::default(),
             async_queues: BTreeMap::new(),
             free_queues: Vec::new(),
             places: Default::default(),
@@ -178,8 +180,8 @@ impl Cfq {
 
 impl Scheduler for Cfq {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = self.habits.get(bio.task)?.queues[usize::from(bio.sync)]?;
-        self.lines.front_merge(requests, queue, bio)
+        let queue = self.io_contexts.get(bio.task)?.queues[usize::from(bio.sync)]?;
+        self.fifos.front_merge(requests, queue, bio)
     }
 
     /// The request must be in the queue to which the bio would go; sync I/O never waits behind async.
@@ -187,22 +189,29 @@ impl Scheduler for Cfq {
         if bio.sync && !requests[request].sync {
             return false;
         }
-        let Some(habits) = self.habits.get(bio.task) else {
+        let Some(io_context) = self.io_contexts.get(bio.task) else {
             return false;
         };
-        let queue = habits.queues[usize::from(bio.sync)];
-        queue == Some(self.lines.line_of(request))
+        let queue = io_context.queues[usize::from(bio.sync)];
+        queue == Some(self.fifos.fifo_of(request))
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
-        self.lines.neighbour(requests, id, side)
+        self.fifos.neighbour(requests, id, side)
     }
 
-    fn grown(&mut self, now: Time, requests: &Requests, id: RequestId, side: Side, was: Sector) {
+    fn merged_bio(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        id: RequestId,
+        side: Side,
+        was: Sector,
+    ) {
         self.at(now);
-        self.lines.grown(requests, id, side, was);
+        self.fifos.merged_bio(requests, id, side, was);
         if side == Side::Front {
-            let queue_id = self.lines.line_of(id);
+            let queue_id = self.fifos.fifo_of(id);
             let next = self.queues[queue_id].next;
             self.queues[queue_id].next =
                 self.backwards
@@ -211,15 +220,15 @@ impl Scheduler for Cfq {
         }
     }
 
-    fn absorbed(
+    fn merged_requests(
         &mut self,
         now: Time,
         requests: &Requests,
         survivor: RequestId,
-        absorbed: RequestId,
+        merged: RequestId,
     ) {
         self.at(now);
-        self.absorb(requests, survivor, absorbed);
+        self.merge_requests(requests, survivor, merged);
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {
@@ -262,8 +271,8 @@ impl Scheduler for Cfq {
 
     /// The task that is idled for, once a slice.
     fn may_exceed_pool(&mut self, task: TaskId, sync: bool) -> bool {
-        let queue = self.habits.get(task);
-        let Some(queue) = queue.and_then(|habits| habits.queues[usize::from(sync)]) else {
+        let queue = self.io_contexts.get(task);
+        let Some(queue) = queue.and_then(|io_context| io_context.queues[usize::from(sync)]) else {
             return false;
         };
         let queue = &mut self.queues[queue];

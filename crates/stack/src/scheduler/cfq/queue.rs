@@ -9,15 +9,17 @@ pub(super) type GroupId = usize;
 /// Kinds of queue that take turns within a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Workload {
+    /// Requests that nobody waits for.
     Async,
     /// Sync, without idling on each queue: the tree as a whole is idled upon.
     SyncNoIdle,
+    /// Sync requests of a task for which the scheduler idles.
     Sync,
 }
 
 pub(super) const WORKLOADS: [Workload; 3] = [Workload::Async, Workload::SyncNoIdle, Workload::Sync];
 
-/// Where a queue stands in line: which group's tree, and its key in it.
+/// Where a queue stands in a service tree: which group's tree, and its key in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) group: GroupId,
@@ -185,9 +187,9 @@ impl Queue {
     }
 }
 
-/// What is known of a task's habits.
+/// What is known of a task's I/O.
 #[derive(Clone, Debug)]
-pub(super) struct Habits {
+pub(super) struct IoContext {
     /// Its queues for async and sync I/O.
     pub(super) queues: [Option<QueueId>; 2],
     pub(super) last_end: u64,
@@ -195,10 +197,10 @@ pub(super) struct Habits {
     pub(super) exited: bool,
 }
 
-impl Habits {
+impl IoContext {
     /// Of a task that comes now: it has not thought yet.
-    pub(super) fn new(now: u64) -> Habits {
-        Habits {
+    pub(super) fn new(now: u64) -> IoContext {
+        IoContext {
             queues: [None; 2],
             last_end: now,
             think: Mean::default(),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::block::Direction::{Read, Write};
 use crate::block::Priority;
-use crate::scheduler::laws::bench::{Bench, bio};
+use crate::scheduler::invariants::bench::{Bench, bio};
 use crate::time::MILLISECOND;
 
 fn cfq(version: Version, tunables: Tunables) -> Cfq {

@@ -2,9 +2,9 @@
 
 use crate::block::{IoClass, Requests};
 use crate::scheduler::cfq::group::Saved;
+use crate::scheduler::cfq::message::Event;
 use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{CLOSE_SECTORS, Cfq, Version};
-use crate::scheduler::message::Event;
 
 /// A workload's turn lasts at least this many ticks.
 const TURN_TICKS_MIN: u64 = 2;

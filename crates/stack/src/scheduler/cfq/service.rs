@@ -1,9 +1,9 @@
 //! Requests go out and come back: how many of a queue at a time, when its slice begins, and waiting for more of it.
 
 use crate::block::{IoClass, RequestId, Requests};
+use crate::scheduler::cfq::message::{Event, SchedulerMessage};
 use crate::scheduler::cfq::queue::{QueueId, Workload};
 use crate::scheduler::cfq::{Cfq, DEEP_DEVICE, DEPTH_SAMPLES, Version};
-use crate::scheduler::message::{Event, SchedulerMessage};
 
 /// Of an async queue, dispatches in a slice for each step of priority: 16 at the default.
 const LEVELS: u32 = 8;
@@ -38,7 +38,7 @@ impl Cfq {
         let queue = &mut self.queues[queue_id];
         if !queue.fifo_looked_at {
             queue.fifo_looked_at = true;
-            if let Some(expired) = self.lines.due(queue_id, now) {
+            if let Some(expired) = self.fifos.due(queue_id, now) {
                 return expired;
             }
         }
@@ -49,7 +49,7 @@ impl Cfq {
         let request = &requests[id];
         self.say(queue_id, Event::SentToDevice);
         self.queues[queue_id].next = self.next_after(requests, id);
-        self.lines.remove(requests, id);
+        self.fifos.remove(requests, id);
         self.count_out(requests, id, queue_id);
         self.settle_place(requests, queue_id);
         self.last_position = request.end();
@@ -110,7 +110,7 @@ impl Cfq {
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
         let number = id.number() as usize;
-        let queue_id = self.lines.line_of(id);
+        let queue_id = self.fifos.fifo_of(id);
         let now = self.jiffies();
         let no_idle = request.no_idle;
         self.say(queue_id, Event::Completed { no_idle });
@@ -120,8 +120,8 @@ impl Cfq {
         self.groups.get_mut(self.group_of[number]).dispatched -= 1;
         self.in_flight[usize::from(request.sync)] -= 1;
         if request.sync {
-            if let Some(habits) = self.habits.get_mut(request.task) {
-                habits.last_end = now;
+            if let Some(io_context) = self.io_contexts.get_mut(request.task) {
+                io_context.last_end = now;
             }
             let queued_at = self.tick.count(request.queued_at);
             if queued_at + self.ticks.fifo_expire[1] <= now {
@@ -225,7 +225,7 @@ impl Cfq {
 
     /// The usual think time of the task that is waited for, in ticks.
     fn active_think(&self) -> Option<u64> {
-        self.habits.get(self.active_task?)?.usual_think()
+        self.io_contexts.get(self.active_task?)?.usual_think()
     }
 
     /// Arms the idle timer: nobody else is served until the queue's task sends its next request, or the time is over.
@@ -246,8 +246,8 @@ impl Cfq {
         }
         let gone = self
             .active_task
-            .and_then(|task| self.habits.get(task))
-            .is_none_or(|habits| habits.exited);
+            .and_then(|task| self.io_contexts.get(task))
+            .is_none_or(|io_context| io_context.exited);
         if gone {
             return;
         }

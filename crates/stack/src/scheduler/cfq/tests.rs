@@ -1,7 +1,7 @@
 use super::*;
 use crate::block::Direction::{Read, Write};
-use crate::scheduler::laws;
-use crate::scheduler::laws::bench::{Bench, bio};
+use crate::scheduler::invariants;
+use crate::scheduler::invariants::bench::{Bench, bio};
 use crate::time::MILLISECOND;
 use proptest::prelude::*;
 
@@ -223,7 +223,7 @@ fn a_task_that_comes_late_has_not_thought_all_the_time_before() {
     for n in 0..3 {
         bench.add_bio(late, &read_of(1, 0, late, n * 1000));
     }
-    let think = bench.scheduler.habits.get(1).unwrap();
+    let think = bench.scheduler.io_contexts.get(1).unwrap();
     let think = think.usual_think().unwrap();
     assert!(think <= 1, "{think}: rounding alone");
     assert!(bench.scheduler.queues[0].idle_window);
@@ -291,8 +291,9 @@ fn two_readers_of_one_stream_come_to_share_a_queue_and_part_when_it_turns_seeky(
             bench.scheduler.completed(now, &bench.requests, id);
         }
     }
-    let queue_of =
-        |bench: &Bench<Cfq>, task| bench.scheduler.habits.get(task).unwrap().queues[1].unwrap();
+    let queue_of = |bench: &Bench<Cfq>, task| {
+        bench.scheduler.io_contexts.get(task).unwrap().queues[1].unwrap()
+    };
     let shared = queue_of(&bench, 1);
     assert_eq!(shared, queue_of(&bench, 2));
     assert_eq!(bench.scheduler.queues[shared].tasks, 2);
@@ -368,7 +369,7 @@ fn without_isolation_a_seeky_queue_moves_to_the_root_group_but_its_request_count
     }
     assert_eq!(
         bench.scheduler.queues[0].group, 1,
-        "until it is put in line anew"
+        "until it is put in fifo anew"
     );
     bench.scheduler.expire_active(false);
     bench.add_bio(0, &read_of(1, 1, 0, far(13)));
@@ -455,7 +456,7 @@ fn nothing_is_kept_for_those_who_did_not_ask() {
 proptest! {
     #[test]
     fn nothing_is_lost_or_done_twice(
-        load in laws::arrivals(4),
+        load in invariants::arrivals(4),
         depth in 1u32..16,
         version in prop::sample::select(vec![Version::Linux2_6_35, Version::GroupIdleV2, Version::Linux2_6_37]),
         slice_idle_ms in prop::sample::select(vec![0u64, 8]),
@@ -463,7 +464,7 @@ proptest! {
     ) {
         let tunables = Tunables { slice_idle_ns: slice_idle_ms * MILLISECOND, ..Tunables::default() };
         let scheduler = Cfq::new(version, tunables, Surroundings { hz: 1000, rotational }, &[1000]);
-        laws::completes_each_once(&laws::serve(Box::new(scheduler), &load, depth, MILLISECOND));
+        invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 }
 
@@ -474,6 +475,6 @@ fn a_task_with_the_number_of_one_that_has_exited_is_idled_for() {
     assert_eq!(bench.dispatched(0, 1), [0]);
     bench.scheduler.exited(2 * MILLISECOND, 1);
     bench.add_bio(3 * MILLISECOND, &read_of(1, 0, 3 * MILLISECOND, 1000));
-    let queue = bench.scheduler.habits.get(1).unwrap().queues[1].unwrap();
+    let queue = bench.scheduler.io_contexts.get(1).unwrap().queues[1].unwrap();
     assert!(bench.scheduler.queues[queue].idle_window);
 }

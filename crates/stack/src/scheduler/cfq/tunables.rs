@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::time::{MILLISECOND, Time};
 
 /// Which CFQ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 pub enum Version {
     /// 2.6.35: group scheduling, no group_idle.
     #[serde(rename = "2.6.35")]
@@ -19,35 +19,44 @@ pub enum Version {
 }
 
 impl Version {
+    /// Whether the group as a whole is idled for (`group_idle`).
     pub fn has_group_idle(self) -> bool {
         self != Version::Linux2_6_35
     }
 }
 
 /// Times in nanoseconds; they take effect in whole ticks of the kernel, as `jiffies` do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tunables {
     /// Requests of one queue at the device at a time; half of it in ordinary circumstances.
     pub quantum: u32,
+    /// A sync request that has waited for so long is served before its queue's others.
     #[serde(rename = "fifo_expire_sync")]
     pub fifo_expire_sync_ns: Time,
+    /// The same of async requests.
     #[serde(rename = "fifo_expire_async")]
     pub fifo_expire_async_ns: Time,
+    /// The longest step backwards that counts as near, in KiB.
     #[serde(rename = "back_seek_max")]
     pub back_seek_max_kib: u64,
     /// How many times as far a step backwards counts.
     pub back_seek_penalty: u64,
+    /// Length of a sync queue's slice at the middle priority.
     #[serde(rename = "slice_sync")]
     pub slice_sync_ns: Time,
+    /// Length of an async queue's slice at the middle priority.
     #[serde(rename = "slice_async")]
     pub slice_async_ns: Time,
+    /// Requests of an async queue's slice, scaled by its priority.
     pub slice_async_rq: u32,
+    /// How long to idle for a queue's next request; 0: never.
     #[serde(rename = "slice_idle")]
     pub slice_idle_ns: Time,
     /// Only where the version has it.
     #[serde(rename = "group_idle")]
     pub group_idle_ns: Time,
+    /// Shorten slices so that a turn of all sync queues takes about 300 ms, and hold back async requests.
     pub low_latency: bool,
     /// Keep queues that are not idled upon in their groups.
     pub group_isolation: bool,
@@ -75,7 +84,9 @@ impl Default for Tunables {
 /// What the scheduler has to know of its device and kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
+    /// The kernel's ticks per second.
     pub hz: u32,
+    /// The device seeks.
     pub rotational: bool,
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::block::Direction::{Read, Write};
-use crate::scheduler::laws;
-use crate::scheduler::laws::bench::{Bench, bio};
+use crate::scheduler::invariants;
+use crate::scheduler::invariants::bench::{Bench, bio};
 use crate::time::SECOND;
 use proptest::prelude::*;
 
@@ -141,9 +141,9 @@ fn each_hardware_queue_takes_from_its_own_cpus_and_has_its_own_turn() {
 
 proptest! {
     #[test]
-    fn nothing_is_lost_or_done_twice(load in laws::arrivals(4), depth in 1u32..8, queues in 1u16..4) {
+    fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, queues in 1u16..4) {
         let scheduler = Kyber::new(Tunables::default(), queues);
-        laws::completes_each_once(&laws::serve(Box::new(scheduler), &load, depth, MILLISECOND));
+        invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 
     #[test]

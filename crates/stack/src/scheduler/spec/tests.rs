@@ -1,5 +1,5 @@
 use super::*;
-use crate::scheduler::laws;
+use crate::scheduler::invariants;
 use proptest::prelude::*;
 
 fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -103,10 +103,10 @@ proptest! {
             "antic_expire", "read_latency", "slice_sync", "async_depth", "writes_starved", "fifo_expire_sync",
         ]),
         value in prop_oneof![any::<u64>().prop_map(|value| value.to_string()), "[0-9]{1,3}", ".{0,4}"],
-        load in laws::arrivals(4),
+        load in invariants::arrivals(4),
     ) {
         if let Ok(spec) = spec(&[("name", name), (tunable, &value)], kernel) {
-            laws::completes_each_once(&laws::serve(spec.build(&AROUND), &load, 4, 1_000_000));
+            invariants::completes_each_once(&invariants::serve(spec.build(&AROUND), &load, 4, 1_000_000));
         }
     }
 }

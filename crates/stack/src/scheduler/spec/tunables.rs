@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::scheduler::spec::{BadScheduler, Form};
+use crate::scheduler::spec::{BadScheduler, SchedulerVariant};
 use crate::scheduler::{
     anticipatory, bfq, cfq, deadline, deadline_a, deadline_timed, kyber, linus, mq_deadline,
 };
@@ -11,9 +11,11 @@ use crate::time::{MICROSECOND, MILLISECOND, Time};
 /// What is given, as far as nobody has asked for it yet. Whoever makes a scheduler's tunables asks for each that it has,
 /// which so become the ones that are known.
 pub(super) struct Given<'a> {
-    form: Form,
+    variant: SchedulerVariant,
     left: BTreeMap<&'a str, &'a str>,
     known: Vec<&'static str>,
+    /// Of the tunables that are times: what one unit of each is, in nanoseconds.
+    units_ns: BTreeMap<&'static str, Time>,
     error: Option<BadScheduler>,
 }
 
@@ -23,18 +25,24 @@ const INT_MAX: u64 = i32::MAX as u64;
 const TIME_MAX: Time = 1_000_000_000_000_000_000;
 
 impl<'a> Given<'a> {
-    pub(super) fn new(form: Form, given: &'a BTreeMap<String, String>) -> Given<'a> {
+    pub(super) fn new(variant: SchedulerVariant, given: &'a BTreeMap<String, String>) -> Given<'a> {
         let left = given
             .iter()
             .filter(|(name, _)| *name != "name" && *name != "version")
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         Given {
-            form,
+            variant,
             left,
             known: Vec::new(),
+            units_ns: BTreeMap::new(),
             error: None,
         }
+    }
+
+    /// What one unit of each time that was asked for is, in nanoseconds.
+    pub(super) fn units_ns(self) -> BTreeMap<&'static str, Time> {
+        self.units_ns
     }
 
     /// The first mistake: a value, or a name that nobody has asked for.
@@ -45,7 +53,7 @@ impl<'a> Given<'a> {
         match self.left.pop_first() {
             None => Ok(()),
             Some((tunable, _)) => Err(BadScheduler::Tunable {
-                scheduler: scheduler(self.form),
+                scheduler: scheduler(self.variant),
                 tunable: tunable.to_owned(),
                 known: self.known,
             }),
@@ -53,8 +61,14 @@ impl<'a> Given<'a> {
     }
 
     fn milliseconds(&mut self, name: &'static str, into: &mut Time, least: u64) {
-        if let Some(number) = self.number_in(name, least, INT_MAX) {
-            *into = number * MILLISECOND;
+        self.time(name, into, MILLISECOND, least, INT_MAX);
+    }
+
+    /// A time in units of `unit_ns`, from `least` to `most` of them.
+    fn time(&mut self, name: &'static str, into: &mut Time, unit_ns: Time, least: u64, most: u64) {
+        self.units_ns.insert(name, unit_ns);
+        if let Some(number) = self.number_in(name, least, most) {
+            *into = number * unit_ns;
         }
     }
 
@@ -89,7 +103,7 @@ impl<'a> Given<'a> {
 
     fn refuse(&mut self, tunable: &str, value: &str, expected: String) {
         self.error.get_or_insert_with(|| BadScheduler::Value {
-            scheduler: scheduler(self.form),
+            scheduler: scheduler(self.variant),
             tunable: tunable.to_owned(),
             value: value.to_owned(),
             expected,
@@ -97,8 +111,8 @@ impl<'a> Given<'a> {
     }
 }
 
-fn scheduler(form: Form) -> String {
-    format!("{} ({})", form.name, form.version)
+fn scheduler(variant: SchedulerVariant) -> String {
+    format!("{} ({})", variant.name, variant.version)
 }
 
 pub(super) fn linus(given: &mut Given) -> linus::Tunables {
@@ -184,9 +198,13 @@ pub(super) fn cfq(given: &mut Given, version: cfq::Version) -> cfq::Tunables {
 pub(super) fn bfq(given: &mut Given) -> bfq::Tunables {
     let mut tunables = bfq::Tunables::default();
     given.milliseconds("slice_idle", &mut tunables.slice_idle_ns, 0);
-    if let Some(microseconds) = given.number_in("slice_idle_us", 0, INT_MAX) {
-        tunables.slice_idle_ns = microseconds * MICROSECOND;
-    }
+    given.time(
+        "slice_idle_us",
+        &mut tunables.slice_idle_ns,
+        MICROSECOND,
+        0,
+        INT_MAX,
+    );
     given.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 0);
     given.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 0);
     given.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
@@ -203,13 +221,13 @@ pub(super) fn bfq(given: &mut Given) -> bfq::Tunables {
 
 pub(super) fn kyber(given: &mut Given) -> kyber::Tunables {
     let mut tunables = kyber::Tunables::default();
-    for (name, into) in [
-        ("read_lat_nsec", &mut tunables.read_lat_nsec),
-        ("write_lat_nsec", &mut tunables.write_lat_nsec),
-    ] {
-        if let Some(nanoseconds) = given.number_in(name, 0, TIME_MAX) {
-            *into = nanoseconds;
-        }
-    }
+    given.time("read_lat_nsec", &mut tunables.read_lat_nsec, 1, 0, TIME_MAX);
+    given.time(
+        "write_lat_nsec",
+        &mut tunables.write_lat_nsec,
+        1,
+        0,
+        TIME_MAX,
+    );
     tunables
 }

@@ -6,7 +6,7 @@
 //! remembered, not read: inferred.
 
 use super::{BATCH, Effort, Reclaim, Round, Step};
-use crate::swap::pages::{List, Memory, PageNumber, Place};
+use crate::swap::pages::{List, Memory, PageNumber, PageState};
 
 const PRIORITY: u32 = 12;
 
@@ -112,10 +112,10 @@ enum Found {
 fn look_at(memory: &mut Memory, number: PageNumber) -> Found {
     memory.put_newest(number, List::Inactive);
     let page = *memory.page(number);
-    if page.place == Place::Reading {
+    if page.place == PageState::Reading {
         return Found::Kept;
     }
-    let is_mapped = page.place == Place::Mapped;
+    let is_mapped = page.place == PageState::Mapped;
     if page.writing {
         return if is_mapped {
             Found::Outside(Step::Wait(number))
@@ -143,7 +143,8 @@ fn refill_inactive(memory: &mut Memory) -> u64 {
         let Some(number) = memory.oldest(List::Active) else {
             break;
         };
-        let is_used = memory.page(number).place == Place::Mapped && was_referenced(memory, number);
+        let is_used =
+            memory.page(number).place == PageState::Mapped && was_referenced(memory, number);
         let list = if is_used {
             List::Active
         } else {

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::{BATCH, Effort, Reclaim, Round, Step};
-use crate::swap::pages::{List, Memory, PageNumber, Place};
+use crate::swap::pages::{List, Memory, PageNumber, PageState};
 
 const PRIORITY: u32 = 6;
 
@@ -48,7 +48,7 @@ impl VirtualScan {
         memory.put_newest(page, List::Inactive);
         let found = *memory.page(page);
         match found.place {
-            Place::Mapped => {
+            PageState::Mapped => {
                 let round = effort.round.as_mut()?;
                 if round.limit == 0 {
                     effort.scanned += self.swap_out(memory);
@@ -58,17 +58,17 @@ impl VirtualScan {
                 }
                 None
             }
-            Place::Cached if found.writing => Some(Step::Wait(page)),
-            Place::Cached if found.dirty => {
+            PageState::Cached if found.writing => Some(Step::Wait(page)),
+            PageState::Cached if found.dirty => {
                 memory.begin_write(page);
                 Some(Step::Write(page))
             }
-            Place::Cached => {
+            PageState::Cached => {
                 memory.release(page);
                 effort.left -= 1;
                 (effort.left == 0).then_some(Step::Freed)
             }
-            Place::Reading | Place::Swapped | Place::Nowhere => None,
+            PageState::Reading | PageState::Swapped | PageState::Nowhere => None,
         }
     }
 
@@ -194,7 +194,7 @@ impl Reclaim for VirtualScan {
 /// Whether the page could be freed now: unmapped.
 fn try_to_swap_out(memory: &mut Memory, number: PageNumber) -> bool {
     let page = *memory.page(number);
-    if page.place != Place::Mapped {
+    if page.place != PageState::Mapped {
         return false;
     }
     if page.young {

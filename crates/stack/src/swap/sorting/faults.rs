@@ -2,7 +2,7 @@
 
 use super::{NAP_NS, Sorting};
 use crate::block::{Direction, TaskId};
-use crate::swap::pages::{PageNumber, Place};
+use crate::swap::pages::{PageNumber, PageState};
 use crate::swap::task::Wait;
 use crate::time::Time;
 
@@ -13,23 +13,23 @@ impl Sorting {
         let page = *self.memory.page(number);
         let mut took_ns = self.swap.fault_ns;
         match page.place {
-            Place::Mapped => unreachable!("a page in the page table is no fault"),
-            Place::Reading => self.wait_for(task, number),
-            Place::Cached if page.writing && self.reclaim.locks_written_pages() => {
+            PageState::Mapped => unreachable!("a page in the page table is no fault"),
+            PageState::Reading => self.wait_for(task, number),
+            PageState::Cached if page.writing && self.reclaim.locks_written_pages() => {
                 self.area.unplug();
                 self.wait_for(task, number);
             }
-            Place::Cached => {
+            PageState::Cached => {
                 self.memory.map_again(number);
                 self.memory.mark_accessed(number);
                 self.task(task).usage.faults_minor += 1;
             }
-            Place::Nowhere | Place::Swapped => {
+            PageState::Nowhere | PageState::Swapped => {
                 let (scanned_ns, has_frame) = self.make_sure_of_a_frame(now, task);
                 took_ns += scanned_ns;
                 if !has_frame {
                     took_ns -= self.swap.fault_ns;
-                } else if page.place == Place::Nowhere {
+                } else if page.place == PageState::Nowhere {
                     self.memory.map_new(number);
                     self.reclaim.mapped_first(&mut self.memory, number);
                     self.task(task).usage.faults_minor += 1;
@@ -62,7 +62,7 @@ impl Sorting {
         for other in around {
             let owner = self.memory.slots.owner(other).expect("only slots in use");
             let is_wanted = owner == number
-                || self.memory.page(owner).place == Place::Swapped
+                || self.memory.page(owner).place == PageState::Swapped
                     && self.memory.free() > self.watermarks.min;
             if !is_wanted {
                 continue;

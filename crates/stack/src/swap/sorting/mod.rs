@@ -1,4 +1,4 @@
-//! The run: tasks on CPUs, faults, the daemon, the area; one agenda of events.
+//! The run: tasks on CPUs, faults, the daemon, the area; one event queue.
 
 mod faults;
 mod freeing;
@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use workload::measure::Usage;
 use workload::rng::stream;
 
-use crate::agenda::Agenda;
 use crate::block::{Sector, TaskId};
-use crate::station::Broken;
+use crate::event_queue::EventQueue;
+use crate::station::Violation;
 use crate::swap::area::{Area, Done};
-use crate::swap::pages::{Memory, PAGE_BYTES, PageNumber, Place};
+use crate::swap::pages::{Memory, PAGE_BYTES, PageNumber, PageState};
 use crate::swap::quicksort::Sort;
 use crate::swap::reclaim::{Reclaim, ReclaimKind, ReverseMap, VirtualScan};
 use crate::swap::slots::Slots;
@@ -24,10 +24,13 @@ use crate::world::{CpuSpec, Drive, Simple};
 
 /// What it runs on.
 pub struct Parts {
+    /// CPUs that all processes share.
     pub cpus: CpuSpec,
+    /// The drive with the swap area.
     pub drive: Drive,
     /// Where the area begins on it.
     pub area_begin: Sector,
+    /// How pages are found that can go.
     pub reclaim: ReclaimKind,
 }
 
@@ -36,23 +39,32 @@ pub struct Parts {
 pub struct Sorted {
     /// None: it was stopped before.
     pub finished_ns: Option<Time>,
+    /// CPU time and page faults of the process.
     pub usage: Usage,
 }
 
+/// What a load of sorting processes yielded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Results {
+    /// Simulated time from the start to the end of the last process.
     pub elapsed_ns: Time,
+    /// The processes, in the order of their numbers.
     pub processes: Vec<Sorted>,
+    /// Bytes read from the area.
     pub swap_in_bytes: u64,
+    /// Bytes written to the area.
     pub swap_out_bytes: u64,
     /// Of it, after the first process had finished.
     pub swap_out_after_first_bytes: u64,
+    /// The most of the area that was in use at once.
     pub swap_bytes_max: u64,
+    /// The most memory that was in use at once.
     pub memory_bytes_max: u64,
 }
 
+/// Processes that sort, with the memory and the swap area that they share.
 pub struct Sorting {
-    agenda: Agenda<Event>,
+    events: EventQueue<Event>,
     swap: SwapSpec,
     load: SortLoad,
     watermarks: Watermarks,
@@ -111,7 +123,7 @@ impl Sorting {
         };
         let pages = load.processes * pages_of_one;
         Sorting {
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             swap: *swap,
             load: *load,
             watermarks,
@@ -139,7 +151,7 @@ impl Sorting {
             .iter()
             .any(|task| task.state != State::Finished && task.sort.is_some())
         {
-            let Some((now, event)) = self.agenda.take() else {
+            let Some((now, event)) = self.events.take() else {
                 unreachable!("somebody sorts, or waits for the device or the clock")
             };
             match event {
@@ -157,13 +169,14 @@ impl Sorting {
                 return;
             }
         }
-        go_on(self.agenda.now(), self.fraction());
+        go_on(self.events.now(), self.fraction());
     }
 
+    /// What it yielded so far.
     pub fn results(&self) -> Results {
         let processes = self.tasks.iter().filter(|task| task.sort.is_some());
         Results {
-            elapsed_ns: self.agenda.now(),
+            elapsed_ns: self.events.now(),
             processes: processes
                 .map(|task| Sorted {
                     finished_ns: task.finished_at,
@@ -179,9 +192,9 @@ impl Sorting {
     }
 
     /// Pages, frames and slots are conserved, and so is what the drive does.
-    pub fn check(&self) -> Result<(), Broken> {
+    pub fn check(&self) -> Result<(), Violation> {
         self.memory.check()?;
-        self.area.drive().check("swap", self.agenda.now())
+        self.area.drive().check("swap", self.events.now())
     }
 
     fn written_after_first(&self) -> u64 {
@@ -247,7 +260,7 @@ impl Sorting {
         } else {
             self.sort_on(now, task)
         };
-        self.agenda.put(now + took_ns, Event::Cpu(cpu));
+        self.events.put(now + took_ns, Event::Cpu(cpu));
     }
 
     fn sort_on(&mut self, now: Time, task: TaskId) -> Time {
@@ -263,7 +276,7 @@ impl Sorting {
             };
             let number = running.first_page + touch.page;
             let page = self.memory.page_mut(number);
-            if page.place != Place::Mapped {
+            if page.place != PageState::Mapped {
                 if computed_ns > 0 {
                     break;
                 }

@@ -3,7 +3,7 @@
 use super::{Event, Sorting};
 use crate::block::{Direction, TaskId};
 use crate::swap::area::Done;
-use crate::swap::pages::{PageNumber, Place};
+use crate::swap::pages::{PageNumber, PageState};
 use crate::swap::task::{State, Wait};
 use crate::time::Time;
 
@@ -15,7 +15,7 @@ impl Sorting {
 
     pub(super) fn doze(&mut self, task: TaskId, wait: Wait) {
         if let Wait::Nap(until) | Wait::Rest(until) = wait {
-            self.agenda.put(until, Event::Alarm(task));
+            self.events.put(until, Event::Alarm(task));
         }
         self.task(task).wait = wait;
     }
@@ -46,7 +46,7 @@ impl Sorting {
         {
             let at = at.max(now);
             self.area_called_at = Some(at);
-            self.agenda.put(at, Event::Area);
+            self.events.put(at, Event::Area);
         }
         for moved in done.drain(..) {
             self.moved(now, moved);
@@ -95,7 +95,7 @@ impl Sorting {
         }
         let reads = running.effort.is_none();
         let number = running.first_page + running.touch.map_or(0, |touch| touch.page);
-        if reads && self.memory.page(number).place == Place::Reading {
+        if reads && self.memory.page(number).place == PageState::Reading {
             self.area.unplug();
             self.wait_for(task, number);
         } else {

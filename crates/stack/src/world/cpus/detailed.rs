@@ -3,14 +3,15 @@
 use super::Call;
 use super::dma::Dma;
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::{Bio, Request, TaskId};
 use crate::completion::{Completions, Counters, Outcome, RequestId, Step};
 use crate::slab::Slab;
 use crate::smp::{CpuSet, Distance, Done, Processors, Rank, TaskNumber, TaskSpec, TaskUsage, Work};
-use crate::station::Broken;
+use crate::station::Violation;
 use crate::time::{SECOND, Time};
 
+/// Processors with contexts, interrupts and messages, and the completions of the drives on them.
 #[derive(Debug)]
 pub struct Detailed {
     smp: Processors<Tag>,
@@ -49,6 +50,7 @@ pub enum Tag {
     Runs(TaskId),
     /// Its call has had its time.
     Called(TaskId),
+    /// A step on the way from an interrupt to a completed request is done.
     Completion(Step),
 }
 
@@ -78,7 +80,7 @@ pub(in crate::world) enum Finished {
 
 impl Detailed {
     /// The error names a key of `smp`, or of the drive's completions.
-    pub fn new(spec: &DetailedSpec) -> Result<Detailed, Impossible> {
+    pub fn new(spec: &DetailedSpec) -> Result<Detailed, SpecError> {
         let mut smp = Processors::new(&spec.smp)?;
         let mut completions = Completions::new(spec.completion, &mut smp);
         for drive in &spec.drives {
@@ -101,6 +103,7 @@ impl Detailed {
         })
     }
 
+    /// For reading times, counters and topology.
     pub fn processors(&self) -> &Processors<Tag> {
         &self.smp
     }
@@ -315,7 +318,7 @@ impl Detailed {
         self.smp.reach(now);
     }
 
-    pub(in crate::world) fn check(&self, now: Time) -> Result<(), Broken> {
+    pub(in crate::world) fn check(&self, now: Time) -> Result<(), Violation> {
         for (number, drive) in self.drives.iter().enumerate() {
             if let Some(dma) = &drive.dma {
                 dma.check(&format!("drive {number}'s transfers"), now)?;

@@ -4,17 +4,19 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
-use crate::Impossible;
+use crate::SpecError;
 use crate::block::SECTOR_BYTES;
-use crate::impossible::within;
-use crate::station::{Broken, Station};
+use crate::spec_error::within;
+use crate::station::{Station, Violation};
 use crate::time::{SECOND, Time};
 
-/// How fast it moves data to or from the memory of the cell that it interrupts, and of any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// How fast it moves data to or from the memory of the NUMA node that it interrupts, and of any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DmaSpec {
+    /// Rate to or from the memory of that NUMA node.
     pub near_bytes_per_s: u64,
+    /// Rate to or from the memory of any other.
     pub far_bytes_per_s: u64,
 }
 
@@ -29,7 +31,8 @@ pub(super) struct Dma {
 }
 
 impl DmaSpec {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Refuses rates outside their limits; the error names the key.
+    pub fn check(&self) -> Result<(), SpecError> {
         for (key, rate) in [
             ("near_bytes_per_s", self.near_bytes_per_s),
             ("far_bytes_per_s", self.far_bytes_per_s),
@@ -71,7 +74,7 @@ impl Dma {
         tag
     }
 
-    pub(super) fn check(&self, name: &str, now: Time) -> Result<(), Broken> {
+    pub(super) fn check(&self, name: &str, now: Time) -> Result<(), Violation> {
         let still = self.moving.iter().map(|&(since, _)| since);
         self.station.check(name, now, still)
     }

@@ -15,9 +15,12 @@ pub use dma::DmaSpec;
 pub use simple::{CpuSpec, Simple};
 pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
 
+/// The CPUs of a machine.
 #[derive(Debug)]
 pub enum Cpus {
+    /// A number of CPUs that tasks take turns on.
     Simple(Simple),
+    /// Processors with contexts, interrupts and messages.
     Detailed(Box<Detailed>),
 }
 

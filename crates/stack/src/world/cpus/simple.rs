@@ -8,10 +8,13 @@ use super::Call;
 use crate::block::TaskId;
 use crate::time::Time;
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+/// CPUs as a number, and what calls cost on them.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuSpec {
+    /// Tasks that run at once.
     pub count: u16,
+    /// A task that has had its CPU for so long gives it to one that waits.
     pub time_slice_ns: Time,
     /// Of a system call that submits I/O, or finds that there is nothing to do.
     pub call_ns: Time,

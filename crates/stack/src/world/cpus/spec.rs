@@ -4,22 +4,26 @@ use serde::Deserialize;
 
 use super::Call;
 use super::dma::DmaSpec;
-use crate::Impossible;
-use crate::completion::{Affinity, CompletionSpec, Form};
-use crate::impossible::{share, within};
+use crate::SpecError;
+use crate::completion::{Affinity, CompletionSpec, CompletionVariant};
 use crate::smp::SmpSpec;
+use crate::spec_error::{share, within};
 
 /// Everything about them, of a machine with so many drives.
 #[derive(Clone, Debug)]
 pub struct DetailedSpec {
+    /// Topology, clock, caches and scheduling.
     pub smp: SmpSpec,
+    /// The way from an interrupt to a completed request.
     pub completion: CompletionSpec,
+    /// What tasks do on them.
     pub calls: CallCycles,
+    /// Which CPUs work for each drive, in the order of the drives.
     pub drives: Vec<DriveCpus>,
 }
 
 /// What tasks do on CPUs, in cycles. Cache lines that move come on top.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallCycles {
     /// Of a system call that submits I/O.
@@ -37,20 +41,25 @@ pub struct CallCycles {
 /// Which CPUs work for a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveCpus {
+    /// The CPU that it interrupts.
     pub interrupts: Interrupts,
+    /// On which CPU its requests complete.
     pub affinity: Affinity,
     /// Where tasks run for which nothing else is said; None: anywhere.
     pub application: Option<u16>,
+    /// Its adapter's transfers; None: they take no time of their own.
     pub dma: Option<DmaSpec>,
 }
 
 impl DriveCpus {
     /// See `Affinity::by_rules_of`. A drive with several interrupts has no CPU that would be its interrupt's.
-    pub fn by_rules_of(self, form: Form) -> DriveCpus {
+    pub fn by_rules_of(self, variant: CompletionVariant) -> DriveCpus {
         let Interrupts::On(interrupt) = self.interrupts else {
             return self;
         };
-        let affinity = self.affinity.by_rules_of(form, self.application, interrupt);
+        let affinity = self
+            .affinity
+            .by_rules_of(variant, self.application, interrupt);
         DriveCpus { affinity, ..self }
     }
 }
@@ -58,6 +67,7 @@ impl DriveCpus {
 /// Which CPU a drive interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupts {
+    /// Always this one.
     On(u16),
     /// Each of so many hardware queues the first CPU that submits to it.
     OfQueues(u16),
@@ -67,7 +77,8 @@ pub enum Interrupts {
 pub(super) const CYCLES_MAX: u64 = 100_000_000;
 
 impl CallCycles {
-    pub fn check(&self) -> Result<(), Impossible> {
+    /// Refuses values outside their limits; the error names the key.
+    pub fn check(&self) -> Result<(), SpecError> {
         for (key, cycles) in [
             ("submit_cycles", self.submit_cycles),
             ("user_cycles", self.user_cycles),

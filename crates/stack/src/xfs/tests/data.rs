@@ -120,7 +120,7 @@ fn writes_find_a_filesystem_full_that_is_only_reserved() {
 
 /// One CPU whose queue has one allocation under way, and one group. Who has its free-space header from a first call on and
 /// makes a second one in the same transaction needs the worker in which somebody else's call waits for the header.
-fn with_one_worker(form: Allocation, bytes: u64) -> Result<(), Broken> {
+fn with_one_worker(form: Allocation, bytes: u64) -> Result<(), Violation> {
     let mut spec = eager(1);
     spec.workers_max = 1;
     spec.writeback.flushers = 3;

@@ -1,0 +1,159 @@
+//! Which kernels had which scheduler, in which variant.
+
+use std::collections::BTreeMap;
+
+use crate::scheduler::spec::BadScheduler;
+
+/// A scheduler as some kernels had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedulerVariant {
+    /// The name in `queue/scheduler`.
+    pub name: &'static str,
+    /// What tells it from other variants of the same name.
+    pub version: &'static str,
+    /// A scheduler of blk-mq; else of the single-queue block layer.
+    pub multi_queue: bool,
+    /// The first kernel that had it and the first that had it no more; None: no released one had it.
+    kernels: Option<(Kernel, Kernel)>,
+}
+
+/// Of a kernel; what is left out is 0, and x is the last there is.
+pub type Version = [u32; 3];
+type Kernel = Version;
+
+const EVER: Kernel = [u32::MAX; 3];
+/// blk-mq became the only block layer.
+const ONLY_MQ: Kernel = [5, 0, 0];
+
+const fn single(
+    name: &'static str,
+    version: &'static str,
+    from: Kernel,
+    to: Kernel,
+) -> SchedulerVariant {
+    SchedulerVariant {
+        name,
+        version,
+        multi_queue: false,
+        kernels: Some((from, to)),
+    }
+}
+
+const fn patch(name: &'static str, version: &'static str) -> SchedulerVariant {
+    SchedulerVariant {
+        name,
+        version,
+        multi_queue: false,
+        kernels: None,
+    }
+}
+
+const fn multi(
+    name: &'static str,
+    version: &'static str,
+    from: Kernel,
+    to: Kernel,
+) -> SchedulerVariant {
+    SchedulerVariant {
+        name,
+        version,
+        multi_queue: true,
+        kernels: Some((from, to)),
+    }
+}
+
+/// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is the end
+/// of the anticipatory scheduler's first variant.
+const VARIANTS: [SchedulerVariant; 15] = [
+    single("linus", "2.4", [2, 4, 0], [2, 5, 39]),
+    single("noop", "2.6", [2, 5, 39], ONLY_MQ),
+    single("deadline", "A", [2, 5, 39], [2, 5, 58]),
+    single("deadline", "B", [2, 5, 58], [2, 6, 25]),
+    single("deadline", "C", [2, 6, 25], ONLY_MQ),
+    patch("deadline", "mm"),
+    single("anticipatory", "first", [2, 5, 75], [2, 6, 1]),
+    single("anticipatory", "2.6.32", [2, 6, 1], [2, 6, 33]),
+    single("cfq", "2.6.35", [2, 6, 33], [2, 6, 37]),
+    patch("cfq", "2.6.35-group-idle-v2"),
+    single("cfq", "2.6.37", [2, 6, 37], ONLY_MQ),
+    multi("none", "blk-mq", [3, 13, 0], EVER),
+    multi("mq-deadline", "C", [4, 11, 0], [5, 14, 0]),
+    multi("mq-deadline", "5.14", [5, 14, 0], EVER),
+    multi("kyber", "5.10", [4, 12, 0], EVER),
+];
+const BFQ: SchedulerVariant = multi("bfq", "5.10", [4, 12, 0], EVER);
+
+/// Every scheduler as some kernels had it.
+pub(super) fn variants() -> impl Iterator<Item = SchedulerVariant> {
+    VARIANTS.into_iter().chain([BFQ])
+}
+
+pub(super) fn find(
+    given: &BTreeMap<String, String>,
+    kernel: &str,
+) -> Result<SchedulerVariant, BadScheduler> {
+    let number = version(kernel).ok_or_else(|| BadScheduler::Kernel {
+        kernel: kernel.to_owned(),
+    })?;
+    let is_there = |variant: &SchedulerVariant| {
+        variant
+            .kernels
+            .is_some_and(|(from, to)| from <= number && number < to)
+    };
+    let known = || {
+        variants()
+            .filter(is_there)
+            .map(|variant| variant.name)
+            .collect()
+    };
+    let name = given
+        .get("name")
+        .ok_or_else(|| BadScheduler::Nameless { known: known() })?;
+    if let Some(version) = given.get("version") {
+        return of_version(name, version);
+    }
+    // The -mm kernels of 2.5.59 had deadline with timed batches.
+    if name == "deadline" && number == [2, 5, 59] && kernel.contains("-mm") {
+        return of_version(name, "mm");
+    }
+    variants()
+        .find(|variant| variant.name == name && is_there(variant))
+        .ok_or_else(|| BadScheduler::Unknown {
+            name: name.clone(),
+            kernel: kernel.to_owned(),
+            known: known(),
+        })
+}
+
+fn of_version(name: &str, version: &str) -> Result<SchedulerVariant, BadScheduler> {
+    let of_name = || variants().filter(|variant| variant.name == name);
+    of_name()
+        .find(|variant| variant.version == version)
+        .ok_or_else(|| BadScheduler::Version {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            known: of_name().map(|variant| variant.version).collect(),
+        })
+}
+
+/// "2.6.35", "2.5.59-mm2", "6.1", "6.x" (any of them: the last).
+pub fn version(kernel: &str) -> Option<Version> {
+    let numbers = kernel.split('-').next()?;
+    let mut parsed = [0; 3];
+    let parts: Vec<&str> = numbers.split('.').collect();
+    if parts.len() < 2 {
+        return None;
+    }
+    for (slot, part) in parsed.iter_mut().zip(parts) {
+        *slot = if part == "x" {
+            u32::MAX - 1
+        } else {
+            // Old release candidates: 2.4.20pre10, 2.4.20aa1.
+            let digits = part
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(part.len());
+            part[..digits].parse().ok()?
+        };
+    }
+    Some(parsed)
+}

@@ -1,0 +1,87 @@
+//! What is wrong with a phase as a whole, wherever it runs: said before anything runs.
+
+use thiserror::Error;
+
+use crate::check::check;
+use crate::phase::{EngineKind, GroupSpec, Phase};
+use crate::spec::JobSpec;
+
+/// The most entries of an io_uring submission queue, and half of it: a polled queue has two per slot.
+pub const OPERATIONS_IN_FLIGHT_MAX: u64 = 16_384;
+/// The most that one read or write moves (`MAX_RW_COUNT` of linux/fs.h), in bytes.
+pub const TRANSFER_BYTES_MAX: u32 = 0x7fff_f000;
+
+/// A phase that cannot be run: names the phase, group, job or file, and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct InvalidPhase(String);
+
+/// Checks all that depends on the specification alone.
+///
+/// # Errors
+///
+/// The first thing found that no machine can run.
+pub fn check_phase(phase: &Phase) -> Result<(), InvalidPhase> {
+    if phase.groups.is_empty() || phase.groups.iter().any(|group| group.jobs.is_empty()) {
+        return refused(format!(
+            "phase {:?}: nothing to do: a group without jobs",
+            phase.name
+        ));
+    }
+    let sizes: Vec<u64> = phase.files.iter().map(|file| file.size_bytes).collect();
+    for job in phase.groups.iter().flat_map(|group| &group.jobs) {
+        check(job, &sizes).map_err(|error| InvalidPhase(error.to_string()))?;
+        check_job(phase, job)?;
+    }
+    phase
+        .groups
+        .iter()
+        .try_for_each(|group| check_group(phase, group))
+}
+
+fn check_job(phase: &Phase, job: &JobSpec) -> Result<(), InvalidPhase> {
+    let until_ns = job.until.duration_ns;
+    if until_ns.is_some_and(|duration_ns| duration_ns <= phase.warm_up_ns) {
+        return refused(format!(
+            "job {:?}: warm_up_ns = {} leaves nothing of duration_ns to measure",
+            job.name, phase.warm_up_ns
+        ));
+    }
+    let largest = job.blocks.iter().map(|block| block.bytes).max();
+    if largest.is_some_and(|bytes| bytes > TRANSFER_BYTES_MAX) {
+        return refused(format!(
+            "job {:?}: blocks: {} bytes; no call moves more than {TRANSFER_BYTES_MAX} bytes",
+            job.name,
+            largest.unwrap_or(0)
+        ));
+    }
+    Ok(())
+}
+
+/// What the group's engine can't do.
+fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), InvalidPhase> {
+    let refused = |why: String| refused(format!("group {:?}: {why}", group.name));
+    if (phase.ends_with_first || group.close_in_time) && !group.engine.is_serial() {
+        return refused(
+            "ends_with_first and close_in_time need an engine of one operation at a time".into(),
+        );
+    }
+    let files = group.jobs.iter().flat_map(|job| &job.files);
+    let grows = files
+        .filter_map(|&file| phase.files.get(file as usize))
+        .any(|file| file.create && !file.extend);
+    if grows && group.engine == EngineKind::Mmap {
+        return refused("what is mapped does not grow, so its files need extend".into());
+    }
+    let in_flight = group.operations_in_flight();
+    if in_flight > OPERATIONS_IN_FLIGHT_MAX {
+        return refused(format!(
+            "{in_flight} operations in flight on one ring; at most {OPERATIONS_IN_FLIGHT_MAX}"
+        ));
+    }
+    Ok(())
+}
+
+fn refused(why: String) -> Result<(), InvalidPhase> {
+    Err(InvalidPhase(why))
+}

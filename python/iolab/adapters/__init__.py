@@ -1,0 +1,1 @@
+"""What touches the outside: this machine, the simulator, files of other tools, the store, and the loop over trials."""

@@ -1,0 +1,42 @@
+"""Controls of what the page cache holds when a phase starts."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.control.control import Applied, Context, Control, ModelKeys
+
+if TYPE_CHECKING:
+    from iolab.domain.trial import Trial
+
+
+DROP_CACHES = "/proc/sys/vm/drop_caches"
+
+
+class DropCaches(Control):
+    def validate(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.expected(value)
+        return value
+
+    def on_model(self, value: bool, drives: int) -> ModelKeys:
+        return {}
+
+    def amend(self, trial: Trial, value: bool) -> Trial:
+        phases = [phase.dropping_caches(value) if phase.measured else phase for phase in trial.phases]
+        return trial.model_copy(update={"phases": phases})
+
+    def apply(self, context: Context, value: bool) -> Applied:
+        reach = "all caches" if os.access(DROP_CACHES, os.W_OK) else "the files' own pages"
+        return Applied(None, reach if value else False)
+
+
+CONTROLS: tuple[Control, ...] = (
+    DropCaches(
+        "drop_caches",
+        "Sync and drop the page cache before each measured phase; without root only the files' own pages.",
+        values="true or false",
+        example="true",
+    ),
+)

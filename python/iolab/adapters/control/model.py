@@ -1,0 +1,94 @@
+"""Controls of what only a modelled machine lets one choose: its kernel, and any key of its file
+(docs/reference/machines.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from iolab.adapters.control.control import Control, ModelKeys, of_each_drive
+from iolab.base.errors import InputError
+
+if TYPE_CHECKING:
+    from iolab.domain.trial import Trial
+
+
+class ModelControl(Control):
+    of_models_only: ClassVar[bool] = True
+
+    def amend(self, trial: Trial, value: Any) -> Trial:
+        raise InputError(f"{self.name} is for modelled machines only", remedy='say machine = "model:NAME"')
+
+
+class Kernel(ModelControl):
+    def validate(self, value: Any) -> str:
+        if not isinstance(value, str) or not value:
+            raise self.expected(value)
+        return value
+
+    def on_model(self, value: str, drives: int) -> ModelKeys:
+        return {("kernel",): value}
+
+
+class MachineKeys(ModelControl):
+    def validate(self, value: Any) -> dict[str, Any]:
+        """By dotted path; tables inside the table are the same as dots."""
+        if not isinstance(value, Mapping) or not value:
+            raise self.expected(value)
+        return {".".join(path): found for path, found in _flat(value, ())}
+
+    def on_model(self, value: Mapping[str, Any], drives: int) -> ModelKeys:
+        return {tuple(path.split(".")): found for path, found in value.items()}
+
+
+class PatchedAffinity(ModelControl):
+    """A knob of the patches of 2008, which no kernel has had since."""
+
+    def __init__(self, name: str, help: str, *, part: str, **words: Any) -> None:
+        super().__init__(name, help, values='-1 for off, a CPU number, or "interrupt"', excludes=("affinity",), **words)
+        self._part = part
+
+    def validate(self, value: Any) -> int | str:
+        if value == "interrupt" or (isinstance(value, int) and not isinstance(value, bool) and value >= -1):
+            assert isinstance(value, int | str)
+            return value
+        raise self.expected(value)
+
+    def on_model(self, value: int | str, drives: int) -> ModelKeys:
+        return of_each_drive(drives, "affinity", self._part, value=None if value == -1 else value)
+
+
+def _flat(table: Mapping[str, Any], prefix: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
+    found = []
+    for key, value in table.items():
+        path = (*prefix, key)
+        found += _flat(value, path) if isinstance(value, Mapping) else [(path, value)]
+    return found
+
+
+CONTROLS: tuple[Control, ...] = (
+    Kernel(
+        "kernel",
+        "Kernel of a simulated machine, instead of its file's.",
+        values="a version that the model knows",
+        example='"2.6.35"',
+    ),
+    MachineKeys(
+        "machine",
+        "Any key of a simulated machine's file, by its dotted path.",
+        values="a table of keys and values",
+        example='{ "cpus.count" = 1, "drives.0.device" = "atlas_10k_v" }',
+    ),
+    PatchedAffinity(
+        "queue_affinity",
+        "CPU that puts bios into the queue, under the simulated kernels that have the patches of 2008.",
+        part="queue",
+        example='"interrupt"',
+    ),
+    PatchedAffinity(
+        "completion_affinity",
+        "CPU that completes requests, under the same kernels.",
+        part="completion",
+        example="0",
+    ),
+)

@@ -1,0 +1,183 @@
+"""What of an experiment is different when its machine is a modelled one: the machine under each setting, and everything
+that it has no mechanism for, told before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from iolab.adapters import machine_file
+from iolab.adapters.control import CONTROLS
+from iolab.adapters.experiment.setting import Setting
+from iolab.adapters.experiment.workloads import Workload
+from iolab.adapters.machine_file import Change, Changed, Impossible, ImpossibleChange, MachineFile
+from iolab.adapters.machine_file.renamed import KEYS
+from iolab.base.bounded_file import is_file
+from iolab.base.errors import InputError
+from iolab.base.problem import Problems
+from iolab.base.renamed import renewed_key
+from iolab.domain.experiment import CompiledWorkload, ModelledMachine
+from iolab.domain.probe import Probes
+
+Machines = dict[str, Changed]
+"""By setting."""
+
+
+def read_machine(machine: str, problems: Problems, *, given_by: str | None) -> MachineFile | None:
+    """The file of `model:NAME`, None with the problem noted when there is none such.
+
+    Args:
+        given_by: the option of the command line that names it; None: the experiment does.
+
+    Raises:
+        InputError: the machine's file is wrong, on which line.
+    """
+    directory = Path(problems.file).parent
+    try:
+        return machine_file.read(machine, directory, copies=problems.copies or _copies_of_no_other(machine, directory))
+    except InputError as error:
+        if error.where is not None:
+            raise
+        if given_by is not None:
+            raise InputError(error.what, where=given_by) from None
+        problems.add(("machine",), error.what)
+        return None
+
+
+def _copies_of_no_other(machine: str, directory: Path) -> Path | None:
+    """Of an experiment that somebody took out of a run with its files. They stand in for no file that is there."""
+    name = machine.removeprefix(machine_file.PREFIX)
+    return directory / "files" if name.endswith(".toml") and not is_file(directory / name) else None
+
+
+def machines_under(settings: Sequence[Setting], machine: MachineFile, problems: Problems) -> Machines:
+    """The machine under each setting, settings whose changes lead nowhere left out."""
+    found = {}
+    for setting in settings:
+        try:
+            found[setting.name] = machine_file.changed(machine, _changes(setting, machine.drives))
+        except ImpossibleChange as error:
+            _blame(error.change, error, problems)
+    return found
+
+
+def described(machine: MachineFile, machines: Machines) -> ModelledMachine:
+    return ModelledMachine(
+        as_filed=machine.table,
+        under={setting: changed.table for setting, changed in machines.items()},
+        files=machine.copies,
+    )
+
+
+def check(
+    machine: MachineFile,
+    machines: Machines,
+    settings: Sequence[Setting],
+    workloads: Sequence[Workload],
+    under: Mapping[tuple[str, str], CompiledWorkload],
+    problems: Problems,
+) -> None:
+    """Notes what the model cannot be or do.
+
+    Raises:
+        InputError: the machine's file describes none, whatever the settings change.
+    """
+    try:
+        machine_file.check(machine.table)
+    except Impossible as error:
+        raise InputError(str(error), where=machine.where(error.path)) from None
+    possible: dict[str, bool] = {}
+    for setting in settings:
+        changed = machines.get(setting.name)
+        if changed is None:
+            continue
+        for workload in workloads:
+            compiled = under.get((workload.name, setting.name), workload.compiled)
+            phases = compiled.phases(seed=0, devices=machine.places)
+            if (cpus := setting.controls.get("cpus")) is not None:
+                phases = [phase.on_cpus(cpus) for phase in phases]
+            table = machine_file.with_groups(changed.table, phases)
+            # The model says the same of equal machines, and most settings and workloads have equal ones.
+            if (text := json.dumps(table)) not in possible:
+                possible[text] = _is_possible(table, changed, setting, workload, machine, problems)
+            if possible[text]:
+                for phase in phases:
+                    for refusal in machine_file.refused(phase, changed.table):
+                        problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
+
+
+def check_probes(
+    probes: Mapping[str, Probes], machines: Machines, settings: Sequence[Setting], problems: Problems
+) -> None:
+    """Notes the probes that the modelled machine does not have."""
+    for setting in settings:
+        for name in probes[setting.name] if setting.name in machines else ():
+            if reason := machine_file.probe_refused(name, machines[setting.name].table):
+                path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
+                problems.add((*path, name), reason)
+
+
+def check_no_traces(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:
+    """Notes the traces that are asked for on a host, where blktrace and trace-cmd make them."""
+    for setting in settings:
+        if probes[setting.name].get("block", {}).get("trace", "no") != "no":
+            path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
+            what = "iolab writes traces of modelled machines; of a host, blktrace and trace-cmd do, beside the run"
+            problems.add((*path, "block", "trace"), what)
+
+
+def _changes(setting: Setting, drives: int) -> list[Change]:
+    return [
+        Change(renewed_key(key, KEYS, f"settings.{setting.name}"), value, _given_at(setting, name, key))
+        for name, control in CONTROLS.items()
+        if name in setting.controls
+        for key, value in (control.on_model(setting.controls[name], drives) or {}).items()
+    ]
+
+
+def _given_at(setting: Setting, control: str, key: tuple[str, ...]) -> tuple[str, ...]:
+    path = ("settings", setting.written_as, control)
+    return (*path, ".".join(key)) if control == "machine" else path
+
+
+def _is_possible(
+    table: dict[str, Any],
+    changed: Changed,
+    setting: Setting,
+    workload: Workload,
+    machine: MachineFile,
+    problems: Problems,
+) -> bool:
+    """Notes why not. A cell of the setting `affinity` that this kernel or these CPUs cannot do is no problem, as on a
+    host: its trials are impossible, and the others run."""
+    try:
+        machine_file.check(table)
+    except Impossible as error:
+        if error.is_of_cell and "affinity" in setting.controls and machine_file.is_detailed(table):
+            return False
+        if error.path[:1] == ("cgroups",):
+            problems.add(("workloads", workload.written_as, "weights"), str(error))
+        elif change := changed.blamed(error.path):
+            _blame(change, error, problems)
+        else:  # what the file says no longer goes with what the setting changes
+            problems.add(("settings", setting.written_as), f"{error} ({machine.where(error.path)})")
+        return False
+    return True
+
+
+def _blame(change: Change, error: Impossible, problems: Problems) -> None:
+    named_already = error.key == change.given_at[-1]
+    problems.add(change.given_at, error.what if named_already else str(error))
+
+
+def _blamed(refusal: machine_file.Refusal, workload: Workload, setting: Setting, problems: Problems) -> tuple[str, ...]:
+    """Where the option is given: in the setting, in the workload's job, else in the workload."""
+    if given := setting.change_paths.get(refusal.key):
+        return given
+    if refusal.key in setting.controls:
+        return ("settings", setting.written_as, refusal.key)
+    path = ("workloads", workload.written_as)
+    of_job = (*path, "jobs", refusal.job or "", refusal.key)
+    return of_job if problems.stands(of_job) else (*path, refusal.key)

@@ -1,0 +1,281 @@
+"""From an experiment's text to an `Experiment`, or to everything that is wrong with it, a line each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from iolab import _native
+from iolab.adapters import machine_file
+from iolab.adapters.experiment import filesystems, modelled
+from iolab.adapters.experiment.options import (
+    TARGETS,
+    CompareOptions,
+    DeviceOptions,
+    ExperimentOptions,
+    ScratchOptions,
+    default_target_kind,
+)
+from iolab.adapters.experiment.probes import and_also, read_probes
+from iolab.adapters.experiment.setting import Setting, read_settings
+from iolab.adapters.experiment.workloads import Workload, read_workloads, variants
+from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
+from iolab.base.errors import InputError, MachineError
+from iolab.base.nearest import unknown
+from iolab.base.option import shown
+from iolab.base.problem import Problems
+from iolab.base.toml import parse
+from iolab.base.units import format_bytes
+from iolab.domain.experiment import Comparison, Experiment
+from iolab.domain.metric import ALL, METRICS, parse_key
+from iolab.domain.trial import DrivesTarget, LoadPhase, ScratchTarget, Target
+
+TRIALS_PER_ROUND_MAX = 100_000
+
+
+def load(path: Path, *, probes: Sequence[str] = (), machine: str | None = None) -> Experiment:
+    """Read and validate the experiment at `path`; InputError names file and line of each problem. See `loads`."""
+    return loads(read_text(path), str(path), probes=probes, machine=machine)
+
+
+def read_text(path: Path) -> str:
+    """The text of an experiment's file or job file, or what a pipe says: `iolab run <(generate)`. InputError if it is
+    too long, not UTF-8, or none of them."""
+    content = read_bounded(path, EXPERIMENT_BYTES_MAX, "an experiment", pipes=True)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not UTF-8 text at byte {error.start}; an experiment is a TOML file", where=str(path)
+        ) from None
+
+
+def loads(
+    text: str,
+    name: str,
+    *,
+    probes: Sequence[str] = (),
+    machine: str | None = None,
+    already_run: bool = False,
+    copies: Path | None = None,
+) -> Experiment:
+    """Validate an experiment's text; `name` stands for the file in errors.
+
+    Args:
+        probes: also on, under every setting.
+        machine: instead of the one that the text names; its [target] then counts only on the kind of machine that it
+            was written for.
+        already_run: what a modelled machine can do was checked before.
+        copies: of a run's experiment, where the run keeps the files that it names.
+    """
+    document = parse(text, name)
+    problems = Problems(document, copies)
+    top = problems.validated(ExperimentOptions, document.values, (), "an experiment") or ExperimentOptions()
+    tables = {key: value for key, value in document.values.items() if isinstance(value, dict)}
+
+    own_machine = document.values.get("machine", "host")
+    chosen = own_machine if machine is None else machine
+    _check_machine(chosen, problems)
+    model = None
+    if is_model := machine_file.is_model(chosen):
+        if "target" in document.values and machine_file.is_model(own_machine):
+            problems.add(("target",), "a modelled machine takes no [target]: files lie on its drives")
+        model = modelled.read_machine(chosen, problems, given_by=None if machine is None else "--machine")
+        target: Target | None = None if model is None else DrivesTarget(devices=model.places)
+    else:
+        target = _read_target(tables.get("target", {}), problems)
+    if not document.values.get("workloads"):
+        example = 'such as [workloads.reads] with duration = "2s"'
+        problems.add(("workloads",), f"no workload; an experiment needs at least one, {example}")
+    workloads = read_workloads(tables.get("workloads", {}), problems)
+    settings = read_settings(tables.get("settings", {}), problems, modelled=is_model)
+    of_all = read_probes(tables.get("probes", {}), ("probes",), problems)
+    compare = _read_compare(tables.get("compare", {}), settings, problems)
+    under = variants(workloads, settings, problems)
+    of_settings = {
+        setting.name: and_also(of_all if setting.probes is None else setting.probes, probes) for setting in settings
+    }
+    machines: modelled.Machines = {}
+    if model is not None:
+        machines = modelled.machines_under(settings, model, problems)
+        if not already_run:
+            modelled.check_probes(of_settings, machines, settings, problems)
+            modelled.check(model, machines, settings, workloads, under, problems)
+    else:
+        modelled.check_no_traces(of_settings, settings, problems)
+        if target is not None:
+            filesystems.check(target, workloads, settings, under, problems)
+    if len(workloads) * len(settings) > TRIALS_PER_ROUND_MAX:
+        what = f"{len(workloads)} workloads under {len(settings)} settings"
+        problems.add(("workloads",), f"{what}; expected at most {TRIALS_PER_ROUND_MAX} trials a round")
+    problems.raise_any()
+    assert target is not None and compare is not None, "without problems, everything is there"
+
+    experiment = Experiment(
+        title=top.title,
+        machine=chosen,
+        rounds=top.rounds,
+        seed=top.seed,
+        target=target,
+        workloads={workload.name: workload.compiled for workload in workloads},
+        settings={setting.name: setting.controls for setting in settings},
+        variants=under,
+        compare=compare,
+        text=text,
+        probes=of_settings,
+        modelled=None if model is None else modelled.described(model, machines),
+    )
+    if not already_run:
+        _check_loads(experiment, workloads, settings, problems)
+    _check_space(experiment, workloads, problems)
+    _check_named_paths(experiment, workloads, problems)
+    _check_metrics(experiment, problems)
+    _check_metrics_of_probes(experiment, settings, problems)
+    problems.raise_any()
+    return experiment
+
+
+def _read_target(table: dict[str, Any], problems: Problems) -> Target | None:
+    kind = table.get("kind", default_target_kind())
+    if kind not in TARGETS:
+        problems.add(("target", "kind"), f"{kind!r}: {unknown('target', str(kind), TARGETS)}")
+        return None
+    options = problems.validated(TARGETS[kind], table, ("target",), f"target {kind}")
+    if isinstance(options, DeviceOptions) and (fault := _device_fault(options)):
+        problems.add(("target", "path" if options.paths is None else "paths"), fault)
+        return None
+    if isinstance(options, ScratchOptions):
+        filesystems.check_sides_given(options, problems)
+    return options.target() if options else None
+
+
+def _device_fault(options: DeviceOptions) -> str | None:
+    if options.path is not None and options.paths is not None:
+        return "path is given too; keep one of the two"
+    if options.path is None and not options.paths:
+        return 'missing; expected a path such as "/dev/nvme1n1", or several in paths'
+    if len(set(options.paths or ())) < len(options.paths or ()):
+        return "the same device twice"
+    return None
+
+
+def _read_compare(table: dict[str, Any], settings: list[Setting], problems: Problems) -> Comparison | None:
+    options = problems.validated(CompareOptions, table, ("compare",), "compare")
+    names = [setting.name for setting in settings]
+    # From the table as written, so that a wrong margin does not hide a wrong name.
+    baseline = table.get("baseline", names[0] if names else None)
+    if isinstance(baseline, str) and baseline not in names:
+        problems.add(("compare", "baseline"), f'"{baseline}": {unknown("setting", baseline, names)}')
+    metrics = table.get("metrics")
+    if metrics == []:
+        problems.add(("compare", "metrics"), "an empty list; leave it out to compare the default metrics")
+    for text in metrics if isinstance(metrics, list) else ():
+        try:
+            parse_key(str(text))
+        except InputError as error:
+            problems.add(("compare", "metrics"), str(error))
+    if options is None or not isinstance(baseline, str):
+        return None
+    return Comparison(baseline=baseline, metrics=options.metrics, same_within=options.same_within)
+
+
+def _check_space(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
+    if not isinstance(experiment.target, ScratchTarget):
+        return  # only the machine knows what it holds
+    size_bytes = experiment.target.size_bytes * experiment.target.devices
+    for workload in workloads:
+        for setting in experiment.settings:
+            needed = experiment.workload_under(workload.name, setting).file_bytes
+            if needed > size_bytes:
+                what = f"its files need {format_bytes(needed)}, the target holds {format_bytes(size_bytes)}"
+                problems.add(
+                    ("workloads", workload.written_as), f"{what}; make [target] size larger or file_size smaller"
+                )
+                break
+
+
+def _check_named_paths(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:
+    """Where a workload's own files say I/O goes is where the target is, else something else would be written to."""
+    target = experiment.target
+    for workload in workloads:
+        for setting in experiment.settings:
+            named = experiment.workload_under(workload.name, setting).options.named_paths
+            if target.kind == "device" and len(target.paths) > 1 and named not in ([], target.paths):
+                what = f"expected paths = {shown(named)}, in the order in which workload {workload.name} names them"
+                problems.add(("target", "paths"), what)
+                continue
+            for path in named:
+                if not target.holds(path):
+                    what = f"names {path}, which is not in the {target.kind} target"
+                    remedy = "name it in [target], or say relocate = true to use a file in the target instead"
+                    problems.add(("workloads", workload.written_as), f"{what}; {remedy}")
+
+
+def _check_loads(
+    experiment: Experiment, workloads: list[Workload], settings: list[Setting], problems: Problems
+) -> None:
+    """What no machine can run is refused by the code that would run it, before anything is measured."""
+    seen: set[str] = set()
+    for workload in workloads:
+        for setting in settings:
+            changed = (workload.name, setting.name) in experiment.variants
+            phases = experiment.workload_under(workload.name, setting.name).phases(0, experiment.target.devices)
+            for load in (json.dumps(phase.load) for phase in phases if isinstance(phase, LoadPhase)):
+                if load in seen:
+                    continue
+                seen.add(load)
+                try:
+                    _native.check_load(load)
+                except ValueError as error:
+                    table = ("settings", setting.written_as) if changed else ("workloads", workload.written_as)
+                    problems.add(table, str(error))
+            if not experiment.variants:
+                break
+
+
+def _check_metrics(experiment: Experiment, problems: Problems) -> None:
+    """A key names a phase that some workload has, and an operation that is done in it."""
+    if not experiment.compare.metrics:
+        return
+    done: set[tuple[str | None, str]] = set()
+    for workload in (*experiment.workloads.values(), *experiment.variants.values()):
+        phases = [phase for phase in workload.phases(seed=0, devices=experiment.target.devices) if phase.measured]
+        for phase in phases:
+            name = phase.name if len(phases) > 1 else None
+            done |= {(name, op) for op in (ALL, *phase.offered)}
+    names = sorted({name for name, _ in done if name is not None})
+    for text in experiment.compare.metrics:
+        wanted, op, _ = parse_key(text)
+        if wanted is not None and wanted not in names:
+            what = unknown("phase", wanted, names) if names else "every workload has one measured phase; leave it out"
+            problems.add(("compare", "metrics"), f"{text}: {what}")
+        elif not any(op == done_op and wanted in (None, name) for name, done_op in done):
+            where = "by any workload" if wanted is None else f"in {wanted}"
+            problems.add(("compare", "metrics"), f"{text}: no {op} is done {where}")
+
+
+def _check_metrics_of_probes(experiment: Experiment, settings: list[Setting], problems: Problems) -> None:
+    """A metric that a probe gives is compared only where the probe is on."""
+    for text in experiment.compare.metrics or ():
+        probe = METRICS[parse_key(text).metric].probe
+        for setting in settings if probe is not None else ():
+            if probe not in experiment.probes[setting.name]:
+                table = "[probes]" if setting.probes is None else f"probes of setting {setting.written_as}"
+                what = f"the probe {probe} is off under setting {setting.name}; add {probe} = true to {table}"
+                problems.add(("compare", "metrics"), f"{text}: {what}")
+                break
+
+
+def _check_machine(machine: object, problems: Problems) -> None:
+    """MachineError for a kind of machine that there is not yet; any other problem is noted."""
+    if not isinstance(machine, str) or machine == "host" or machine_file.is_model(machine):
+        return  # a wrong type is said already, with the others
+    if machine.partition(":")[0] == "guest":
+        raise MachineError(
+            f'machine = "{machine}": guest machines are not part of this version',
+            where=problems.where(("machine",)),
+            remedy='use machine = "host"',
+        )
+    problems.add(("machine",), f'"{machine}": {unknown("machine", machine, ["host", f"{machine_file.PREFIX}NAME"])}')

@@ -1,0 +1,113 @@
+"""The settings of an experiment: controls, and changes to the workloads' options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.control import CONTROLS
+from iolab.adapters.experiment.probes import read_probes
+from iolab.base.errors import InputError, IolabError
+from iolab.base.nearest import unknown
+from iolab.base.option import natural_lists, shown
+from iolab.base.plain_text import is_one_line
+from iolab.base.problem import Problems
+from iolab.domain.probe import Probes
+from iolab.domain.workload import KINDS
+
+if TYPE_CHECKING:
+    from iolab.adapters.control import Control
+
+SHORTCUTS = ("engine",)
+"""Workload options that a setting may give without the `workload` table."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    written_as: str
+    """Its table's name in the file, before expansion."""
+    controls: dict[str, Any]
+    """Validated, by name."""
+    changes: dict[str, Any]
+    """Options that replace those of every workload."""
+    change_paths: dict[str, tuple[str, ...]]
+    """Option -> where in the file the setting gives it."""
+    probes: Probes | None = None
+    """Instead of the experiment's; None: the experiment's."""
+
+
+def read_settings(tables: dict[str, Any], problems: Problems, *, modelled: bool = False) -> list[Setting]:
+    """Every member of every setting's matrix, in file order; without any, one that changes nothing.
+
+    Args:
+        modelled: they are for a modelled machine.
+    """
+    if not tables:
+        return [Setting("default", "default", {}, {}, {})]
+
+    lists = frozenset(name for name, control in CONTROLS.items() if control.takes_list).union(
+        *(natural_lists(kind.options) for kind in KINDS.values())
+    )
+    found: dict[str, Setting] = {}
+    for name, table in tables.items():
+        path = ("settings", name)
+        problems.check_name(name, path)
+        if not isinstance(table, dict):
+            problems.add(path, f"{shown(table)} given; expected a table, [settings.{name}]")
+            continue
+        for member in problems.members(table, lists, path, _axis_label):
+            full_name = member.named(name)
+            if full_name in found:
+                problems.add(path, f"two members of the matrix are named {full_name}; give each value once")
+            found[full_name] = _read_setting(full_name, name, member.table, problems, modelled)
+    return list(found.values())
+
+
+def _axis_label(path: tuple[str, ...], value: Any) -> str | None:
+    control = CONTROLS.get(path[0])
+    return control.axis(path, value) if control else None
+
+
+def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: Problems, modelled: bool) -> Setting:
+    path = ("settings", written_as)
+    controls: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
+    change_paths: dict[str, tuple[str, ...]] = {}
+    probes: Probes | None = None
+    for key, value in table.items():
+        if key == "workload":
+            if isinstance(value, dict):
+                changes |= value
+                change_paths |= {option: (*path, "workload", option) for option in value}
+            else:
+                problems.add((*path, key), f'{shown(value)} given; expected a table such as {{ engine = "psync" }}')
+        elif key == "probes":
+            probes = read_probes(value, (*path, key), problems)
+        elif key in CONTROLS:
+            if both := [other for other in CONTROLS[key].excludes if other in table]:
+                problems.add((*path, key), f"{' and '.join(both)} given too; keep one of them")
+            try:
+                controls[key] = _control_value(CONTROLS[key], value, modelled)
+            except (IolabError, ValueError) as error:
+                problems.add((*path, key), str(error))
+        elif key in SHORTCUTS:
+            changes[key] = value
+            change_paths[key] = (*path, key)
+        else:
+            problems.add((*path, key), unknown("setting", key, [*CONTROLS, *SHORTCUTS, "probes", "workload"]))
+    return Setting(name, written_as, controls, changes, change_paths, probes)
+
+
+def _control_value(control: Control, value: Any, modelled: bool) -> Any:
+    """InputError where the value is wrong, or the machine has no such thing."""
+    if isinstance(value, str) and not is_one_line(value):
+        raise InputError(f"{shown(value)} given; expected a text on one line, without control characters")
+    if not modelled:
+        if control.of_models_only:
+            raise InputError('only for a modelled machine, machine = "model:NAME"')
+        return control.validate(value)
+    validated = control.validate_for_model(value)
+    if control.on_model(validated, drives=1) is None:
+        raise InputError("the modelled machine has no mechanism for it")
+    return validated

@@ -1,0 +1,155 @@
+"""Runs a trial on this machine: lock, safety, target, controls, phases, record, and everything restored after.
+
+Each step that changes something is in the undo journal before it is taken. Whatever ends the trial (its end, an error,
+a signal), the journal is undone in reverse; after a kill -9 `restore_abandoned` does it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from iolab import _native
+from iolab.adapters import control
+from iolab.adapters.control import Applied, Context, Impossible
+from iolab.adapters.host import describe, outcome, probing, runner, site
+from iolab.adapters.host.site import Place, Site
+from iolab.adapters.host.surroundings import Surroundings
+from iolab.adapters.system import lock
+from iolab.adapters.system.beneath import itself
+from iolab.adapters.system.undo import UndoJournal
+from iolab.base.errors import IolabError
+from iolab.domain.executor import OnProgress, Progress, ShouldStop
+from iolab.domain.phase_record import failures_of
+from iolab.domain.record import NOT_RESTORED, Fault, Record
+from iolab.domain.trial import Phase, Trial
+
+
+def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, locked: bool = False) -> Record:
+    """Runs the trial and returns its record; status `interrupted` when `should_stop` became true.
+
+    Args:
+        locked: the caller holds the target's lock (`lock.of_target`).
+
+    Raises:
+        InputError, MachineError: the trial cannot run; everything is restored.
+    """
+    run = _Run(trial, on_progress, should_stop, time.time_ns())
+    amended = control.amend(trial)
+    with ExitStack() as stack:
+        if not locked:
+            stack.enter_context(lock.of_target(trial.target))
+        undo = stack.enter_context(UndoJournal.open())
+        try:
+            run.prepare_and_load(amended, undo, stack)
+        except Impossible as reason:
+            run.absent = {reason.control: str(reason)}
+        except IolabError:
+            if not should_stop():
+                raise
+            run.interrupted = True
+        finally:
+            on_progress(Progress(phase="", doing="restoring"))
+            run.restored(undo)
+    return run.record()
+
+
+@dataclass
+class _Run:
+    """What accumulates towards the record."""
+
+    trial: Trial
+    on_progress: OnProgress
+    should_stop: ShouldStop
+    started_unix_ns: int
+    applied: dict[str, Applied] = field(default_factory=dict)
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    observed: dict[str, Any] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    absent: dict[str, str] = field(default_factory=dict)
+    """The control that is not to be had here, and why; the trial is then impossible."""
+    failed: bool = False
+    """A phase failed as a whole, or laying out went wrong: to measure what was not written as asked would be a lie."""
+
+    def prepare_and_load(self, amended: Trial, undo: UndoJournal, stack: ExitStack) -> None:
+        self.on_progress(Progress(phase="", doing="preparing"))
+        where = site.prepare(amended.target, amended.phases, undo, stack)
+        self.notes += where.notes
+        reach = {what for phase in amended.phases for what in phase.reach} | control.reach(amended.controls)
+        if "machine" in reach:
+            stack.enter_context(lock.of_machine())
+        if "queue" in reach:
+            for disk in sorted({place.device.disk.name for place in where.places if place.device is not None}):
+                stack.enter_context(lock.of_queue(disk))
+        contexts = [Context(place.label, place.device, undo, stack) for place in where.places]
+        self.applied = control.apply(amended.controls, *contexts)
+        self.notes += [note for change in self.applied.values() for note in change.notes]
+        phases = site.place(where, control.place(amended.phases, self.applied), undo)
+        self.observed = describe.site([(place.path, place.device) for place in where.places])
+        self._run_phases(where, phases, undo)
+
+    def restored(self, undo: UndoJournal) -> None:
+        outcomes, problems = undo.restore()
+        self.notes += [outcome.line for outcome in outcomes if outcome.unusual]
+        self.notes += [f"{NOT_RESTORED}: {problem}; try: iolab restore" for problem in problems]
+
+    def record(self) -> Record:
+        return Record(
+            spec=self.trial,
+            status=outcome.status(
+                self.faults, interrupted=self.interrupted, failed=self.failed, impossible=bool(self.absent)
+            ),
+            started_unix_ns=self.started_unix_ns,
+            ended_unix_ns=time.time_ns(),
+            controls_applied={
+                name: {"before": change.before, "applied": change.applied} for name, change in self.applied.items()
+            },
+            controls_absent=self.absent,
+            phases=self.phases,
+            observed=self.observed,
+            faults=self.faults,
+            notes=self.notes,
+        )
+
+    def _run_phases(self, where: Site, phases: Sequence[Phase], undo: UndoJournal) -> None:
+        around = Surroundings(where, _native.Memory(), undo, self.on_progress, self.should_stop)
+        for phase in phases:
+            if self.should_stop():
+                self.interrupted = True
+                return
+            with probing.around(phase, self.trial.probes, where, undo) as probed:
+                done = runner.run(phase, around)
+            done |= probed.in_record()
+            self.faults += outcome.faults(done)
+            self.notes += outcome.notes(done)
+            if phase.measured:
+                self.phases.append(done)
+                self.failed = bool(failures_of(done))
+            else:
+                for place in where.places:
+                    _sync(place)
+                self.failed = bool(self.faults)
+            if done["stopped"]:
+                self.interrupted = True
+            if self.interrupted or self.failed:
+                return
+
+
+def _sync(place: Place) -> None:
+    """What was laid out is on its disk before anything is measured (syncfs(2) of the target's filesystem)."""
+    if place.directory is not None:
+        with place.directory.opened() as directory:
+            ctypes.CDLL(None).syncfs(directory)
+        return
+    fd = os.open(itself(place.file.fd) if place.file else place.path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,95 @@
+"""Runs one phase on the engine: starts it, shows its progress, stops it when asked, returns its record."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from iolab import _native
+from iolab.base.errors import InputError, MachineError
+from iolab.domain.executor import OnProgress, Progress, ShouldStop
+
+if TYPE_CHECKING:
+    from iolab import _native
+    from iolab.adapters.host.surroundings import Surroundings
+    from iolab.domain.trial import LoadPhase, PhaseSpec
+
+POLL_S = 0.1
+
+
+class UnderWay(Protocol):
+    """What the engine runs, or the model: `iolab._native`'s handles."""
+
+    def snapshot(self) -> str: ...
+    def stop(self) -> None: ...
+    def wait(self, timeout_s: float) -> str | None: ...
+
+
+def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
+    """The engine's phase record (crates/workload/src/record.rs); its `stopped` is true when `should_stop` became so.
+
+    Raises:
+        InputError: the engine finds the phase impossible.
+        MachineError: the kernel refuses.
+    """
+
+    def start() -> _native.Load:
+        return _native.Load.start(json.dumps(phase.load), around.memory)
+
+    return follow(phase, start, around)
+
+
+class Watcher(Protocol):
+    """Who is told of progress, and says when to stop."""
+
+    @property
+    def on_progress(self) -> OnProgress: ...
+    @property
+    def should_stop(self) -> ShouldStop: ...
+
+
+def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> dict[str, Any]:
+    """The record of what `start` begins; shows its progress, stops it when asked. Raises as `run` does."""
+    try:
+        load = start()
+        stopping = False
+        while (record := load.wait(POLL_S)) is None:
+            around.on_progress(progress(phase, json.loads(load.snapshot())))
+            if not stopping and around.should_stop():
+                load.stop()
+                stopping = True
+    except ValueError as error:
+        raise InputError(str(error), where=f"phase {phase.name}") from error
+    except OSError as error:
+        raise refused(error, f"phase {phase.name}") from error
+    done: dict[str, Any] = json.loads(record)
+    return done
+
+
+def refused(error: OSError, where: str) -> MachineError:
+    """The kernel's refusal as one line; `where` is blamed when the kernel names no file."""
+    reason = os.strerror(error.errno) if error.errno else ""
+    what = error.strerror or str(error)
+    line = what if not reason or reason in what else f"{what}: {reason}"
+    denied = isinstance(error, PermissionError)
+    return MachineError(
+        line,
+        where=str(error.filename) if error.filename else where,
+        remedy="run as root: sudo iolab run ..." if denied and os.geteuid() != 0 else None,
+    )
+
+
+def progress(phase: PhaseSpec, snapshot: dict[str, Any]) -> Progress:
+    """What the engine's snapshot (crates/workload/src/record.rs) says."""
+    return Progress(
+        phase=phase.name,
+        doing="running" if phase.measured else "laying out",
+        elapsed_ns=snapshot["elapsed_ns"],
+        ops=snapshot["ops"],
+        bytes=snapshot["bytes"],
+        errors=snapshot["errors"],
+        fraction=snapshot["fraction"],
+        warming_up=snapshot["warming_up"],
+    )

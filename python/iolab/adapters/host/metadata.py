@@ -1,0 +1,69 @@
+"""Runs a metadata phase on the engine, in the root of the target's filesystem."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab import _native
+from iolab.adapters.host import load
+from iolab.adapters.system import page_cache
+from iolab.base.errors import InputError
+
+if TYPE_CHECKING:
+    from iolab import _native
+    from iolab.adapters.host.site import Place
+    from iolab.adapters.host.surroundings import Surroundings
+    from iolab.adapters.system.beneath import Directory
+    from iolab.domain.trial import MetadataPhase
+
+Json = dict[str, Any]
+
+
+def run(phase: MetadataPhase, around: Surroundings) -> dict[str, Any]:
+    """The engine's record (crates/workload/src/metadata/record.rs), of the likeness of `iolab.domain.phase_record`.
+
+    Raises:
+        InputError: the target has no filesystem, or the engine finds the phase impossible.
+        MachineError: the kernel refuses.
+    """
+    roots = [_root(place) for place in around.site.places]
+    spec = placed(phase, [root.path for root in roots], [root.as_json() for root in roots])
+    notes = page_cache.drop(()) if phase.drop_caches else []
+    done = load.follow(phase, lambda: _start(spec), around)
+    done["groups"][0]["notes"] += notes
+    return done
+
+
+def placed(phase: MetadataPhase, roots: Sequence[Path], beneath: Sequence[Json] | None = None) -> Json:
+    """The engine's phase: each thread's directory below the root of its place.
+
+    Args:
+        beneath: the same roots where they are directories that were checked (crates/workload/src/location.rs).
+    """
+    threads = [_placed(thread, roots, beneath) for thread in phase.metadata["threads"]]
+    return {**phase.metadata, "threads": threads}
+
+
+def _placed(thread: Json, roots: Sequence[Path], beneath: Sequence[Json] | None) -> Json:
+    number = thread["place"]
+    of_engine = {key: value for key, value in thread.items() if key != "place"}
+    if beneath is not None:
+        of_engine["beneath"] = beneath[number]
+    return {**of_engine, "directory": str(roots[number] / thread["directory"])}
+
+
+def _root(place: Place) -> Directory:
+    if place.directory is None:
+        raise InputError(
+            "the workload makes files and directories, and this is no filesystem",
+            where=place.label,
+            remedy='give the target a filesystem, or use [target] kind = "directory"',
+        )
+    return place.directory
+
+
+def _start(spec: dict[str, Any]) -> _native.MetadataLoad:
+    return _native.MetadataLoad.start(json.dumps(spec))

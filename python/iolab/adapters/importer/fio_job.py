@@ -1,0 +1,150 @@
+"""One job's result in fio's JSON, whatever the version, in iolab's units.
+
+fio 3 writes `lat_ns`, `bw_bytes` and `io_bytes` in bytes. fio 2 writes `lat` and `clat` in microseconds and `io_bytes`
+in KiB (stat.c of each: 2.x shifts io_bytes right by 10; 3.0 has io_kbytes beside it).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from iolab.base.plain_text import whole_number
+
+KIB = 1024
+COUNT_END = 2.0**63
+US = 1e3
+WAYS = ("read", "write")
+QUANTILES = {"50.000000": "p50", "90.000000": "p90", "99.000000": "p99", "99.900000": "p999"}
+_V2_BITS = "FIO_IO_U_PLAT_BITS"
+
+
+@dataclass(frozen=True)
+class Latency:
+    count: float
+    min_ns: float
+    max_ns: float
+    mean_ns: float
+    stddev_ns: float
+    percentiles_ns: dict[str, float] = field(default_factory=dict)
+    """`p99` and so on, as fio computed them; of completion latency unless lat_percentiles was asked for."""
+    bins: tuple[tuple[int, int], ...] = ()
+    """json+ only: latency in ns, count."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Reads, writes or syncs of one job."""
+
+    ops: float
+    bytes: float
+    runtime_ms: float
+    latency: Latency | None
+
+
+@dataclass(frozen=True)
+class Job:
+    name: str
+    group: int
+    raw: dict[str, Any]
+
+    @cached_property
+    def sides(self) -> dict[str, Side]:
+        found = {way: _side(table(self.raw, way)) for way in WAYS}
+        found["sync"] = _side(table(self.raw, "sync"))
+        return {way: side for way, side in found.items() if side.ops > 0}
+
+    @property
+    def runtime_ms(self) -> float:
+        """Sum over the threads that the result stands for; without it, of the longest direction."""
+        total = number(self.raw, "job_runtime")
+        return total or max((side.runtime_ms for side in self.sides.values()), default=0.0)
+
+    @property
+    def has_cpu(self) -> bool:
+        return "usr_cpu" in self.raw and "sys_cpu" in self.raw
+
+    @property
+    def cpu_user_s(self) -> float:
+        return number(self.raw, "usr_cpu") / 100 * self.runtime_ms / 1000
+
+    @property
+    def cpu_system_s(self) -> float:
+        return number(self.raw, "sys_cpu") / 100 * self.runtime_ms / 1000
+
+
+def number(source: dict[str, Any], name: str) -> float:
+    """A number of the object, 0 if it is none or not finite."""
+    value = source.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    try:
+        return float(value) if math.isfinite(value) else 0.0
+    except OverflowError:
+        return 0.0
+
+
+def table(source: dict[str, Any], name: str) -> dict[str, Any]:
+    value = source.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _side(raw: dict[str, Any]) -> Side:
+    size = number(raw, "io_bytes")
+    if "io_kbytes" not in raw and "bw_bytes" not in raw:
+        size *= KIB
+    latency = _latency(raw)
+    ops = number(raw, "total_ios") or (latency.count if latency else 0.0)
+    if not ops and "iops" in raw:
+        ops = number(raw, "iops") * number(raw, "runtime") / 1000
+    return Side(ops, size, number(raw, "runtime"), latency)
+
+
+def _latency(raw: dict[str, Any]) -> Latency | None:
+    """Total latency, submission included; of old versions and of syncs, whatever there is."""
+    ns = "lat_ns" in raw or "clat_ns" in raw
+    scale = 1.0 if ns else US
+    total = table(raw, "lat_ns" if ns else "lat")
+    completion = table(raw, "clat_ns" if ns else "clat")
+    chosen = total if number(total, "max") else completion
+    if not number(chosen, "max"):
+        return None
+    with_bins = total if table(total, "bins") else completion
+    with_percentiles = total if table(total, "percentile") else completion
+    percentiles = table(with_percentiles, "percentile")
+    return Latency(
+        count=max(0.0, number(chosen, "N") or number(raw, "total_ios")),
+        min_ns=number(chosen, "min") * scale,
+        max_ns=number(chosen, "max") * scale,
+        mean_ns=number(chosen, "mean") * scale,
+        stddev_ns=number(chosen, "stddev") * scale,
+        percentiles_ns={
+            short: number(percentiles, long) * scale for long, short in QUANTILES.items() if long in percentiles
+        },
+        bins=_bins(table(with_bins, "bins"), scale),
+    )
+
+
+def _bins(raw: dict[str, Any], scale: float) -> tuple[tuple[int, int], ...]:
+    """Latency and count. fio 2 numbers its bins, fio 3 names them by their latency."""
+    bits = raw.get(_V2_BITS)
+    found = []
+    for key in raw:
+        at, count = whole_number(key), number(raw, key)
+        if at is not None and 0 < count < COUNT_END:
+            value = _latency_of_bin(at, bits) if isinstance(bits, int) else at
+            found.append((int(value * scale), int(count)))
+    return tuple(sorted(found))
+
+
+def _latency_of_bin(index: int, bits: int) -> int:
+    """The middle of fio 2's bin `index`: exact up to 2^(bits + 1), then 2^bits bins for each doubling."""
+    bits = min(max(bits, 1), 16)
+    if index < 1 << (bits + 1):
+        return index
+    error_bits = min((index >> bits) - 1, 48)
+    base = 1 << (error_bits + bits)
+    step = index % (1 << bits)
+    return base + int((step + 0.5) * (1 << error_bits))

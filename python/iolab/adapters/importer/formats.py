@@ -1,0 +1,105 @@
+"""The registry of formats, and which of them a file is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from iolab.adapters.importer.affinity import FORMAT as AFFINITY
+from iolab.adapters.importer.context_switches import FORMAT as CONTEXT_SWITCHES
+from iolab.adapters.importer.csv_file import FORMAT as CSV_FILE
+from iolab.adapters.importer.fio_json import FORMAT as FIO_JSON
+from iolab.adapters.importer.fio_log import FORMATS as FIO_LOGS
+from iolab.adapters.importer.format import Format
+from iolab.adapters.importer.fs_mark import FORMAT as FS_MARK
+from iolab.adapters.importer.iostat import FORMAT as IOSTAT
+from iolab.adapters.importer.iostest import FORMAT as IOSTEST
+from iolab.adapters.importer.iozone import FORMAT as IOZONE
+from iolab.adapters.importer.kernels import FORMAT as KERNELS
+from iolab.adapters.importer.mmtests import FORMAT as MMTESTS
+from iolab.adapters.importer.mountstats import FORMAT as MOUNTSTATS
+from iolab.adapters.importer.mountstats import is_single_snapshot
+from iolab.adapters.importer.mpstat import FORMAT as MPSTAT
+from iolab.adapters.importer.source import Source
+from iolab.adapters.importer.spread import FORMAT as SPREAD
+from iolab.adapters.importer.sysstat_json import FORMAT as SYSSTAT_JSON
+from iolab.adapters.importer.time_command import FORMAT as TIME_COMMAND
+from iolab.adapters.importer.tiobench import FORMAT as TIOBENCH
+from iolab.base.errors import InputError
+from iolab.base.nearest import unknown
+
+FORMATS: dict[str, Format] = {
+    one.name: one
+    for one in (
+        FIO_JSON,
+        *FIO_LOGS,
+        TIOBENCH,
+        IOZONE,
+        FS_MARK,
+        IOSTEST,
+        MMTESTS,
+        TIME_COMMAND,
+        MOUNTSTATS,
+        MPSTAT,
+        IOSTAT,
+        SYSSTAT_JSON,
+        AFFINITY,
+        SPREAD,
+        KERNELS,
+        CONTEXT_SWITCHES,
+        CSV_FILE,
+    )
+}
+NEAREST_MAX = 3
+BEGINNING_BYTES = 4096
+
+
+def formats_of(source: Source, name: str | None = None) -> list[Format]:
+    """The formats that the file holds: one, or several kinds of tables in a mail. `name` overrides what is recognised.
+
+    InputError if there is no format of that name, or if the content is like none.
+    """
+    text = source.head
+    if name is not None:
+        if name not in FORMATS:
+            raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--from")
+        return [FORMATS[name]]
+    whole = next((one for one in FORMATS.values() if not one.among_text and one.recognises(source)), None)
+    if whole is not None and whole is not CSV_FILE:
+        return [whole]
+    # What is regular as a CSV file is one, unless it begins as a table whose columns and units are known.
+    searched = replace(source, head_bytes=BEGINNING_BYTES) if whole else source
+    tables = [one for one in FORMATS.values() if one.among_text and one.recognises(searched)]
+    if tables or whole:
+        return tables or [CSV_FILE]
+    if meant := [one for one in FORMATS.values() if one.resembles(source)]:
+        return meant
+    raise InputError(
+        f"unrecognised format; nearest: {', '.join(_nearest(text))}",
+        where=source.name,
+        remedy=f"name it with --from FORMAT, one of {', '.join(FORMATS)}",
+    )
+
+
+def sources_of(paths: Sequence[Path]) -> list[Source]:
+    """A source per file; a snapshot of /proc/self/mountstats and the one after it are read as one."""
+    sources: list[Source] = []
+    waiting: Source | None = None
+    for path in paths:
+        source = Source(path)
+        if waiting is not None and is_single_snapshot(source):
+            sources[-1] = Source(waiting.path, (path,))
+            waiting = None
+            continue
+        sources.append(source)
+        waiting = source if is_single_snapshot(source) else None
+    return sources
+
+
+def _nearest(text: str) -> list[str]:
+    """The formats whose typical words the text has most of; csv when it has none of any."""
+    lower = text.lower()
+    shares = {one.name: sum(word.lower() in lower for word in one.words) / len(one.words) for one in FORMATS.values()}
+    near = sorted((name for name, share in shares.items() if share), key=lambda name: -shares[name])
+    return near[:NEAREST_MAX] or [CSV_FILE.name]

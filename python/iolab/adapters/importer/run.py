@@ -1,0 +1,170 @@
+"""Imported results as a run: in memory for showing and comparing, or written as a run directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.importer import experiment as imported_experiment
+from iolab.adapters.importer.results import ImportedTrial, Results
+from iolab.adapters.store import imported, index, session, trial_file
+from iolab.adapters.store.directory import RunDirectory, create
+from iolab.adapters.store.event import Event
+from iolab.adapters.store.examine import Examination
+from iolab.adapters.store.journal import Journal
+from iolab.adapters.store.read import RunData
+from iolab.adapters.store.state import RunState, describe_finished
+from iolab.adapters.store.trial_file import Stored, table_schema
+from iolab.base.errors import InputError
+from iolab.domain.experiment import IMPORTED
+from iolab.domain.record import Record
+from iolab.domain.trial import FileTarget, Trial
+
+if TYPE_CHECKING:
+    import polars
+
+    from iolab.adapters.experiment import Experiment
+
+NOT_MEASURED = "imported; not measured by iolab"
+
+
+@dataclass
+class ImportedRun(RunData):
+    """A run that lies in memory only. `path` is the file that it was read from."""
+
+    text: str
+    imported: dict[int, ImportedTrial]
+    table: polars.DataFrame
+    """All rows of all trials, columns as in a trial's file."""
+
+    @cached_property
+    def experiment_text(self) -> str:
+        return self.text
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        return imported.parse(self.text, str(self.path))
+
+    @cached_property
+    def metrics(self) -> polars.DataFrame:
+        import polars as pl
+
+        chosen = self.table.filter(pl.col("what") == "metric", pl.col("job") == "all")
+        return chosen.select(index.COLUMNS).sort("trial", maintain_order=True)
+
+    def record(self, trial: int) -> Record:
+        """The trial's names; there is nothing else on record."""
+        if trial not in self.imported:
+            raise InputError(f"there is no trial {trial}", where=str(self.path))
+        return _record(self.imported[trial], self.path)
+
+    def _rows_of(self, workload: str | None, setting: str | None) -> polars.LazyFrame:
+        import polars as pl
+
+        rows = self.table.lazy()
+        for column, wanted in (("workload", workload), ("setting", setting)):
+            if wanted is not None:
+                rows = rows.filter(pl.col(column) == wanted)
+        return rows
+
+
+def in_memory(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> ImportedRun:
+    """The results as a run that behaves as one read from a directory."""
+    text = imported_experiment.text_of(results, path.name, sources)
+    started = _started(results)
+    finished = {
+        trial.trial: {"event": "trial_finished", **_finished(trial, path, Stored(0, ""))} for trial in results.trials
+    }
+    return ImportedRun(
+        directory=RunDirectory(path),
+        state=RunState(sessions=[started], rounds=started["rounds"], finished=finished, ended=True),
+        machine=_machine(results, sources),
+        found=Examination(trials=finished),
+        problems=list(results.problems),
+        text=text,
+        imported={trial.trial: trial for trial in results.trials},
+        table=_frame(results.trials),
+    )
+
+
+def write(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> RunDirectory:
+    """Makes a run directory of the results. InputError if `path` is taken or can't be made."""
+    directory = create(
+        path,
+        experiment_text=imported_experiment.text_of(results, path.name, sources),
+        machine=_machine(results, sources),
+        first_event=_started(results),
+    )
+    origin = Path(sources[0][0])
+    with Journal(directory.journal_file) as journal:
+        for trial in results.trials:
+            stored = trial_file.write(directory.trial_file(trial.trial), _record(trial, origin), trial.rows)
+            journal.append("trial_finished", **_finished(trial, origin, stored))
+        for text in results.problems:
+            journal.append("import_problem", text=text)
+        journal.append("run_finished")
+    return directory
+
+
+def _started(results: Results) -> Event:
+    import iolab
+
+    return {
+        "event": "run_started",
+        "format": session.FORMAT,
+        "seed": 0,
+        "rounds": max((trial.round + 1 for trial in results.trials), default=0),
+        "until_decided": False,
+        "machine": IMPORTED,
+        "workloads": list(dict.fromkeys(trial.workload for trial in results.trials)),
+        "settings": list(dict.fromkeys(trial.setting for trial in results.trials)),
+        "iolab_version": iolab.__version__,
+        "fingerprint": {"kernel": IMPORTED},
+    }
+
+
+def _machine(results: Results, sources: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    return {IMPORTED: [f"{path} ({format_name})" for path, format_name in sources], **results.machine}
+
+
+def _finished(trial: ImportedTrial, origin: Path, stored: Stored) -> dict[str, Any]:
+    return describe_finished(_record(trial, origin), stored, attempt=1, duration_ns=None)
+
+
+def _record(trial: ImportedTrial, origin: Path) -> Record:
+    """As much of a record as there is: the names, and that iolab did not measure it."""
+    spec = Trial(
+        trial=trial.trial,
+        round=trial.round,
+        position=0,
+        workload=trial.workload,
+        setting=trial.setting,
+        seed=0,
+        machine=IMPORTED,
+        target=FileTarget(path=str(origin)),
+        controls={},
+        phases=[],
+    )
+    return Record(
+        spec=spec,
+        status="faulty" if trial.faulty else "ok",
+        started_unix_ns=0,
+        ended_unix_ns=0,
+        controls_applied={},
+        controls_absent={},
+        phases=[],
+        observed={},
+        faults=[],
+        notes=[NOT_MEASURED],
+    )
+
+
+def _frame(trials: Sequence[ImportedTrial]) -> polars.DataFrame:
+    import polars as pl
+
+    schema = table_schema()
+    rows = [(trial.trial, trial.round, trial.workload, trial.setting, *row) for trial in trials for row in trial.rows]
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -1,0 +1,164 @@
+"""The file to be imported: its head to recognise it by, its lines to read it by, in bounded memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from iolab.base.errors import InputError
+
+HEAD_BYTES = 1 << 20
+LINE_BYTES_MAX = 1 << 14
+TEXT_BYTES_MAX = 1 << 30
+WHOLE_BYTES_MAX = 1 << 28
+COMPRESSED = {b"\x1f\x8b": "zcat", b"\xfd7zXZ\x00": "xzcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"BZh": "bzcat"}
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+OTHER_ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+
+_QUOTE = re.compile(r"\s{0,3}(?:> ?)++")
+_ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iteration|iter)[-_.]?\d+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Line:
+    number: int
+    """From 1."""
+    text: str
+    """Without line end, quoting prefix (`> `, `>> `) and no-break spaces."""
+
+    @cached_property
+    def words(self) -> list[str]:
+        return self.text.split()
+
+
+@dataclass(frozen=True)
+class Source:
+    path: Path
+    paths: tuple[Path, ...] = ()
+    """More files whose lines follow; line numbers go on."""
+    head_bytes: int = HEAD_BYTES
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without extension: the setting's name where the file has none."""
+        return self.path.stem or self.path.name
+
+    @property
+    def stem_without_round(self) -> str:
+        """`base` of `base-run3.json`. A bare number may be anything: a kernel's version, a queue depth."""
+        return _ROUND_NUMBER.sub("", self.stem)
+
+    @cached_property
+    def head(self) -> str:
+        """The first MiB (`head_bytes`) as text, quoting prefixes removed. InputError for what is no readable text."""
+        content = self._head_bytes[self.begin :]
+        for magic, program in COMPRESSED.items():
+            if content.startswith(magic):
+                raise InputError("the file is compressed", where=self.name, remedy=f"unpack it first: {program}")
+        for magic, encoding in OTHER_ENCODINGS.items():
+            if content.startswith(magic):
+                raise InputError(
+                    f"the text is {encoding.upper()}, expected UTF-8",
+                    where=self.name,
+                    remedy=f"convert it first: iconv -f {encoding} -t utf-8",
+                )
+        if b"\0" in content:
+            raise InputError("a binary file, expected text", where=self.name)
+        text = "\n".join(_plain(line.rstrip("\r")) for line in content.decode(errors="replace").split("\n"))
+        if not text.strip():
+            raise InputError("the file is empty", where=self.name)
+        return text
+
+    def has_line(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a line of the head matches from its start."""
+        return any(pattern.match(line) for line in self.text_lines)
+
+    @cached_property
+    def text_lines(self) -> list[str]:
+        """Those of the head that are short enough for a line of a text table."""
+        return [line for line in self.head_lines if len(line) <= LINE_BYTES_MAX]
+
+    @cached_property
+    def head_lines(self) -> list[str]:
+        return self.head.split("\n")
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the text begins as one that is quoted in a mail."""
+        return self._head_bytes.lstrip().startswith(b">")
+
+    @property
+    def begin(self) -> int:
+        """Where the text starts in the file, in bytes."""
+        return len(BYTE_ORDER_MARK) if self._head_bytes.startswith(BYTE_ORDER_MARK) else 0
+
+    @property
+    def after_first_line(self) -> int:
+        """Where in the file the second line starts, in bytes; blank lines before the first are passed over."""
+        head = self._head_bytes
+        start = len(head) - len(head[self.begin :].lstrip())
+        return head.find(b"\n", start) + 1 or len(head)
+
+    @property
+    def lines_about(self) -> int:
+        """How many lines the file has, as far as its size and the length of the first ones say."""
+        ends = max(1, self._head_bytes.count(b"\n"))
+        return -(-self.path.stat().st_size * ends // max(1, len(self._head_bytes)))
+
+    @cached_property
+    def _head_bytes(self) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                return file.read(self.head_bytes)
+        except OSError as error:
+            raise InputError(error.strerror or str(error), where=self.name) from None
+
+    def lines(self, problem: Callable[[str, int], None]) -> Iterator[Line]:
+        """Line by line. `problem` is told of each that is longer than 16 KiB, which is left out. InputError above
+        1 GiB."""
+        number = size = 0
+        for path in (self.path, *self.paths):
+            with path.open("rb") as file:
+                while content := file.readline(LINE_BYTES_MAX + 1):
+                    number += 1
+                    size += len(content)
+                    is_long = len(content) > LINE_BYTES_MAX
+                    rest = content
+                    while is_long and rest and not rest.endswith(b"\n") and size <= TEXT_BYTES_MAX:
+                        rest = file.readline(HEAD_BYTES)
+                        size += len(rest)
+                    if size > TEXT_BYTES_MAX:
+                        raise self._too_large(TEXT_BYTES_MAX)
+                    if is_long:
+                        problem(f"the line is longer than {LINE_BYTES_MAX >> 10} KiB, left out", number)
+                        continue
+                    yield Line(number, _plain(content.decode(errors="replace").rstrip("\r\n")))
+
+    def whole(self) -> str:
+        """All of it as text. InputError above 256 MiB."""
+        with self.path.open("rb") as file:
+            content = file.read(WHOLE_BYTES_MAX + 1)
+        if len(content) > WHOLE_BYTES_MAX:
+            raise self._too_large(WHOLE_BYTES_MAX)
+        return content.decode(errors="replace")
+
+    def _too_large(self, bytes_max: int) -> InputError:
+        return InputError(
+            f"the file is larger than {bytes_max >> 20} MiB, the most that this format is read from",
+            where=self.name,
+            remedy="split it",
+        )
+
+
+def _plain(text: str) -> str:
+    plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ")
+    quote = _QUOTE.match(plain)
+    return plain[quote.end() :] if quote else plain

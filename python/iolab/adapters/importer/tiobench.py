@@ -1,0 +1,113 @@
+"""tiobench's tables, and tables that people cut out of them.
+
+Columns are found by the header, wherever it stands: `Identifier [Size] [Size] [Thr] Rate (CPU%) Latency Latency >2s
+>10s Eff`. Megabytes are 2^20 bytes and latencies milliseconds (tiotest.c divides by 1024 * 1024; tiobench.pl's
+legend). A line of the same identifier and threads in a later table of the same test is the next round.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from iolab.adapters.importer.format import Format
+from iolab.adapters.importer.results import Results, Row, Table
+from iolab.adapters.importer.source import Line, Source
+from iolab.adapters.importer.table_reader import TableReader, parser
+from iolab.adapters.importer.text import numbers
+
+MEGABYTE = 2**20
+COUNT_END = 2.0**63
+_HEADER = re.compile(r"(?>.*?\bRate\b).*\(CPU%\)\s++Latency\s++Latency\b", re.IGNORECASE)
+_TITLE = re.compile(r"\s*+(?P<pattern>sequential|random)\s++(?P<way>read|write)s\b\s*+(?P<more>.*)$", re.IGNORECASE)
+_FILE_SIZE = re.compile(r"(?<!\d)(?P<size>\d{1,9}+)\s*+(?P<unit>megs?|mb|gb)\b", re.IGNORECASE)
+_BLOCK_SIZE = re.compile(
+    r"(?:block size\s*+=\s*+(?P<bytes>\d{1,15}+)\s*+bytes)|(?:^\s*+(?P<kib>\d{1,9}+)k\s++block\s?size)", re.IGNORECASE
+)
+_THREADS = re.compile(r"\s*+(?P<threads>\d{1,9}+) threads\b", re.IGNORECASE)
+_NAMES = {">2s": "over_2s", ">10s": "over_10s", "(cpu%)": "cpu", "rate": "rate", "thr": "threads", "eff": "efficiency"}
+
+
+class _Reader(TableReader):
+    def __init__(self, source: Source, results: Results) -> None:
+        super().__init__(source, results)
+        self.phase: str | None = None
+        self.filesystem = ""
+        self.file_bytes: int | None = None
+        self.block_bytes: int | None = None
+        self.threads: int | None = None
+
+    def header(self, line: Line) -> bool:
+        if not _HEADER.match(line.text):
+            return False
+        self.columns = _columns(line.words)
+        self.table = self.results.table(line.number)
+        return True
+
+    def between(self, line: Line) -> None:
+        text = line.text
+        if found := _TITLE.match(text):
+            self.phase = f"{found['pattern']}_{found['way']}".lower()
+            self.filesystem = found["more"].split()[0] if found["more"].split() else ""
+        elif found := _BLOCK_SIZE.search(text):
+            self.block_bytes = int(found["bytes"]) if found["bytes"] else int(found["kib"]) * 1024
+        elif re.search(r"file size|\bfiles\s*$", text, re.IGNORECASE) and (found := _FILE_SIZE.search(text)):
+            self.file_bytes = int(found["size"]) * (2**30 if found["unit"].lower() == "gb" else MEGABYTE)
+        elif found := _THREADS.match(text):
+            self.threads = int(found["threads"])
+
+    def row(self, line: Line, table: Table) -> bool:
+        words = line.words
+        cells = numbers(self.source, line, words[-len(self.columns) :], self.columns)
+        identifier = "_".join(words[: -len(self.columns)])
+        if cells is None or not identifier:
+            return False
+        values = dict(zip(self.columns, cells, strict=True))
+        threads = values.get("threads", self.threads)
+        block_bytes = values.get("size_2", self.block_bytes)
+        size = values.get("size")
+        file_bytes = size * MEGABYTE if size else self.file_bytes
+        parts = {"filesystem": self.filesystem, "threads": f"{threads:.15g}" if threads else ""}
+        workload = f"tiobench[{','.join(f'{key}={value}' for key, value in parts.items() if value)}]"
+        known: dict[str, Any] = {"threads": threads, "file_size": file_bytes, "block_size": block_bytes}
+        options = {key: int(value) for key, value in known.items() if value and 0 < value < COUNT_END}
+        self.results.workloads.setdefault(workload, {"kind": "tiobench", **options})
+        _add(table.row(identifier, workload, self.phase or "unnamed_test"), values)
+        return True
+
+
+def _columns(words: list[str]) -> list[str]:
+    """Names of the header's columns after the identifier, whose word may be missing."""
+    names: list[str] = []
+    for word in words:
+        name = _NAMES.get(word.lower(), word.lower())
+        if name == "latency":
+            name = "latency_max" if "latency_mean" in names else "latency_mean"
+        elif name == "size" and "size" in names:
+            name = "size_2"
+        names.append(name)
+    known = {*_NAMES.values(), "latency_mean", "latency_max", "size", "size_2"}
+    return [*names[1:]] if names[0] not in known else names
+
+
+def _add(row: Row, values: dict[str, float | None]) -> None:
+    for column, metric, scale in (
+        ("rate", "rate_bytes_per_s", MEGABYTE),
+        ("cpu", "cpu_percent", 1),
+        ("latency_mean", "latency_ns_mean", 1e6),
+        ("latency_max", "latency_ns_max", 1e6),
+        ("over_2s", "latency_share_over_2s", 0.01),
+        ("over_10s", "latency_share_over_10s", 0.01),
+    ):
+        if column in values:
+            value = values[column]
+            row.add(metric, None if value is None else value * scale)
+
+
+FORMAT = Format(
+    name="tiobench",
+    help="tiobench's tables: rate, CPU, latency by threads",
+    recognises=lambda source: source.has_line(_HEADER),
+    parse=parser(_Reader),
+    words=("Identifier", "Sequential", "Latency", "(CPU%)", "Thr", ">10s"),
+)

@@ -1,0 +1,173 @@
+"""What the modelled machine has no mechanism for, told from a phase alone; the model itself refuses the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.machine_file.machine_file import Table
+from iolab.adapters.machine_file.processors import cpu_count, is_detailed
+from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
+
+if TYPE_CHECKING:
+    from iolab.domain.trial import Phase
+
+_PROBES = ("block", "extents")
+"""The probes that any modelled machine has."""
+_PROBES_OF_DETAILED_CPUS = ("cpu", "counters")
+_SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with topology (docs/reference/machines.md)"
+_MAKES_FILES = 'filesystem = { kind = "xfs" } of drive 0 and [cpus] with a topology'
+_NO_MECHANISM = "the modelled machine has no mechanism for"
+_KINDS = {
+    "commands": ("kind", "running programs"),
+    "fio": ("runner", 'fio itself; say runner = "iolab"'),
+}
+"""Of phases that no modelled machine runs: the option to blame, and what there is no mechanism for."""
+_OF_GROUPS = {
+    "poll": "polling for completions",
+    "sqpoll": "a kernel thread that submits",
+}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    key: str
+    """The option to blame."""
+    what: str
+    job: str | None = None
+    """Whose option it is; None: the workload's."""
+
+
+def probe_refused(name: str, machine: Table) -> str | None:
+    """Why this machine has no such probe; None: it has."""
+    if name in _PROBES:
+        return None
+    if name == "nfs":
+        return None if machine.get("mounts") else "the machine has no [[mounts]]"
+    if name == "switches":
+        return None if _makes_files(machine) else f"only where files are made: {_MAKES_FILES}"
+    if name not in _PROBES_OF_DETAILED_CPUS:
+        known = ", ".join((*_PROBES, "nfs", "switches", *_PROBES_OF_DETAILED_CPUS))
+        return f"the modelled machine has no such probe; there are: {known}"
+    return None if is_detailed(machine) else _SIMPLE_CPUS
+
+
+def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
+    """Each thing in the phase that cannot be run on this machine, which the model has checked."""
+    if phase.kind in _KINDS:
+        key, what = _KINDS[phase.kind]
+        yield Refusal(key, f"{_NO_MECHANISM} {what}")
+        return
+    if isinstance(phase, MetadataPhase):
+        yield from _of_metadata(phase, machine)
+        return
+    if isinstance(phase, SortPhase):
+        yield from _of_sort(phase, machine)
+        return
+    assert isinstance(phase, LoadPhase)
+    if phase.verifies:
+        yield Refusal("verify", f"{_NO_MECHANISM} data: nothing that is written can be read back")
+    if isinstance(phase, WeightedLoadPhase):
+        yield from _of_controller(phase, machine)
+    for group in phase.load["groups"]:
+        yield from _of_group(group, machine)
+        yield from _of_depth(group) if phase.measured else ()
+    yield from _of_places(phase, machine)
+
+
+def _of_places(phase: LoadPhase, machine: Table) -> Iterator[Refusal]:
+    """Files' places count drives first, then mounts."""
+    drives, mounts = len(machine["drives"]), len(machine.get("mounts", ()))
+    places = [int(file.get("place", 0)) for file in phase.load["files"]]
+    most = max(places, default=0)
+    if most >= drives + mounts:
+        here = f"{drives}, from 0" if not mounts else f"{drives} and {mounts} mounts, from 0"
+        yield Refusal("devices", f"uses drive {most}, the machine has {here}")
+        return
+    if any(_has_xfs(machine, place) for place in places):
+        yield Refusal("devices", "files of loads lie on other drives: the model's XFS takes metadata loads only")
+    for group in phase.load["groups"]:
+        own = [places[file] for job in group["jobs"] for file in job["files"]]
+        if not group["direct"] and max(own, default=0) >= drives:
+            what = f"{_NO_MECHANISM} buffered I/O on a mount; say direct = true"
+            yield Refusal("direct", what, _job_of(group))
+
+
+def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
+    if not _makes_files(machine):
+        yield Refusal("kind", f"{_NO_MECHANISM} making files, except with {_MAKES_FILES}")
+        return
+    threads = phase.metadata["threads"]
+    jobs = [thread["job"] for thread in threads]
+    if any(thread["place"] > 0 for thread in threads):
+        yield Refusal("devices", "the model makes files on drive 0 only")
+    if any(job["sync"] != "none" for job in jobs):
+        yield Refusal("sync", f'{_NO_MECHANISM} forcing the log of XFS; say sync = "none"')
+    if phase.drop_caches:
+        yield Refusal("drop_caches", f"{_NO_MECHANISM} reading directories and inodes back")
+
+
+def _makes_files(machine: Table) -> bool:
+    return _has_xfs(machine, 0) and is_detailed(machine)
+
+
+def _has_xfs(machine: Table, drive: int) -> bool:
+    drives = machine["drives"]
+    return drive < len(drives) and (drives[drive].get("filesystem") or {}).get("kind") == "xfs"
+
+
+def _of_sort(phase: SortPhase, machine: Table) -> Iterator[Refusal]:
+    missing = [f"[{table}]" for table in ("memory", "swap") if machine.get(table) is None]
+    if missing:
+        yield Refusal("kind", f"sorting more than there is memory takes a machine with {' and '.join(missing)}")
+    if is_detailed(machine):
+        yield Refusal("kind", "the model sorts on simple CPUs only; leave topology out of [cpus]")
+    if phase.swappiness is not None:
+        yield Refusal("swappiness", f"{_NO_MECHANISM} swappiness, which its kernels of 2003 do not have")
+    if phase.cpus is not None:
+        yield Refusal("cpus", f"{_NO_MECHANISM} choosing a process's CPUs")
+
+
+def _of_controller(phase: WeightedLoadPhase, machine: Table) -> Iterator[Refusal]:
+    if phase.controller == "cost":
+        yield Refusal("controller", f"{_NO_MECHANISM} io.cost; a scheduler with groups enforces weights")
+    elif phase.controller in ("bfq", "cfq"):
+        names = [(drive.get("scheduler") or {}).get("name") for drive in machine["drives"]]
+        others = [name for name in names if name not in (None, phase.controller)]
+        if others:
+            yield Refusal("controller", f"{phase.controller} enforces no weights, the drive's scheduler is {others[0]}")
+
+
+def _of_group(group: dict[str, Any], machine: Table) -> Iterator[Refusal]:
+    job = _job_of(group)
+    if group["engine"] == "mmap":
+        yield Refusal("engine", f"{_NO_MECHANISM} page faults (mmap)", job)
+    elif group["engine"] == "null":
+        yield Refusal("engine", "null does no I/O, there is nothing to model", job)
+    elif not group["direct"] and machine.get("memory") is None:
+        yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
+    if group["cpus"] is not None:
+        yield from _of_cpus(group["cpus"], machine, job)
+    for key, what in _OF_GROUPS.items():
+        if group[key]:
+            yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
+
+
+def _of_cpus(cpus: list[int], machine: Table, job: str | None) -> Iterator[Refusal]:
+    if not is_detailed(machine):
+        yield Refusal("cpus", _SIMPLE_CPUS, job)
+    elif missing := [cpu for cpu in cpus if cpu >= cpu_count(machine)]:
+        yield Refusal("cpus", f"CPU {missing[0]} given; the machine has 0 to {cpu_count(machine) - 1}", job)
+
+
+def _of_depth(group: dict[str, Any]) -> Iterator[Refusal]:
+    deepest = max(job["queue_depth"] for job in group["jobs"])
+    if group["engine"] in ("io_uring", "libaio") and not group["direct"] and deepest > 1:
+        what = f"{_NO_MECHANISM} buffered I/O with queue_depth = {deepest}; say direct = true, or queue_depth = 1"
+        yield Refusal("direct", what, _job_of(group))
+
+
+def _job_of(group: dict[str, Any]) -> str:
+    """`readers.3` is the fourth copy of the job readers."""
+    return str(group["name"]).partition(".")[0]

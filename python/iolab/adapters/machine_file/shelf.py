@@ -1,0 +1,63 @@
+"""Where machine files lie: those that come with iolab, those of a user, and the copies that a run keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from iolab.base.bounded_file import is_file
+from iolab.base.errors import InputError
+from iolab.base.nearest import unknown
+
+PREFIX = "model:"
+SHELF = Path(__file__).parents[4] / "machines"
+DEVICES = "devices"
+MOUNTS = "mounts"
+_PARTS = {DEVICES: "device", MOUNTS: "mount"}
+"""Folders of what machines name, and what each holds."""
+
+
+def is_model(machine: object) -> bool:
+    """Whether `machine` names a modelled one: `model:NAME`."""
+    return isinstance(machine, str) and machine.startswith(PREFIX)
+
+
+def names() -> list[str]:
+    """Of the machines that come with iolab."""
+    return _stems(SHELF)
+
+
+def machine_path(name: str, directory: Path) -> Path:
+    """The file of `model:NAME`: one of iolab's, or a path that ends in .toml and counts from `directory`.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name.endswith(".toml"):
+        return directory / name
+    if name not in names():
+        raise InputError(f'"{PREFIX}{name}": {unknown("machine", name, names())}, or name a file, {PREFIX}PATH.toml')
+    return SHELF / f"{name}.toml"
+
+
+def part_path(folder: str, name: str, machine: Path) -> Path:
+    """The file of a device or a mount: in the folder beside the machine's, else one of iolab's.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    shelves = [machine.parent / folder, SHELF / folder]
+    found = next((path for shelf in shelves if is_file(path := shelf / f"{name}.toml")), None)
+    if found is None:
+        known = dict.fromkeys(stem for shelf in shelves for stem in _stems(shelf))
+        raise InputError(f'"{name}": {unknown(_PARTS[folder], name, known)}')
+    return found
+
+
+def copy_of(path: Path) -> str:
+    """The name under which a run keeps a copy of a machine's, a device's or a mount's file."""
+    folder = [path.parent.name] if path.parent.name in _PARTS else []
+    return "%2F".join(["machines", *folder, path.name])
+
+
+def _stems(shelf: Path) -> list[str]:
+    return sorted(path.stem for path in shelf.glob("*.toml"))

@@ -1,0 +1,13 @@
+"""Published figures, asked of a modelled machine again: what was published, what comes out, and how far apart they are.
+
+`published` reads a file of them with its provenance, `tables` and `statements` its parts; `measured` finds each in a
+run, `score` says how good that is, `scorecard` how good all are.
+"""
+
+from __future__ import annotations
+
+from iolab.adapters.reproduction.as_json import objects
+from iolab.adapters.reproduction.published import Published, load, names
+from iolab.adapters.reproduction.reproduced import Reproduced, compare, compare_kept, reproduce
+
+__all__ = ["Published", "Reproduced", "compare", "compare_kept", "load", "names", "objects", "reproduce"]

@@ -1,0 +1,86 @@
+"""What a run has at a place: the mean over its rounds, or each round's value, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from iolab.domain.metric import ALL
+
+if TYPE_CHECKING:
+    from iolab.adapters.reproduction.tables import Place
+    from iolab.adapters.store import RunData
+
+Trial = tuple[str, str]
+"""Workload and setting."""
+
+
+@dataclass(frozen=True)
+class Value:
+    value: float | None
+    reason: str | None
+    """Why there is no value."""
+
+
+Rounds = dict[int, Value]
+"""By round."""
+
+
+class Measured:
+    """A run as a table of numbers by place."""
+
+    def __init__(self, run: RunData) -> None:
+        self._run = run
+        self._groups: dict[Trial, dict[tuple[str, str], Rounds]] = {}
+
+    def at(self, place: Place) -> Value:
+        """In the unit of the published figure."""
+        trial = (place.workload, place.setting)
+        numerator = self.mean(trial, place.metric, place.job)
+        denominator = Value(1.0, None) if place.per is None else self.mean(trial, place.per, place.job)
+        for part in (numerator, denominator):
+            if part.value is None:
+                return part
+        assert numerator.value is not None and denominator.value is not None
+        if not denominator.value:
+            return Value(None, f"{place.per} is 0")
+        return Value(numerator.value / denominator.value / place.divide_by, None)
+
+    def mean(self, trial: Trial, key: str, job: str) -> Value:
+        """Of a metric over the rounds that have it."""
+        found = self.by_round(trial, key, job)
+        numbers = [one.value for one in found.values() if one.value is not None]
+        if numbers:
+            return Value(fmean(numbers), None)
+        of_all = self._of_all.get(trial, {}).get(key, {})
+        # A trial that failed has no jobs; why it failed stands with what they would have had together.
+        reason = next((one.reason for one in (*found.values(), *of_all.values()) if one.reason), None)
+        of_job = "" if job == ALL else f" of {job}"
+        return Value(None, reason or f"the run has no {key}{of_job}")
+
+    def by_round(self, trial: Trial, key: str, job: str) -> Rounds:
+        """Of a metric of a job or group, or of all together (`ALL`)."""
+        if job == ALL:
+            return self._of_all.get(trial, {}).get(key, {})
+        return self._of_jobs(trial).get((job, key), {})
+
+    @cached_property
+    def _of_all(self) -> dict[Trial, dict[str, Rounds]]:
+        """All jobs together, by key."""
+        found: dict[Trial, dict[str, Rounds]] = {}
+        rows = self._run.metrics.select("workload", "setting", "key", "round", "value", "reason")
+        for workload, setting, key, number, value, reason in rows.iter_rows():
+            found.setdefault((workload, setting), {}).setdefault(key, {})[number] = Value(value, reason)
+        return found
+
+    def _of_jobs(self, trial: Trial) -> dict[tuple[str, str], Rounds]:
+        """Single jobs and groups, by name and key."""
+        if trial not in self._groups:
+            of_trial: dict[tuple[str, str], Rounds] = {}
+            rows = self._run.job_metrics(workload=trial[0], setting=trial[1])
+            for job, key, number, value, reason in rows.select("job", "key", "round", "value", "reason").iter_rows():
+                of_trial.setdefault((job, key), {})[number] = Value(value, reason)
+            self._groups[trial] = of_trial
+        return self._groups[trial]

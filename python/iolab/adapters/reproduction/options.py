@@ -1,0 +1,135 @@
+"""The words of a file of published figures."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from iolab.adapters.experiment.options import Share
+from iolab.base.option import Options, option
+
+SHARE = 'a share such as "8%" or 0.08'
+
+
+class FileOptions(Options):
+    title: str = option(..., "What was published.")
+    case_study: str = option(..., "The number of the case study that it belongs to.")
+    source: str = option(..., "Who published it where and when.")
+    experiment: str | None = option(
+        None,
+        "The experiment that reproduces it, relative to this file.",
+        default_is="none; tables and statements need it",
+    )
+    rounds: int | None = option(None, "Number of rounds of the experiment.", default_is="the experiment's", ge=1)
+    setup: dict[str, str] = option({}, "What is known about machine, kernel and load, [setup].", default_is="nothing")
+    fitted: dict[str, Any] = option({}, "Parameters that were fitted to cells, [fitted.NAME].", default_is="none")
+    cell: dict[str, Any] = option({}, "How to find a cell in the run, for every table.", default_is="each table says")
+    tables: dict[str, Any] = option({}, "Published tables, [tables.NAME].", default_is="none")
+    claims: dict[str, Any] = option({}, "Claims without figures, [claims.NAME].", default_is="none")
+    distributions: dict[str, Any] = option({}, "Published distributions, [distributions.NAME].", default_is="none")
+
+
+class FittedOptions(Options):
+    """A physical parameter of the machine that was chosen so that some cells come out."""
+
+    machine: str = option(..., "The machine's file, its device's file, or, from ../ on, the experiment's.")
+    parameter: str = option(..., "The dotted key.")
+    value: float = option(..., "The fitted value.")
+    to: str = option(..., "The table and the cells that it was fitted to.")
+    why: str = option(..., "Why it could not be taken from a data sheet.")
+
+
+class TableOptions(Options):
+    title: str = option(..., "What the rows, the columns and the figures are.")
+    unit: str = option(..., "The unit of the figures.")
+    columns: list[str] = option(..., "The columns' names.", expected='a list such as ["test1", "total"]')
+    rows: dict[str, list[float]] = option(
+        ..., "By row name, a figure for each column.", expected="a table such as { 1 = [10.5, 20] }"
+    )
+    cell: dict[str, Any] = option({}, "How to find a cell in the run.", default_is="the file's")
+    cells: dict[str, Any] = option({}, "By pattern, how to find these cells instead.", default_is="none")
+    fit: list[str] = option(
+        [],
+        "Patterns of the cells that a parameter was fitted to; all others are predictions.",
+        default_is="none",
+        expected='a list of patterns such as ["1/total"]',
+    )
+    not_compared: dict[str, str] = option(
+        {}, "By pattern, why these cells are no test of the model.", default_is="none"
+    )
+    notes: dict[str, str] = option({}, "By pattern, what is doubtful about these cells.", default_is="none")
+    aim: dict[str, Any] = option({}, "By pattern, the aim for the predictions.", default_is="no aim")
+
+
+class CellOptions(Options):
+    """Where a cell lies in a run; `{row}` and `{column}` stand for the names of its row and column."""
+
+    workload: str | None = option(None, "The workload, as the experiment names it.")
+    setting: str | None = option(None, "The setting.")
+    metric: str | None = option(None, "The metric's key, [phase/][op.]metric.")
+    per: str | None = option(None, "Another metric to divide it by.")
+    job: str | None = option(None, "The job or group that it belongs to.", default_is="all together")
+    divide_by: float = option(1.0, "Divisor that converts the metric's unit into the table's.", gt=0)
+
+
+class AimOptions(Options):
+    """What the predictions among some cells are to reach; what is not given is not asked."""
+
+    mean_error: Share | None = option(None, "Highest mean of the absolute errors.", gt=0, lt=1, expected=SHARE)
+    cell_error: Share | None = option(None, "Highest absolute error of any cell.", gt=0, lt=1, expected=SHARE)
+    factor: float | None = option(None, "A cell within this factor, up or down, is good.", gt=1)
+    factor_share: Share = option(1.0, "Share of the cells that must be within the factor.", gt=0, le=1, expected=SHARE)
+    order_beyond: float | None = option(
+        None, "If two published cells of a row differ by more than this factor, the same one must be larger.", ge=1
+    )
+
+
+class StatementOptions(Options):
+    """What somebody said in words of two settings."""
+
+    text: str = option(..., "The claim, in your own words.")
+    who: str = option(..., "Who made the claim.")
+    workload: str = option(..., "The workload, as the experiment names it.")
+    metric: str = option(..., "The metric's key, [phase/][op.]metric, that it is about.")
+    job: str | None = option(None, "The job or group that it is about.", default_is="all together")
+    baseline: str = option(..., "The setting to compare with.")
+    setting: str = option(..., "The setting to compare.")
+    verdict: list[str] = option(
+        ..., "The verdicts that confirm it.", expected='a list such as ["slower"] or ["same", "undecided"]'
+    )
+
+
+class DistributionOptions(Options):
+    """Published summaries of repeated measurements, judged by themselves."""
+
+    title: str = option(..., "What was measured.")
+    unit: str = option(..., "The unit of the figures.")
+    better: Literal["higher", "lower"] = option("lower", "Which way is better.")
+    rounds: int = option(..., "How often each row was measured.", ge=2)
+    independent: dict[str, int] = option(
+        ...,
+        "Each reading of what was independent, with the number of such values in a round.",
+        expected='a table such as { "each disk" = 12, "each round" = 1 }',
+    )
+    rows: dict[str, list[float]] = option(
+        ...,
+        "By row name: lowest, mean, highest, standard deviation.",
+        expected="a table such as { q0 = [17.8, 30.3, 33.3, 4.6] }",
+    )
+    same_within: Share = option(0.02, "Margin of the verdict same.", gt=0, lt=1, expected=SHARE)
+    compare: dict[str, Any] = option(..., "The comparisons, [distributions.NAME.compare.QUESTION].")
+
+
+class QuestionOptions(Options):
+    """Rows of a distribution that are compared."""
+
+    baseline: str = option(..., "The row, or a pattern of rows, to compare with.")
+    candidate: str = option(..., "A pattern of the rows to compare.")
+    pooled: bool = option(False, "Compare the mean of the candidates with the mean of the baselines, not each row.")
+    text: str | None = option(None, "The claim about it, in your own words.")
+    who: str | None = option(None, "Who made the claim.", default_is="must be given with text")
+    verdict: list[str] = option(
+        [],
+        "The verdicts that confirm it.",
+        default_is="must be given with text",
+        expected='a list such as ["same", "undecided"]',
+    )

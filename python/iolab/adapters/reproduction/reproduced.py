@@ -1,0 +1,177 @@
+"""Published figures and statements with what the model makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.adapters.experiment import load
+from iolab.adapters.reproduction.distributions import Distribution
+from iolab.adapters.reproduction.measured import Measured, Value
+from iolab.adapters.reproduction.published import Published
+from iolab.adapters.reproduction.score import Claim, Compared, claims, mean_error
+from iolab.adapters.reproduction.statements import JudgedStatement, judged
+from iolab.adapters.reproduction.tables import Cell, Role, Table
+from iolab.adapters.run import run
+from iolab.adapters.store import read
+from iolab.base.nearest import unknown
+from iolab.base.problem import Problems
+
+if TYPE_CHECKING:
+    from iolab.adapters.experiment import Experiment
+    from iolab.adapters.run.display import Display
+    from iolab.adapters.store import RunData
+    from iolab.domain.executor import Executor
+
+ROLES: tuple[Role, ...] = ("fit", "prediction")
+ROUNDS_FOR_A_VERDICT = 2
+"""Fewer can't be judged at all."""
+
+
+@dataclass(frozen=True)
+class NotCompared:
+    """A cell that says nothing of the model, and why."""
+
+    cell: Cell
+    modelled: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class ReproducedTable:
+    table: Table
+    compared: list[Compared]
+    not_compared: list[NotCompared]
+    claims: list[Claim]
+    """What was aimed at, with what came out."""
+
+    def of_role(self, role: Role) -> list[Compared]:
+        return [one for one in self.compared if one.cell.role == role]
+
+    @property
+    def mean_abs_error(self) -> dict[str, float | None]:
+        return {role: mean_error(self.of_role(role)) for role in ROLES}
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    published: Published
+    rounds: int
+    tables: list[ReproducedTable]
+    statements: list[JudgedStatement]
+
+    @property
+    def distributions(self) -> list[Distribution]:
+        """They need no run."""
+        return self.published.distributions
+
+    def claims(self) -> Iterator[tuple[str, Claim]]:
+        """All that was aimed at, each with the name of its part of the file."""
+        for table in self.tables:
+            yield from ((table.table.name, claim) for claim in table.claims)
+        for one in self.statements:
+            yield f"{self.published.name}/claims.{one.statement.name}", one.claim
+        for distribution in self.distributions:
+            yield from ((distribution.name, claim) for claim in distribution.claims())
+
+
+def experiment_of(published: Published) -> Experiment | None:
+    """The experiment that asks again, None where there is nothing to run. InputError says which workloads and settings
+    it lacks, the first of each table of the file, and whether it is too short for statements to be judged."""
+    if published.experiment is None:
+        return None
+    experiment = load(published.experiment)
+    problems = Problems(published.document)
+    known: dict[str, Iterable[str]] = {"workload": experiment.workloads, "setting": experiment.settings}
+    lacking: dict[tuple[str, ...], tuple[str, str]] = {}
+    for path, what, name in _named(published):
+        if name not in known[what]:
+            lacking.setdefault(path, (what, name))
+    for place, (what, name) in lacking.items():
+        problems.add(place, f"{name}: {unknown(what, name, known[what])}")
+    rounds = published.rounds or experiment.rounds
+    if published.statements and rounds < ROUNDS_FOR_A_VERDICT:
+        key = "claims" if published.rounds is None else "rounds"
+        problems.add((key,), f"{rounds} round given; statements are judged on at least {ROUNDS_FOR_A_VERDICT}")
+    problems.raise_any()
+    return experiment
+
+
+def _named(published: Published) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Each workload and setting that the file names: the key's path, which of the two it is, and the name."""
+    path: tuple[str, ...]
+    for table in published.tables:
+        path = ("tables", table.name.removeprefix(f"{published.name}/"), "cell")
+        for place in filter(None, (cell.place for cell in table.cells)):
+            yield (*path, "workload"), "workload", place.workload
+            yield (*path, "setting"), "setting", place.setting
+    for one in published.statements:
+        path = ("claims", one.name)
+        yield (*path, "workload"), "workload", one.workload
+        yield (*path, "setting"), "setting", one.setting
+        yield (*path, "baseline"), "setting", one.baseline
+
+
+def reproduce(
+    published: Published,
+    out: Path,
+    *,
+    executor: Executor,
+    progress: Display,
+    rounds: int | None = None,
+    seed: int | None = None,
+) -> Reproduced:
+    """Runs the experiment into the run directory `out`, and compares. `rounds`: instead of the file's or the
+    experiment's number. Errors are those of `iolab.adapters.run.run`."""
+    experiment = experiment_of(published)
+    if experiment is None:
+        return _without_run(published)
+    done = run(experiment, out, executor=executor, progress=progress, rounds=rounds or published.rounds, seed=seed)
+    return compare(published, read(done.path))
+
+
+def compare_kept(published: Published, out: Path) -> Reproduced:
+    """As `reproduce`, with the run that it left in `out`."""
+    return _without_run(published) if published.experiment is None else compare(published, read(out))
+
+
+def _without_run(published: Published) -> Reproduced:
+    return Reproduced(published, 0, [], [])
+
+
+def compare(published: Published, run: RunData) -> Reproduced:
+    """The figures beside those of a run of their experiment."""
+    measured = Measured(run)
+    tables = [_table(table, measured) for table in published.tables]
+    statements = judged(published.statements, run, measured)
+    return Reproduced(published, run.trials["round"].n_unique(), tables, statements)
+
+
+def _table(table: Table, measured: Measured) -> ReproducedTable:
+    compared: list[Compared] = []
+    not_compared: list[NotCompared] = []
+    for cell in table.cells:
+        value = measured.at(cell.place) if cell.place else Value(None, cell.reason)
+        reason = cell.reason or value.reason or (None if cell.published else "of 0 there is no relative error")
+        if reason is None and value.value is not None:
+            compared.append(Compared(cell, value.value))
+        else:
+            not_compared.append(NotCompared(cell, value.value, reason or "not a number"))
+    return ReproducedTable(table, compared, not_compared, _claims(table, compared, not_compared))
+
+
+def _claims(table: Table, compared: Sequence[Compared], not_compared: Sequence[NotCompared]) -> list[Claim]:
+    found = []
+    for pattern, aim in table.aims.items():
+        asked = [one for one in compared if one.cell.role == "prediction" and one.cell.matches(pattern)]
+        # What the model was asked and did not answer is no success.
+        unanswered = sum(
+            one.cell.role == "prediction" and one.modelled is None and one.cell.matches(pattern) for one in not_compared
+        )
+        found += [
+            claim if pattern == "*" else replace(claim, text=f"{pattern}: {claim.text}")
+            for claim in claims(aim, asked, unanswered=unanswered)
+        ]
+    return found

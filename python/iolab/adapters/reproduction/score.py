@@ -1,0 +1,84 @@
+"""How far off predictions are, and whether that is what was aimed at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from iolab.adapters.reproduction.options import AimOptions
+    from iolab.adapters.reproduction.tables import Cell
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A cell, never published as 0, with what the model says, in the table's unit."""
+
+    cell: Cell
+    modelled: float
+
+    @property
+    def error(self) -> float:
+        return (self.modelled - self.cell.published) / self.cell.published
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One thing that was aimed at."""
+
+    text: str
+    """What came out beside what was aimed at."""
+    met: bool
+
+
+def mean_error(cells: Sequence[Compared]) -> float | None:
+    """Mean of the sizes of (modelled - published) / published; None of no cells."""
+    return fmean(abs(one.error) for one in cells) if cells else None
+
+
+def within_factor(one: Compared, factor: float) -> bool:
+    """Whether modelled and published differ by at most this factor, up or down."""
+    published = one.cell.published
+    return one.modelled > 0 and max(one.modelled / published, published / one.modelled) <= factor
+
+
+def claims(aim: AimOptions, cells: Sequence[Compared], *, unanswered: int) -> Iterator[Claim]:
+    """Each thing that `aim` asks of `cells`, all of them predictions, row by row. `unanswered`: how many more the model
+    was asked for and has nothing to say of."""
+    count = len(cells) + unanswered
+    if aim.mean_error is not None:
+        found = mean_error(cells)
+        text = f"mean error {percent(found)}, aim at most {percent(aim.mean_error)}"
+        yield Claim(text, found is not None and found <= aim.mean_error and not unanswered)
+    if aim.cell_error is not None:
+        good = sum(abs(one.error) <= aim.cell_error for one in cells)
+        yield _counted(good, count, f"cells within {percent(aim.cell_error)}", 1.0)
+    if aim.factor is not None:
+        good = sum(within_factor(one, aim.factor) for one in cells)
+        yield _counted(good, count, f"cells within a factor of {aim.factor:g}", aim.factor_share)
+    if aim.order_beyond is not None:
+        pairs = list(_distinct_pairs(cells, aim.order_beyond))
+        good = sum((a.modelled > b.modelled) == (a.cell.published > b.cell.published) for a, b in pairs)
+        what = f"pairs of a row that differ by more than {percent(aim.order_beyond - 1)} in the published order"
+        claim = _counted(good, len(pairs), what, 1.0)
+        yield Claim(claim.text, claim.met and not unanswered)
+
+
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{share * 100:.3g} %"
+
+
+def _counted(good: int, count: int, what: str, share: float) -> Claim:
+    aim = "all" if share == 1 else percent(share)
+    return Claim(f"{good} of {count} {what}, aim {aim}", count > 0 and good >= share * count)
+
+
+def _distinct_pairs(cells: Sequence[Compared], beyond: float) -> Iterator[tuple[Compared, Compared]]:
+    for _, row in groupby(cells, key=lambda one: one.cell.row):
+        for one, other in combinations(row, 2):
+            low, high = sorted((one.cell.published, other.cell.published))
+            if high > low * beyond:
+                yield one, other

@@ -1,0 +1,184 @@
+"""Runs an experiment into a run directory, and goes on with a run that was stopped or killed at any instant."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters import simulator as model
+from iolab.adapters.experiment import loads
+from iolab.adapters.host import describe, probe_needs
+from iolab.adapters.run import origin
+from iolab.adapters.run.goal import Goal
+from iolab.adapters.run.loop import Loop, Run
+from iolab.adapters.run.plan import Plan
+from iolab.adapters.run.reconcile import check_resumable, digest, reconcile
+from iolab.adapters.store import directory, session
+from iolab.adapters.store.directory import RunDirectory
+from iolab.adapters.store.journal import Journal, read_journal
+from iolab.adapters.store.state import fold
+from iolab.adapters.system import answers
+from iolab.adapters.system.undo import restore_dead
+from iolab.base.errors import InputError, MachineError
+from iolab.base.seed import SEED_MAX
+from iolab.domain.probe import PROBES
+
+if TYPE_CHECKING:
+    from iolab.adapters.experiment import Experiment
+    from iolab.adapters.run.display import Display
+    from iolab.domain.executor import Executor
+
+__all__ = ["Run", "resume", "run"]
+
+Consent = Callable[[list[str]], None]
+
+
+def run(
+    experiment: Experiment,
+    out: Path | None = None,
+    *,
+    executor: Executor,
+    progress: Display,
+    rounds: int | None = None,
+    until_decided: bool = False,
+    seed: int | None = None,
+    probes: Sequence[str] = (),
+    machine: dict[str, Any] | None = None,
+) -> Run:
+    """Makes the run directory `out` (default: a new one under ./iolab-runs) and runs every trial.
+
+    `probes` are those that were on by choice of the caller when `experiment` was read: a resumed run has them on too.
+    `machine` is what machine.json will say; by default this machine is described. InputError if `out` is taken,
+    MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
+    leave no run directory when no trial has a record yet.
+    """
+    goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
+    path = out or directory.default_path(experiment.title)
+    directory.check_free(path)
+    _restore_abandoned(progress, modelled=experiment.modelled is not None)
+    _check_target_answers(experiment)
+    _say_what_probes_lack(experiment, progress)
+    given = experiment.seed if seed is None else seed
+    plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
+    plan.check()
+    if experiment.modelled is not None:
+        progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
+    first_event = {
+        "event": "run_started",
+        "format": session.FORMAT,
+        "seed": plan.seed,
+        "rounds": goal.rounds,
+        "until_decided": goal.until_decided,
+        "machine": experiment.machine,
+        "probes": list(probes),
+        "workloads": list(experiment.workloads),
+        "settings": list(experiment.settings),
+        "experiment_sha256": digest(experiment.text),
+        **_origin(experiment, plan.seed),
+        **session.facts(),
+    }
+    was_missing = directory.missing(path)
+    made = directory.create(
+        path,
+        experiment_text=experiment.text,
+        machine=_describe_machine(experiment) if machine is None else machine,
+        first_event=first_event,
+        attachments=experiment.attachments,
+    )
+    with Journal(made.journal_file) as journal:
+        state = fold(read_journal(made.journal_file).events)
+        try:
+            return Loop(made, journal, state, plan, goal, executor, progress).complete()
+        except (InputError, MachineError):
+            if not state.measured:
+                directory.take_back(made, was_missing)
+            raise
+
+
+def resume(
+    out: Path,
+    *,
+    executor: Executor,
+    progress: Display,
+    rounds: int | None = None,
+    until_decided: bool | None = None,
+    retry_failed: bool = False,
+    accept_other_machine: bool = False,
+    consent: Consent | None = None,
+) -> Run:
+    """Goes on with the run in `out`: what is finished stays, what is missing is measured. `rounds` may add some.
+
+    A failed trial counts as finished unless `retry_failed`. InputError if the directory is no run, is in use, or was
+    changed; MachineError on another machine or kernel, unless that is accepted; InterruptedRun after Ctrl-C.
+    `consent` is called, before anything is done, with what a run does to this machine that somebody else made or
+    changed; it raises to have nothing done.
+    """
+    opened = RunDirectory.open(out)
+    with Journal(opened.journal_file) as journal:
+        contents = read_journal(opened.journal_file)
+        state = fold(contents.events)
+        check_resumable(opened, state, accept_other_machine=accept_other_machine)
+        if accept_other_machine:
+            state.devices = []  # those of another machine are others, and looked at as those of a new run
+        probes = state.started.get("probes", [])
+        machine = state.started["machine"]
+        experiment = loads(
+            opened.experiment_text(),
+            str(opened.experiment_file),
+            probes=probes,
+            machine=machine,
+            copies=opened.files,
+        )
+        if consent is not None and experiment.modelled is None and not origin.is_ours(experiment, state):
+            consent(origin.deeds(experiment))
+        goal = Goal.on_resume(state, rounds, until_decided)
+        for problem in contents.problems:
+            progress.say(f"{opened.path}/{problem}")
+        _restore_abandoned(progress, modelled=experiment.modelled is not None)
+        _check_target_answers(experiment)
+        _say_what_probes_lack(experiment, progress)
+        plan = Plan(experiment, state.started["seed"])
+        journal.append("run_resumed", rounds=goal.rounds, **_origin(experiment, plan.seed), **session.facts())
+        reconcile(opened, journal, state, plan, retry_failed=retry_failed)
+        return Loop(opened, journal, state, plan, goal, executor, progress).complete()
+
+
+def _origin(experiment: Experiment, seed: int) -> dict[str, str]:
+    """A modelled machine does nothing to this one, whoever made the run."""
+    return {} if experiment.modelled is not None else origin.mark(experiment, seed)
+
+
+def _restore_abandoned(progress: Display, *, modelled: bool) -> None:
+    try:
+        restored = restore_dead()
+    except MachineError as error:
+        if not modelled:
+            raise
+        progress.say(str(error))  # nothing of this machine is needed
+        return
+    for line in restored.done:
+        progress.say(f"restored, after a run that was killed: {line}")
+    for line in restored.problems:
+        progress.say(f"not restored, after a run that was killed: {line}")
+
+
+def _check_target_answers(experiment: Experiment) -> None:
+    if experiment.modelled is None:
+        answers.check(experiment.target)
+
+
+def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
+    """Before it takes long; the run goes on, and each trial's record has the reason too."""
+    if experiment.modelled is not None:
+        return  # its probes need nothing of this machine
+    for name in dict.fromkeys(name for probes in experiment.probes.values() for name in probes):
+        for supply in probe_needs.lacking(PROBES[name]):
+            progress.say(f"probe {name}: {supply.detail}; {supply.remedy}")
+
+
+def _describe_machine(experiment: Experiment) -> dict[str, Any]:
+    if experiment.modelled is None:
+        return describe.describe(experiment.target)
+    return model.describe(experiment.machine, experiment.modelled.as_filed, list(experiment.modelled.files))

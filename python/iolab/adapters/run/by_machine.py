@@ -1,0 +1,45 @@
+"""Hands each trial to the machine that it names: this one or a simulated one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from iolab.adapters.host.local_process import LocalProcess
+from iolab.adapters.simulator import RunAhead
+from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.record import Record
+from iolab.domain.trial import DeviceIdentity, Trial
+
+
+class ByMachine:
+    """Each trial on the machine that it names. Use as a context."""
+
+    def __init__(self, patience_s: float | None = None) -> None:
+        """`patience_s`: see `LocalProcess`."""
+        self._host = LocalProcess(patience_s)
+        self._model = RunAhead()
+
+    def expect(self, trials: Iterable[Trial]) -> None:
+        """See `Executor.expect`. A host does one trial at a time."""
+        self._model.expect(trial for trial in trials if trial.model is not None)
+
+    def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
+        """See `Executor.admit`."""
+        return self._host.admit(trial, should_stop)
+
+    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+        """See `Executor.run`."""
+        chosen = self._host if trial.model is None else self._model
+        return chosen.run(trial, on_progress, should_stop)
+
+    def close(self) -> None:
+        self._model.close()
+        self._host.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()

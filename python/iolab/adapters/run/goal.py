@@ -1,0 +1,58 @@
+"""When a run is complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iolab.adapters.experiment.options import ROUNDS_MAX
+from iolab.base.errors import InputError
+from iolab.domain.verdict import FIRST_LOOK
+
+if TYPE_CHECKING:
+    from iolab.adapters.experiment import Experiment
+    from iolab.adapters.store.state import RunState
+
+ROUNDS_MAX_UNTIL_DECIDED = 50
+
+
+@dataclass(frozen=True)
+class Goal:
+    rounds: int
+    until_decided: bool
+    """Stop after a round that leaves nothing undecided; `rounds` is then the most."""
+
+    @staticmethod
+    def at_start(experiment: Experiment, rounds: int | None, *, until_decided: bool) -> Goal:
+        """InputError if `rounds` is too small."""
+        default = ROUNDS_MAX_UNTIL_DECIDED if until_decided else experiment.rounds
+        return _checked(Goal(default if rounds is None else rounds, until_decided))
+
+    @staticmethod
+    def on_resume(state: RunState, rounds: int | None, until_decided: bool | None) -> Goal:
+        """The goal that the run was started with, or more rounds. InputError for a change that breaks the sequential
+        rule's promise, which rests on the most rounds being fixed before the first."""
+        before = Goal(state.rounds, bool(state.started["until_decided"]))
+        asked = Goal(
+            before.rounds if rounds is None else rounds,
+            before.until_decided if until_decided is None else until_decided,
+        )
+        if asked != before and (asked.until_decided or before.until_decided):
+            raise InputError(
+                f"the run was started {before}, which can't be changed once it has begun",
+                where="--resume",
+                remedy="resume without --rounds and --until-decided, or start a new run",
+            )
+        return _checked(asked)
+
+    def __str__(self) -> str:
+        return f"until decided, {self.rounds} rounds at most" if self.until_decided else f"for {self.rounds} rounds"
+
+
+def _checked(goal: Goal) -> Goal:
+    if goal.rounds > ROUNDS_MAX:
+        raise InputError(f"{str(goal.rounds)[:20]} given; expected {ROUNDS_MAX} at most", where="--rounds")
+    least = FIRST_LOOK if goal.until_decided else 1
+    if goal.rounds < least:
+        raise InputError(f"{goal.rounds} given; expected {least} or more", where="--rounds")
+    return goal

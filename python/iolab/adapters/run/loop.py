@@ -1,0 +1,223 @@
+"""The loop: trial after trial, each durable before the next.
+
+The order that makes a run resumable after a kill at any instant: the trial's file first (whole, synced), then the
+journal's word that it is finished.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.adapters.run.goal import Goal
+from iolab.adapters.run.interrupt import stop_flag
+from iolab.adapters.run.look import undecided
+from iolab.adapters.run.plan import Plan
+from iolab.adapters.store import index, trial_file
+from iolab.adapters.store.directory import RunDirectory
+from iolab.adapters.store.journal import Journal
+from iolab.adapters.store.read import read
+from iolab.adapters.store.state import RunState, describe_finished
+from iolab.base.errors import InterruptedRun, IolabError, MachineError
+from iolab.domain.executor import LeftBehind, Stalled
+from iolab.domain.record import NOT_RESTORED, impossible
+from iolab.domain.verdict import FIRST_LOOK
+
+if TYPE_CHECKING:
+    from iolab.adapters.run.display import Display
+    from iolab.domain.executor import Executor
+    from iolab.domain.record import Record
+    from iolab.domain.trial import DeviceIdentity, Trial
+
+UNDECIDED_NAMED_MAX = 3
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run ended."""
+
+    path: Path
+    rounds: int
+    """Complete ones."""
+    trials_by_status: dict[str, int]
+    undecided: list[str] | None
+    """What is still open, of a run until decided; None of any other."""
+
+    @property
+    def trials(self) -> int:
+        return sum(self.trials_by_status.values())
+
+
+class Stopped(Exception):
+    """Someone asked to stop, and the machine is as before; or what of it is not."""
+
+
+@dataclass
+class Loop:
+    """The trials of one session."""
+
+    directory: RunDirectory
+    journal: Journal
+    state: RunState
+    plan: Plan
+    goal: Goal
+    executor: Executor
+    progress: Display
+    admitted: list[DeviceIdentity] | None = None
+    """The target's devices, once this session has looked at them."""
+
+    def complete(self) -> Run:
+        """Runs what is missing; on return the goal is reached. InterruptedRun after Ctrl-C, MachineError if the machine
+        or the run directory's disk refuses: after both, the run can be resumed, if its directory is kept."""
+        self.progress.begin(self.directory.path, finished=len(self.state.finished))
+        try:
+            with stop_flag() as stop:
+                return self._run_rounds(stop)
+        except (Stopped, InterruptedRun, KeyboardInterrupt) as stopped:
+            self.journal.append("run_interrupted")
+            left = str(stopped) if isinstance(stopped, Stopped | InterruptedRun) else ""
+            raise InterruptedRun(
+                f"interrupted with {len(self.state.finished)} trials finished, "
+                + (f"not everything restored: {left}" if left else "everything restored"),
+                remedy=f"go on with: iolab run --resume {self.directory.path}",
+            ) from None
+        except IolabError as error:
+            # The journal's disk may be what failed; the error itself matters more.
+            with suppress(IolabError):
+                self.journal.append("run_failed", error=str(error))
+            raise
+        finally:
+            self.progress.end()
+
+    def _run_rounds(self, stop: threading.Event) -> Run:
+        open_comparisons: list[str] | None = None
+        rounds = 0
+        self._announce(range(self._rounds_known_to_run()))
+        self.executor.expect(self._coming())
+        for rounds in range(1, self.goal.rounds + 1):
+            if rounds > self._rounds_known_to_run():
+                self._announce(range(rounds - 1, rounds))
+            for trial in self.plan.missing(rounds - 1, self.state):
+                self._run_trial(trial, stop)
+            if self.goal.until_decided and rounds >= self._rounds_known_to_run():
+                open_comparisons = self._look(rounds)
+                if not open_comparisons:
+                    break
+        self.journal.append("run_finished", rounds=rounds)
+        statuses = Counter(event["status"] for event in self.state.finished.values())
+        if set(statuses) == {"impossible"}:
+            raise MachineError(
+                f"none of the trials can be run here; the first: {self._why_impossible(min(self.state.finished))}",
+                where=str(self.directory.path),
+            )
+        return Run(self.directory.path, rounds, dict(statuses), open_comparisons)
+
+    def _coming(self) -> Iterator[Trial]:
+        """All that is missing, planned as it is taken."""
+        for number in range(self.goal.rounds):
+            yield from self.plan.missing(number, self.state)
+
+    def _impossible_again(self, trial: Trial) -> Record | None:
+        """What was impossible in one round is in each: its record, without another try."""
+        reasons = self._impossible.get((trial.workload, trial.setting))
+        return None if reasons is None else impossible(trial, reasons)
+
+    @cached_property
+    def _impossible(self) -> dict[tuple[str, str], dict[str, str]]:
+        """Why, by workload and setting, of what was found to be impossible so far."""
+        return {
+            (event["workload"], event["setting"]): event.get("impossible", {})
+            for event in self.state.finished.values()
+            if event["status"] == "impossible"
+        }
+
+    def _why_impossible(self, trial: int) -> str:
+        record = trial_file.read_record(self.directory.trial_file(trial))
+        return f"{record.spec.setting}: {'; '.join(record.controls_absent.values())}"
+
+    def _rounds_known_to_run(self) -> int:
+        return FIRST_LOOK if self.goal.until_decided else self.goal.rounds
+
+    def _announce(self, rounds: range) -> None:
+        self.progress.planned(self.plan.to_come(rounds, self.state))
+
+    def _run_trial(self, trial: Trial, stop: threading.Event) -> None:
+        if stop.is_set():
+            raise Stopped
+        attempt = self.state.attempts.get(trial.trial, 0) + 1
+        started = self.journal.append(
+            "trial_started",
+            trial=trial.trial,
+            round=trial.round,
+            workload=trial.workload,
+            setting=trial.setting,
+            attempt=attempt,
+        )
+        self.state.attempts[trial.trial] = attempt
+        self.progress.trial_started(trial)
+        stalled: Stalled | None = None
+        try:
+            record = self._impossible_again(trial) or self._executed(trial, stop)
+        except Stalled as error:
+            record, stalled = error.record.model_copy(update={"spec": trial}), error
+        except LeftBehind:
+            self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
+            raise
+        self.state.measured = True
+        # Ctrl-C on a terminal reaches the trial's process too, and may kill it before it can say so.
+        if record.status == "interrupted" or (record.status == "failed" and stop.is_set()):
+            self.journal.append("trial_abandoned", trial=trial.trial, reason="interrupted")
+            raise Stopped("; ".join(note for note in record.notes if note.startswith(NOT_RESTORED)))
+        self.directory.write_traces(trial.trial, record.traces)
+        stored = trial_file.write(self.directory.trial_file(trial.trial), record)
+        duration_ns = self.journal.monotonic_ns() - started["monotonic_ns"]
+        event = describe_finished(record, stored, attempt=attempt, duration_ns=duration_ns)
+        self.state.finished[trial.trial] = self.journal.append("trial_finished", **event)
+        if record.status == "impossible":
+            self._impossible[trial.workload, trial.setting] = record.controls_absent
+        self._index(trial.trial)
+        self.progress.trial_finished(trial, record, duration_ns)
+        if stalled is not None:
+            raise stalled
+
+    def _executed(self, trial: Trial, stop: threading.Event) -> Record:
+        """Its record; the journal says which devices the target's names lead to before the first is written to."""
+        asked = trial
+        if trial.target.kind == "device" and trial.writes:
+            if self.admitted is None:
+                known = trial.on_devices(self.state.devices) if self.state.devices else trial
+                self.admitted = self.executor.admit(known, stop.is_set)
+                devices = [device.model_dump(mode="json") for device in self.admitted]
+                self.journal.append("devices_admitted", devices=devices)
+            asked = trial.on_devices(self.admitted)
+        record = self.executor.run(asked, self.progress.trial_progress, stop.is_set)
+        return record.model_copy(update={"spec": trial})
+
+    def _index(self, trial: int) -> None:
+        block = index.block_of(trial)
+        if all(other in self.state.finished for other in index.trials_of(block)):
+            index.update(self.directory, self.state.sha256_of(), block)
+
+    def _look(self, rounds: int) -> list[str]:
+        """What is undecided after so many rounds; a look that the journal knows is not taken again."""
+        if rounds not in self.state.looks:
+            found = undecided(read(self.directory.path))
+            self.journal.append("look", rounds=rounds, undecided=found)
+            self.state.looks[rounds] = found
+        found = self.state.looks[rounds]
+        self.progress.say(f"after {rounds} rounds: {_in_words(found)}")
+        return found
+
+
+def _in_words(open_comparisons: list[str]) -> str:
+    if not open_comparisons:
+        return "everything is decided"
+    named = "; ".join(open_comparisons[:UNDECIDED_NAMED_MAX])
+    more = len(open_comparisons) - UNDECIDED_NAMED_MAX
+    return f"{len(open_comparisons)} undecided: {named}" + (f"; and {more} more" if more > 0 else "")

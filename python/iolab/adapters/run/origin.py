@@ -1,0 +1,123 @@
+"""Whether a run was made by this user on this machine, and what one does that was not: whoever goes on with it runs its
+commands and writes to its target."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.system.state import state_directory
+from iolab.base.option import shown
+from iolab.domain.trial import CommandsPhase, FioPhase
+
+if TYPE_CHECKING:
+    from iolab.adapters.experiment import Experiment
+    from iolab.adapters.store.state import RunState
+    from iolab.domain.trial import Phase, Target
+
+KEY_BYTES = 32
+EVENT_KEY = "origin"
+"""In a session's event: the mark."""
+
+
+def mark(experiment: Experiment, seed: int) -> dict[str, str]:
+    """For the event of a session, {"origin": ...}: what it runs, signed with a key that only this user reads. Empty
+    where no key can be kept: the run then counts as one of somebody else's."""
+    key = _key() or _new_key()
+    return {} if key is None else {EVENT_KEY: _signature(key, experiment, seed)}
+
+
+def is_ours(experiment: Experiment, state: RunState) -> bool:
+    """Whether this user began the run, or went on with it, as it is now."""
+    key = _key()
+    if key is None:
+        return False
+    signature = _signature(key, experiment, state.started["seed"])
+    marks = (session.get(EVENT_KEY) for session in state.sessions)
+    return any(isinstance(one, str) and hmac.compare_digest(one.encode(), signature.encode()) for one in marks)
+
+
+def deeds(experiment: Experiment) -> list[str]:
+    """What the run does to this machine, a line each: where it writes, what it sets, what it runs."""
+    found = dict.fromkeys([_place(experiment.target)])
+    for setting, controls in experiment.settings.items():
+        found |= dict.fromkeys(f"set {name} = {shown(value)} (setting {setting})" for name, value in controls.items())
+        for workload in experiment.workloads:
+            compiled = experiment.workload_under(workload, setting)
+            for phase in compiled.phases(seed=0, devices=experiment.target.devices):
+                found |= dict.fromkeys(_runs(phase))
+    return list(found)
+
+
+def _runs(phase: Phase) -> Iterator[str]:
+    if isinstance(phase, CommandsPhase):
+        if phase.tarball is not None:
+            yield f"unpack {phase.tarball}"
+        if phase.command is not None:
+            yield f"run sh -c {shown(phase.command)}"
+    elif isinstance(phase, FioPhase):
+        for job, options in phase.options.items():
+            told = " ".join(f"{name}={text}" if text else name for name, text in options.items())
+            yield f"run fio with the job {job}: {told}"
+
+
+def _place(target: Target) -> str:
+    if target.kind == "scratch":
+        return "make a scratch device, which it removes again"
+    if target.kind == "device":
+        anyway = ", whatever it holds (destroy = true)" if target.destroy else ""
+        return f"read or write the device {', '.join(target.paths)}{anyway}"
+    if target.kind == "drives":
+        return "nothing: the machine is a modelled one"
+    return f"read or write in the {target.kind} {Path(target.path).absolute()}"
+
+
+def _signature(key: bytes, experiment: Experiment, seed: int) -> str:
+    probes = {setting: sorted(on) for setting, on in experiment.probes.items()}
+    signed: list[Any] = [experiment.text, sorted(experiment.attachments.items()), experiment.machine, seed, probes]
+    return hmac.new(key, json.dumps(signed).encode(), hashlib.sha256).hexdigest()
+
+
+def _key_file() -> Path:
+    return state_directory() / "origin.key"
+
+
+def _key() -> bytes | None:
+    """None where there is none that only this user could have written and read."""
+    try:
+        descriptor = os.open(_key_file(), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(descriptor)
+        is_private = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+        key = os.read(descriptor, KEY_BYTES + 1) if is_private else b""
+    finally:
+        os.close(descriptor)
+    return key if len(key) == KEY_BYTES else None
+
+
+def _new_key() -> bytes | None:
+    path = _key_file()
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            if _key() is None:  # others could read it, or a power cut emptied it; else another run was quicker
+                temporary.replace(path)
+    with suppress(OSError):
+        temporary.unlink()
+    return _key()

@@ -1,0 +1,73 @@
+"""A modelled machine for people and for tables, in the shape that a host's description has (machine/describe.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iolab import __version__, _native
+from iolab.adapters import machine_file
+from iolab.domain.trial import Trial
+
+Json = dict[str, Any]
+
+_NO_DEVICE = {"absent": "files lie on a server"}
+
+
+def describe(name: str, machine: Json, files: Sequence[str]) -> Json:
+    """What machine.json says.
+
+    Args:
+        name: as the experiment has it, `model:NAME`.
+        machine: as its file describes it, devices in place of their names.
+        files: names of the run's copies of what it was read from.
+    """
+    return {
+        "model": {"name": name, "title": machine.get("title", ""), "files": list(files)},
+        "kernel": {"release": machine["kernel"]},
+        "cpu": _cpu(machine),
+        "memory": machine.get("memory") or {"absent": "no page cache: all I/O is direct"},
+        "drives": [_drive(drive) for drive in machine["drives"]],
+        **({"mounts": mounts} if (mounts := machine.get("mounts")) else {}),
+        "versions": {"iolab": __version__, "native_build_profile": _native.build_profile()},
+    }
+
+
+def observed(trial: Trial) -> Json:
+    """What the trial's record says of its machine: filesystem and device of the first drive or mount, others under
+    `further`."""
+    assert trial.model is not None
+    places = [{"filesystem": _filesystem(drive), "device": _device(drive)} for drive in trial.model["drives"]]
+    places += [{"filesystem": {"type": "nfs"}, "device": _NO_DEVICE} for _ in trial.model.get("mounts", ())]
+    first, *others = places
+    machine = {"name": trial.machine, "kernel": trial.model["kernel"], "seed": trial.seed}
+    return {"model": machine, **first, **({"further": others} if others else {})}
+
+
+def _cpu(machine: Json) -> Json:
+    clock_hz = machine["cpus"].get("clock_hz")
+    clock = {} if clock_hz is None else {"frequency_mhz": clock_hz / 1e6}
+    return {"count_online": machine_file.cpu_count(machine), **clock, **machine["cpus"]}
+
+
+def _drive(drive: Json) -> Json:
+    return {**_device(drive), "filesystem": _filesystem(drive)}
+
+
+def _filesystem(drive: Json) -> Json:
+    filesystem = drive.get("filesystem")
+    if filesystem is None:
+        return {"absent": "a bare drive"}
+    return {"type": filesystem["kind"], **{key: value for key, value in filesystem.items() if key != "kind"}}
+
+
+def _device(drive: Json) -> Json:
+    scheduler = drive.get("scheduler") or {}
+    named = {"name": scheduler} if isinstance(scheduler, str) else scheduler
+    return {
+        "model": drive["device"].get("kind"),
+        "virtual": True,
+        "scheduler": named.get("name", {"absent": "the kernel's own"}),
+        "scheduler_tunables": {key: str(value) for key, value in named.items() if key != "name"},
+        "queue": {key: str(value) for key, value in (drive.get("queue") or {}).items()},
+    }

@@ -1,0 +1,154 @@
+"""Runs a trial on the modelled machine that it carries: a function of that machine and of the phases, which have the
+seeds."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from iolab import _native
+from iolab.adapters import control, machine_file
+from iolab.adapters.host import load, outcome
+from iolab.adapters.host.extents import examined
+from iolab.adapters.simulator.describe import observed
+from iolab.adapters.simulator.placing import Json, ModelPhase, named_files, phase_for_model
+from iolab.adapters.system.absent import Absent
+from iolab.base.errors import InputError
+from iolab.base.trace_files import packed
+from iolab.domain.executor import OnProgress, Progress, ShouldStop
+from iolab.domain.phase_record import failures_of
+from iolab.domain.record import Fault, Record, impossible
+from iolab.domain.trial import Trial
+
+if TYPE_CHECKING:
+    from iolab import _native
+
+
+def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+    """The trial's record; status `interrupted` when `should_stop` became true, `impossible` when this kernel or these
+    CPUs have no such cell as the setting `affinity` asks for.
+
+    Raises:
+        InputError: there can be no such machine, or it has no mechanism for something in a phase.
+    """
+    on_progress(Progress(phase="", doing="preparing"))
+    simulation = _Simulation(trial, on_progress, should_stop)
+    try:
+        simulation.run()
+    except control.Impossible as reason:
+        return impossible(trial, {reason.control: str(reason)})
+    except RuntimeError as defect:
+        simulation.faults.append(Fault(what=f"iolab's model broke a law of its own: {defect}"))
+        simulation.failed = True
+    return simulation.record()
+
+
+@dataclass
+class _Simulation:
+    """What accumulates towards the record."""
+
+    trial: Trial
+    on_progress: OnProgress
+    should_stop: ShouldStop
+    phases: list[Json] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    traces: dict[str, str] = field(default_factory=dict)
+    interrupted: bool = False
+    failed: bool = False
+    started_unix_ns: int = field(default_factory=time.time_ns)
+
+    @property
+    def machine(self) -> Json:
+        assert self.trial.model is not None, "a trial of a modelled machine carries it"
+        return self.trial.model
+
+    def run(self) -> None:
+        amended = control.amend(self.trial)
+        phases = [phase for phase in amended.phases if isinstance(phase, ModelPhase)]
+        assert len(phases) == len(amended.phases), "an experiment with other phases is refused before it runs"
+        model = _switched_on(machine_file.with_groups(self.machine, phases), self.trial.controls)
+        for number, phase in enumerate(phases):
+            done = load.follow(phase, partial(self._started, model, phase), self)
+            if phase.measured:
+                done = self._with_extents(done, model, phases[: number + 1])
+                for name, content in model.take_traces().items():
+                    self.traces[f"{phase.name}.{name}"] = packed(content)
+                self.phases.append(done)
+            self.faults += outcome.faults(done)
+            self.notes += outcome.notes(done)
+            self.failed = bool(failures_of(done) if phase.measured else self.faults)
+            self.interrupted = done["stopped"] or self.should_stop()
+            if self.interrupted or self.failed:
+                return
+        model.check()
+
+    def record(self) -> Record:
+        return Record(
+            spec=self.trial,
+            status=outcome.status(self.faults, interrupted=self.interrupted, failed=self.failed),
+            started_unix_ns=self.started_unix_ns,
+            ended_unix_ns=time.time_ns(),
+            controls_applied={name: {"before": None, "applied": value} for name, value in self.trial.controls.items()},
+            controls_absent={},
+            phases=self.phases,
+            observed=observed(self.trial),
+            faults=self.faults,
+            notes=self.notes,
+            traces=self.traces,
+        )
+
+    def _started(self, model: _native.Model, phase: ModelPhase) -> _native.Model:
+        probes = self.trial.probes if phase.measured else {}
+        native = {name: _for_model(name, options) for name, options in probes.items() if name != "extents"}
+        try:
+            model.start(json.dumps({**phase_for_model(phase), "probes": native}))
+        except ValueError as error:
+            refusal = machine_file.Impossible.told_by(error)
+            where = ": ".join(filter(None, [f"phase {phase.name}", refusal.key]))
+            raise InputError(refusal.what, where=where) from None
+        return model
+
+    def _with_extents(self, done: Json, model: _native.Model, phases: list[ModelPhase]) -> Json:
+        """With what the probe `extents` saw: it looks when the phase is over."""
+        options = self.trial.probes.get("extents")
+        if options is None:
+            return done
+        seen: dict[str, Any] = {}
+        absent: dict[str, str] = {}
+        try:
+            seen["extents"] = examined(named_files(phases, self.machine), options, model.extents)
+        except Absent as reason:
+            absent["extents"] = str(reason)
+        return {
+            **done,
+            "probes": {**done.get("probes", {}), **seen},
+            "probes_absent": {**done.get("probes_absent", {}), **absent},
+        }
+
+
+def _for_model(probe: str, options: Json) -> Json:
+    """A probe's options as the model has them (crates/stack/src/model/observed.rs). Its ring buffer needs no size: the
+    model's own look at its queues loses nothing, and it takes every stack."""
+    if probe == "switches":
+        return {"interval_ns": options["interval_ns"]}
+    if probe != "block":
+        return options
+    form = options["trace"]
+    return {"interval_ns": options["interval_ns"], "trace": None if form == "no" else form}
+
+
+def _switched_on(machine: Json, controls: Mapping[str, Any]) -> _native.Model:
+    try:
+        return _native.Model(json.dumps(machine))
+    except ValueError as error:
+        told = machine_file.Impossible.told_by(error)
+        if told.is_of_cell and "affinity" in controls:
+            reason = control.Impossible(told.what)
+            reason.control = "affinity"
+            raise reason from None
+        raise InputError(str(told), where="the modelled machine") from None

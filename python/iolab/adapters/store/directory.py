@@ -1,0 +1,215 @@
+"""The run directory: where everything of one run lies, and how it comes into being.
+
+```
+experiment.toml        the experiment's exact text
+files/                 the files that the experiment names, such as fio's job files, as they were
+machine.json           the machine as it was when the run began
+journal.jsonl          what happened when (journal.py)
+trials/000017.parquet  one trial (trial_file.py)
+traces/000017.NAME     traces that a probe of a modelled machine was asked for: PHASE.sda.blktrace.0, PHASE.ftrace.txt
+index/000256.parquet   the metrics of 256 trials, derived from their files; safe to delete (index.py)
+```
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iolab.adapters.store.event import Event
+from iolab.adapters.store.journal import Journal
+from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
+from iolab.base.durable import remove_leftovers, sync_directory, write_atomically, write_durably
+from iolab.base.errors import InputError
+from iolab.base.trace_files import unpacked
+
+DEFAULT_PARENT = "iolab-runs"
+SLUG_LENGTH_MAX = 40
+MACHINE_BYTES_MAX = 64 * MIB
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    path: Path
+
+    @property
+    def experiment_file(self) -> Path:
+        return self.path / "experiment.toml"
+
+    @property
+    def machine_file(self) -> Path:
+        return self.path / "machine.json"
+
+    @property
+    def journal_file(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def trials(self) -> Path:
+        return self.path / "trials"
+
+    @property
+    def files(self) -> Path:
+        return self.path / "files"
+
+    @property
+    def index(self) -> Path:
+        return self.path / "index"
+
+    @property
+    def traces(self) -> Path:
+        return self.path / "traces"
+
+    def write_traces(self, trial: int, traces: Mapping[str, str]) -> None:
+        """The trial's traces (`Record.traces`), each whole and durable on return. OSError if the disk refuses."""
+        if traces:
+            self.traces.mkdir(exist_ok=True)
+        for name, packed in traces.items():
+            write_atomically(self.traces / f"{trial:06d}.{name}", unpacked(packed))
+
+    def trial_file(self, trial: int) -> Path:
+        return self.trials / trial_file_name(trial)
+
+    @staticmethod
+    def open(path: Path) -> RunDirectory:
+        """InputError if `path` is no run directory, or one written by a later iolab."""
+        directory = RunDirectory(path)
+        if not path.is_dir():
+            what = "is not a directory" if path.exists() else "does not exist"
+            raise InputError(what, where=str(path), remedy="name a directory that `iolab run` made")
+        for file in (directory.experiment_file, directory.journal_file):
+            if not file.is_file():
+                raise InputError(
+                    f"is not a run: it has no {file.name}", where=str(path), remedy="name a directory that iolab made"
+                )
+        return directory
+
+    def experiment_text(self) -> str:
+        """The experiment as it was given, byte for byte. InputError if it is not UTF-8 any more."""
+        content = read_bounded(self.experiment_file, EXPERIMENT_BYTES_MAX, "an experiment")
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8: {error.reason}", where=str(self.experiment_file)) from None
+
+    def check_directories(self) -> None:
+        """InputError if something else stands where a run has a directory: nothing is written through a link."""
+        for directory in (self.trials, self.index, self.traces, self.files):
+            if os.path.lexists(directory) and not stat.S_ISDIR(directory.lstat().st_mode):
+                what = "is a symbolic link" if directory.is_symlink() else "is not a directory"
+                remedy = "put the run's directory back, or remove what stands in its place"
+                raise InputError(f"{what}; expected a directory of the run", where=str(directory), remedy=remedy)
+
+    def remove_leftovers(self) -> None:
+        """Removes the temporary files of a killed writer. For the holder of the journal's lock."""
+        for directory in (self.trials, self.index):
+            directory.mkdir(exist_ok=True)
+            remove_leftovers(directory)
+        if self.traces.is_dir():
+            remove_leftovers(self.traces)
+
+
+def trial_file_name(trial: int) -> str:
+    return f"{trial:06d}.parquet"
+
+
+def default_path(name: str) -> Path:
+    """A new path under ./iolab-runs: the UTC time and a slug of the experiment's title or file name."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:SLUG_LENGTH_MAX].rstrip("-")
+    stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + (f"-{slug}" if slug else "")
+    path, copies = Path(DEFAULT_PARENT) / stem, 1
+    while path.exists():
+        copies += 1
+        path = Path(DEFAULT_PARENT) / f"{stem}-{copies}"
+    return path
+
+
+def check_free(path: Path) -> None:
+    """InputError if `path` exists and is anything but an empty directory: nothing is overwritten."""
+    if path.is_symlink():
+        raise InputError(
+            "is a symbolic link", where=str(path), remedy="name the directory itself, or choose another --out"
+        )
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise InputError("exists and is not a directory", where=str(path), remedy="choose another --out")
+    if any(path.iterdir()):
+        raise InputError(
+            "the directory is not empty",
+            where=str(path),
+            remedy=f"choose another --out, or go on with the run in it: iolab run --resume {path}",
+        )
+
+
+def create(
+    path: Path,
+    *,
+    experiment_text: str,
+    machine: dict[str, Any],
+    first_event: Event,
+    attachments: Mapping[str, str] | None = None,
+) -> RunDirectory:
+    """Makes the run directory complete with its journal's first event, under another name, then renames it: a kill
+    leaves either no run or one that can be resumed. InputError if `path` is taken or can't be made."""
+    check_free(path)
+    nursery = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned_nurseries(path)
+        (nursery / "trials").mkdir(parents=True)
+        (nursery / "index").mkdir()
+        draft = RunDirectory(nursery)
+        write_durably(draft.experiment_file, experiment_text.encode())
+        for name, text in (attachments or {}).items():
+            (nursery / "files").mkdir(exist_ok=True)
+            write_durably(nursery / "files" / name, text.encode())
+        description = (json.dumps(machine, indent=2, ensure_ascii=False) + "\n").encode()
+        write_durably(draft.machine_file, description)
+        with Journal(draft.journal_file) as journal:
+            journal.append(**first_event, machine_sha256=hashlib.sha256(description).hexdigest())
+        sync_directory(nursery)
+        nursery.rename(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            check_free(path)
+        raise InputError(
+            f"the run directory can't be made: {error.strerror}", where=str(path), remedy="choose another --out"
+        ) from None
+    finally:
+        shutil.rmtree(nursery, ignore_errors=True)
+    return RunDirectory(path)
+
+
+def missing(path: Path) -> list[Path]:
+    """What `create` would make for the path: itself and its missing parents, innermost first."""
+    return [place for place in (path, *path.parents) if not place.exists()]
+
+
+def take_back(made: RunDirectory, was_missing: list[Path]) -> None:
+    """Removes what `create` made, for a run in which nothing was measured: a second try finds all as the first did."""
+    shutil.rmtree(made.path, ignore_errors=True)
+    if made.path not in was_missing:
+        made.path.mkdir()
+    for parent in was_missing[1:]:
+        with suppress(OSError):  # another run is in it by now
+            parent.rmdir()
+
+
+def _remove_abandoned_nurseries(path: Path) -> None:
+    for nursery in path.parent.iterdir():
+        owner = nursery.name.removeprefix(f".{path.name}.").removesuffix(".new")
+        if nursery.name == f".{path.name}.{owner}.new" and owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(nursery, ignore_errors=True)

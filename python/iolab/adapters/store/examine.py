@@ -1,0 +1,127 @@
+"""Compares what the journal says with what lies in the run directory, so that the reader takes only whole files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from iolab.adapters.store import event as events
+from iolab.adapters.store import index, trial_file
+from iolab.adapters.store.decoding import FILE_BYTES_MAX
+from iolab.adapters.store.directory import RunDirectory, trial_file_name
+from iolab.adapters.store.event import Event
+from iolab.adapters.store.state import RunState, describe_finished
+from iolab.adapters.store.trial_file import Stored
+from iolab.base.bounded_file import read_bounded
+from iolab.base.errors import InputError
+
+READ_BUT_NOT_IN_JOURNAL = "is not in the journal (read all the same; a resumed run takes it over)"
+
+
+@dataclass
+class Examination:
+    trials: dict[int, Event] = field(default_factory=dict)
+    """`trial_finished` by trial, for those whose file is whole, in order."""
+    index_files: list[Path] = field(default_factory=list)
+    trial_files: list[Path] = field(default_factory=list)
+    """Whole, and not covered by an index file."""
+    problems: list[str] = field(default_factory=list)
+
+
+def examine(directory: RunDirectory, state: RunState) -> Examination:
+    """Every trial's file that is whole. What isn't is named in `problems` and left out."""
+    found = Examination()
+    on_disk = _scan(directory.trials)
+    sha256_of = state.sha256_of()
+    fresh_blocks = {
+        block: index.index_file(directory, block).stat().st_mtime_ns
+        for block in index.complete_blocks(sha256_of)
+        if index.is_fresh(directory, sha256_of, block)
+    }
+    for trial, event in state.finished.items():
+        name = trial_file_name(trial)
+        # An index newer than the file was made when the file had the digest that the journal names.
+        indexed_at_ns = fresh_blocks.get(index.block_of(trial), -1)
+        problem = _problem_of(directory, name, on_disk.pop(name, None), event, indexed_at_ns)
+        if problem:
+            found.problems.append(f"trials/{name}: {problem}; left out")
+        else:
+            found.trials[trial] = event
+    for name in sorted(on_disk):
+        _adopt(directory, name, found)
+    found.trials = dict(sorted(found.trials.items()))
+    _choose_files(directory, fresh_blocks, found)
+    return found
+
+
+def _scan(trials: Path) -> dict[str, os.stat_result]:
+    if not trials.is_dir():
+        return {}
+    found = {}
+    with os.scandir(trials) as entries:
+        for entry in entries:
+            if entry.name.endswith(".parquet"):
+                with suppress(OSError):  # a link to nowhere is as good as missing
+                    found[entry.name] = entry.stat()
+    return found
+
+
+def _problem_of(
+    directory: RunDirectory, name: str, stat: os.stat_result | None, event: Event, indexed_at_ns: int
+) -> str | None:
+    if stat is None:
+        return "missing, though the journal says that the trial finished"
+    if stat.st_size != event["size_bytes"]:
+        return f"truncated or changed: {stat.st_size} bytes, {event['size_bytes']} were written"
+    if stat.st_mtime_ns <= indexed_at_ns:
+        return None
+    return problem_of_content(directory.trials / name, event)
+
+
+def problem_of_content(path: Path, event: Event) -> str | None:
+    """Why the file of a finished trial can't be relied on; None when it is what was written."""
+    try:
+        content = read_bounded(path, FILE_BYTES_MAX, "a trial's file")
+        if Stored.of(content).sha256 != event["sha256"]:
+            return "corrupt: not the bytes that were written"
+        trial_file.check(content)
+    except InputError as error:
+        return error.what
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _adopt(directory: RunDirectory, name: str, found: Examination) -> None:
+    """Takes a file that a kill, or a torn journal, left without its entry."""
+    path = directory.trials / name
+    try:
+        record = trial_file.read_record(path)
+        stored = Stored.of(read_bounded(path, FILE_BYTES_MAX, "a trial's file"))
+        event = {"event": "trial_finished", **describe_finished(record, stored, attempt=1, duration_ns=None)}
+        events.check(event)
+    except InputError as error:
+        found.problems.append(f"trials/{name}: {error.what}; left out")
+        return
+    except ValueError as error:
+        found.problems.append(f"trials/{name}: {error}; left out")
+        return
+    if path != directory.trial_file(record.spec.trial):
+        found.problems.append(f"trials/{name}: holds trial {record.spec.trial}; left out")
+        return
+    place = [event[name] for name in ("round", "workload", "setting")]
+    if any([other[name] for name in ("round", "workload", "setting")] == place for other in found.trials.values()):
+        found.problems.append(f"trials/{name}: another trial is of the same round, workload and setting; left out")
+        return
+    found.trials[record.spec.trial] = event
+    found.problems.append(f"trials/{name}: {READ_BUT_NOT_IN_JOURNAL}")
+
+
+def _choose_files(directory: RunDirectory, fresh_blocks: Mapping[int, int], found: Examination) -> None:
+    usable = [block for block in index.complete_blocks(found.trials) if block in fresh_blocks]
+    found.index_files = [index.index_file(directory, block) for block in usable]
+    covered = set(usable)
+    found.trial_files = [directory.trial_file(trial) for trial in found.trials if index.block_of(trial) not in covered]

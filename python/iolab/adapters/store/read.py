@@ -1,0 +1,369 @@
+"""Reads a run back: frames for whoever studies it, and every problem named. Reading changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.experiment import loads
+from iolab.adapters.store import imported, index
+from iolab.adapters.store.decoding import decoding
+from iolab.adapters.store.directory import MACHINE_BYTES_MAX, RunDirectory
+from iolab.adapters.store.examine import Examination, examine, problem_of_content
+from iolab.adapters.store.journal import read_journal
+from iolab.adapters.store.state import RunState, clock_problems, fold
+from iolab.adapters.store.trial_file import read_record, table_schema
+from iolab.base import strict_json
+from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
+from iolab.base.errors import InputError
+from iolab.domain.experiment import IMPORTED
+
+if TYPE_CHECKING:
+    import polars
+
+    from iolab.adapters.experiment import Experiment
+    from iolab.domain.record import Record
+
+TRIALS_NAMED_MAX = 5
+_DELETE_INDEX = "delete the run's index directory, so that every file is examined and damaged ones are left out"
+NAMES = ("trial", "round", "workload", "setting")
+"""Columns of every frame of rows."""
+
+
+def read(path: Path) -> RunData:
+    """Reads the run in directory `path`. InputError if it isn't one; anything less is listed in `problems`."""
+    directory = RunDirectory.open(path)
+    journal = read_journal(directory.journal_file)
+    state = fold(journal.events)
+    found = examine(directory, state)
+    machine, machine_problems = _read_machine(directory, state.started.get("machine_sha256"))
+    problems = [
+        *journal.problems,
+        *found.problems,
+        *machine_problems,
+        *_experiment_problems(directory, state.started.get("experiment_sha256")),
+        *_session_problems(state),
+        *(event["text"] for event in journal.events if event["event"] == "import_problem"),
+        *clock_problems(journal.events),
+        *_status_problems(found),
+    ]
+    return RunData(directory, state, machine, found, problems)
+
+
+@dataclass
+class RunData:
+    """A run, read. Frames are loaded when first asked for; metrics are columns of numbers, never parsed text."""
+
+    directory: RunDirectory
+    state: RunState
+    machine: dict[str, Any]
+    """machine.json, empty if unreadable."""
+    found: Examination
+    problems: list[str]
+    """What is wrong with the run, a line each: damaged files, doubtful trials, clocks, builds."""
+
+    @property
+    def path(self) -> Path:
+        return self.directory.path
+
+    @property
+    def build_profile(self) -> str:
+        """`release`, or `debug` if any session ran a debug build: then no number is fit to be reported."""
+        return "debug" if any(session.get("build_profile") == "debug" for session in self.state.sessions) else "release"
+
+    @cached_property
+    def experiment_text(self) -> str:
+        return self.directory.experiment_text()
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """InputError if this iolab doesn't understand the text."""
+        machine = self.state.started.get("machine")
+        if machine == IMPORTED:
+            return imported.parse(self.experiment_text, str(self.directory.experiment_file))
+        return loads(
+            self.experiment_text,
+            str(self.directory.experiment_file),
+            probes=self.state.started.get("probes", []),
+            machine=machine,
+            already_run=True,
+            copies=self.directory.files,
+        )
+
+    @property
+    def started(self) -> Mapping[str, Any]:
+        """See `iolab.domain.measured_run`."""
+        return self.state.started
+
+    @property
+    def impossible(self) -> set[tuple[str, str]]:
+        """Each (workload, setting) that the machine could not run."""
+        events = self.found.trials.values()
+        return {(event["workload"], event["setting"]) for event in events if event["status"] == "impossible"}
+
+    @property
+    def workloads(self) -> list[str]:
+        """In the experiment's order."""
+        return self._in_order("workload", self.state.started.get("workloads", []))
+
+    @property
+    def settings(self) -> list[str]:
+        """In the experiment's order, the first is the baseline unless [compare] says otherwise."""
+        return self._in_order("setting", self.state.started.get("settings", []))
+
+    @cached_property
+    def trials(self) -> polars.DataFrame:
+        """One row per trial with a whole file: trial, round, position, workload, setting, status, seed, attempt,
+        started_unix_ns, duration_ns (null where a kill lost it)."""
+        import polars as pl
+
+        schema = {
+            "trial": pl.Int64,
+            "round": pl.Int64,
+            "position": pl.Int64,
+            "workload": pl.String,
+            "setting": pl.String,
+            "status": pl.String,
+            "seed": pl.Int64,
+            "attempt": pl.Int64,
+            "started_unix_ns": pl.Int64,
+            "duration_ns": pl.Int64,
+        }
+        events = self.found.trials.values()
+        return pl.DataFrame({name: [event[name] for event in events] for name in schema}, schema=schema)
+
+    @cached_property
+    def metrics(self) -> polars.DataFrame:
+        """Aggregates over all jobs, one row per trial and metric: trial, round, workload, setting, phase, op, metric,
+        key, value (null when absent), reason (why)."""
+        import polars as pl
+
+        parts = []
+        if self.found.index_files:
+            parts.append(pl.scan_parquet(self.found.index_files, glob=False).select(index.COLUMNS))
+        if self.found.trial_files:
+            parts.append(index.scan_trial_files(self.found.trial_files))
+        if not parts:
+            return pl.DataFrame(schema=_schema(index.COLUMNS))
+        with self._decoding():
+            return pl.concat(parts).sort("trial", maintain_order=True).collect()
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Every metric's key that any trial has, in the order of the files."""
+        return self.metrics["key"].unique(maintain_order=True).to_list()
+
+    def keys_of(self, workload: str) -> list[str]:
+        """The keys that trials of this workload have."""
+        rows = self._metrics_by_workload.get(workload)
+        return [] if rows is None else rows["key"].unique(maintain_order=True).to_list()
+
+    def values(self, key: str, workload: str) -> polars.DataFrame:
+        """One metric of one workload, as the verdict takes it: a row per round, a column `round` and one per setting;
+        null where there is no value. Where a setting is called `round`, the first column is `round_`."""
+        import polars as pl
+
+        rows = self._metrics_by_workload.get(workload)
+        if rows is None:
+            return pl.DataFrame(schema={"round": pl.Int64})
+        chosen = rows.filter(pl.col("key") == key)
+        present = set(chosen["setting"].unique())
+        index = "round"
+        while index in present:
+            index += "_"
+        wide = chosen.rename({"round": index}).pivot(on="setting", index=index, values="value").sort(index)
+        # By index: to select(), names such as `^.*$` are patterns.
+        return wide[[index, *(setting for setting in self.settings if setting in present)]]
+
+    def wide(self, keys: list[str] | None = None) -> polars.DataFrame:
+        """One row per trial: the columns of `trials`, and one for each metric in `keys` (default: all)."""
+        import polars as pl
+
+        wanted = self.keys if keys is None else keys
+        values = self.metrics.filter(pl.col("key").is_in(wanted)).pivot(on="key", index="trial", values="value")
+        return self.trials.join(values, on="trial", how="left", maintain_order="left")
+
+    def job_metrics(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """Each job's own metrics, where a trial has several jobs: the columns of `metrics`, and job."""
+        return self._rows("metric", workload, setting, ("phase", "job", "op", "metric", "key", "value", "reason"))
+
+    def histograms(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """Latency counts by bucket: trial, round, workload, setting, phase, job ("all" or one's name), op,
+        latency_ns (the highest counted in the bucket), count."""
+        rows = self._rows("histogram", workload, setting, ("phase", "job", "op", "at", "value"))
+        return rows.rename({"at": "latency_ns", "value": "count"})
+
+    def intervals(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """Time series: trial, round, workload, setting, phase, job, op, metric, start_ns (since the phase's start),
+        value."""
+        rows = self._rows("interval", workload, setting, ("phase", "job", "op", "metric", "at", "value"))
+        return rows.rename({"at": "start_ns"})
+
+    def series(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """Time series of probes: trial, round, workload, setting, phase, job (what a series is of: `all`, `cpu0`, ...),
+        metric (the column), probe, at_ns (since the probe's start), value."""
+        rows = self._rows("series", workload, setting, ("phase", "job", "metric", "key", "at", "value"))
+        return rows.rename({"key": "probe", "at": "at_ns"})
+
+    def latency_counts(self, workload: str) -> polars.DataFrame:
+        """The histograms of all rounds and jobs together: phase, op, setting, latency_ns (rising), count."""
+        import polars as pl
+
+        counts = (
+            self._rows_of(workload, None)
+            .filter(pl.col("what") == "histogram", pl.col("job") == "all")
+            .group_by("phase", "op", "setting", pl.col("at").alias("latency_ns"))
+            .agg(pl.col("value").sum().alias("count"))
+            .sort("latency_ns", "phase", "op", "setting")
+        )
+        with self._decoding():
+            return counts.collect(engine="streaming")
+
+    def remarks(self) -> polars.DataFrame:
+        """Faults and notes of the trials: trial, round, workload, setting, phase, job, what ("fault" or "note"),
+        count, text."""
+        import polars as pl
+
+        columns = (*NAMES, "phase", "job", "what", pl.col("value").alias("count"), pl.col("reason").alias("text"))
+        rows = self._rows_of(None, None).filter(pl.col("what").is_in(["fault", "note"])).select(columns)
+        with self._decoding():
+            return rows.collect().sort("trial", "what", maintain_order=True)
+
+    def record(self, trial: int) -> Record:
+        """What one trial yielded, without histograms and intervals. InputError if the run has no such trial."""
+        if trial not in self.found.trials:
+            raise InputError(f"there is no trial {trial}", where=str(self.path))
+        try:
+            return read_record(self.directory.trial_file(trial))
+        except ValueError as error:
+            raise InputError(str(error), where=str(self.directory.trial_file(trial)), remedy=_DELETE_INDEX) from None
+
+    @cached_property
+    def _metrics_by_workload(self) -> dict[str, polars.DataFrame]:
+        parts = self.metrics.partition_by("workload", as_dict=True)
+        return {str(workload): part for (workload,), part in parts.items()}
+
+    def _in_order(self, column: str, known: list[str]) -> list[str]:
+        seen = dict.fromkeys(event[column] for event in self.found.trials.values())
+        return [name for name in known if name in seen] + [name for name in seen if name not in known]
+
+    def _rows(self, what: str, workload: str | None, setting: str | None, columns: tuple[str, ...]) -> polars.DataFrame:
+        import polars as pl
+
+        rows = self._rows_of(workload, setting).filter(pl.col("what") == what)
+        if what == "metric":
+            rows = rows.filter(pl.col("job") != "all")
+        with self._decoding():
+            return rows.select(*NAMES, *columns).collect()
+
+    def _rows_of(self, workload: str | None, setting: str | None) -> polars.LazyFrame:
+        """All rows of the trials that are of this workload and setting, None: of any."""
+        import polars as pl
+
+        chosen = [
+            trial
+            for trial, event in self.found.trials.items()
+            if workload in (None, event["workload"]) and setting in (None, event["setting"])
+        ]
+        self._check_indexed(chosen)
+        files = [self.directory.trial_file(trial) for trial in chosen]
+        return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame(schema=table_schema())
+
+    def _check_indexed(self, trials: list[int]) -> None:
+        """InputError if a trial's file, which so far was known by its date and the index alone, is damaged."""
+        read_whole = {path.name for path in self.found.trial_files}
+        for trial in trials:
+            path = self.directory.trial_file(trial)
+            if path.name in read_whole or trial in self._checked:
+                continue
+            if problem := problem_of_content(path, self.found.trials[trial]):
+                raise InputError(problem, where=str(path), remedy=_DELETE_INDEX)
+            self._checked.add(trial)
+
+    @cached_property
+    def _checked(self) -> set[int]:
+        return set()
+
+    @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """InputError of one line for a file that changed since it was examined."""
+        try:
+            with decoding():
+                yield
+        except ValueError as error:
+            raise InputError(str(error), where=str(self.path), remedy="read the run again: its files changed") from None
+
+
+def _schema(columns: tuple[str, ...]) -> dict[str, Any]:
+    return {name: dtype for name, dtype in table_schema().items() if name in columns}
+
+
+def _read_machine(directory: RunDirectory, sha256: str | None) -> tuple[dict[str, Any], list[str]]:
+    name = directory.machine_file.name
+    try:
+        content = read_bounded(directory.machine_file, MACHINE_BYTES_MAX, "a machine's description")
+        if sha256 and hashlib.sha256(content).hexdigest() != sha256:
+            raise ValueError("not the bytes that were written")
+        machine = strict_json.loads(content)
+        if not isinstance(machine, dict):
+            raise ValueError("not a table")
+        return machine, []
+    except InputError as error:
+        return {}, [f"{name}: {error.what}"]
+    except ValueError as error:
+        return {}, [f"{name}: can't be read: {error}; left out"]
+
+
+def _experiment_problems(directory: RunDirectory, sha256: str | None) -> list[str]:
+    name = directory.experiment_file.name
+    content = read_bounded(directory.experiment_file, EXPERIMENT_BYTES_MAX, "an experiment")
+    if sha256 and hashlib.sha256(content).hexdigest() != sha256:
+        return [f"{name}: was changed since the run was started; names and comparisons may not be those of the run"]
+    return []
+
+
+def _session_problems(state: RunState) -> list[str]:
+    problems = []
+    if not state.sessions:
+        problems.append("journal.jsonl: says nothing of how the run was started")
+    if any(session.get("build_profile") == "debug" for session in state.sessions):
+        problems.append("measured with a debug build of iolab: its numbers are not to be reported")
+    kernels = list(dict.fromkeys(_kernels(state)))
+    if len(kernels) > 1:
+        problems.append(f"measured on several kernels: {', '.join(kernels)}; rounds may not be comparable")
+    return problems
+
+
+def _kernels(state: RunState) -> Iterator[str]:
+    return (kernel for session in state.sessions if (kernel := session.get("fingerprint", {}).get("kernel")))
+
+
+def _status_problems(found: Examination) -> list[str]:
+    by_status: dict[str, list[int]] = {}
+    for trial, event in found.trials.items():
+        by_status.setdefault(event["status"], []).append(trial)
+    return [
+        f"{len(trials)} of {len(found.trials)} trials {status}: {_some(trials)}"
+        for status, trials in by_status.items()
+        if status not in ("ok", "impossible")
+    ] + [f"{setting} is not run: {reason}" for setting, reason in _impossible(found)]
+
+
+def _impossible(found: Examination) -> list[tuple[str, str]]:
+    """Settings that this device or kernel cannot do, and why."""
+    reasons = {
+        (event["setting"], "; ".join(event.get("impossible", {}).values())): None
+        for _, event in sorted(found.trials.items())
+        if event["status"] == "impossible"
+    }
+    return sorted(reasons)
+
+
+def _some(trials: list[int]) -> str:
+    named = ", ".join(map(str, trials[:TRIALS_NAMED_MAX]))
+    return named if len(trials) <= TRIALS_NAMED_MAX else f"{named}, ..."

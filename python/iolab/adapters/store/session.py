@@ -1,0 +1,56 @@
+"""Under what a session of a run measures: this iolab, this boot, this machine. Compared before a run goes on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import iolab
+from iolab import _native
+
+FORMAT = 2
+"""2: the journal's lines have checksums."""
+FORMATS = (1, FORMAT)
+"""Those that are read, and gone on with."""
+
+
+def facts() -> dict[str, Any]:
+    """What `run_started` and `run_resumed` say of the session."""
+    return {
+        "iolab_version": iolab.__version__,
+        "build_profile": _native.build_profile(),
+        "boot_id": _read("/proc/sys/kernel/random/boot_id"),
+        "fingerprint": fingerprint(),
+    }
+
+
+def fingerprint() -> dict[str, str]:
+    """What must be the same for trials to be comparable. A reboot of the same kernel changes nothing here."""
+    system = os.uname()
+    return {
+        "kernel": f"{system.release} {system.version}",
+        "architecture": system.machine,
+        "cpu": _cpu_model(),
+        "cpus": str(os.cpu_count()),
+    }
+
+
+def differences(before: dict[str, str], now: dict[str, str]) -> list[str]:
+    """How this machine differs from the one before, a phrase each."""
+    names = dict.fromkeys([*before, *now])
+    return [
+        f"{name} was {before.get(name)} and is {now.get(name)}" for name in names if before.get(name) != now.get(name)
+    ]
+
+
+def _cpu_model() -> str:
+    lines = _read("/proc/cpuinfo").splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""

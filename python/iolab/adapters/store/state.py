@@ -1,0 +1,109 @@
+"""What a journal's events amount to: which trials are finished, and in which sessions they were measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from iolab.adapters.store.event import Event
+from iolab.adapters.store.trial_file import Stored
+from iolab.domain.record import Record
+from iolab.domain.trial import DeviceIdentity
+
+SESSION_EVENTS = ("run_started", "run_resumed")
+CLOCK_SHIFT_TOLERATED_NS = 1_000_000_000
+
+
+@dataclass
+class RunState:
+    """A run as its journal tells it."""
+
+    sessions: list[Event] = field(default_factory=list)
+    """`run_started`, then a `run_resumed` for each time the run went on: kernel, boot, build."""
+    rounds: int = 0
+    """How many were asked for last."""
+    finished: dict[int, Event] = field(default_factory=dict)
+    """`trial_finished` by trial, the last one of each."""
+    attempts: dict[int, int] = field(default_factory=dict)
+    """How often each trial was started."""
+    looks: dict[int, list[str]] = field(default_factory=dict)
+    """What was undecided after so many rounds, of a run that goes on until it is decided."""
+    devices: list[DeviceIdentity] = field(default_factory=list)
+    """What the target's devices are known by, once they were written to; empty: they were not, or there are none."""
+    measured: bool = False
+    """A trial of this session, or of one before, has a record, though perhaps not yet on disk."""
+    ended: bool = False
+    """The last thing that happened is that the run was complete."""
+
+    @property
+    def started(self) -> Event:
+        """The `run_started` event, empty if it can't be read any more."""
+        return self.sessions[0] if self.sessions and self.sessions[0]["event"] == "run_started" else {}
+
+    def sha256_of(self) -> dict[int, str]:
+        return {trial: event["sha256"] for trial, event in self.finished.items()}
+
+
+def fold(events: Iterable[Event]) -> RunState:
+    """Goes through the events in order, which are checked (`read_journal`); unknown ones, of a later iolab, are passed
+    over."""
+    state = RunState()
+    for event in events:
+        name = event["event"]
+        if name in SESSION_EVENTS:
+            state.sessions.append(event)
+            state.rounds = event["rounds"]
+        elif name == "trial_started":
+            state.attempts[event["trial"]] = event["attempt"]
+        elif name == "trial_finished":
+            state.finished[event["trial"]] = event
+            state.measured = True
+        elif name == "trial_abandoned":
+            state.finished.pop(event["trial"], None)
+        elif name == "look":
+            state.looks[event["rounds"]] = event["undecided"]
+        elif name == "devices_admitted":
+            state.devices = [DeviceIdentity.model_validate_json(json.dumps(device)) for device in event["devices"]]
+        state.ended = name == "run_finished"
+    return state
+
+
+def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_ns: int | None) -> dict[str, Any]:
+    """What a `trial_finished` event says: enough to list the trial and to recognise its file."""
+    spec = record.spec
+    return {
+        "trial": spec.trial,
+        "round": spec.round,
+        "position": spec.position,
+        "workload": spec.workload,
+        "setting": spec.setting,
+        "seed": spec.seed,
+        "status": record.status,
+        **({"impossible": record.controls_absent} if record.status == "impossible" else {}),
+        "attempt": attempt,
+        "started_unix_ns": record.started_unix_ns,
+        "duration_ns": duration_ns,
+        "size_bytes": stored.size_bytes,
+        "sha256": stored.sha256,
+    }
+
+
+def clock_problems(events: Iterable[Event]) -> list[str]:
+    """Where the wall clock moved against the monotonic clock within a session, a line each."""
+    problems: list[str] = []
+    offset_ns: int | None = None
+    for event in events:
+        if "wall_unix_ns" not in event or "monotonic_ns" not in event:
+            continue
+        now_ns = event["wall_unix_ns"] - event["monotonic_ns"]
+        shift_ns = 0 if offset_ns is None or event["event"] in SESSION_EVENTS else now_ns - offset_ns
+        if abs(shift_ns) > CLOCK_SHIFT_TOLERATED_NS:
+            problems.append(
+                f"the wall clock moved by {shift_ns / 1e9:+.1f} s before {event['event']}"
+                f"{' of trial ' + str(event['trial']) if 'trial' in event else ''}; "
+                "durations are from the monotonic clock and not affected"
+            )
+        offset_ns = now_ns
+    return problems

@@ -1,0 +1,38 @@
+"""Tracing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from iolab.adapters.system import tracefs
+from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
+from iolab.adapters.system.action.own_name import TRACE_INSTANCE
+
+
+@dataclass(frozen=True)
+class RemoveTraceInstance(Action):
+    """A tracing instance was made, under a name that is nobody else's. Idempotent by that name."""
+
+    name: str
+
+    @property
+    def to_do(self) -> str:
+        return f"remove the tracing instance {self.name}"
+
+    @property
+    def is_iolabs_own(self) -> bool:
+        return TRACE_INSTANCE.fullmatch(self.name) is not None
+
+    def undo(self) -> Outcome | None:
+        if tracefs.root() is None and tracefs.is_in_kernel():
+            raise CannotUndo(
+                f"cannot tell whether the tracing instance {self.name} is still there, as tracefs is not mounted here: "
+                f"sudo mount -t tracefs nodev {tracefs.ROOTS[0]}; then: iolab restore"
+            )
+        for instance in tracefs.instances(self.name):
+            try:
+                if tracefs.remove(instance):
+                    return Outcome(f"removed the tracing instance {instance}")
+            except OSError as error:
+                raise CannotUndo(f"cannot remove the tracing instance {instance}: {error.strerror}") from error
+        return None

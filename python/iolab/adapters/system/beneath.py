@@ -1,0 +1,154 @@
+"""Directories by descriptor: what lies below one is reached from it, and no symbolic link is followed on the way.
+
+Names never hold `..`. The engine does the same with openat2(2): crates/engine/src/beneath.rs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Self
+
+from iolab.base.errors import InputError, MachineError
+
+STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Into a directory that may be entered, and need not be readable."""
+LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Directory:
+    """One that was checked. Another that is later under the same path is refused."""
+
+    path: Path
+    """Absolute, without symbolic links."""
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path, fd: int) -> Self:
+        status = os.fstat(fd)
+        return cls(path, status.st_dev, status.st_ino)
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """What the path leads to now. Raises OSError."""
+        with opened(path) as fd:
+            return cls.of(path, fd)
+
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        """Its descriptor, which can be listed.
+
+        Raises:
+            InputError: another is there now.
+            MachineError: it can't be opened.
+        """
+        try:
+            fd = os.open(self.path, LISTED)
+        except NotADirectoryError as error:  # also a symbolic link
+            raise replaced(self.path, "file") from error
+        except OSError as error:
+            raise MachineError(f"cannot open iolab's directory: {error.strerror}", where=str(self.path)) from error
+        try:
+            if Directory.of(self.path, fd) != self:
+                raise replaced(self.path, "directory")
+            yield fd
+        finally:
+            os.close(fd)
+
+    def make_parents(self, name: PurePosixPath) -> None:
+        """The directories that a file of this relative name lies in, below this one. Raises OSError and as `opened`."""
+        with self.opened() as root, ExitStack() as stack:
+            at = root
+            for part in name.parent.parts:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=at)
+                at = os.open(part, STEP, dir_fd=at)
+                stack.callback(os.close, at)
+
+    @classmethod
+    def from_json(cls, given: dict[str, Any]) -> Self:
+        """As `as_json` gave it."""
+        return cls(Path(given["path"]), given["identity"]["device"], given["identity"]["inode"])
+
+    def as_json(self) -> dict[str, Any]:
+        """As the engine takes it (crates/workload/src/location.rs)."""
+        return {"path": str(self.path), "identity": {"device": self.device, "inode": self.inode}}
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A directory's descriptor; each directory on its absolute path is entered from the one before. Raises OSError:
+    ENOTDIR also for a symbolic link."""
+    fd = os.open("/", STEP)
+    try:
+        for part in path.parts[1:]:
+            below = os.open(part, STEP, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def held(files: Sequence[dict[str, Any]], stack: ExitStack) -> tuple[list[str], list[int]]:
+    """How another program is told files of a placed phase (crates/workload/src/phase.rs) whose names may lead elsewhere
+    meanwhile: paths that begin with a descriptor, and the descriptors to pass on, which the stack holds.
+
+    Raises:
+        InputError: something else is there now than what iolab made or checked.
+        MachineError: the kernel refuses.
+    """
+    fds: dict[str, int] = {}
+
+    def name(file: dict[str, Any]) -> str:
+        path = file["path"]
+        if file.get("beneath") is not None:
+            directory = Directory.from_json(file["beneath"])
+            root = str(directory.path)
+            if root not in fds:
+                fds[root] = stack.enter_context(directory.opened())
+            return f"{itself(fds[root])}/{Path(path).relative_to(root)}"
+        if file.get("identity") is None:
+            return str(path)
+        if path not in fds:
+            fds[path] = _known(Path(path), file["identity"])
+            stack.callback(os.close, fds[path])
+        return itself(fds[path])
+
+    return [name(file) for file in files], list(fds.values())
+
+
+def names_in(fd: int) -> list[str]:
+    """Of a directory that can be listed."""
+    with os.scandir(fd) as entries:
+        return [entry.name for entry in entries]
+
+
+def itself(fd: int) -> str:
+    """A path that leads to what is open, whatever its own path leads to."""
+    return f"/proc/self/fd/{fd}"
+
+
+def replaced(path: Path, kind: str) -> InputError:
+    return InputError(
+        f"another {kind} is there now than the one that iolab made or checked",
+        where=str(path),
+        remedy="choose a place where nobody else can put something in its way",
+    )
+
+
+def _known(path: Path, identity: dict[str, int]) -> int:
+    try:
+        fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise MachineError(f"cannot open it: {error.strerror}", where=str(path)) from error
+    status = os.fstat(fd)
+    if {"device": status.st_dev, "inode": status.st_ino} != identity:
+        os.close(fd)
+        raise replaced(path, "file")
+    return fd

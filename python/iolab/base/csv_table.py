@@ -1,0 +1,87 @@
+"""Anybody's CSV as a frame of numbers, or an error that names the line and the column."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.base.errors import InputError
+from iolab.base.nearest import unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
+"""What stands for a missing number, in any case."""
+
+
+def read(path: Path, keys: Sequence[str], metrics: Sequence[str] | None) -> tuple[pl.DataFrame, list[str]]:
+    """The frame, with `keys` as text and metrics as numbers (null: missing), and which columns are the metrics.
+
+    Separators: commas, semicolons or tabs; the first line is the header. `metrics` None: every column with a number.
+    """
+    frame = _text(path)
+    columns = frame.columns
+    for column in (*keys, *(metrics or ())):
+        if column not in columns:
+            raise InputError(f"{column}: {unknown('column', column, columns)}", where=str(path))
+    for column in keys:
+        missing = frame[column].fill_null("") == ""
+        if missing.any():
+            raise InputError("empty, expected a value", where=_place(path, int(missing.arg_max() or 0), column))
+    numbers = _numbers(frame[list(metrics or [name for name in columns if name not in keys])])
+    if metrics is None:
+        metrics = [column.name for column in numbers if column.null_count() < len(column)]
+    if not metrics:
+        raise InputError("no column with numbers to compare", where=str(path))
+    chosen = numbers[list(metrics)]
+    _refuse_text(frame, chosen, path)
+    return frame.with_columns(*chosen), list(metrics)
+
+
+def _text(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            header = file.readline()
+        frame = pl.read_csv(path, infer_schema=False, separator=max(",;\t", key=header.count))
+    except OSError as error:
+        raise InputError(error.strerror or str(error), where=str(path)) from error
+    except (UnicodeDecodeError, pl.exceptions.PolarsError) as error:
+        why = str(error).splitlines()[0]
+        raise InputError(f"not a CSV table ({why})", where=str(path), remedy="expected UTF-8 with a header") from error
+    frame.columns = [name.strip() for name in frame.columns]
+    return frame.with_columns(pl.all().str.strip_chars())
+
+
+def _numbers(text: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return text.select(pl.all().cast(pl.Float64, strict=False).fill_nan(None))
+
+
+def _refuse_text(text: pl.DataFrame, numbers: pl.DataFrame, path: Path) -> None:
+    """InputError at the first entry that is neither a number nor says that one is missing."""
+    for column in numbers:
+        if not column.null_count():
+            continue
+        for row, (number, entry) in enumerate(zip(column, text[column.name], strict=True)):
+            if number is None and (entry or "").lower() not in ABSENT:
+                raise InputError(
+                    f"'{entry}' is not a number",
+                    where=_place(path, row, column.name),
+                    remedy="leave a missing value empty, or name the metrics to compare",
+                )
+
+
+def _place(path: Path, row: int, column: str) -> str:
+    """file:line, column. A quoted field may span lines, so the line is found by reading."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        for index, _ in enumerate(fields for fields in reader if fields):
+            if index == row + 1:
+                return f"{path}:{reader.line_num}, column {column}"
+    return f"{path}, row {row + 1}, column {column}"

@@ -1,0 +1,64 @@
+"""What a user's mistake or a machine's limit looks like: one clear line and an exit status, never a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iolab.base.plain_text import one_line
+
+EXIT_DONE = 0
+EXIT_CONDITION = 1
+EXIT_INPUT = 2
+EXIT_MACHINE = 3
+EXIT_INTERRUPTED = 130
+
+PROBLEMS_MAX = 100
+"""So many lines an error has; of more problems it says how many."""
+
+
+class IolabError(Exception):
+    """Ends the command with its one line. `where` is a file:line, a key, a device; `remedy` says what to do."""
+
+    exit_status = EXIT_INPUT
+
+    def __init__(self, what: str | Sequence[str], *, where: str | None = None, remedy: str | None = None) -> None:
+        """
+        Args:
+            what: in one line, or a line for each of several problems. What it quotes of files is written out, and cut
+                where it is long.
+        """
+        lines = [what] if isinstance(what, str) else list(what)
+        kept = lines if len(lines) <= PROBLEMS_MAX + 1 else lines[:PROBLEMS_MAX]
+        shown = [one_line(line) for line in kept]
+        if len(kept) < len(lines):
+            shown.append(f"and {len(lines) - len(kept)} more problems")
+        self.what = "\n".join(shown)
+        self.where = None if where is None else one_line(where)
+        self.remedy = None if remedy is None else one_line(remedy)
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        line = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{line}; {self.remedy}" if self.remedy else line
+
+
+class InputError(IolabError):
+    """The input is wrong."""
+
+    exit_status = EXIT_INPUT
+
+
+class MachineError(IolabError):
+    """This machine can't do it; `remedy` names the command that would make it able."""
+
+    exit_status = EXIT_MACHINE
+
+
+class InterruptedRun(IolabError):
+    """Stopped by Ctrl-C or a signal, everything restored."""
+
+    exit_status = EXIT_INTERRUPTED
+
+
+class RenamedKeyWarning(FutureWarning):
+    """A file uses a name that the next version does not know."""

@@ -1,0 +1,1 @@
+"""Trials, records, metrics, verdicts, workloads: what iolab is about, as plain data and pure functions."""

@@ -1,0 +1,244 @@
+"""From tables of numbers to verdicts: every candidate setting against the baseline, metric by metric.
+
+A table has a row per (workload, setting, round): a run's metrics, or anybody's CSV.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from iolab.base import csv_table
+from iolab.base.errors import InputError
+from iolab.base.nearest import unknown
+from iolab.domain.metric import describe
+from iolab.domain.verdict import control_false_discovery, judge, judge_sequential
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from iolab.domain.verdict import Judgement
+
+Better = Literal["higher", "lower"]
+Numbers = list[float | None]
+"""A value per round, None where it is absent."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two settings' values of one metric on one workload, paired by index."""
+
+    metric: str
+    workload: str | None
+    baseline: str
+    candidate: str
+    baseline_values: Sequence[float | None]
+    """A value per round; None or NaN where it is absent."""
+    candidate_values: Sequence[float | None]
+
+    @property
+    def unpaired_rounds(self) -> int:
+        """How many rounds have only one of the two."""
+        both = zip(self.baseline_values, self.candidate_values, strict=True)
+        return sum(_absent(ours) != _absent(theirs) for ours, theirs in both)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    metric: str
+    workload: str | None
+    """None where the table has no workloads."""
+    setting: str
+    """The candidate."""
+    against: str
+    """The baseline."""
+    judgement: Judgement
+    better: Better
+    unpaired_rounds: int
+    """Rounds left out, because only one of the two settings has this metric there."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know beside the numbers."""
+        dropped = f"{self.unpaired_rounds} unpaired rounds left out" if self.unpaired_rounds else None
+        return [note for note in (dropped, self.judgement.reason) if note]
+
+    def as_dict(self) -> dict[str, Any]:
+        """One JSON object: metric, workload, setting, against, the judgement's fields, notes."""
+        return {
+            "metric": self.metric,
+            "workload": self.workload,
+            "setting": self.setting,
+            "against": self.against,
+            **self.judgement.as_dict(),
+            "notes": self.notes,
+        }
+
+
+def compare_csv(
+    path: Path,
+    setting_column: str,
+    round_column: str,
+    baseline: str,
+    metrics: Sequence[str] | None = None,
+    *,
+    same_within: float = 0.02,
+    workload_column: str | None = None,
+    better: Mapping[str, Better] | None = None,
+) -> list[Comparison]:
+    """Verdicts on a CSV file with a row per setting and round; `metrics`: default every other column that has numbers.
+    The rest as in `compare_table`. InputError names file, line and column.
+    """
+    keys = [column for column in (workload_column, setting_column, round_column) if column]
+    frame, metrics = csv_table.read(path, keys, metrics)
+    return compare_table(
+        frame,
+        setting_column,
+        round_column,
+        baseline,
+        metrics,
+        same_within=same_within,
+        workload_column=workload_column,
+        better=better,
+        name=str(path),
+    )
+
+
+def compare_table(
+    frame: pl.DataFrame,
+    setting_column: str,
+    round_column: str,
+    baseline: str,
+    metrics: Sequence[str] | None = None,
+    *,
+    same_within: float = 0.02,
+    workload_column: str | None = None,
+    better: Mapping[str, Better] | None = None,
+    name: str = "table",
+) -> list[Comparison]:
+    """Verdicts on a frame with a row per (workload, setting, round), metrics as columns, null where a value is missing.
+
+    Order: by workload, then setting, as they first appear, then metric. `metrics`: default every other numeric column.
+    Two rows of the same workload, setting and round are refused: repeats within a round aren't rounds. `name` is the
+    table's in errors. The rest as in `compare_pairs`.
+    """
+    keys = [column for column in (workload_column, setting_column, round_column) if column]
+    columns = frame.schema
+    for column in (*keys, *(metrics or ())):
+        _require(column, columns, "column", name)
+    if metrics is None:
+        metrics = [column for column, kind in columns.items() if column not in keys and kind.is_numeric()]
+    settings = _in_order(frame[setting_column])
+    _require(baseline, settings, "setting", f"{name}, column {setting_column}")
+    _refuse_duplicates(frame, keys, name)
+    rows = _rows(frame, workload_column, setting_column, rounds_in_order(frame[round_column]))
+    values = {metric: frame[metric].to_list() for metric in metrics}
+    pairs = []
+    for workload in _in_order(frame[workload_column]) if workload_column else [None]:
+        for setting in settings:
+            if setting == baseline:
+                continue
+            ours, theirs = _by_round(rows, workload, baseline, setting)
+            for metric in metrics:
+                x, y = _picked(values[metric], ours), _picked(values[metric], theirs)
+                pairs.append(Pair(metric, workload, baseline, setting, x, y))
+    return compare_pairs(pairs, same_within=same_within, better=better)
+
+
+def compare_pairs(
+    pairs: Sequence[Pair],
+    *,
+    same_within: float,
+    better: Mapping[str, Better] | None = None,
+    max_rounds: int | None = None,
+) -> list[Comparison]:
+    """A verdict for each pair, with the false-discovery rate over all of them controlled.
+
+    `better` overrides which way of a metric is faster. `max_rounds`: the most rounds of a run that may stop at any
+    round; the sequential rule judges then, its promise shared among all pairs.
+    """
+    ways = [(better or {}).get(pair.metric) or direction(pair.metric) for pair in pairs]
+    judge_pair: Callable[..., Judgement] = judge
+    if max_rounds is not None:
+        judge_pair = partial(judge_sequential, max_rounds=max_rounds, comparisons=len(pairs))
+    judgements = [
+        judge_pair(pair.baseline_values, pair.candidate_values, better=way, same_within=same_within)
+        for pair, way in zip(pairs, ways, strict=True)
+    ]
+    if max_rounds is None:
+        judgements = control_false_discovery(judgements)
+    return [
+        Comparison(pair.metric, pair.workload, pair.candidate, pair.baseline, judgement, way, pair.unpaired_rounds)
+        for pair, judgement, way in zip(pairs, judgements, ways, strict=True)
+    ]
+
+
+def direction(metric: str) -> Better:
+    """Which way is faster, as the registry of metrics says. Of others by the words of their name: rates are better
+    high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better high."""
+    return describe(metric).better or "higher"
+
+
+def _require(word: str, words: Collection[str], what: str, where: str) -> None:
+    if word not in words:
+        raise InputError(f"{word}: {unknown(what, word, words)}", where=where)
+
+
+def _in_order(column: pl.Series) -> list[str]:
+    return [str(value) for value in column.unique(maintain_order=True)]
+
+
+def _refuse_duplicates(frame: pl.DataFrame, keys: list[str], name: str) -> None:
+    repeated = frame[keys].is_duplicated()
+    if repeated.any():
+        row = frame[keys].row(int(repeated.arg_max() or 0), named=True)
+        which = ", ".join(f"{key} {value}" for key, value in row.items())
+        raise InputError(
+            f"{int(repeated.sum())} rows share their {' and '.join(keys)} with another, first: {which}",
+            where=name,
+            remedy="number the rounds, average repeats within a round, or name the column of the workload",
+        )
+
+
+def rounds_in_order(column: pl.Series) -> list[float]:
+    """The order of the rounds: by number, or as they first appear where they aren't numbers."""
+    import polars as pl
+
+    numbers = column.cast(pl.Float64, strict=False)
+    if numbers.is_null().any():
+        place: dict[Any, float] = {}
+        return [place.setdefault(value, float(len(place))) for value in column]
+    return numbers.to_list()
+
+
+def _rows(
+    frame: pl.DataFrame, workload_column: str | None, setting_column: str, rounds: list[float]
+) -> dict[tuple[str | None, str], dict[float, int]]:
+    """(workload, setting) -> round -> row."""
+    workloads = frame[workload_column].to_list() if workload_column else [None] * len(frame)
+    table: dict[tuple[str | None, str], dict[float, int]] = {}
+    for row, (workload, setting, number) in enumerate(zip(workloads, frame[setting_column], rounds, strict=True)):
+        key = (None if workload is None else str(workload), str(setting))
+        table.setdefault(key, {})[number] = row
+    return table
+
+
+def _by_round(
+    rows: dict[tuple[str | None, str], dict[float, int]], workload: str | None, baseline: str, candidate: str
+) -> tuple[list[int | None], list[int | None]]:
+    """For each round that either setting has: the row of the one and of the other."""
+    ours, theirs = rows.get((workload, baseline), {}), rows.get((workload, candidate), {})
+    rounds = sorted(ours.keys() | theirs.keys())
+    return [ours.get(number) for number in rounds], [theirs.get(number) for number in rounds]
+
+
+def _picked(values: list[float | None], rows: list[int | None]) -> list[float | None]:
+    return [None if row is None else values[row] for row in rows]
+
+
+def _absent(value: float | None) -> bool:
+    return value is None or math.isnan(value)

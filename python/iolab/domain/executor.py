@@ -1,0 +1,96 @@
+"""Who runs a trial: one small interface. `machine.local_process` runs it on this machine,
+`machine.model` simulates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
+
+if TYPE_CHECKING:
+    from iolab.domain.record import Record
+    from iolab.domain.trial import DeviceIdentity, Trial
+
+Doing = Literal["preparing", "laying out", "running", "restoring"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a trial is doing now; counts are those of the phase."""
+
+    phase: str
+    doing: Doing
+    elapsed_ns: int = 0
+    ops: int = 0
+    bytes: int = 0
+    errors: int = 0
+    fraction: float | None = None
+    """0 to 1 of the phase; None when no bound tells."""
+    warming_up: bool = False
+    waiting: str = ""
+    """What does not answer, while nothing gets on."""
+
+
+OnProgress = Callable[[Progress], None]
+ShouldStop = Callable[[], bool]
+
+
+class Executor(Protocol):
+    def expect(self, trials: Iterable[Trial]) -> None:
+        """The trials that will be run next, in this order, for who can begin early. Some may never be asked for."""
+        ...
+
+    def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
+        """Whether the devices of a trial that writes to named devices may be written to, and what they are known by.
+
+        Raises:
+            InputError, MachineError: they may not, or are not those that the trial knows.
+            InterruptedRun: `should_stop` became true.
+        """
+        ...
+
+    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+        """Runs one trial to its record. The record's status is `interrupted` when `should_stop` became true.
+
+        Raises:
+            InputError, MachineError: the trial cannot run as it is, or here.
+            Stalled: it got nowhere for too long.
+            LeftBehind: it was stopped, and what it changed is not restored yet.
+        """
+        ...
+
+
+class LeftBehind(InterruptedRun):
+    """Stopped, and not everything is restored: what, and who will."""
+
+
+class Stalled(MachineError):
+    """A trial got nowhere for too long. What its target is, no other trial would fare better on it."""
+
+    def __init__(self, record: Record, why: str, *, where: str) -> None:
+        """`record`: the trial's, with status `failed`."""
+        super().__init__(
+            f"a trial was given up: {why}",
+            where=where,
+            remedy="see to it that the target answers again, then: iolab restore",
+        )
+        self.record = record
+
+
+def error_to_json(error: IolabError) -> dict[str, Any]:
+    """What `error_from_json` raises again on the other side."""
+    return {
+        "class": type(error).__name__,
+        "what": error.what,
+        "where": error.where,
+        "remedy": error.remedy,
+        "exit_status": error.exit_status,
+    }
+
+
+def error_from_json(fields: dict[str, Any]) -> IolabError:
+    kinds: dict[int, type[IolabError]] = {kind.exit_status: kind for kind in (InputError, MachineError, InterruptedRun)}
+    kind = kinds.get(fields["exit_status"], MachineError)
+    return kind(fields["what"].split("\n"), where=fields["where"], remedy=fields["remedy"])

@@ -1,0 +1,85 @@
+"""A validated experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from iolab.base.option import Options
+from iolab.domain.probe import Probes
+from iolab.domain.trial import Phase, Target
+from iolab.domain.workload import KINDS
+
+IMPORTED = "imported"
+"""The machine of a run whose numbers iolab did not measure."""
+
+
+@dataclass(frozen=True)
+class CompiledWorkload:
+    """One workload, its matrix expanded and its options checked."""
+
+    kind: str
+    options: Options
+
+    def phases(self, seed: int, devices: int) -> list[Phase]:
+        return KINDS[self.kind].phases(self.options, seed, devices)
+
+    @property
+    def file_bytes(self) -> int:
+        """What its files hold together."""
+        return KINDS[self.kind].file_bytes(self.options)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    baseline: str
+    metrics: list[str] | None
+    """Keys (`iolab.domain.metric.parse_key`); None: the default ones."""
+    same_within: float
+    """Margin of the verdict `same`, as a share: 0.02 is 2 %."""
+
+
+@dataclass(frozen=True)
+class ModelledMachine:
+    """Tables as docs/reference/machines.md describes them, devices in place of their names."""
+
+    as_filed: dict[str, Any]
+    under: Mapping[str, dict[str, Any]]
+    """By setting: as changed by it."""
+    files: Mapping[str, str]
+    """What it was read from: name of a run's copy -> text."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    title: str
+    machine: str
+    rounds: int
+    seed: int | None
+    """None: to be drawn by the run, and recorded."""
+    target: Target
+    workloads: dict[str, CompiledWorkload]
+    """By expanded name."""
+    settings: dict[str, dict[str, Any]]
+    """By expanded name: the controls, validated. What a setting changes in the workloads is in `variants`."""
+    variants: Mapping[tuple[str, str], CompiledWorkload]
+    """(workload, setting) -> the workload under that setting, where the setting overrides its options."""
+    compare: Comparison
+    text: str
+    """The file, exactly."""
+    probes: Mapping[str, Probes] = field(default_factory=dict)
+    """By setting: the probes that are on."""
+    modelled: ModelledMachine | None = None
+    """The machine, where it is a modelled one."""
+
+    @property
+    def attachments(self) -> dict[str, str]:
+        """The files that it names, which a run keeps: name of the copy -> text."""
+        found = {} if self.modelled is None else dict(self.modelled.files)
+        for workload in (*self.workloads.values(), *self.variants.values()):
+            found |= workload.options.attachments
+        return found
+
+    def workload_under(self, workload: str, setting: str) -> CompiledWorkload:
+        return self.variants.get((workload, setting), self.workloads[workload])

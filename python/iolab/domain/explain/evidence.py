@@ -1,0 +1,127 @@
+"""The two kinds of evidence, each with its own false-discovery rate over all that was looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from iolab.domain.explain.correlation import ALPHA, FEWEST_ROUNDS, rank_correlations
+from iolab.domain.explain.place import Arms
+from iolab.domain.verdict import Judgement, control_false_discovery, judge
+from iolab.domain.verdict.discovery import q_values
+from iolab.domain.verdict.interval import p_value_of_differences
+
+Movement = Literal["higher", "lower", "same", "undecided"]
+
+
+@dataclass(frozen=True)
+class WithSetting:
+    """What the candidate setting does to a metric, compared within rounds like any result."""
+
+    movement: Movement
+    judgement: Judgement
+    """Its verdict reads faster as higher. Without a ratio, because of a zero for instance, p is that of the
+    differences."""
+
+    @property
+    def moved(self) -> bool:
+        return self.movement in ("higher", "lower")
+
+    @property
+    def least_change(self) -> float:
+        """The end of the interval that is nearer to no change, as the size of its logarithm; 0 without ratio."""
+        low, high = self.judgement.ci_low, self.judgement.ci_high
+        if not low or not high:
+            return 0.0
+        return max(0.0, math.log(low), -math.log(high))
+
+    def as_dict(self) -> dict[str, Any]:
+        fields = self.judgement.as_dict()
+        del fields["verdict"]
+        return {"movement": self.movement, **fields, "reason": self.judgement.reason}
+
+
+@dataclass(frozen=True)
+class WithResult:
+    """How a metric's movement goes with the result's, over rounds: in each both are candidate against baseline, so that
+    what the setting does in all rounds alike has no part in it."""
+
+    n: int
+    """Rounds used."""
+    rank_correlation: float | None
+    """Spearman's; None, like p and q, where there is none."""
+    p_value: float | None
+    q_value: float | None
+    reason: str | None
+    """Why there is none."""
+
+    @property
+    def moves(self) -> bool:
+        return self.q_value is not None and self.q_value <= ALPHA
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "moves": self.moves,
+            "n": self.n,
+            "rank_correlation": self.rank_correlation,
+            "p_value": self.p_value,
+            "q_value": self.q_value,
+            "reason": self.reason,
+        }
+
+
+def judge_setting(arms: Arms, same_within: float) -> Judgement:
+    """What the setting does to the metric, on its own: `with_setting` adjusts it for how many are looked at."""
+    judgement = judge(list(arms.baseline), list(arms.candidate), better="higher", same_within=same_within)
+    if judgement.p_value is None and judgement.n >= 2:
+        x, y = arms.baseline[arms.present], arms.candidate[arms.present]
+        return replace(judgement, p_value=float(p_value_of_differences(x, y)))
+    return judgement
+
+
+def with_setting(looked_at: Sequence[tuple[Arms, Judgement]]) -> list[WithSetting]:
+    """For each, whether the setting moved it. Without the results themselves: that they moved is known, and would make
+    it easier for noise to seem to."""
+    adjusted = control_false_discovery([judgement for _, judgement in looked_at])
+    return [WithSetting(_movement(one, arms), one) for one, (arms, _) in zip(adjusted, looked_at, strict=True)]
+
+
+def with_result(pairs: Sequence[tuple[Arms, Mapping[str, Arms]]]) -> list[dict[str, WithResult]]:
+    """For each result, how each of its metrics goes with it."""
+    found = [{key: _with_result(result, arms) for key, arms in metrics.items()} for result, metrics in pairs]
+    flat = [(at, key, one.p_value) for at, of_result in enumerate(found) for key, one in of_result.items()]
+    told = [(at, key, p) for at, key, p in flat if p is not None]
+    for (at, key, _), q in zip(told, q_values([p for *_, p in told]), strict=True):
+        found[at][key] = replace(found[at][key], q_value=q)
+    return found
+
+
+def _with_result(result: Arms, metric: Arms) -> WithResult:
+    common = result.present & metric.present
+    n = int(common.sum())
+    if n < FEWEST_ROUNDS:
+        return WithResult(n, None, None, None, f"{n} rounds have both, it takes at least {FEWEST_ROUNDS}")
+    moves = Arms(metric.baseline[common], metric.candidate[common]).movements()
+    of_result = Arms(result.baseline[common], result.candidate[common]).movements()
+    rho, p = rank_correlations(of_result, moves[None, :])
+    if np.isnan(rho[0]):
+        return WithResult(n, None, None, None, "it is the same in all rounds")
+    return WithResult(n, float(rho[0]), float(p[0]), None, None)
+
+
+def _movement(judgement: Judgement, arms: Arms) -> Movement:
+    if judgement.ratio is None:
+        if judgement.q_value is None or judgement.q_value > ALPHA:
+            return "undecided"
+        return "higher" if (arms.candidate - arms.baseline)[arms.present].mean() > 0 else "lower"
+    match judgement.verdict:
+        case "faster":
+            return "higher"
+        case "slower":
+            return "lower"
+        case other:
+            return other

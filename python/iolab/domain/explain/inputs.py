@@ -1,0 +1,128 @@
+"""What is explained, and by what: the numbers and verdicts of a run, of two runs, or of anybody's table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iolab.base import csv_table
+from iolab.base.errors import InputError
+from iolab.base.nearest import unknown
+from iolab.domain.across import compare_runs, setting_names
+from iolab.domain.compare import compare_table, rounds_in_order
+from iolab.domain.experiment import IMPORTED
+from iolab.domain.explain.place import KEYS, ROUND, SETTING, WORKLOAD
+from iolab.domain.metric import METRICS
+from iolab.domain.probe import PROBES
+from iolab.domain.summary import summarise
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from iolab.domain.compare import Better, Comparison
+    from iolab.domain.measured_run import MeasuredRun
+
+
+@dataclass(frozen=True)
+class Inputs:
+    frame: pl.DataFrame
+    """A row per (workload, setting, round), a column per metric."""
+    results: list[Comparison]
+    probes_off: list[str]
+    """Probes that the run had not on; none for numbers that iolab did not measure."""
+    problems: list[str]
+    first_only: str | None = None
+    """The metric, where it was chosen for being the file's first."""
+
+    def of_workload(self, workload: str | None) -> Inputs:
+        """The results on it alone; None: all. InputError if there is none."""
+        if workload is None:
+            return self
+        known = list(dict.fromkeys(one.workload for one in self.results if one.workload))
+        if workload not in known:
+            raise InputError(f"{workload}: {unknown('workload', workload, known)}", where="--workload")
+        return replace(self, results=[one for one in self.results if one.workload == workload])
+
+
+def of_run(run: MeasuredRun, metrics: Sequence[str], baseline: str | None) -> Inputs:
+    """`metrics` are keys; without them what the experiment compares, of imported numbers the first that is compared."""
+    chosen, first = _chosen(run, metrics)
+    results = summarise(run, metrics=chosen, baseline=baseline).comparisons
+    return Inputs(frame_of(run), results, probes_off(run), run.problems, first)
+
+
+def of_two_runs(baseline: MeasuredRun, candidate: MeasuredRun, metrics: Sequence[str]) -> Inputs:
+    """The second run's settings as candidates against those of the same name in the first."""
+    import polars as pl
+
+    chosen, first = _chosen(baseline, metrics)
+    results = compare_runs(baseline, candidate, metrics=chosen)
+    runs = (baseline, candidate)
+    names = setting_names(*runs)
+    frames = [
+        frame_of(run).with_columns(pl.col(SETTING).replace_strict({one: name(one) for one in run.settings}))
+        for run, name in zip(runs, names, strict=True)
+    ]
+    off = [probe for probe in probes_off(baseline) if probe in probes_off(candidate)]
+    problems = [*baseline.problems, *candidate.problems]
+    return Inputs(pl.concat(frames, how="diagonal"), results, off, problems, first)
+
+
+def of_csv(
+    path: Path,
+    setting_column: str,
+    round_column: str,
+    baseline: str,
+    metrics: Sequence[str],
+    *,
+    workload_column: str | None = None,
+    better: dict[str, Better] | None = None,
+) -> Inputs:
+    """A CSV file whose columns are named; without `metrics` its first column of numbers. Errors as of `compare_csv`."""
+    import polars as pl
+
+    named = {WORKLOAD: workload_column, SETTING: setting_column, ROUND: round_column}
+    keys = {name: column for name, column in named.items() if column}
+    frame, columns = csv_table.read(path, list(keys.values()), None)
+    for metric in metrics:
+        if metric not in columns:
+            raise InputError(f"{metric}: {unknown('column of numbers', metric, columns)}", where=str(path))
+    results = compare_table(
+        frame,
+        setting_column,
+        round_column,
+        baseline,
+        metrics or columns[:1],
+        workload_column=workload_column,
+        better=better,
+        name=str(path),
+    )
+    renamed_keys = [frame[column].alias(name) for name, column in keys.items()]
+    renamed = pl.DataFrame([*renamed_keys, *(frame[column] for column in columns if column not in KEYS)]).with_columns(
+        pl.Series(ROUND, rounds_in_order(frame[round_column]))
+    )
+    return Inputs(renamed, results, [], [], None if metrics else columns[0])
+
+
+def frame_of(run: MeasuredRun) -> pl.DataFrame:
+    """Every metric of every trial, aggregates over all jobs."""
+    return run.metrics.pivot(on="key", index=list(KEYS), values="value")
+
+
+def probes_off(run: MeasuredRun) -> list[str]:
+    """Probes of which no trial has a metric."""
+    if run.started.get("machine") == IMPORTED:
+        return []
+    names = run.metrics["metric"].unique().to_list()
+    on = {METRICS[name].probe for name in names if name in METRICS}
+    return [name for name in PROBES if name not in on]
+
+
+def _chosen(run: MeasuredRun, metrics: Sequence[str]) -> tuple[Sequence[str], str | None]:
+    """Of a table with forty columns, forty explanations are none: the first column's, then."""
+    compared = run.experiment.compare.metrics
+    if metrics or run.started.get("machine") != IMPORTED or not compared:
+        return metrics, None
+    return compared[:1], compared[0]

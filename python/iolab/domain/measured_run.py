@@ -1,0 +1,59 @@
+"""What a run looks like to those who study it: names, and numbers as frames. The store reads one back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from iolab.domain.experiment import Experiment
+
+if TYPE_CHECKING:
+    import polars
+
+
+class MeasuredRun(Protocol):
+    """A run that was measured, simulated or imported."""
+
+    @property
+    def path(self) -> Path:
+        """Its directory, or the file that it was read from."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with it, a line each."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was asked. Raises InputError where this iolab does not understand its text."""
+
+    @property
+    def started(self) -> Mapping[str, Any]:
+        """What was on record when it began: rounds, seed, machine, until_decided; empty where that is lost."""
+
+    @property
+    def workloads(self) -> list[str]:
+        """In the experiment's order."""
+
+    @property
+    def settings(self) -> list[str]:
+        """In the experiment's order."""
+
+    @property
+    def keys(self) -> list[str]:
+        """Every metric's key that any trial has."""
+
+    @property
+    def impossible(self) -> set[tuple[str, str]]:
+        """Each (workload, setting) that this machine cannot run."""
+
+    @property
+    def trials(self) -> polars.DataFrame:
+        """A row per trial: trial, round, workload, setting, status, ..."""
+
+    @property
+    def metrics(self) -> polars.DataFrame:
+        """A row per trial and metric: trial, round, workload, setting, phase, op, metric, key, value, reason."""
+
+    def values(self, key: str, workload: str) -> polars.DataFrame:
+        """One metric of one workload: a row per round, a column `round` and one per setting; null: no value."""

@@ -1,0 +1,32 @@
+"""The registry of metrics, and their values from a record.
+
+Each metric's name, unit, direction and help have their one home, in the file of its noun here or of the probe that
+gives it. A value that could not be measured is None with a reason, never zero.
+"""
+
+from __future__ import annotations
+
+from iolab.domain.definition import Better, Described, Metric, Scope
+from iolab.domain.metric.key import Key, parse_key
+from iolab.domain.metric.operation import ALL, OPS, TRANSFERS
+from iolab.domain.metric.registry import DEFAULT_COMPARED, METRICS, describe, ops_of
+from iolab.domain.metric.row import Row, key_of, rows
+
+__all__ = [
+    "ALL",
+    "DEFAULT_COMPARED",
+    "METRICS",
+    "OPS",
+    "TRANSFERS",
+    "Better",
+    "Described",
+    "Key",
+    "Metric",
+    "Row",
+    "Scope",
+    "describe",
+    "key_of",
+    "ops_of",
+    "parse_key",
+    "rows",
+]

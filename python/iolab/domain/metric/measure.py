@@ -1,0 +1,88 @@
+"""What phases of some kinds measure besides operations, and their records name themselves."""
+
+from __future__ import annotations
+
+from iolab.domain.definition import Metric
+
+METRICS = (
+    *(
+        Metric(name, unit, "lower", help, "measure", lambda seen, name=name: seen.measure(name), absent)  # type: ignore[misc]
+        for name, unit, help, absent in (
+            (
+                "elapsed_s_spread",
+                "share",
+                "Time between the first and the last process to finish, over the mean of all processes' times.",
+                "a process did not finish",
+            ),
+            (
+                "swap_in_bytes",
+                "bytes",
+                "Bytes read back from swap, whole machine (pswpin of /proc/vmstat).",
+                "/proc/vmstat does not show it",
+            ),
+            (
+                "swap_out_bytes",
+                "bytes",
+                "Bytes written to swap, whole machine (pswpout of /proc/vmstat).",
+                "/proc/vmstat does not show it",
+            ),
+            (
+                "swap_out_after_first_bytes",
+                "bytes",
+                "The part of swap_out_bytes written after the first process had finished.",
+                "/proc/vmstat does not show it, or no process was seen to finish before the last",
+            ),
+            (
+                "swap_bytes_max",
+                "bytes",
+                "Highest swap use of the control group, sampled every 0.1 s.",
+                "the kernel does not account swap to control groups",
+            ),
+            (
+                "memory_bytes_max",
+                "bytes",
+                "Highest memory use of the control group (its own high-water mark).",
+                "the kernel keeps no high-water mark of control groups",
+            ),
+        )
+    ),
+    Metric(
+        "files_per_s",
+        "1/s",
+        "higher",
+        "Files created, written, synced and closed per second: the sum of the threads' own rates, as fs_mark prints "
+        "it.",
+        "measure",
+        lambda seen: seen.measure("files_per_s"),
+        "no file was made, or a thread did not come back",
+        per_job=True,
+    ),
+    Metric(
+        "files_per_s_wall",
+        "1/s",
+        "higher",
+        "Files per second of all threads together: all files over the time from the common start to the last file.",
+        "measure",
+        lambda seen: seen.measure("files_per_s_wall"),
+        "no file was made, or a thread did not come back",
+    ),
+    Metric(
+        "app_overhead_s",
+        "s",
+        "lower",
+        "Sum of the threads' times outside create, write, fsync, sync and close, until their last file.",
+        "measure",
+        lambda seen: seen.measure("app_overhead_s"),
+        "a thread did not come back",
+        per_job=True,
+    ),
+    Metric(
+        "filesystem_used_percent",
+        "percent",
+        None,
+        "How full the filesystem was after the phase; space reserved for root counts as used.",
+        "measure",
+        lambda seen: seen.measure("filesystem_used_percent"),
+        "the filesystem could not be asked (statvfs)",
+    ),
+)

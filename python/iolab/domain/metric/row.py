@@ -1,0 +1,94 @@
+"""The metrics' values in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from iolab.domain.metric.key import Key
+from iolab.domain.metric.operation import ALL, TRANSFERS
+from iolab.domain.metric.registry import METRICS, ops_taken
+from iolab.domain.observation import Observation, observe
+from iolab.domain.phase_record import failures_of
+
+if TYPE_CHECKING:
+    from iolab.domain.definition import Metric
+    from iolab.domain.record import Record
+    from iolab.domain.trial import Phase, Trial
+
+
+class Row(NamedTuple):
+    """A metric's value in a record. `job` and `op` are `all` for the aggregate."""
+
+    phase: str
+    job: str
+    op: str
+    metric: str
+    value: float | None
+    reason: str | None
+
+
+def key_of(row: Row, *, one_phase: bool) -> str:
+    """The row's key, as [compare], tables and JSON have it."""
+    return str(Key(None if one_phase else row.phase, row.op, row.metric))
+
+
+def rows(record: Record) -> list[Row]:
+    """The metrics of every measured phase: aggregates first, then each job's where there are several. Of a trial that
+    failed, those of the phases before have their values.
+    """
+    found = {phase["phase"]: phase for phase in record.phases}
+    result: list[Row] = []
+    for phase in record.spec.phases:
+        if not phase.measured:
+            continue
+        if phase.name not in found or (record.status == "failed" and failures_of(found[phase.name])):
+            why = _why_not(record)
+            offered = _metrics_of(record.spec, phase, ALL)
+            result += (Row(phase.name, ALL, ALL, metric.name, None, why) for metric in offered)
+        else:
+            result += _phase_rows(record.spec, phase, observe(phase, found[phase.name]))
+    return result
+
+
+def _why_not(record: Record) -> str:
+    if record.status == "impossible":
+        return f"impossible here: {'; '.join(record.controls_absent.values())}"
+    return f"the trial {record.status}" + (f": {record.faults[0].what}" if record.faults else "")
+
+
+def _phase_rows(trial: Trial, phase: Phase, observation: Observation) -> Iterator[Row]:
+    for op in (*phase.offered, ALL):
+        part = observation.of(op)
+        yield from (_row(phase.name, ALL, op, metric, part) for metric in _metrics_of(trial, phase, op))
+    of_phase = list(_metrics_of(trial, phase, ALL))
+    if len(observation.jobs) > 1:
+        for name in observation.jobs:
+            part = observation.of_job(name)
+            yield from (_row(phase.name, name, ALL, metric, part) for metric in of_phase if metric.per_job)
+    for group in phase.weighted_groups:
+        part = observation.of_group(group)
+        of_group = (metric for metric in of_phase if metric.per_job or metric.per_group)
+        yield from (_row(phase.name, group.name, ALL, metric, part) for metric in of_group)
+
+
+def _metrics_of(trial: Trial, phase: Phase, op: str) -> Iterator[Metric]:
+    """The metrics that the phase has of this operation."""
+    transfers = any(transfer in phase.offered for transfer in TRANSFERS)
+    for metric in METRICS.values():
+        if metric.scope == "measure":
+            applies = metric.name in phase.measures
+        elif metric.scope == "probe":
+            applies = metric.probe in trial.probes
+        else:
+            applies = metric.scope == "phase" or transfers or op != ALL
+        if applies and op in ops_taken(metric):
+            yield metric
+
+
+def _row(phase: str, job: str, op: str, metric: Metric, observation: Observation) -> Row:
+    value = metric.of(observation)
+    if value is not None:
+        return Row(phase, job, op, metric.name, float(value), None)
+    reason = metric.absent if metric.probe is None else observation.probe_absent(metric.probe) or metric.absent
+    return Row(phase, job, op, metric.name, None, reason)

@@ -1,0 +1,190 @@
+"""What a measured phase showed, of all jobs or one, of all operations or one kind: the arithmetic under the metrics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from iolab.base.histogram import Bucket, merged, quantile, share_over
+from iolab.domain import phase_record
+from iolab.domain.trial import Phase, WeightedGroup
+
+NS_PER_S = 1e9
+TRANSFERS = ("read", "write")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A phase's record (`iolab.domain.phase_record`), and the part of it that is looked at: jobs and operations."""
+
+    phase: Phase
+    record: dict[str, Any]
+    jobs: dict[str, dict[str, Any]]
+    """By name."""
+    ops: tuple[str, ...] = TRANSFERS
+    job: str | None = None
+    """The one job that is looked at."""
+    group: WeightedGroup | None = None
+    """The one weighted group that is looked at."""
+
+    def of(self, op: str) -> Observation:
+        return replace(self, ops=TRANSFERS if op == "all" else (op,))
+
+    def of_job(self, name: str) -> Observation:
+        return replace(self, jobs={name: self.jobs[name]}, job=name)
+
+    def of_group(self, group: WeightedGroup) -> Observation:
+        return replace(self, jobs={name: self.jobs[name] for name in group.jobs if name in self.jobs}, group=group)
+
+    def measure(self, metric: str) -> float | None:
+        """What the phase, or the one job that is looked at, measured besides operations."""
+        return phase_record.measures_of(self.record if self.job is None else self.jobs[self.job]).get(metric)
+
+    def probe(self, name: str) -> dict[str, Any] | None:
+        """What the probe observed of the whole phase; None where it was off or could not run."""
+        return phase_record.probes_of(self.record).get(name)
+
+    def probe_absent(self, name: str) -> str | None:
+        """Why the probe could not run, where it was on."""
+        return phase_record.probes_absent_of(self.record).get(name)
+
+    @property
+    def count(self) -> int:
+        return sum(part["count"] for part in self._parts())
+
+    @property
+    def bytes(self) -> int:
+        return sum(part["bytes"] for part in self._parts())
+
+    @property
+    def measured_s(self) -> float:
+        return float(self.record["measured_to_ns"] - self.record["measured_from_ns"]) / NS_PER_S
+
+    @property
+    def elapsed_s(self) -> float:
+        """Of one job: until its own last operation completed."""
+        ended_ns = self.record["elapsed_ns"] if self.job is None else self.jobs[self.job]["finished_ns"]
+        return float(ended_ns) / NS_PER_S
+
+    @property
+    def transient_s(self) -> float | None:
+        transient = self.record["transient"]
+        return None if transient is None else float(transient["cut_ns"]) / NS_PER_S
+
+    @property
+    def process_cpu_ns(self) -> int:
+        return int(self.record["process_cpu_user_ns"] + self.record["process_cpu_system_ns"])
+
+    @property
+    def errors(self) -> int:
+        return sum(error["count"] for job in self.jobs.values() for error in job["errors"])
+
+    @property
+    def mismatches(self) -> int | None:
+        return sum(job["mismatches_count"] for job in self.jobs.values()) if self.phase.verifies else None
+
+    def per_second(self, amount: float) -> float | None:
+        return amount / self.measured_s if self.measured_s > 0 else None
+
+    def rate_sum(self) -> float | None:
+        """Each job's bytes over the time until its own last operation completed, the measured part of it."""
+        rates = [self.of_job(name)._own_rate() for name in self.jobs]
+        return None if None in rates else sum(rate for rate in rates if rate is not None)
+
+    def per_io(self, amount: float) -> float | None:
+        return amount / self.count if self.count else None
+
+    def threads(self, *counters: str) -> int:
+        """Sum of usage counters over the phase's threads."""
+        return sum(group[counter] for group in self.record["groups"] for counter in counters)
+
+    def cpu_ns(self) -> int:
+        return self.threads("cpu_user_ns", "cpu_system_ns")
+
+    def latency_mean(self) -> float | None:
+        total = self._latency_count()
+        return sum(count * part["mean_ns"] for count, part in self._latencies()) / total if total else None
+
+    def latency_stddev(self) -> float | None:
+        """Of the merged population: the parts' variances plus the spread of their means."""
+        mean = self.latency_mean()
+        if mean is None:
+            return None
+        squares = sum(
+            count * (part["stddev_ns"] ** 2 + (part["mean_ns"] - mean) ** 2) for count, part in self._latencies()
+        )
+        return math.sqrt(squares / self._latency_count())
+
+    def latency_stddev_job_mean(self) -> float | None:
+        """Over the jobs that have any operation."""
+        own = [found for name in self.jobs if (found := self.of_job(name).latency_stddev()) is not None]
+        return sum(own) / len(own) if own else None
+
+    def latency_min(self) -> float | None:
+        return min((part["min_ns"] for _, part in self._latencies()), default=None)
+
+    def latency_max(self) -> float | None:
+        return max((part["max_ns"] for _, part in self._latencies()), default=None)
+
+    def latency_quantile(self, share: float) -> float | None:
+        found, highest = quantile(self._histogram, share), self.latency_max()
+        # A bucket's upper bound may lie above the highest value that was seen.
+        return None if found is None or highest is None else min(found, highest)
+
+    def latency_share_over(self, threshold_ns: int) -> float | None:
+        return share_over(self._histogram, threshold_ns)
+
+    def fairness(self) -> float | None:
+        """Of the jobs' bytes."""
+        return _jain([sum(part["bytes"] for part in self._parts_of(job)) for job in self.jobs.values()])
+
+    def fairness_weighted(self) -> float | None:
+        """Of the weighted groups' bytes per weight."""
+        return _jain([self.of_group(group).bytes / group.weight for group in self.phase.weighted_groups])
+
+    def share_of_entitlement(self) -> float | None:
+        """A group's share of all groups' bytes over its share of the weights; of the phase, the worst-off group's."""
+        groups = self.phase.weighted_groups
+        everyone = observe(self.phase, self.record)
+        total, weights = everyone.bytes, sum(group.weight for group in groups)
+        if not total:
+            return None
+        looked_at = groups if self.group is None else (self.group,)
+        return min(everyone.of_group(group).bytes / total / (group.weight / weights) for group in looked_at)
+
+    def _own_rate(self) -> float | None:
+        """Of the one job that is looked at."""
+        (job,) = self.jobs.values()
+        ended_ns = min(job["finished_ns"], self.record["measured_to_ns"])
+        took_ns = ended_ns - self.record["measured_from_ns"]
+        return self.bytes * NS_PER_S / took_ns if took_ns > 0 else None
+
+    def _parts(self) -> list[dict[str, Any]]:
+        return [part for job in self.jobs.values() for part in self._parts_of(job)]
+
+    def _parts_of(self, job: dict[str, Any]) -> list[dict[str, Any]]:
+        found = phase_record.ops_of(job)
+        return [found[op] for op in self.ops if op in found]
+
+    def _latencies(self) -> list[tuple[int, dict[str, Any]]]:
+        return [(part["count"], part["latency"]) for part in self._parts() if part["latency"] is not None]
+
+    def _latency_count(self) -> int:
+        return sum(count for count, _ in self._latencies())
+
+    @cached_property
+    def _histogram(self) -> list[Bucket]:
+        return merged(part["histogram"] for _, part in self._latencies())
+
+
+def observe(phase: Phase, record: dict[str, Any]) -> Observation:
+    """The whole phase: all jobs, reads and writes."""
+    return Observation(phase, record, phase_record.jobs_of(record))
+
+
+def _jain(shares: list[float]) -> float | None:
+    """Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2)."""
+    squares = sum(share**2 for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if len(shares) > 1 and squares else None

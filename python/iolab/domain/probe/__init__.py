@@ -1,0 +1,23 @@
+"""Probes: what can be read of the machine while a phase runs, one file per probe. An experiment says which are on."""
+
+from __future__ import annotations
+
+from iolab.domain.probe import block, counters, cpu, extents, memory, nfs, profile, switches
+from iolab.domain.probe.probe import Need, Probe, Probes, observed, resolved
+
+PROBES: dict[str, Probe] = {
+    probe.name: probe
+    for probe in (
+        block.PROBE,
+        switches.PROBE,
+        profile.PROBE,
+        cpu.PROBE,
+        counters.PROBE,
+        memory.PROBE,
+        extents.PROBE,
+        nfs.PROBE,
+    )
+}
+"""By name."""
+
+__all__ = ["PROBES", "Need", "Probe", "Probes", "observed", "resolved"]

@@ -1,0 +1,177 @@
+"""Block events: what became of each request of the target's devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from statistics import fmean
+from typing import Any, Literal
+
+from iolab.base.option import Bytes, option
+from iolab.domain.definition import NO_TIME, Better, Metric
+from iolab.domain.probe.probe import Probe, SampledOptions, observed
+
+NAME = "block"
+MERGES = ("back_merges", "front_merges", "request_merges")
+TIMES = {
+    "time_in_queue_ns": "Of requests: from the queue event of the first bio until inserted, or issued if it never was",
+    "time_in_scheduler_ns": "Of requests that were inserted: until issued to the driver, requeues included",
+    "time_in_device_ns": "Of requests: from issue to completion",
+    "time_total_ns": "Of bios: from the queue event to the completion of their request",
+}
+SIDES = {
+    "queue": ("Bios per device whose request was issued to the driver", "the bio was queued"),
+    "completions": ("Requests per device that completed", "their first bio was queued"),
+}
+_NO_REQUEST = "no request of the target's devices completed"
+_NO_EVENT = "no block event of the target's devices was seen"
+
+Json = dict[str, Any]
+
+
+class BlockOptions(SampledOptions):
+    buffer: Bytes = option(
+        16 * 2**20,
+        "Size of each CPU's ring buffer. Events that arrive while it is full are lost, and counted.",
+        unit="bytes",
+        ge=64 * 2**10,
+        le=256 * 2**20,
+    )
+    trace: Literal["no", "blktrace", "ftrace"] = option(
+        "no", "On a simulated machine only: also write the events, as blktrace's files or as ftrace's text."
+    )
+
+
+def _metrics() -> Iterator[Metric]:
+    yield _metric("bios_queued_per_s", "1/s", None, "Bios that entered the block layer.", NO_TIME, _rate("bios_queued"))
+    yield _metric(
+        "requests_issued_per_s", "1/s", None, "Requests issued to the driver.", NO_TIME, _rate("requests_issued")
+    )
+    yield _metric(
+        "merges_per_s",
+        "1/s",
+        None,
+        "Bios and requests merged into others before they went to the device.",
+        NO_TIME,
+        _rate(*MERGES),
+    )
+    yield _metric(
+        "merged_percent",
+        "percent",
+        None,
+        "Share of bios and requests that were merged into others.",
+        _NO_REQUEST,
+        _merged_percent,
+    )
+    yield _metric(
+        "request_bytes_mean", "bytes", None, "Mean size of the devices' requests.", _NO_REQUEST, _mean("request_bytes")
+    )
+    for name, what in TIMES.items():
+        yield _metric(f"{name}_mean", "ns", "lower", f"{what}: mean.", _NO_REQUEST, _mean(name))
+        yield _metric(f"{name}_p99", "ns", "lower", f"{what}: 99th percentile.", _NO_REQUEST, _p99(name))
+    yield _metric(
+        "queue_depth_mean",
+        "count",
+        None,
+        "Mean number of requests at the devices.",
+        _NO_EVENT,
+        _depth(sum, "mean"),
+    )
+    yield _metric(
+        "queue_depth_max", "count", None, "Most requests that a device had at any time.", _NO_EVENT, _depth(max, "max")
+    )
+    yield _metric(
+        "seek_sectors_mean",
+        "count",
+        "lower",
+        "Mean distance from the end of the previous request of the same device, in issue order, in sectors of 512 "
+        "bytes.",
+        "fewer than two requests moved data",
+        _mean("seek_sectors"),
+    )
+    yield _metric(
+        "sequential_share",
+        "share",
+        "higher",
+        "Share of requests that begin where the previous one ended, 0 to 1.",
+        "fewer than two requests moved data",
+        _sequential_share,
+    )
+    for where, (what, of) in SIDES.items():
+        for side, on in (("local", "on the CPU where"), ("remote", "on another CPU than where")):
+            better: Better = "lower" if side == "remote" else None
+            name = f"{where}_{side}"
+            yield _metric(name, "count", better, f"{what} {on} {of}.", _NO_EVENT, _per_device(name))
+    yield _metric(
+        "block_events_lost",
+        "count",
+        "lower",
+        "Events lost because the ring buffers were full; the other metrics are then incomplete.",
+        "it is not counted",
+        lambda found: found.get("trace_events_lost"),
+    )
+
+
+def _metric(name: str, unit: str, better: Better, help: str, absent: str, of: Callable[[Json], float | None]) -> Metric:
+    return observed(NAME, name, unit, better, help, absent, of)
+
+
+def _total(found: Json) -> Json:
+    """All devices, reads, writes and others."""
+    total: Json = found["all"]["total"]
+    return total
+
+
+def _rate(*counters: str) -> Callable[[Json], float | None]:
+    """Per second of the observation."""
+
+    def read(found: Json) -> float | None:
+        elapsed_s = found["elapsed_ns"] / 1e9
+        return sum(_total(found)[counter] for counter in counters) / elapsed_s if elapsed_s > 0 else None
+
+    return read
+
+
+def _mean(distribution: str) -> Callable[[Json], float | None]:
+    return lambda found: _total(found)[distribution]["mean"]
+
+
+def _p99(distribution: str) -> Callable[[Json], float | None]:
+    return lambda found: _total(found)[distribution]["p99"]
+
+
+def _depth(together: Callable[[list[float]], float], of: str) -> Callable[[Json], float | None]:
+    def read(found: Json) -> float | None:
+        depths = [device[f"queue_depth_{of}"] for device in found["devices"]]
+        return together(depths) if depths else None
+
+    return read
+
+
+def _per_device(counter: str) -> Callable[[Json], float | None]:
+    """The mean over the devices that were used."""
+
+    def read(found: Json) -> float | None:
+        counts = [device["total"][counter] for device in found["devices"]]
+        return fmean(counts) if counts else None
+
+    return read
+
+
+def _merged_percent(found: Json) -> float | None:
+    merged = sum(_total(found)[counter] for counter in MERGES)
+    requests = merged + _total(found)["requests_issued"]
+    return 100 * merged / requests if requests else None
+
+
+def _sequential_share(found: Json) -> float | None:
+    count = _total(found)["seek_sectors"]["count"]
+    return _total(found)["requests_sequential"] / count if count else None
+
+
+PROBE = Probe(
+    NAME,
+    "Block-layer events of the target's devices: queue, merge, insert, issue, complete.",
+    BlockOptions,
+    ("block device", "tracefs"),
+    tuple(_metrics()),
+)

@@ -1,0 +1,115 @@
+"""Memory and writeback over time: dirty pages, swap, reclaim, pressure, and how much of what was read was cached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from iolab.domain.definition import Better, Metric
+from iolab.domain.probe.probe import Probe, SampledOptions, observed
+from iolab.domain.probe.series import highest, mean, measured_span
+
+if TYPE_CHECKING:
+    from iolab.domain.observation import Observation
+
+NAME = "memory"
+
+LEVELS = {
+    "dirty_bytes": "Dirty pages, not yet under writeback",
+    "writeback_bytes": "Pages under writeback",
+    "cached_bytes": "The page cache, shared memory included",
+    "swap_used_bytes": "Swap in use",
+}
+RATES: dict[str, tuple[str, str, Better, str]] = {
+    "swap_in_bytes_per_s": ("swap_in_bytes_per_s", "bytes/s", "lower", "Brought back from swap (pswpin)."),
+    "swap_out_bytes_per_s": ("swap_out_bytes_per_s", "bytes/s", "lower", "Written to swap (pswpout)."),
+    "page_in_bytes_per_s": ("page_in_bytes_per_s", "bytes/s", None, "Read from block devices, whole machine (pgpgin)."),
+    "page_out_bytes_per_s": (
+        "page_out_bytes_per_s",
+        "bytes/s",
+        None,
+        "Written to block devices, whole machine (pgpgout).",
+    ),
+    "page_faults_per_s": ("faults_per_s", "1/s", "lower", "Page faults, whole machine (pgfault)."),
+    "page_faults_major_per_s": (
+        "faults_major_per_s",
+        "1/s",
+        "lower",
+        "Page faults that waited for I/O, whole machine (pgmajfault).",
+    ),
+    "pages_scanned_per_s": ("pages_scanned_per_s", "1/s", "lower", "Pages scanned by reclaim (pgscan_*)."),
+    "pages_reclaimed_per_s": ("pages_reclaimed_per_s", "1/s", None, "Pages freed by reclaim (pgsteal_*)."),
+    "refaults_per_s": (
+        "refaults_per_s",
+        "1/s",
+        "lower",
+        "Pages brought back soon after they were evicted (workingset_refault*).",
+    ),
+}
+"""Metric -> column, unit, direction, help."""
+_NOT_SHOWN = "this kernel's /proc/meminfo or /proc/vmstat does not show it"
+
+
+def _metrics() -> Iterator[Metric]:
+    for column, what in LEVELS.items():
+        better: Better = None if column == "cached_bytes" else "lower"
+        yield observed(
+            NAME,
+            f"{column}_mean",
+            "bytes",
+            better,
+            f"{what}, mean over time.",
+            _NOT_SHOWN,
+            lambda found, column=column: mean(found, column),  # type: ignore[misc]
+        )
+        yield observed(
+            NAME,
+            f"{column}_max",
+            "bytes",
+            better,
+            f"{what}, the most that was seen.",
+            _NOT_SHOWN,
+            lambda found, column=column: highest(found, f"{column}_max"),  # type: ignore[misc]
+        )
+    for name, (column, unit, better, what) in RATES.items():
+        yield observed(NAME, name, unit, better, what, _NOT_SHOWN, lambda found, column=column: mean(found, column))  # type: ignore[misc]
+    for resource in ("cpu", "memory", "io"):
+        for kind, who in (("some", "at least one task"), ("full", "all tasks that could run")):
+            yield observed(
+                NAME,
+                f"pressure_{resource}_{kind}_share",
+                "share",
+                "lower",
+                f"Share of the time in which {who} waited for {'I/O' if resource == 'io' else resource} (PSI).",
+                "the kernel keeps no pressure stall information: CONFIG_PSI, and psi=1 on its command line",
+                lambda found, column=f"pressure_{resource}_{kind}_share": mean(found, column),  # type: ignore[misc]
+            )
+    yield Metric(
+        "page_cache_hit_share",
+        "share",
+        "higher",
+        "1 - (bytes that iolab's process read from devices, read_bytes of /proc/self/io) / (bytes that the jobs read); "
+        "0 if read-ahead read more than was asked for.",
+        "probe",
+        _hit_share,
+        "nothing was read, or the kernel does not account I/O to tasks (CONFIG_TASK_IO_ACCOUNTING)",
+        probe=NAME,
+    )
+
+
+def _hit_share(seen: Observation) -> float | None:
+    found, asked = seen.probe(NAME), seen.of("read").bytes
+    if found is None or not asked:
+        return None
+    taken_per_s = mean(found, "process_read_bytes_per_s", measured_span(seen, found))
+    return None if taken_per_s is None else max(0.0, 1 - taken_per_s * seen.measured_s / asked)
+
+
+PROBE = Probe(
+    NAME,
+    "Dirty pages, writeback, swap and pressure over time (/proc/meminfo, /proc/vmstat, /proc/pressure). "
+    "On a host only.",
+    SampledOptions,
+    ("procfs", "PSI"),
+    tuple(_metrics()),
+)

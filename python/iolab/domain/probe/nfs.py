@@ -1,0 +1,100 @@
+"""NFS: what the client's RPC layer did, operation by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from iolab.base.mountstats import COUNTERS, per_operation
+from iolab.base.option import Options
+from iolab.domain.definition import Metric
+from iolab.domain.probe.probe import Probe, observed
+
+NAME = "nfs"
+ALL_OPERATIONS = ""
+OPERATIONS = {ALL_OPERATIONS: "of all operations", "read": "of READ", "write": "of WRITE"}
+"""Those with metrics of their own; the observation has the others' counters too."""
+
+Json = dict[str, Any]
+
+
+class NfsOptions(Options):
+    pass
+
+
+def _metrics() -> Iterator[Metric]:
+    for operation, of in OPERATIONS.items():
+        absent = "no such call was made" if operation else "no call was made"
+        prefix = f"rpc_{operation}_" if operation else "rpc_"
+        yield observed(
+            NAME,
+            f"{prefix}ops_per_s",
+            "1/s",
+            None,
+            f"Calls {of} per second of the observation.",
+            "no time was observed",
+            lambda found, operation=operation: _calls_per_s(found, operation),  # type: ignore[misc]
+        )
+        for name, unit, what in (
+            ("bytes_sent_per_op", "bytes", "Bytes sent per call"),
+            ("bytes_received_per_op", "bytes", "Bytes received per call"),
+            ("backlog_wait_ns_mean", "ns", "Mean wait in the backlog before the call was sent"),
+            ("rtt_ns_mean", "ns", "Mean time from sending the call to its reply"),
+            ("execute_ns_mean", "ns", "Mean time of the call in the RPC layer, including waits"),
+        ):
+            yield observed(
+                NAME,
+                f"{prefix}{name}",
+                unit,
+                "lower" if unit == "ns" else None,
+                f"{what}, {of}.",
+                absent,
+                lambda found, operation=operation, name=f"rpc_{name}": _mean(found, operation, name),  # type: ignore[misc]
+            )
+    yield observed(
+        NAME,
+        "rpc_retransmissions",
+        "count",
+        "lower",
+        "Calls sent more than once.",
+        "no call was made",
+        lambda found: _mean(found, ALL_OPERATIONS, "rpc_retransmissions"),
+    )
+    yield observed(
+        NAME,
+        "rpc_timeouts",
+        "count",
+        "lower",
+        "Calls that timed out.",
+        "no call was made",
+        lambda found: _mean(found, ALL_OPERATIONS, "rpc_timeouts"),
+    )
+
+
+def _calls_per_s(found: Json, operation: str) -> float | None:
+    return _total(found, operation)["ops"] * 1e9 / found["elapsed_ns"] if found["elapsed_ns"] else None
+
+
+def _mean(found: Json, operation: str, metric: str) -> float | None:
+    total = _total(found, operation)
+    return per_operation(total)[metric] if total["ops"] else None
+
+
+def _total(found: Json, operation: str) -> dict[str, float]:
+    """The counters of one operation, or of all, over all mounts."""
+    counted = [
+        counters
+        for mount in found["mounts"].values()
+        for name, counters in mount["operations"].items()
+        if operation in (ALL_OPERATIONS, name)
+    ]
+    return {name: float(sum(counters[name] for counters in counted)) for name in COUNTERS}
+
+
+PROBE = Probe(
+    NAME,
+    "Operations of the target's NFS mount: calls, bytes, waits and times (/proc/self/mountstats).",
+    NfsOptions,
+    ("NFS",),
+    tuple(_metrics()),
+)

@@ -1,0 +1,41 @@
+"""A profile over time: which functions ran, interval by interval, so that a burst is not averaged away."""
+
+from __future__ import annotations
+
+from iolab.base.option import Duration, Options, option
+from iolab.domain.probe.probe import Probe, observed
+
+NAME = "profile"
+
+
+class ProfileOptions(Options):
+    interval: Duration = option(10**9, "Time between two points of the series.", unit="ns", ge=10**7)
+    frequency_hz: int = option(99, "Samples per second and CPU.", ge=1, le=10_000)
+
+
+PROBE = Probe(
+    NAME,
+    "Stack samples of all CPUs, as a table over time. On a host only.",
+    ProfileOptions,
+    ("perf events",),
+    (
+        observed(
+            NAME,
+            "profile_samples",
+            "count",
+            None,
+            "Stacks sampled, of all CPUs.",
+            "it is not counted",
+            lambda found: found["samples"],
+        ),
+        observed(
+            NAME,
+            "profile_samples_lost",
+            "count",
+            "lower",
+            "Samples lost because the ring buffers were full.",
+            "it is not counted",
+            lambda found: found["samples_lost"],
+        ),
+    ),
+)

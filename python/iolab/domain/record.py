@@ -1,0 +1,68 @@
+"""A record: what one trial yielded, as the machine hands it back (JSON) and as the store keeps it (rows)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from iolab.domain.trial import Trial
+
+NOT_RESTORED = "not restored"
+"""How a note begins that says what a trial changed and could not put back."""
+
+
+class Fault(BaseModel):
+    """Something that went wrong inside a trial, by errno where the kernel gave one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    what: str
+    phase: str | None = None
+    job: str | None = None
+    errno: int | None = None
+    count: int = 1
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal[1] = 1
+    spec: Trial
+    status: Literal["ok", "faulty", "failed", "impossible", "interrupted"]
+    """ok: all as asked. faulty: I/O errors, short transfers or wrong data, numbers to be read with care.
+    failed: no numbers. impossible: not run, since the device or kernel cannot do what the setting asks for
+    (controls_absent says why). interrupted: stopped from outside, to be run again."""
+    started_unix_ns: int
+    ended_unix_ns: int
+    controls_applied: dict[str, dict[str, Any]]
+    """Control name -> {"before": ..., "applied": ...}, values as the kernel shows them."""
+    controls_absent: dict[str, str]
+    """Control name -> why it could not be set here."""
+    phases: list[dict[str, Any]]
+    """The engine's phase records (crates/workload/src/record.rs), measured phases only."""
+    observed: dict[str, Any]
+    """The target as it was before the phases: filesystem, device. What probes saw stands in the phases."""
+    faults: list[Fault]
+    notes: list[str]
+    """What was asked for and not done, transients, clock steps: one line each."""
+    traces: dict[str, str] = Field(default_factory=dict, exclude_if=lambda traces: not traces)
+    """By file name, traces that a probe was asked for (trace_files.py); the store keeps them in files of their own."""
+
+
+def impossible(trial: Trial, reasons: dict[str, str]) -> Record:
+    """The record of a trial that is not run: why, by control."""
+    now_unix_ns = time.time_ns()
+    return Record(
+        spec=trial,
+        status="impossible",
+        started_unix_ns=now_unix_ns,
+        ended_unix_ns=now_unix_ns,
+        controls_applied={},
+        controls_absent=reasons,
+        phases=[],
+        observed={},
+        faults=[],
+        notes=[],
+    )

@@ -1,0 +1,223 @@
+"""What a run's tables, words and figures are made of: a row per workload and metric, a cell per setting, a verdict per
+candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iolab.base.errors import InputError
+from iolab.base.nearest import unknown
+from iolab.domain.compare import Numbers, Pair, compare_pairs
+from iolab.domain.metric import describe, parse_key
+from iolab.domain.verdict.interval import typical
+from iolab.domain.workload import KINDS
+
+if TYPE_CHECKING:
+    from iolab.domain.compare import Comparison
+    from iolab.domain.measured_run import MeasuredRun
+
+METRICS_NAMED_MAX = 8
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting's values over the rounds."""
+
+    typical: float | None
+    """Hodges-Lehmann estimate, as in the judgement; None when no round has a value."""
+    spread: float | None
+    """Half the distance between the quartiles; None below two rounds."""
+    n: int
+    reason: str | None
+    """Why there is no value, where there is none."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one workload."""
+
+    workload: str
+    metric: str
+    """The metric's key, `[phase/][op.]metric`."""
+    unit: str
+    better: str | None
+    help: str
+    cells: dict[str, Cell]
+    comparisons: dict[str, Comparison]
+
+
+@dataclass(frozen=True)
+class Summary:
+    title: str
+    machine: str
+    seed: int | None
+    """Of a modelled machine's run: all that it takes to have the same numbers again."""
+    settings: list[str]
+    """The baseline first."""
+    rounds: int
+    trials: int
+    trials_not_ok: int
+    same_within: float
+    rows: list[Row]
+    problems: list[str]
+
+    @property
+    def machine_in_words(self) -> str:
+        return self.machine if self.seed is None else f"{self.machine} (simulated, seed {self.seed})"
+
+    @property
+    def baseline(self) -> str:
+        return self.settings[0] if self.settings else ""
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        return [comparison for row in self.rows for comparison in row.comparisons.values()]
+
+
+def summarise(
+    run: MeasuredRun, *, metrics: Sequence[str] = (), baseline: str | None = None, same_within: float | None = None
+) -> Summary:
+    """A run as a table. `metrics` are keys; without them the experiment's [compare].metrics, else the default ones.
+
+    A key without a phase means that metric of every phase. `baseline` and `same_within`: else the experiment's.
+    InputError names a key or a setting that the run doesn't have.
+    """
+    experiment = run.experiment
+    if baseline is not None and baseline not in run.settings:
+        raise InputError(f"{baseline}: {unknown('setting', baseline, run.settings)}", where="--baseline")
+    baseline = experiment.compare.baseline if baseline is None else baseline
+    if baseline not in run.settings:
+        raise _without_baseline(run, baseline)
+    margin = experiment.compare.same_within if same_within is None else same_within
+    values = values_by_setting(run, chosen_keys(run, metrics) if metrics else _compared_keys(run))
+    started = run.started
+    judged = compare_pairs(
+        _pairs(_possible(run, values), baseline),
+        same_within=margin,
+        max_rounds=started["rounds"] if started.get("until_decided") else None,
+    )
+    by_place: dict[tuple[str, str], dict[str, Comparison]] = {}
+    for comparison in judged:
+        by_place.setdefault((comparison.workload or "", comparison.metric), {})[comparison.setting] = comparison
+    reasons = _reasons(run)
+    rows = [
+        _row(workload, key, by_setting, by_place.get((workload, key), {}), reasons)
+        for (workload, key), by_setting in values.items()
+    ]
+    return Summary(
+        title=experiment.title or run.path.name,
+        machine=experiment.machine,
+        seed=None if experiment.modelled is None else started.get("seed"),
+        settings=sorted(run.settings, key=lambda name: name != baseline),
+        rounds=run.trials["round"].n_unique(),
+        trials=run.trials.height,
+        trials_not_ok=int((~run.trials["status"].is_in(["ok", "impossible"])).sum()),
+        same_within=margin,
+        rows=rows,
+        problems=run.problems,
+    )
+
+
+def chosen_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
+    """The run's keys that `wanted` means (none: the default metrics). InputError names one that the run lacks."""
+    if not wanted:
+        return _known_keys(run, _compared_by_kind(run))
+    for text in wanted:
+        if not _keys_meant(run, text):
+            some = ", ".join(run.keys[:METRICS_NAMED_MAX])
+            raise InputError("the run has no such metric", where=text, remedy=f"it has {some}, ...")
+    return _known_keys(run, wanted)
+
+
+def _without_baseline(run: MeasuredRun, baseline: str) -> InputError:
+    why = f": {run.problems[0]}" if run.problems else ""
+    more = f" (and {len(run.problems) - 1} more)" if len(run.problems) > 1 else ""
+    return InputError(
+        f"no trial can be read under the baseline, {baseline}{why}{more}",
+        where=str(run.path),
+        remedy=f"name another with --baseline: {', '.join(run.settings)}" if run.settings else "measure it again",
+    )
+
+
+def _compared_keys(run: MeasuredRun) -> list[str]:
+    """What the experiment compares. A metric that no trial has, because all failed for instance, is no mistake here."""
+    return _known_keys(run, run.experiment.compare.metrics or _compared_by_kind(run))
+
+
+def _known_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(key for text in wanted for key in _keys_meant(run, text)))
+
+
+def _keys_meant(run: MeasuredRun, text: str) -> list[str]:
+    with_phase = "/" in text if text in run.keys else parse_key(text).phase is not None
+    return [key for key in run.keys if (key if with_phase else key.rpartition("/")[2]) == text]
+
+
+def _compared_by_kind(run: MeasuredRun) -> list[str]:
+    """What the kinds of the run's workloads are compared by."""
+    kinds = [KINDS[one.kind] for one in run.experiment.workloads.values() if one.kind in KINDS]
+    return list(dict.fromkeys(key for kind in kinds for key in kind.compared))
+
+
+def values_by_setting(run: MeasuredRun, keys: Sequence[str]) -> dict[tuple[str, str], dict[str, Numbers]]:
+    """By (workload, key), in the experiment's order: setting -> its value in each round."""
+    return {
+        (workload, key): {setting: wide[setting].to_list() for setting in wide.columns[1:]}
+        for workload in run.workloads
+        for key in keys
+        if (wide := run.values(key, workload)).height
+    }
+
+
+def _possible(
+    run: MeasuredRun, values: dict[tuple[str, str], dict[str, Numbers]]
+) -> dict[tuple[str, str], dict[str, Numbers]]:
+    """Without the settings that a workload could not be run under: there is nothing to decide about them."""
+    return {
+        (workload, key): {
+            setting: numbers for setting, numbers in by_setting.items() if (workload, setting) not in run.impossible
+        }
+        for (workload, key), by_setting in values.items()
+    }
+
+
+def _pairs(values: dict[tuple[str, str], dict[str, Numbers]], baseline: str) -> list[Pair]:
+    return [
+        Pair(key, workload, baseline, candidate, by_setting[baseline], numbers)
+        for (workload, key), by_setting in values.items()
+        for candidate, numbers in by_setting.items()
+        if candidate != baseline and baseline in by_setting
+    ]
+
+
+def _reasons(run: MeasuredRun) -> dict[tuple[str, str, str], str]:
+    import polars as pl
+
+    absent = run.metrics.filter(pl.col("value").is_null()).unique(["workload", "key", "setting"], keep="first")
+    columns = ("workload", "key", "setting", "reason")
+    return {(workload, key, setting): reason for workload, key, setting, reason in absent.select(columns).iter_rows()}
+
+
+def _row(
+    workload: str,
+    key: str,
+    by_setting: dict[str, Numbers],
+    by_candidate: dict[str, Comparison],
+    reasons: dict[tuple[str, str, str], str],
+) -> Row:
+    metric = describe(key)
+    cells = {setting: _cell(numbers, reasons.get((workload, key, setting))) for setting, numbers in by_setting.items()}
+    return Row(workload, key, metric.unit, metric.better, metric.help, cells, by_candidate)
+
+
+def _cell(numbers: Numbers, reason: str | None) -> Cell:
+    import numpy as np
+
+    values = np.array([number for number in numbers if number is not None])
+    if not len(values):
+        return Cell(None, None, 0, reason)
+    # Halved, so that the difference of two is a number.
+    low, high = np.quantile(values / 2, (0.25, 0.75))
+    return Cell(float(typical(values)), float(high - low) if len(values) > 1 else None, len(values), reason)

@@ -1,0 +1,316 @@
+"""The steps of a trial: one class per kind. What each is run by stands in `iolab.adapters.host.runner`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Tag
+
+from iolab.base.reach import Reach
+from iolab.domain.trial.spec import Spec
+
+
+class PhaseSpec(Spec):
+    """One step of a workload: what the rest of the house asks of any kind. machine/runner.py knows who runs which."""
+
+    name: str
+    measured: bool
+    """False for laying out files: run, but no metrics."""
+
+    @property
+    @abstractmethod
+    def writes(self) -> bool:
+        """Whether it changes what the target holds."""
+
+    @property
+    def verifies(self) -> bool:
+        """Whether it checks what it reads against what was written."""
+        return False
+
+    @property
+    def takes_devices(self) -> bool:
+        """Whether it makes and mounts filesystems itself, on devices that are bare until then."""
+        return False
+
+    @property
+    def reach(self) -> frozenset[Reach]:
+        """What it changes, while it runs, that other runs share; a setting may change more."""
+        return frozenset()
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The operations that its jobs are to do (names in `iolab.domain.metric.OPS`); others have no rows."""
+        return ()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The metrics that its record has under `measures`."""
+        return ()
+
+    @property
+    def weighted_groups(self) -> tuple[WeightedGroup, ...]:
+        """Jobs that are measured together too, against each other by weight."""
+        return ()
+
+    def in_memory(self, memory_bytes: int) -> Self:
+        """The same, on a modelled machine that has so much memory."""
+        return self
+
+    @abstractmethod
+    def on_cpus(self, cpus: list[int]) -> Self:
+        """The same, on these CPUs only."""
+
+    def submitting_on(self, cpu: int) -> Self | None:
+        """The same, its I/O submitted on that CPU wherever its threads run; None where it can't be."""
+        return None
+
+    @abstractmethod
+    def dropping_caches(self, drop: bool) -> Self:
+        """The same, with or without dropping the page cache first."""
+
+    def on_filesystem(self, changes: Mapping[str, str | None]) -> Self:
+        """The same, with another `filesystem`, `mkfs_options` or `mount_options` where it makes one itself."""
+        return self
+
+
+class LoadPhase(PhaseSpec):
+    """I/O offered by the engine."""
+
+    kind: Literal["load"] = "load"
+    load: dict[str, Any]
+    """The engine's phase (crates/workload/src/phase.rs) with paths relative to the target's root; the machine makes
+    them absolute. A file may name its `place`: which of the target's devices it lies on, from 0."""
+
+    @property
+    def writes(self) -> bool:
+        return any(job["read_share"] < 1.0 for job in self._jobs)
+
+    @property
+    def verifies(self) -> bool:
+        return bool(self.load["verify"])
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        asked = {
+            "read": any(job["read_share"] > 0 for job in self._jobs),
+            "write": any(job["read_share"] < 1 for job in self._jobs),
+            "sync": any(job["sync"] is not None or job["sync_at_end"] for job in self._jobs),
+        }
+        return tuple(op for op, is_asked in asked.items() if is_asked)
+
+    def on_cpus(self, cpus: list[int]) -> Self:
+        return self._with(groups=[{**group, "cpus": cpus} for group in self.load["groups"]])
+
+    def submitting_on(self, cpu: int) -> Self | None:
+        groups = self.load["groups"]
+        if any(group["engine"] != "io_uring" for group in groups):
+            return None
+        return self._with(groups=[{**group, "sqpoll": True, "sqpoll_cpu": cpu} for group in groups])
+
+    def dropping_caches(self, drop: bool) -> Self:
+        return self._with(drop_caches=drop)
+
+    def with_files(self, files: list[dict[str, Any]]) -> Self:
+        return self._with(files=files)
+
+    def _with(self, **changes: Any) -> Self:
+        return self.model_copy(update={"load": {**self.load, **changes}})
+
+    @property
+    def _jobs(self) -> list[dict[str, Any]]:
+        return [job for group in self.load["groups"] for job in group["jobs"]]
+
+
+class DevicesPhase(PhaseSpec):
+    """What is done to whole devices, bare until then, by processes of its own."""
+
+    cpus: list[int] | None
+    drop_caches: bool
+
+    @property
+    def writes(self) -> bool:
+        return True
+
+    @property
+    def takes_devices(self) -> bool:
+        return True
+
+    def on_cpus(self, cpus: list[int]) -> Self:
+        return self.model_copy(update={"cpus": cpus})
+
+    def dropping_caches(self, drop: bool) -> Self:
+        return self.model_copy(update={"drop_caches": drop})
+
+
+class CommandsPhase(DevicesPhase):
+    """A shell command on each of the target's devices, all devices at once. A job is a device; its time has the mount
+    before and the unmount after the command in it, and the mkfs where one is made."""
+
+    kind: Literal["commands"] = "commands"
+    command: str | None
+    """For `sh -c`, in the root of the device's filesystem; None: nothing between mount and unmount."""
+    environment: dict[str, str]
+    """What the command finds besides DEVICE and TARBALL."""
+    makes_filesystem: bool
+    filesystem: str | None
+    """None: the target's, else ext4; likewise the options."""
+    mkfs_options: str | None
+    mount_options: str | None
+    tarball: str | None
+    """An existing file; None: a source tree that iolab makes of `source_tree`."""
+    source_tree: dict[str, int] | None
+    """The arguments of `machine.source_tree.tarball`."""
+
+    def on_filesystem(self, changes: Mapping[str, str | None]) -> Self:
+        return self.model_copy(update=dict(changes))
+
+
+class WeightedGroup(Spec):
+    """Jobs that get their share of the device together."""
+
+    name: str
+    weight: int
+    jobs: list[str]
+    """Names of engine groups, each with one job of the same name."""
+
+
+class WeightedLoadPhase(LoadPhase):
+    """I/O offered by several engines at once, each a process in a control group with a weight."""
+
+    kind: Literal["weighted_load"] = "weighted_load"  # type: ignore[assignment]
+    controller: Literal["auto", "bfq", "cfq", "cost", "none"]
+    """What enforces the weights; none: nothing does, the groups are processes only."""
+    members: list[WeightedGroup]
+    cost_model: str | None = None
+    """With controller cost: parameters of its model as io.cost.model takes them; None: the kernel's."""
+
+    @property
+    def reach(self) -> frozenset[Reach]:
+        """Controllers are enabled for all groups, and io.cost is switched on for the disk; the scheduler that shares
+        must stay."""
+        return frozenset() if self.controller == "none" else frozenset({"queue", "machine"})
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return ("fairness_jain_weighted", "share_of_entitlement")
+
+    @property
+    def weighted_groups(self) -> tuple[WeightedGroup, ...]:
+        return tuple(self.members)
+
+
+class MetadataPhase(PhaseSpec):
+    """Threads that make, write, sync, close and unlink files."""
+
+    kind: Literal["metadata"] = "metadata"
+    metadata: dict[str, Any]
+    """The engine's metadata phase (crates/workload/src/metadata/phase.rs), with directories relative to the root of the
+    device that a thread's `place` names, from 0; the machine makes them absolute."""
+    drop_caches: bool
+
+    @property
+    def writes(self) -> bool:
+        return True
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        jobs = [thread["job"] for thread in self.metadata["threads"]]
+        asked = {
+            "mkdir": any(job["subdirectories"] is not None for job in jobs),
+            "create": True,
+            "write": any(job["file_bytes"] > 0 for job in jobs),
+            "fsync": any(job["sync"] != "none" for job in jobs),
+            "system_sync": any(job["sync"].startswith("system") for job in jobs),
+            "close": True,
+            "unlink": any(not job["keep"] for job in jobs),
+        }
+        return tuple(op for op, is_asked in asked.items() if is_asked)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return ("files_per_s", "files_per_s_wall", "app_overhead_s", "filesystem_used_percent")
+
+    def on_cpus(self, cpus: list[int]) -> Self:
+        threads = [{**thread, "cpus": cpus} for thread in self.metadata["threads"]]
+        return self.model_copy(update={"metadata": {**self.metadata, "threads": threads}})
+
+    def dropping_caches(self, drop: bool) -> Self:
+        return self.model_copy(update={"drop_caches": drop})
+
+
+class FioPhase(LoadPhase):
+    """I/O offered by fio, on the files that the engine's phase names."""
+
+    kind: Literal["fio"] = "fio"  # type: ignore[assignment]
+    options: dict[str, dict[str, str]]
+    """By the name of a job of `load`: fio's options as its job file has them."""
+
+    def submitting_on(self, cpu: int) -> Self | None:
+        return None
+
+
+SORTED_NUMBER_BYTES = 4
+
+
+def sorted_bytes(memory_bytes: int, share_percent: float) -> int:
+    """What a process sorts: a share of the memory, in whole numbers."""
+    return int(memory_bytes * share_percent / 100) // SORTED_NUMBER_BYTES * SORTED_NUMBER_BYTES
+
+
+class SortPhase(DevicesPhase):
+    """Processes that each sort a share of memory, in a control group that has less than they need together, with the
+    target's device as swap."""
+
+    kind: Literal["sort"] = "sort"
+    processes: int
+    process_bytes: int
+    """What each process sorts."""
+    memory_limit_bytes: int
+    share_of_machine: float | None = None
+    """In percent: where no limit was said, what each process sorts of a modelled machine's memory."""
+    swap_bytes: int | None = None
+    """Of all devices together; None: all that they have."""
+    swappiness: int | None
+    """None: as it is."""
+    passes: int
+    seed: int
+
+    @property
+    def reach(self) -> frozenset[Reach]:
+        """Controllers are enabled for all groups, swappiness is the machine's, and so is what it swaps."""
+        return frozenset({"machine"})
+
+    def in_memory(self, memory_bytes: int) -> Self:
+        if self.share_of_machine is None:
+            return self
+        each = sorted_bytes(memory_bytes, self.share_of_machine)
+        return self.model_copy(update={"memory_limit_bytes": memory_bytes, "process_bytes": each})
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return (
+            "elapsed_s_spread",
+            "swap_in_bytes",
+            "swap_out_bytes",
+            "swap_out_after_first_bytes",
+            "swap_bytes_max",
+            "memory_bytes_max",
+        )
+
+
+def _kind_of(phase: Any) -> str:
+    """Trials written before there were kinds have none."""
+    return str(phase.get("kind", "load") if isinstance(phase, dict) else phase.kind)
+
+
+Phase = Annotated[
+    Annotated[LoadPhase, Tag("load")]
+    | Annotated[WeightedLoadPhase, Tag("weighted_load")]
+    | Annotated[FioPhase, Tag("fio")]
+    | Annotated[CommandsPhase, Tag("commands")]
+    | Annotated[MetadataPhase, Tag("metadata")]
+    | Annotated[SortPhase, Tag("sort")],
+    Discriminator(_kind_of),
+]

@@ -1,0 +1,135 @@
+"""Where a trial's I/O goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from iolab.domain.trial.spec import Spec
+
+
+class SideDevice(Spec):
+    """A scratch device beside another, for a filesystem's log or its realtime section."""
+
+    size_bytes: int
+    backing_directory: str | None
+    """Where its sparse file lies; None: where the other's does."""
+
+
+class ScratchTarget(Spec):
+    """A loop device on a sparse file that iolab makes, with a filesystem (or bare), torn down after each trial."""
+
+    kind: Literal["scratch"] = "scratch"
+    size_bytes: int
+    filesystem: str | None
+    """`ext2`, `ext3`, `ext4`, `xfs`, `btrfs`; None: the bare block device."""
+    mkfs_options: str
+    mount_options: str
+    backing_directory: str | None
+    """Where the sparse file lies; None: iolab's state directory."""
+    sector_bytes: int | None
+    devices: int = 1
+    """How many of them."""
+    log: SideDevice | None = None
+    """Each has one of its own."""
+    realtime: SideDevice | None = None
+
+    def holds(self, path: str) -> bool:
+        """Whether an absolute path is the target or lies in it; nobody can name what iolab makes for itself."""
+        return False
+
+
+class DirectoryTarget(Spec):
+    """An existing directory; iolab makes, uses and removes a directory of its own inside."""
+
+    kind: Literal["directory"] = "directory"
+    path: str
+
+    @property
+    def devices(self) -> int:
+        return 1
+
+    def holds(self, path: str) -> bool:
+        return Path(self.path).resolve() in Path(path).resolve().parents
+
+
+class FileTarget(Spec):
+    kind: Literal["file"] = "file"
+    path: str
+
+    def holds(self, path: str) -> bool:
+        return Path(path).resolve() == Path(self.path).resolve()
+
+    @property
+    def devices(self) -> int:
+        return 1
+
+
+class DeviceIdentity(Spec):
+    """What a device was known by when a run took it (python/iolab/adapters/system/device_identity.py)."""
+
+    path: str
+    """As the user named it; a name may lead elsewhere later."""
+    name: str
+    """The kernel's."""
+    number: tuple[int, int]
+    """Major and minor, as good as the boot."""
+    sequence: int | None
+    """Counts what the kernel attached since it was started; None: a kernel before 5.15."""
+    boot_id: str
+    size_bytes: int
+    start_bytes: int | None
+    """Of a partition, on its disk."""
+    serial: str | None
+    signatures: list[tuple[str, str | None]]
+    """Type and UUID of each that was on it."""
+
+
+class DeviceTarget(Spec):
+    kind: Literal["device"] = "device"
+    paths: list[str]
+    destroy: bool
+    """The one explicit flag of rule 7: overwrite although a device carries signatures, partitions or other data."""
+    admitted: list[DeviceIdentity] | None = None
+    """The devices as the run took them, in the order of `paths`; None: not yet, what they hold is looked at."""
+
+    @property
+    def with_identities(self) -> list[tuple[str, DeviceIdentity | None]]:
+        """Each path, with what its device is known by."""
+        known: Sequence[DeviceIdentity | None] = self.admitted or [None] * len(self.paths)
+        return list(zip(self.paths, known, strict=True))
+
+    @property
+    def devices(self) -> int:
+        return len(self.paths)
+
+    def holds(self, path: str) -> bool:
+        return any(Path(path).resolve() == Path(own).resolve() for own in self.paths)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_path(cls, given: Any) -> Any:
+        """Trials written before there could be several devices have a `path`."""
+        if isinstance(given, dict) and "path" in given:
+            rest = {key: value for key, value in given.items() if key != "path"}
+            return {"paths": [given["path"]], **rest}
+        return given
+
+
+class DrivesTarget(Spec):
+    """The drives of a modelled machine."""
+
+    kind: Literal["drives"] = "drives"
+    devices: int
+
+    def holds(self, path: str) -> bool:
+        """Any name will do: nothing of this machine is touched."""
+        return True
+
+
+Target = Annotated[
+    ScratchTarget | DirectoryTarget | FileTarget | DeviceTarget | DrivesTarget, Field(discriminator="kind")
+]

@@ -1,0 +1,43 @@
+"""A trial's specification."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from iolab.domain.trial.phase import Phase
+from iolab.domain.trial.spec import Spec
+from iolab.domain.trial.target import DeviceIdentity, Target
+
+FORMAT: Final = 1
+
+
+class Trial(Spec):
+    format: Literal[1] = FORMAT
+    trial: int
+    round: int
+    position: int
+    """Place within the round, from 0."""
+    workload: str
+    setting: str
+    seed: int
+    machine: str
+    target: Target
+    controls: dict[str, Any]
+    """The setting's controls by name (python/iolab/adapters/control/), validated, units resolved."""
+    probes: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """The probes that are on by name (python/iolab/domain/probe/), each with its options, units in their names."""
+    model: dict[str, Any] | None = None
+    """The modelled machine (docs/reference/machines.md), devices in place of their names, settings applied; None: a
+    host."""
+    phases: list[Phase]
+
+    @property
+    def writes(self) -> bool:
+        """Whether any measured phase does."""
+        return any(phase.measured and phase.writes for phase in self.phases)
+
+    def on_devices(self, admitted: list[DeviceIdentity]) -> Trial:
+        """The same, on these very devices: for a device target."""
+        return self.model_copy(update={"target": self.target.model_copy(update={"admitted": admitted})})

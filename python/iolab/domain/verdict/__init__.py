@@ -1,0 +1,10 @@
+"""Is the difference real? Verdicts on numbers paired by round, a pure function of those numbers.
+
+`docs/reference/statistics.md` says what is computed, why this and not something else, and how often it errs.
+"""
+
+from iolab.domain.verdict.discovery import control_false_discovery
+from iolab.domain.verdict.judgement import Judgement, Verdict, judge
+from iolab.domain.verdict.sequential import FIRST_LOOK, judge_sequential
+
+__all__ = ["FIRST_LOOK", "Judgement", "Verdict", "control_false_discovery", "judge", "judge_sequential"]

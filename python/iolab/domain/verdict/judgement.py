@@ -1,0 +1,213 @@
+"""One metric, candidate against baseline: the four-way verdict and how many more rounds would settle it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolab.base.errors import InputError
+from iolab.domain.verdict.interval import LARGE, estimate, interval, p_value, typical
+
+Verdict = Literal["faster", "slower", "same", "undecided"]
+Better = Literal["higher", "lower"]
+
+POWER = 0.8
+"""`rounds_to_decide` more rounds settle it with this probability, if the estimates hold."""
+MOST_ROUNDS_TO_DECIDE = 1000
+EXPONENTS_MAX = 1000
+"""Binary orders of magnitude between the smallest value and the largest: a ratio of sums has to be a number too."""
+BEYOND = "the ratio or its interval is beyond what numbers can hold"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    baseline: float | None
+    """Typical value of the arm (Hodges-Lehmann); None without data. `ratio` is estimated within rounds, so it isn't
+    exactly candidate / baseline."""
+    candidate: float | None
+    n: int
+    """Rounds used."""
+    ratio: float | None
+    """Candidate / baseline; None, like the interval and p, where it is undefined."""
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float | None
+    q_value: float | None
+    """p adjusted for the number of comparisons; None until that is known."""
+    verdict: Verdict
+    rounds_to_decide: int | None
+    """Further rounds; 0 when decided, None when more than a thousand or unknowable."""
+    same_within: float
+    alpha: float
+    """Level of the interval: 0.05 for 95 %."""
+    reason: str | None = None
+    """Why the ratio is undefined."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields that tables and JSON show."""
+        hidden = {"same_within", "alpha", "reason"}
+        return {name: value for name, value in asdict(self).items() if name not in hidden}
+
+
+def judge(
+    baseline: Sequence[float | None],
+    candidate: Sequence[float | None],
+    *,
+    better: Better | None,
+    same_within: float = 0.02,
+    confidence: float = 0.95,
+) -> Judgement:
+    """Compare two settings on numbers paired by index, one pair per round, in the order in which the rounds ran.
+
+    `better` says which way is faster (None: higher). `same_within` is the margin of *same*, 0.02 for 2 %: the interval
+    has to lie within 1 / 1.02 ... 1.02. A round that lacks a number (None, NaN) on either side is left out. Raises
+    InputError for sequences of different length and for a margin or confidence out of range.
+    """
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence is {confidence}, expected a number between 0 and 1")
+    return judge_at(1 - confidence, baseline, candidate, better=better, same_within=same_within)
+
+
+def judge_at(
+    alpha: float,
+    baseline: Sequence[float | None],
+    candidate: Sequence[float | None],
+    *,
+    better: Better | None,
+    same_within: float,
+) -> Judgement:
+    """`judge` with an interval that misses with probability alpha."""
+    if not (same_within >= 0 and math.isfinite(same_within)):
+        raise InputError(f"same_within is {same_within}, expected a share such as 0.02")
+    x, y = _paired(baseline, candidate)
+    reason = _why_undefined(x, y)
+    if reason:
+        return _undefined(x, y, reason, same_within, alpha)
+    if not x.any() and not y.any():
+        return Judgement(0.0, 0.0, len(x), 1.0, 1.0, 1.0, 1.0, None, "same", 0, same_within, alpha)
+    scale = math.ldexp(1.0, math.frexp(float(x.max()))[1] - 1)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        scaled = x / scale, y / scale
+        low, high = (float(end) for end in interval(*scaled, alpha))
+        ratio = float(estimate(*scaled))
+    if not (0 < low <= high < math.inf):
+        return _undefined(x, y, BEYOND, same_within, alpha)
+    x, y = scaled
+    verdict = decide(low, high, better, same_within)
+    return Judgement(
+        baseline=float(typical(x)) * scale,
+        candidate=float(typical(y)) * scale,
+        n=len(x),
+        ratio=min(max(ratio, low), high),
+        ci_low=low,
+        ci_high=high,
+        p_value=float(p_value(x, y)),
+        q_value=None,
+        verdict=verdict,
+        rounds_to_decide=rounds_to_decide(ratio, low, high, len(x), same_within, alpha)
+        if verdict == "undecided"
+        else 0,
+        same_within=same_within,
+        alpha=alpha,
+    )
+
+
+def rounds_to_decide(
+    ratio: float,
+    ci_low: float,
+    ci_high: float,
+    n: int,
+    same_within: float,
+    alpha: float,
+    alpha_difference: float | None = None,
+) -> int | None:
+    """Further rounds after which the interval excludes 1 or lies within the margin, whichever comes first, with
+    probability `POWER` if the estimated ratio and spread are the true ones. None: more than a thousand.
+    `alpha_difference` is the level that *faster* and *slower* need, where it is finer than the interval's.
+    """
+    from scipy.special import stdtrit
+
+    spread = math.log(ci_high / ci_low) / 2 / float(stdtrit(n - 1, 1 - alpha / 2)) * math.sqrt(n)
+    more = max(1.0, rounds_needed(ratio, spread, same_within, alpha, alpha_difference) - n)
+    return math.ceil(more) if more <= MOST_ROUNDS_TO_DECIDE else None
+
+
+def rounds_needed(
+    ratio: float, spread: float, same_within: float, alpha: float, alpha_difference: float | None = None
+) -> float:
+    """Rounds in all after which it is decided, as in `rounds_to_decide`; infinite where no number suffices. `spread` is
+    the standard deviation of the logarithm of one round's ratio. With a margin of 0 only a difference decides.
+
+    The number of rounds is Guenther's (Am. Stat. 35, 1981): the normal one plus z^2 / 2 for the t distribution.
+    """
+    from scipy.special import ndtri
+
+    difference = abs(math.log(ratio))
+    z = -float(ndtri((alpha_difference or alpha) / 2))
+    z_same = -float(ndtri(alpha / 2))
+    needed = math.inf
+    if difference > 0:
+        needed = _square((z + float(ndtri(POWER))) * spread / difference) + z * z / 2
+    room = math.log1p(same_within) - difference
+    if room > 0:
+        both_ends = (1 + POWER) / 2
+        needed = min(needed, _square((z_same + float(ndtri(both_ends))) * spread / room) + z_same * z_same / 2)
+    return needed
+
+
+def _square(x: float) -> float:
+    """Infinite where it is too large; `x**2` would raise OverflowError."""
+    return x * x
+
+
+def decide(low: float, high: float, better: Better | None, same_within: float) -> Verdict:
+    """What the interval of a ratio says."""
+    if low >= 1 / (1 + same_within) and high <= 1 + same_within:
+        return "same"
+    if low <= 1 <= high:
+        return "undecided"
+    return "slower" if (low > 1) == (better == "lower") else "faster"
+
+
+def _paired(
+    baseline: Sequence[float | None], candidate: Sequence[float | None]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    x, y = np.asarray(baseline, dtype=np.float64), np.asarray(candidate, dtype=np.float64)
+    if x.shape != y.shape or x.ndim != 1:
+        raise InputError(f"baseline has {x.size} rounds and candidate {y.size}, expected pairs")
+    both = ~(np.isnan(x) | np.isnan(y))
+    return x[both], y[both]
+
+
+def _why_undefined(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
+    if len(x) < 2:
+        return f"{len(x)} of the rounds has both settings, a verdict needs at least 2"
+    both = np.concatenate([x, y])
+    if not np.isfinite(both).all():
+        return "a value is infinite"
+    if (both < 0).any():
+        return "a value is negative, a ratio needs positive numbers"
+    if (both == 0).any() and both.any():
+        return "a value is zero, a ratio needs positive numbers"
+    if both.any() and math.frexp(float(both.max()))[1] - math.frexp(float(both.min()))[1] > EXPONENTS_MAX:
+        return BEYOND
+    return None
+
+
+def _undefined(
+    x: NDArray[np.float64], y: NDArray[np.float64], reason: str, same_within: float, alpha: float
+) -> Judgement:
+    def middle(values: NDArray[np.float64]) -> float | None:
+        if not len(values) or not np.isfinite(values).all():
+            return None
+        # Halved, so that the sum of two is a number.
+        return float(np.median(values / 2) * 2) if np.abs(values).max() > LARGE else float(np.median(values))
+
+    return Judgement(
+        middle(x), middle(y), len(x), None, None, None, None, None, "undecided", None, same_within, alpha, reason
+    )

@@ -1,0 +1,25 @@
+"""Workload kinds: what I/O is offered. One file per kind; a kind's options are declared once, in its model."""
+
+from __future__ import annotations
+
+from iolab.domain.workload import aio_stream, fio, fs_mark, io, iostest, iozone, make_sequence, mix, qsbench, tiobench
+from iolab.domain.workload.kind import Conflict, Kind
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        io.KIND,
+        mix.KIND,
+        tiobench.KIND,
+        iozone.KIND,
+        aio_stream.KIND,
+        iostest.KIND,
+        qsbench.KIND,
+        make_sequence.KIND,
+        fs_mark.KIND,
+        fio.KIND,
+    )
+}
+"""By name; `io` is the default."""
+
+__all__ = ["KINDS", "Conflict", "Kind"]

@@ -1,0 +1,144 @@
+"""Combinations of job and phase options that make no sense, each with what to do instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from iolab.base.units import format_bytes
+from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
+from iolab.domain.workload.kind import Conflict
+
+SECTOR_BYTES = 512
+STAMP_BYTES = 512
+"""What one stamp of a verified block covers (crates/engine/src/memory.rs)."""
+
+
+def phase_conflicts(phase: PhaseOptions) -> Iterator[Conflict]:
+    if phase.duration is None:
+        for key in ("warm_up", "cut_transient"):
+            if getattr(phase, key):
+                yield Conflict(
+                    (key,), "only with duration: a run by amount is measured from its first byte to its last"
+                )
+
+
+def job_conflicts(job: JobOptions, phase: PhaseOptions) -> Iterator[Conflict]:
+    """Conflicts of one job in its phase, keys relative to the job's table."""
+    yield from _bounds(job, phase)
+    yield from _engine(job)
+    yield from _sizes(job)
+    yield from _pattern(job)
+    yield from _arrival(job)
+    yield from _sync(job)
+    if phase.verify:
+        yield from _verify(job)
+
+
+def _bounds(job: JobOptions, phase: PhaseOptions) -> Iterator[Conflict]:
+    if phase.duration is None and job.amount is None and job.operations is None:
+        yield Conflict(("duration",), 'when does it end? give duration = "2s", amount = "1GiB" or operations = 1000')
+
+
+def _engine(job: JobOptions) -> Iterator[Conflict]:
+    if job.engine in ONE_AT_A_TIME and job.queue_depth > 1:
+        yield Conflict(
+            ("queue_depth",),
+            f"{job.queue_depth} with engine {job.engine}, which waits for each operation; use io_uring or libaio",
+        )
+    if job.engine == "mmap" and job.direct:
+        yield Conflict(
+            ("direct",), "mmap goes through the page cache; leave direct out, or use io_uring, libaio or psync"
+        )
+    if job.engine in (*ONE_AT_A_TIME, "null") and job.batch is not None:
+        yield Conflict(("batch",), f"engine {job.engine} has no batches; use io_uring or libaio")
+    for key in ("poll", "sqpoll"):
+        if getattr(job, key) and job.engine != "io_uring":
+            yield Conflict((key,), f"only with engine io_uring, not {job.engine}")
+    if job.poll and not job.uses_direct:
+        yield Conflict(("poll",), "polled completion needs direct = true")
+    if job.devices is not None and (not job.devices or min(job.devices) < 0):
+        yield Conflict(("devices",), "expected a list of device numbers such as [0] or [0, 2]")
+    if job.cpus is not None and (not job.cpus or min(job.cpus) < 0):
+        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+
+
+def _sizes(job: JobOptions) -> Iterator[Conflict]:
+    largest = max(job.block_size)
+    if job.range_start >= job.file_bytes:
+        yield Conflict(
+            ("range_start",), f"{format_bytes(job.range_start)} is not inside files of {format_bytes(job.file_bytes)}"
+        )
+    elif job.range_start + (job.range_length or 0) > job.file_bytes:
+        yield Conflict(("range_length",), f"the range ends after the end of files of {format_bytes(job.file_bytes)}")
+    elif largest > job.range_bytes:
+        holder = "file_size" if job.range_length is None and not job.range_start else "the range"
+        yield Conflict(
+            ("block_size",), f"{format_bytes(largest)} is larger than {holder}, {format_bytes(job.range_bytes)}"
+        )
+    if job.range_start % job.align_bytes:
+        yield Conflict(("range_start",), f"is not a multiple of align, {format_bytes(job.align_bytes)}")
+    if job.amount is not None and job.amount < largest:
+        yield Conflict(("amount",), f"{format_bytes(job.amount)} is less than one block of {format_bytes(largest)}")
+    if job.uses_direct and job.engine != "null":
+        aligned = {"block_size": (*job.block_size,), "align": (job.align or 0,), "range_start": (job.range_start,)}
+        for key, sizes in aligned.items():
+            for size in sizes:
+                if size % SECTOR_BYTES:
+                    yield Conflict(
+                        (key,),
+                        f"{size} bytes is not a multiple of {SECTOR_BYTES}, which direct I/O needs; "
+                        "choose a multiple or set direct = false",
+                    )
+
+
+def _pattern(job: JobOptions) -> Iterator[Conflict]:
+    for key, pattern in (("stride", "strided"), ("zipf_theta", "zipf")):
+        if getattr(job, key) is not None and job.pattern != pattern:
+            yield Conflict((key,), f'only with pattern = "{pattern}", not "{job.pattern}"')
+    if job.pattern == "strided":
+        if job.stride is None:
+            yield Conflict(("pattern",), 'strided needs stride, such as stride = "64KiB"')
+        elif job.stride % job.align_bytes:
+            yield Conflict(
+                ("stride",), f"{format_bytes(job.stride)} is not a multiple of {format_bytes(job.align_bytes)}"
+            )
+    if job.pattern == "permutation" and len(job.block_size) > 1:
+        yield Conflict(("block_size",), "permutation visits each block once, so it needs one size")
+
+
+def _arrival(job: JobOptions) -> Iterator[Conflict]:
+    open_loop = job.rate is not None or job.rate_iops is not None
+    if job.rate is not None and job.rate_iops is not None:
+        yield Conflict(("rate_iops",), "rate is given too; keep one of the two")
+    if open_loop and job.think_time:
+        yield Conflict(("think_time",), "an open loop (rate, rate_iops) does not wait for completions; leave one out")
+    if job.spacing is not None and not open_loop:
+        yield Conflict(("spacing",), "spaces the operations of an open loop; give rate or rate_iops too")
+    if job.think_every is not None and not job.think_time:
+        yield Conflict(("think_every",), 'needs think_time, such as think_time = "1ms"')
+
+
+def _sync(job: JobOptions) -> Iterator[Conflict]:
+    if job.fsync_every and job.fdatasync_every:
+        yield Conflict(("fdatasync_every",), "fsync_every is given too; keep one of the two")
+    if not job.writes:
+        for key in ("fsync_every", "fdatasync_every", "sync_at_end"):
+            if getattr(job, key):
+                yield Conflict((key,), "nothing is written: read_percent is 100")
+
+
+def _verify(job: JobOptions) -> Iterator[Conflict]:
+    if job.engine == "null":
+        yield Conflict(("engine",), "the null engine moves no data, so there is nothing to verify")
+    if job.shared_files and job.jobs > 1 and job.writes:
+        yield Conflict(
+            ("shared_files",),
+            "with verify, a file has one writer, else nobody knows what it should hold; set shared_files = false",
+        )
+    aligned = {"block_size": math.gcd(*job.block_size), "align": job.align or 0, "range_start": job.range_start}
+    for key, size in aligned.items():
+        if size % STAMP_BYTES:
+            yield Conflict(
+                (key,), f"with verify, blocks are stamped in units of {STAMP_BYTES} bytes; choose a multiple"
+            )

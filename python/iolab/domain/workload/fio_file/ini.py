@@ -1,0 +1,108 @@
+"""The dialect of fio job files: sections, options with or without a value, comments, variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from iolab.base.option import shown
+from iolab.base.plain_text import is_one_line
+from iolab.domain.workload.fio_file.problem import Problems
+
+ENTRIES_MAX = 1_000_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One option as written; without `=`, the value is empty."""
+
+    name: str
+    text: str
+    line: int | None
+    """None: not from the file."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One job: what the [global] sections above it say, then its own entries. Later entries win."""
+
+    name: str
+    line: int
+    entries: list[Entry]
+
+
+def parse(text: str, environment: Mapping[str, str], problems: Problems) -> list[Section]:
+    """The job sections in file order; what can't be read is noted in `problems` and left out."""
+    sections: list[Section] = []
+    shared: list[Entry] = []
+    current: list[Entry] | None = None
+    entries = 0
+    for number, written in enumerate(text.splitlines(), start=1):
+        line = re.split(r"[;#]", written, maxsplit=1)[0].strip()
+        if not line:
+            continue
+        if line.startswith("["):
+            current = _open_section(line, number, shared, sections, problems)
+            entries += len(current)
+            if entries > ENTRIES_MAX:
+                what = f"more than {ENTRIES_MAX} options in all, counting those of [global] in every job"
+                problems.add(None, f"{what}; write fewer jobs, or numjobs")
+                return sections
+        elif current is None:
+            problems.add(number, f'{_shown(line)} stands above the first section; expected a section such as "[job]"')
+        elif (entry := _entry(line, number, environment, problems)) is not None:
+            current.append(entry)
+    return sections
+
+
+def filled(text: str, environment: Mapping[str, str]) -> str:
+    """With the values of its variables, `${NAME}`; those that the environment has not stay."""
+    return _VARIABLE.sub(lambda found: environment[found[1]] if found[1] in environment else found[0], text)
+
+
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+
+
+def _open_section(
+    line: str, number: int, shared: list[Entry], sections: list[Section], problems: Problems
+) -> list[Entry]:
+    """Where the entries below the header belong: every [global] adds to the ones before."""
+    shared[:] = _last_of_each_name(shared)
+    name = line[1:].removesuffix("]").strip()
+    if not line.endswith("]") or not name or not is_one_line(name):
+        problems.add(number, f'{_shown(line)} is no section; expected a name in brackets such as "[job]"')
+    if name == "global":
+        return shared
+    # A name in [global] names no job.
+    section = Section(name, number, [entry for entry in shared if entry.name != "name"])
+    sections.append(section)
+    return section.entries
+
+
+def _last_of_each_name(entries: list[Entry]) -> list[Entry]:
+    """What counts, and where it stands."""
+    last: dict[str, Entry] = {}
+    for entry in entries:
+        last.pop(entry.name, None)
+        last[entry.name] = entry
+    return list(last.values())
+
+
+def _entry(line: str, number: int, environment: Mapping[str, str], problems: Problems) -> Entry | None:
+    name, _, value = (part.strip() for part in line.partition("="))
+    if re.match(r"include\s", line):
+        problems.add(number, "include: not supported; put the lines of the included file here")
+        return None
+    if not re.fullmatch(r"[\w-]+", name):
+        problems.add(number, f"{_shown(line)} is no option; expected name=value")
+        return None
+    missing = [variable for variable in _VARIABLE.findall(value) if variable not in environment]
+    if missing:
+        problems.add(number, f"{name}: the environment has no {missing[0]}; run with {missing[0]}=... iolab run ...")
+        return None
+    return Entry(name, filled(value, environment), number)
+
+
+def _shown(line: str) -> str:
+    return shown(line if len(line) <= 60 else f"{line[:57]}...")

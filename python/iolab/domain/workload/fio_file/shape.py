@@ -1,0 +1,211 @@
+"""What one job of a job file comes to in iolab's terms: sizes, files, blocks, bounds. Pure; problems are noted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, Runner
+from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
+from iolab.domain.workload.fio_file.problem import Problems
+from iolab.domain.workload.fio_file.value import Directions
+
+FILE_GRANULE_BYTES = 4096
+ONE_AT_A_TIME = ("psync", "pvsync", "mmap")
+DEFAULT_BLOCK_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A job's numbers, the same for each of its clones except where the clone's number is asked for."""
+
+    job: FioJob
+    random: bool
+    reads: bool
+    writes: bool
+    blocks: Mapping[int, float]
+    """Sizes of operations, with weights."""
+    align_bytes: int
+    file_count: int
+    """Of each clone."""
+    length_bytes: int
+    """Of the range in each file, in whole aligned blocks."""
+
+    @property
+    def engine(self) -> str:
+        return ENGINES.get(self.job["ioengine"], "psync")
+
+    @property
+    def direct(self) -> bool:
+        wanted = self.job["direct"] if self.job.has("direct") else not self.job["buffered"]
+        return wanted and self.engine not in ("mmap", "null")
+
+    @property
+    def queue_depth(self) -> int:
+        return 1 if self.engine in ONE_AT_A_TIME else int(self.job["iodepth"])
+
+    @property
+    def read_share(self) -> float:
+        if not (self.reads and self.writes):
+            return 1.0 if self.reads else 0.0
+        given = self.job["rwmixread"]
+        if given is None and self.job["rwmixwrite"] is not None:
+            given = 100 - self.job["rwmixwrite"]
+        return (50 if given is None else given) / 100
+
+    @property
+    def mean_block_bytes(self) -> float:
+        return sum(size * weight for size, weight in self.blocks.items()) / sum(self.blocks.values())
+
+    @property
+    def lays_out(self) -> bool:
+        """Whether its files hold data before it begins."""
+        return self.engine != "null" and (self.reads or self.job["overwrite"])
+
+    @property
+    def verifies(self) -> bool:
+        return bool(self.job["verify"] != "0")
+
+    @property
+    def time_based(self) -> bool:
+        """Without a runtime, fio takes time_based for not given."""
+        return bool(self.job["time_based"] and self.job["runtime"])
+
+    @property
+    def is_one_pass(self) -> bool:
+        """Whether it ends when its files are through, once."""
+        others = (self.job["runtime"], self.job["io_size"], self.job["number_ios"])
+        return not any(others) and self.job["loops"] == 1
+
+    def offset_bytes(self, clone: int) -> int:
+        return int(self.job["offset"] + clone * self.job["offset_increment"])
+
+    def file_bytes(self, clone: int) -> int:
+        """Size of each file: at least what filesize says, at least to the end of the range."""
+        end = max(self.offset_bytes(clone) + self.length_bytes, self.job["filesize"] or 0)
+        return -(-end // FILE_GRANULE_BYTES) * FILE_GRANULE_BYTES
+
+    def names(self, clone: int) -> list[str]:
+        """As the job file has them; clones and jobs with equal names share files."""
+        given = self.job["filename"]
+        if given is None:
+            pattern = self.job["filename_format"] or "$jobname.$jobnum.$filenum"
+            fills = {"$jobname": self.job.name, "$jobnum": str(clone)}
+            for variable, text in fills.items():
+                pattern = pattern.replace(variable, text)
+            given = [pattern.replace("$filenum", str(number)) for number in range(self.file_count)]
+        directory = self.job["directory"]
+        return [name if directory is None or name.startswith("/") else f"{directory}/{name}" for name in given]
+
+    def pattern(self) -> dict[str, Any]:
+        """The engine's (crates/workload/src/spec.rs)."""
+        step = self.job["rw"][1]
+        if self.random:
+            if self.job["random_distribution"] is not None:
+                return {"kind": "zipf", "theta": self.job["random_distribution"]}
+            once = not self.job["norandommap"] and len(self.blocks) == 1 and self.align_bytes == min(self.blocks)
+            return {"kind": "permutation" if once else "uniform"}
+        if step > 0:
+            return {"kind": "strided", "stride_bytes": min(self.blocks) + step}
+        return {"kind": "backward" if step < 0 else "sequential"}
+
+    def bounds(self) -> dict[str, int | None]:
+        """The engine's `until`: whichever comes first."""
+        duration_ns = self.job["ramp_time"] + self.job["runtime"] if self.job["runtime"] else None
+        if self.time_based:
+            return {"ops": self.job["number_ios"], "bytes": None, "duration_ns": duration_ns}
+        ops = self.job["number_ios"]
+        if not self.random and self.job["rw"][1] > 0 and self.job["io_size"] is None:
+            steps = -(-self.length_bytes // (min(self.blocks) + self.job["rw"][1])) * self.file_count
+            ops = min(ops or steps, steps * self.job["loops"])
+        return {"ops": ops, "bytes": self._amount_bytes() * self.job["loops"], "duration_ns": duration_ns}
+
+    def _amount_bytes(self) -> int:
+        """fio asks whether enough was issued before each operation, so an io_size that is no multiple is exceeded."""
+        smallest = min(self.blocks)
+        wanted = self.job["io_size"]
+        if wanted is not None:
+            return -(-int(wanted) // smallest) * smallest
+        whole = self.length_bytes * self.file_count
+        return min(whole, -(-int(self.job["size"] or whole) // smallest) * smallest)
+
+
+def shape_of(job: FioJob, default_size: int | None, problems: Problems, runner: Runner) -> Shape | None:
+    """None, with the problem noted, where there is no telling what the job would do."""
+    random, reads, writes = DIRECTIONS[job["rw"][0]]
+    blocks = _blocks(job, reads=reads, writes=writes, problems=problems)
+    files = len(job["filename"]) if job["filename"] is not None else job["nrfiles"]
+    size = job["size"] or default_size
+    length = size // files if size is not None else None
+    if job["filesize"] is not None:
+        length = job["filesize"] - job["offset"]
+    if length is None:
+        problems.add(job.line, f"{job.name}: no size; say how much, such as size=1g")
+    if length is None or blocks is None:
+        return None
+    align = max((part for part in (job["ba"] or ()) if part), default=min(blocks))
+    length = length // align * align
+    if length < max(blocks):
+        line = job.line_of("filesize" if job.has("filesize") else "size")
+        problems.add(line, f"{job.name}: no block of {max(blocks)} bytes fits into files of {max(length, 0)} bytes")
+        return None
+    shape = Shape(job, random, reads, writes, blocks, align, files, length)
+    if runner == "iolab":
+        for option, what in _conflicts(shape):
+            problems.add(job.line_of(option), f"{option}: {what}")
+    return shape
+
+
+def _blocks(job: FioJob, *, reads: bool, writes: bool, problems: Problems) -> Mapping[int, float] | None:
+    """The one distribution of sizes, of the direction that the job has or of both when they are equal."""
+    for option in ("bssplit", "bsrange", "bs"):
+        given: Directions | None = job[option]
+        if given is None:
+            continue
+        sizes = [part if isinstance(part, Mapping) or part is None else {part: 1.0} for part in given]
+        read, write = (part or {DEFAULT_BLOCK_BYTES: 1.0} for part in sizes)
+        if reads and writes and read != write:
+            problems.add(job.line_of(option), f"{option}: a mix has the same sizes for reads and writes; {USE_FIO}")
+            return None
+        return read if reads else write
+    return {DEFAULT_BLOCK_BYTES: 1.0}
+
+
+def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
+    """What the engine can't do, each with the option to blame."""
+    job = shape.job
+    step = job["rw"][1]
+    if shape.random and step not in (0, 1):
+        yield "rw", f"every offset is drawn; leave :{step} out, or {USE_FIO}"
+    if not shape.random and step and len(shape.blocks) > 1:
+        yield "rw", f"a step between blocks of several sizes; keep one of the two, or {USE_FIO}"
+    if not shape.random and step < 0 and step != -2 * min(shape.blocks):
+        yield "rw", f"backward is -{2 * min(shape.blocks)}, two blocks, here; {USE_FIO} for another step"
+    if not shape.random and step > 0 and step % shape.align_bytes:
+        yield "rw", f"a step of {step} bytes is no multiple of {shape.align_bytes}"
+    if shape.direct and math.gcd(*shape.blocks, shape.align_bytes, job["offset"], job["offset_increment"]) % 512:
+        blamed = next(name for name in ("bssplit", "bsrange", "bs", "ba", "offset", "direct") if job.has(name))
+        yield blamed, "direct I/O needs multiples of 512 bytes"
+    if (job["offset"] + job["offset_increment"]) % shape.align_bytes:
+        yield "offset", f"is no multiple of {shape.align_bytes}, to which offsets are aligned"
+    if (job.has("rate") or job.has("rate_iops")) and job["thinktime"]:
+        yield "thinktime", f"an open loop (rate, rate_iops) does not wait; leave one out, or {USE_FIO}"
+    if job.has("rate") and job.has("rate_iops"):
+        yield "rate_iops", "rate is given too; keep one of the two"
+    if job["fsync"] and job["fdatasync"]:
+        yield "fdatasync", "fsync is given too; keep one of the two"
+    if job["ramp_time"] and not job["runtime"]:
+        yield "ramp_time", "needs runtime: a job that ends by its size is measured from its first byte to its last"
+    for option in ("sqthread_poll", "hipri"):
+        if job[option] and shape.engine != "io_uring":
+            yield option, f"only with ioengine=io_uring, not {job['ioengine']}; {USE_FIO}"
+    if job["hipri"] and not shape.direct:
+        yield "hipri", "polled completion needs direct=1"
+    if shape.verifies and shape.engine == "null":
+        yield "verify", "the null engine moves no data, so there is nothing to verify"
+    if shape.verifies and shape.writes and job["numjobs"] > 1 and job.has("filename"):
+        yield "verify", "clones share the file: nobody knows what it should hold; let each have its own"
+    if shape.verifies and math.gcd(*shape.blocks, shape.align_bytes, job["offset"]) % 512:
+        yield "verify", "blocks are stamped in units of 512 bytes; choose a multiple for block size and offset"

@@ -1,0 +1,212 @@
+"""How fio reads values. Each reader takes the text and `kb_base`, and raises ValueError with what was expected."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+Reader = Callable[[str, int], Any]
+"""Of the text, with `kb_base`."""
+
+KB_BASE = 1024
+_PREFIXES = "kmgtp"
+_TIME_NS = {
+    **dict.fromkeys(("us", "usec"), 1_000),
+    **dict.fromkeys(("ms", "msec"), 1_000_000),
+    **dict.fromkeys(("s", "sec"), 1_000_000_000),
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+_LARGEST = 2**63 - 1
+RANGE_STEPS_MAX = 1024
+
+
+class Directions(NamedTuple):
+    """A value for reads and one for writes; None where none is given."""
+
+    read: Any
+    write: Any
+
+
+def whole(text: str, kb_base: int = KB_BASE) -> int:
+    """A number with fio's suffixes: with kb_base 1024, `k` is 1024 and `kib` 1000; with 1000 the other way round.
+
+    fio's manual says the same of `ki`, but fio 3.33 reads that as `k`, and so does this.
+    """
+    evaluated = _evaluated(text).lower()
+    if re.fullmatch(r"0x[0-9a-f]{1,15}", evaluated):
+        return int(evaluated, 16)
+    found = re.fullmatch(r"(-?\d{1,19})(?:([kmgtp])(ib|i?b?)|b?)", evaluated)
+    if not found:
+        raise ValueError(f'"{text}" given; expected a whole number such as 4096, 4k or 1m')
+    digits, prefix, rest = found.groups()
+    base = 1024 if (kb_base == 1024) != (rest == "ib") else 1000
+    value = int(digits) * int(base ** (_PREFIXES.index(prefix) + 1 if prefix else 0))
+    if abs(value) > _LARGEST:
+        raise ValueError(f'"{text}" given; expected a number below 2^63')
+    return value
+
+
+def positive(text: str, kb_base: int = KB_BASE) -> int:
+    value = whole(text, kb_base)
+    if value < 1:
+        raise ValueError(f'"{text}" given; expected a number above 0')
+    return value
+
+
+def up_to(largest: int) -> Reader:
+    def read(text: str, kb_base: int = KB_BASE) -> int:
+        value = positive(text, kb_base)
+        if value > largest:
+            raise ValueError(f'"{text}" given; expected a number from 1 to {largest}')
+        return value
+
+    return read
+
+
+def count(text: str, kb_base: int = KB_BASE) -> int:
+    value = whole(text, kb_base)
+    if value < 0:
+        raise ValueError(f'"{text}" given; expected a number, 0 or more')
+    return value
+
+
+def size(text: str, kb_base: int = KB_BASE) -> int:
+    if text.endswith("%"):
+        raise ValueError(f'"{text}" given; iolab needs a number of bytes, such as 1g')
+    return count(text, kb_base)
+
+
+def percent(text: str, kb_base: int = KB_BASE) -> int:
+    value = count(text.removesuffix("%"), kb_base)
+    if value > 100:
+        raise ValueError(f'"{text}" given; expected a percentage from 0 to 100')
+    return value
+
+
+def boolean(text: str, kb_base: int = KB_BASE) -> bool:
+    """An option without a value is true."""
+    try:
+        return {"": True, "0": False, "1": True, "true": True, "false": False}[text.lower()]
+    except KeyError:
+        raise ValueError(f'"{text}" given; expected 0 or 1') from None
+
+
+def word(*words: str) -> Reader:
+    def read(text: str, kb_base: int = KB_BASE) -> str:
+        if text not in words:
+            from iolab.base.nearest import unknown
+
+            raise ValueError(f'"{text}": {unknown("value", text, words)}')
+        return text
+
+    return read
+
+
+def plain(text: str, kb_base: int = KB_BASE) -> str:
+    return text
+
+
+def nonempty(text: str, kb_base: int = KB_BASE) -> str:
+    if not text:
+        raise ValueError("no value given; expected a text")
+    return text
+
+
+def duration_ns(unit_ns: int) -> Reader:
+    """A time; a plain number is in `unit_ns`."""
+
+    def read(text: str, kb_base: int = KB_BASE) -> int:
+        found = re.fullmatch(r"(\d{1,19})([a-z]*)", _evaluated(text).lower())
+        if not found or (found[2] and found[2] not in _TIME_NS):
+            raise ValueError(f'"{text}" given; expected a time such as 30, 500ms or 5m')
+        value = int(found[1]) * (_TIME_NS[found[2]] if found[2] else unit_ns)
+        if value > _LARGEST:
+            raise ValueError(f'"{text}" given; expected a time below 290 years')
+        return value
+
+    return read
+
+
+def directions(reader: Reader) -> Reader:
+    """`read,write,trim`: one value is for all, an empty place is no value; with fewer, the last stands for the rest."""
+
+    def read(text: str, kb_base: int = KB_BASE) -> Directions:
+        parts = [part.strip() for part in text.split(",")]
+        if len(parts) > 3:
+            raise ValueError(f'"{text}" given; expected at most three values: reads, writes, trims')
+        values = [reader(part, kb_base) if part else None for part in parts]
+        return Directions(values[0], values[0] if len(values) == 1 else values[1])
+
+    return read
+
+
+def block_range(text: str, kb_base: int = KB_BASE) -> dict[int, float]:
+    """`1k-4k` -> sizes with weights: fio draws uniformly and rounds down to multiples of the smallest."""
+    found = re.fullmatch(r"([^-:]+)[-:]([^-:]+)", text)
+    if not found:
+        raise ValueError(f'"{text}" given; expected a range such as 4k-64k')
+    low, high = sorted(positive(part.strip(), kb_base) for part in found.groups())
+    if high // low > RANGE_STEPS_MAX:
+        raise ValueError(f'"{text}" given; expected at most {RANGE_STEPS_MAX} multiples of the smallest size')
+    return {low * step: 1.0 for step in range(1, high // low + 1)}
+
+
+def block_split(text: str, kb_base: int = KB_BASE) -> dict[int, float]:
+    """`4k/60:64k/40` -> sizes with weights; sizes without a percentage share what is left evenly."""
+    pairs = [part.partition("/") for part in text.split(":") if part]
+    given = {positive(name, kb_base): percent(share) if share else None for name, _, share in pairs}
+    left = 100 - sum(share for share in given.values() if share is not None)
+    open_sizes = sum(share is None for share in given.values())
+    if not given or left < 0 or (left > 0 and not open_sizes):
+        raise ValueError(f'"{text}" given; expected sizes with percentages that sum to 100, such as 4k/60:64k/40')
+    weights = {name: left / open_sizes if share is None else float(share) for name, share in given.items()}
+    return {name: weight for name, weight in weights.items() if weight > 0}
+
+
+def cpu_list(text: str, kb_base: int = KB_BASE) -> list[int]:
+    """`0-3,6` -> CPU numbers."""
+    cpus: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
+        if not found or int(found[2] or found[1]) < int(found[1]):
+            raise ValueError(f'"{text}" given; expected CPUs such as 0-3 or 0,2')
+        cpus += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return sorted(set(cpus))
+
+
+def cpu_mask(text: str, kb_base: int = KB_BASE) -> list[int]:
+    """Bit n stands for CPU n."""
+    mask = positive(text, kb_base)
+    return [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
+
+
+def paths(text: str, kb_base: int = KB_BASE) -> list[str]:
+    r"""Names separated by colons; `\:` is a colon."""
+    return [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", nonempty(text)) if part]
+
+
+def joined(names: Sequence[str]) -> str:
+    """What `paths` reads back."""
+    return ":".join(name.replace(":", "\\:") for name in names)
+
+
+def _evaluated(text: str) -> str:
+    """With fio's variables and the four operations between whole numbers: `8*$mb_memory`."""
+    if "$" not in text:
+        return text.strip()
+    known = {
+        "pagesize": os.sysconf("SC_PAGE_SIZE"),
+        "mb_memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
+        "ncpus": os.cpu_count() or 1,
+    }
+    filled = re.sub(r"\$(pagesize|mb_memory|ncpus)", lambda found: str(known[found[1]]), text)
+    found = re.fullmatch(r"\s*(\d{1,18})(?:\s*([-+*/])\s*(\d{1,18}))?\s*", filled)
+    if not found or (found[2] == "/" and int(found[3]) == 0):
+        raise ValueError(f'"{text}" given; of variables, iolab reads $pagesize, $mb_memory or $ncpus and one operation')
+    left, operation, right = int(found[1]), found[2], int(found[3] or 0)
+    results = {"+": left + right, "-": left - right, "*": left * right, "/": left // max(right, 1)}
+    return str(results[operation] if operation else left)

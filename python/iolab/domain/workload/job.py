@@ -1,0 +1,203 @@
+"""The options of one job, and of the phase that jobs run in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from iolab.base import units
+from iolab.base.option import Bytes, Duration, Options, Rate, option, shown
+
+FILE_GRANULE_BYTES = 4096
+
+Engine = Literal["io_uring", "libaio", "psync", "pvsync", "mmap", "null"]
+ONE_AT_A_TIME = ("psync", "pvsync", "mmap")
+"""Engines that wait for each operation."""
+
+
+def _read_block_sizes(given: object) -> dict[int, float]:
+    """`"4KiB"` or `{"4KiB" = 70, "64KiB" = 30}` -> bytes to weight."""
+    weights = given.items() if isinstance(given, Mapping) else [(given, 1.0)]
+    sizes: dict[int, float] = {}
+    for size, weight in weights:
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
+            raise _wrong_block_size(f'weight {shown(weight)}; expected a number above 0, such as {{"4KiB" = 70}}')
+        sizes[_read_block_size(size)] = float(weight)
+    if not sizes or not all(0 < size < 2**32 for size in sizes):
+        raise _wrong_block_size(f"{shown(given)} given; expected sizes from 1 byte to 4 GiB")
+    return sizes
+
+
+def _read_block_size(given: object) -> int:
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given
+    if not isinstance(given, str):
+        raise _wrong_block_size(f'{shown(given)} given; expected a size such as "4KiB", or sizes with weights')
+    try:
+        return units.parse_bytes(given)
+    except ValueError as error:
+        raise _wrong_block_size(str(error)) from None
+
+
+def _wrong_block_size(why: str) -> PydanticCustomError:
+    return PydanticCustomError("quantity", "{why}", {"why": why})
+
+
+BlockSizes = Annotated[dict[int, float], BeforeValidator(_read_block_sizes)]
+
+
+class PhaseOptions(Options):
+    """When the jobs run, and what is measured."""
+
+    duration: Duration | None = option(None, "Measured time; jobs stop when it is over.", unit="ns", gt=0)
+    warm_up: Duration = option(0, "Time of I/O before the measured time; not counted.", unit="ns", ge=0)
+    cut_transient: bool | None = option(
+        None,
+        "Detect a transient at the start of the measured time and leave it out.",
+        default_is="true with duration, else false",
+    )
+    interval: Duration = option(100_000_000, "Width of one interval of the time series.", unit="ns", ge=1_000_000)
+    verify: bool = option(False, "Write a checksum into each block, and check each block that is read.")
+    drop_caches: bool | None = option(
+        None,
+        "Sync and drop the page cache before the measured phase.",
+        default_is="true if a job reads with direct = false",
+    )
+
+
+class JobOptions(Options):
+    """Who reads or writes what, where, how large, how deep, when."""
+
+    pattern: Literal["sequential", "backward", "strided", "random", "zipf", "permutation"] = option(
+        "random",
+        "Order of the offsets. random: uniform; permutation: each block once per pass, in random order.",
+    )
+    stride: Bytes | None = option(None, "Distance between offsets with pattern strided.", unit="bytes", gt=0)
+    zipf_theta: float | None = option(
+        None,
+        "Skew of pattern zipf: the block of rank r is drawn proportionally to 1/r^theta.",
+        gt=0,
+        default_is="1.1 with zipf",
+    )
+    read_percent: float = option(100.0, "Share of operations that read; the rest write.", unit="percent", ge=0, le=100)
+    block_size: BlockSizes = option(
+        {4096: 1.0},
+        "Bytes of one operation, or several sizes with the weight of each.",
+        unit="bytes",
+        expected='a size such as "4KiB", or sizes with weights such as {"4KiB" = 70, "64KiB" = 30}',
+    )
+    align: Bytes | None = option(
+        None, "Every offset is a multiple of this.", unit="bytes", gt=0, default_is="the smallest block_size"
+    )
+    queue_depth: int = option(1, "Operations in flight per copy of the job.", ge=1, le=4096)
+    jobs: int = option(1, "Copies of the job, each with its own thread and files.", ge=1, le=1024)
+    share_thread: bool = option(False, "Run all copies in one thread.")
+    file_size: Bytes = option(
+        256 * 2**20, "Size of each file, rounded down to a multiple of 4KiB.", unit="bytes", ge=FILE_GRANULE_BYTES
+    )
+    files_per_job: int = option(1, "Files of each copy.", ge=1, le=10_000)
+    shared_files: bool = option(False, "All copies use the same files.")
+    file_order: Literal["sequential", "round_robin", "random"] = option(
+        "round_robin", "Which file comes next. sequential: finish one, then take the next."
+    )
+    devices: list[int] | None = option(
+        None,
+        "Which of the target's devices, from 0. Copies take them in turn; so do the files of a single copy.",
+        default_is="all",
+        expected="a list of numbers such as [0] or [0, 2]",
+    )
+    range_start: Bytes = option(0, "Start of the range of each file that the job touches.", unit="bytes", ge=0)
+    range_length: Bytes | None = option(
+        None, "Length of that range.", unit="bytes", gt=0, default_is="to the end of the file"
+    )
+    layout: bool | None = option(
+        None,
+        "Write the files before the measured phase.",
+        default_is="true, unless the job only writes, in sequence",
+    )
+    engine: Engine = option(
+        "io_uring", "How I/O is issued. psync, pvsync and mmap wait for each operation; null does no I/O."
+    )
+    direct: bool | None = option(
+        None, "Bypass the page cache (O_DIRECT).", default_is="true, but false with engine mmap or null"
+    )
+    batch: int | None = option(
+        None, "Operations submitted and reaped at once.", ge=1, le=4096, default_is="adapts to what is ready"
+    )
+    fixed_buffers: bool = option(True, "Register the buffers with the ring (io_uring).")
+    registered_files: bool = option(True, "Register the files with the ring (io_uring).")
+    poll: bool = option(False, "Poll for completions instead of taking interrupts (io_uring, direct).")
+    sqpoll: bool = option(False, "Let a kernel thread submit (io_uring).")
+    cpus: list[int] | None = option(
+        None,
+        "CPUs that the job's threads may run on; one CPU is a pin.",
+        default_is="any",
+        expected="a list of CPU numbers such as [0] or [0, 1]",
+    )
+    amount: Bytes | None = option(None, "Bytes that each copy transfers.", unit="bytes", gt=0)
+    operations: int | None = option(None, "Operations that each copy performs.", ge=1)
+    rate: Rate | None = option(
+        None,
+        "Open loop: operations are due at this rate per copy, whatever completes; latency counts from the due time.",
+        unit="bytes/s",
+        gt=0,
+    )
+    rate_iops: float | None = option(None, "The same, in operations per second.", unit="1/s", gt=0)
+    spacing: Literal["constant", "poisson"] | None = option(
+        None, "Distribution of the due times of an open loop.", default_is="constant"
+    )
+    think_time: Duration = option(0, "Pause of a copy between operations.", unit="ns", ge=0)
+    think_every: int | None = option(None, "Completions between two pauses.", ge=1, default_is="1")
+    fsync_every: int | None = option(None, "Writes between two fsyncs.", ge=1)
+    fdatasync_every: int | None = option(None, "Writes between two fdatasyncs.", ge=1)
+    sync_at_end: bool = option(False, "fsync each written file after the last operation, inside the measured time.")
+
+    @property
+    def uses_direct(self) -> bool:
+        return self.engine not in ("mmap", "null") if self.direct is None else self.direct
+
+    @property
+    def reads(self) -> bool:
+        return self.read_percent > 0
+
+    @property
+    def writes(self) -> bool:
+        return self.read_percent < 100
+
+    @property
+    def lays_out(self) -> bool:
+        if self.engine == "null":
+            return False
+        only_fills = not self.reads and self.pattern == "sequential"
+        return not only_fills if self.layout is None else self.layout
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of one file."""
+        return self.file_size // FILE_GRANULE_BYTES * FILE_GRANULE_BYTES
+
+    @property
+    def file_count(self) -> int:
+        return self.files_per_job * (1 if self.shared_files else self.jobs)
+
+    @property
+    def device_users(self) -> int:
+        """How many take turns with the devices: copies, or files where copies have none of their own."""
+        return self.file_count if self.shared_files or self.jobs == 1 else self.jobs
+
+    @property
+    def align_bytes(self) -> int:
+        return self.align or min(self.block_size)
+
+    @property
+    def range_bytes(self) -> int:
+        """Length of the range that the job touches in each file; what a last partial block would need is left out."""
+        rest = self.file_bytes - self.range_start
+        return (rest if self.range_length is None else self.range_length) // self.align_bytes * self.align_bytes
+
+    @property
+    def mean_block_bytes(self) -> float:
+        return sum(size * weight for size, weight in self.block_size.items()) / sum(self.block_size.values())

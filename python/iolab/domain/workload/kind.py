@@ -1,0 +1,52 @@
+"""What a workload kind is: options, the combinations that make no sense, and how options become phases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from iolab.base.option import Options
+from iolab.domain.metric import DEFAULT_COMPARED
+from iolab.domain.trial import Phase
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A combination of options that can't be run: the key to blame, and a line that says why and what instead."""
+
+    key: tuple[str, ...]
+    what: str
+
+
+class Phases(Protocol):
+    def __call__(self, options: Any, seed: int, devices: int = 1) -> list[Phase]:
+        """The phases in order, the same for the same arguments. Files have names; on a device or in one named file, the
+        machine makes each a region.
+
+        Args:
+            options: valid options of the kind, without conflicts.
+            devices: how many devices the target has.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    help: str
+    options: type[Options]
+    conflicts: Callable[[Any], Iterator[Conflict]]
+    """Checks valid options against each other."""
+    phases: Phases
+    override: Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]]
+    """A workload's table as written, with a setting's `workload` table laid over it."""
+    file_bytes: Callable[[Any], int]
+    """What the workload's files hold together."""
+    compared: tuple[str, ...] = DEFAULT_COMPARED
+    """Keys of the metrics that are compared when nobody says which."""
+
+
+def replace_options(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain `override`: the setting's value wins, key by key."""
+    return {**table, **changes}

@@ -1,0 +1,233 @@
+"""From jobs to the engine's phases (`crates/workload/src/phase.rs`): files, laying them out, groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from iolab.base.seed import derive
+from iolab.domain.trial import LoadPhase, Phase
+from iolab.domain.workload.conflict import SECTOR_BYTES
+from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
+
+LAYOUT_BLOCK_BYTES_MAX = 2**20
+LAYOUT_QUEUE_DEPTH = 8
+
+Json = dict[str, Any]
+
+
+def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, devices: int) -> list[Phase]:
+    """One unmeasured phase per job whose files are laid out, then the measured phase `main` with all jobs."""
+    files_of: dict[str, list[Json]] = {}
+    users = 0
+    for name, job in jobs.items():
+        places = list(range(devices)) if job.devices is None else job.devices
+        # A job that leaves the choice begins where the one before it ended, so that together they use all devices.
+        first = users if job.devices is None else 0
+        files_of[name] = _files_of(name, job, [*places[first % len(places) :], *places[: first % len(places)]])
+        users += job.device_users
+    layouts = [
+        _layout(name, jobs[name], phase, of_job, seed) for name, of_job in files_of.items() if jobs[name].lays_out
+    ]
+    groups: list[Json] = []
+    first_file = 0
+    for name, job in jobs.items():
+        groups += _groups(name, job, phase, first_file, derive(seed, "main"))
+        first_file += len(files_of[name])
+    drop = any(job.reads and not job.uses_direct and job.engine != "null" for job in jobs.values())
+    main = phase_json(
+        "main",
+        files=[file for of_job in files_of.values() for file in of_job],
+        groups=groups,
+        seed=derive(seed, "main"),
+        warm_up_ns=phase.warm_up,
+        interval_ns=phase.interval,
+        cut_transient=phase.duration is not None if phase.cut_transient is None else phase.cut_transient,
+        verify=phase.verify,
+        drop_caches=drop if phase.drop_caches is None else phase.drop_caches,
+    )
+    return [*layouts, LoadPhase(name="main", measured=True, load=main)]
+
+
+def layout_phase(
+    name: str,
+    files: list[Json],
+    *,
+    file_bytes: int,
+    seed: int,
+    engine: str,
+    direct: bool,
+    queue_depth: int = 1,
+    verify: bool = False,
+) -> Phase:
+    """Each file written once, from start to end, one after the other, so that their blocks don't interleave.
+
+    Args:
+        file_bytes: of each file; blocks are as large as divide it, up to LAYOUT_BLOCK_BYTES_MAX.
+        direct: past the page cache, where that block allows it.
+    """
+    block = math.gcd(file_bytes, LAYOUT_BLOCK_BYTES_MAX)
+    writer = job_json(
+        name,
+        files=list(range(len(files))),
+        block_bytes=block,
+        length_bytes=file_bytes,
+        seed=derive(seed, name),
+        queue_depth=queue_depth,
+        until=until_json(bytes_=file_bytes * len(files)),
+        sync_at_end=True,
+    )
+    group = group_json(name, engine=engine, direct=direct and not block % SECTOR_BYTES, jobs=[writer])
+    load = phase_json(name, files=files, groups=[group], seed=derive(seed, name), verify=verify)
+    return LoadPhase(name=name, measured=False, load=load)
+
+
+def file_json(name: str, size_bytes: int, *, place: int = 0, extend: bool = True) -> Json:
+    """A file on the target's device number `place`, with its full size from the start or growing as it is written."""
+    plain = {"path": name, "base_bytes": 0, "size_bytes": size_bytes, "create": True, "extend": extend}
+    return {**plain, "place": place} if place else plain
+
+
+def phase_json(name: str, *, files: list[Json], groups: list[Json], seed: int, **options: Any) -> Json:
+    """A phase's specification; what `options` leaves out has the value of a plain run by amount."""
+    plain = {
+        "warm_up_ns": 0,
+        "interval_ns": 100_000_000,
+        "cut_transient": False,
+        "verify": False,
+        "drop_caches": False,
+        "ends_with_first": False,
+    }
+    return {"name": name, "files": files, "groups": groups, **plain, **options, "seed": seed}
+
+
+def group_json(name: str, *, engine: str, direct: bool, jobs: list[Json], **options: Any) -> Json:
+    """A group's specification, in the engine's default form."""
+    plain = {
+        "cpus": None,
+        "batch": None,
+        "fixed_buffers": True,
+        "registered_files": True,
+        "poll": False,
+        "sqpoll": False,
+        "sqpoll_cpu": None,
+        "fresh_data": True,
+        "close_in_time": False,
+    }
+    return {"name": name, "engine": engine, "direct": direct, **plain, **options, "jobs": jobs}
+
+
+def job_json(name: str, *, files: list[int], block_bytes: int, length_bytes: int, seed: int, **options: Any) -> Json:
+    """A job's specification: one block size, one operation after another, from the start of each file."""
+    plain = {
+        "file_order": "sequential",
+        "pattern": {"kind": "sequential"},
+        "read_share": 0.0,
+        "blocks": [{"bytes": block_bytes, "weight": 1.0}],
+        "align_bytes": block_bytes,
+        "offset_bytes": 0,
+        "queue_depth": 1,
+        "arrival": {"kind": "closed", "think_ns": 0, "think_every": 1},
+        "until": until_json(),
+        "sync": None,
+        "sync_at_end": False,
+    }
+    return {"name": name, "files": files, "length_bytes": length_bytes, **plain, **options, "seed": seed}
+
+
+def until_json(*, ops: int | None = None, bytes_: int | None = None, duration_ns: int | None = None) -> Json:
+    return {"ops": ops, "bytes": bytes_, "duration_ns": duration_ns}
+
+
+def _files_of(name: str, job: JobOptions, places: list[int]) -> list[Json]:
+    """The users of devices, copies or files, take the places in turn."""
+    files_per_user = job.file_count // job.device_users
+    return [
+        file_json(f"{name}.{index}", job.file_bytes, place=places[index // files_per_user % len(places)])
+        for index in range(job.file_count)
+    ]
+
+
+def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[Json], seed: int) -> Phase:
+    asynchronous = job.engine not in ONE_AT_A_TIME
+    return layout_phase(
+        f"layout {name}",
+        files,
+        file_bytes=job.file_bytes,
+        seed=seed,
+        engine=job.engine if asynchronous else "psync",
+        direct=job.uses_direct,
+        queue_depth=LAYOUT_QUEUE_DEPTH if asynchronous else 1,
+        verify=phase.verify,
+    )
+
+
+def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[Json]:
+    copies = [name] if job.jobs == 1 else [f"{name}.{copy}" for copy in range(job.jobs)]
+    specs = []
+    for copy, copy_name in enumerate(copies):
+        first = first_file + (0 if job.shared_files else copy * job.files_per_job)
+        specs.append(
+            _job(copy_name, job, phase, list(range(first, first + job.files_per_job)), derive(seed, copy_name))
+        )
+    return [
+        group_json(
+            group_name,
+            engine=job.engine,
+            direct=job.uses_direct,
+            jobs=members,
+            cpus=job.cpus,
+            batch=job.batch,
+            fixed_buffers=job.fixed_buffers,
+            registered_files=job.registered_files,
+            poll=job.poll,
+            sqpoll=job.sqpoll,
+        )
+        for group_name, members in ([(name, specs)] if job.share_thread else [(s["name"], [s]) for s in specs])
+    ]
+
+
+def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed: int) -> Json:
+    every_writes = job.fsync_every or job.fdatasync_every
+    sync_kind = "fsync" if job.fsync_every else "fdatasync"
+    return job_json(
+        name,
+        files=files,
+        block_bytes=job.align_bytes,
+        length_bytes=job.range_bytes,
+        seed=seed,
+        file_order=job.file_order,
+        pattern=_pattern(job),
+        read_share=job.read_percent / 100,
+        blocks=[{"bytes": size, "weight": weight} for size, weight in job.block_size.items()],
+        offset_bytes=job.range_start,
+        queue_depth=job.queue_depth,
+        arrival=_arrival(job),
+        until=until_json(
+            ops=job.operations,
+            bytes_=job.amount,
+            duration_ns=None if phase.duration is None else phase.warm_up + phase.duration,
+        ),
+        sync={"kind": sync_kind, "every_writes": every_writes} if every_writes else None,
+        sync_at_end=job.sync_at_end,
+    )
+
+
+def _pattern(job: JobOptions) -> Json:
+    match job.pattern:
+        case "random":
+            return {"kind": "uniform"}
+        case "strided":
+            return {"kind": "strided", "stride_bytes": job.stride}
+        case "zipf":
+            return {"kind": "zipf", "theta": job.zipf_theta or 1.1}
+        case simple:
+            return {"kind": simple}
+
+
+def _arrival(job: JobOptions) -> Json:
+    if job.rate is None and job.rate_iops is None:
+        return {"kind": "closed", "think_ns": job.think_time, "think_every": job.think_every or 1}
+    rate_per_s = job.rate_iops if job.rate is None else job.rate / job.mean_block_bytes
+    return {"kind": "open", "rate_per_s": rate_per_s, "spacing": job.spacing or "constant"}

@@ -1,8 +1,0 @@
-"""Trials on modelled machines: nothing of this machine is touched, so there is nothing to lock and nothing to undo."""
-
-from __future__ import annotations
-
-from iolab.machine.model.ahead import RunAhead
-from iolab.machine.model.describe import describe
-
-__all__ = ["RunAhead", "describe"]

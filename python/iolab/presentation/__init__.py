@@ -1,0 +1,1 @@
+"""What a user sees: command line, tables, report, progress."""

@@ -1,0 +1,66 @@
+"""The list of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from iolab.presentation.cli.compare import compare
+from iolab.presentation.cli.demo import demo
+from iolab.presentation.cli.doctor import doctor
+from iolab.presentation.cli.explain import explain
+from iolab.presentation.cli.import_ import import_files
+from iolab.presentation.cli.list import list_names
+from iolab.presentation.cli.report import report
+from iolab.presentation.cli.reproduce import reproduce
+from iolab.presentation.cli.restore import restore
+from iolab.presentation.cli.run import run
+from iolab.presentation.cli.show import show
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from iolab import __version__
+
+        print(f"iolab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def iolab(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A laboratory for storage I/O on Linux: change one thing, measure, and learn whether the difference is real.
+
+    Start with `iolab demo`: a comparison on this machine in about a minute.
+
+    Exit status: 0 done; 1 done, but a --fail-on condition holds or every trial failed; 2 the input is wrong; 3 this
+    machine can't do it; 130 interrupted, everything restored.
+    """
+
+
+for command, name, summary in (
+    (demo, "demo", "Compare two or three settings on this machine, in a minute."),
+    (doctor, "doctor", "Show what iolab can control and observe here, and how to get the rest."),
+    (run, "run", "Run an experiment, or resume a run."),
+    (show, "show", "Print a run, or a file of another tool, as a table."),
+    (compare, "compare", "Judge whether settings differ: of a run, two runs, or other tools' files."),
+    (explain, "explain", "Show what moved together with a difference, and what did not."),
+    (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
+    (report, "report", "Write a run as one HTML file that opens without a network."),
+    (reproduce, "reproduce", "Published figures beside the modelled machine's, with the error of each."),
+    (list_names, "list", "List machines, workloads, settings, probes and metrics, with help."),
+    (restore, "restore", "Undo what a killed iolab left changed."),
+):
+    app.command(name, short_help=summary)(command)

@@ -1,0 +1,45 @@
+"""`iolab demo`: an A/B experiment on this machine, from nothing to a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.outcome import show_outcome
+
+
+def demo(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="About ten seconds instead of a minute: too short for a verdict.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The run directory to make.  [default: a new one in iolab-runs]", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run an A/B experiment on this machine in about a minute: a table, verdicts in words, and a report to open.
+
+    As root: the I/O schedulers that this kernel has, on a device that iolab makes from a file and removes again, under
+    random readers beside a sequential writer. Otherwise: two ways to issue I/O, in a directory of iolab's own.
+    """
+    from iolab.adapters import experiment
+    from iolab.adapters.host.local_process import LocalProcess
+    from iolab.adapters.run import run
+    from iolab.adapters.store import read
+    from iolab.adapters.store.directory import default_path
+    from iolab.presentation.demo import experiment_text
+    from iolab.presentation.progress import display
+    from iolab.presentation.report import write
+
+    planned = experiment.loads(experiment_text(quick=quick), "demo.toml")
+    with LocalProcess() as executor:
+        done = run(planned, out or default_path("demo"), executor=executor, progress=display(as_json=json))
+    report = done.path / "report.html"
+    write(read(done.path), report)
+    show_outcome(done.path, as_json=json, fail_on=(), report=report)

@@ -1,0 +1,103 @@
+"""`iolab explain`: why? What moved together with the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iolab.base.errors import InputError
+from iolab.presentation.cli.options import (
+    Baseline,
+    CsvColumns,
+    From,
+    HigherIsBetter,
+    Json,
+    LowerIsBetter,
+    Metrics,
+    RoundColumn,
+    SettingColumn,
+    WorkloadColumn,
+)
+from iolab.presentation.cli.output import print_json, print_lines
+
+if TYPE_CHECKING:
+    from iolab.domain.explain.inputs import Inputs
+
+
+def explain(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN|FILE...",
+            help="A run directory, or a file of another tool, including any CSV. A second one: its settings are "
+            "compared with those of the same name in the first. Several files: read together, as `iolab import` does.",
+            show_default=False,
+        ),
+    ],
+    metric: Metrics = None,
+    workload: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Explain only this workload.", show_default=False)
+    ] = None,
+    setting_column: SettingColumn = None,
+    round_column: RoundColumn = None,
+    workload_column: WorkloadColumn = None,
+    baseline: Baseline = None,
+    lower_is_better: LowerIsBetter = None,
+    higher_is_better: HigherIsBetter = None,
+    from_: From = None,
+    json: Json = False,
+) -> None:
+    """Show what moved together with each metric that is faster or slower, and what did not.
+
+    There are two kinds of evidence: a metric moved with the setting, by its own verdict; or it moves with the result
+    within settings, from round to round. Neither shows a cause. A metric that did not move explains nothing.
+    Explained is what the experiment compares, of other tools' numbers the first metric; --metric chooses another.
+    """
+    columns = CsvColumns(setting_column, round_column, workload_column, lower_is_better, higher_is_better)
+    if columns and runs[0].is_file():
+        if len(runs) > 1:
+            raise InputError("another file goes without columns named by hand", where=str(runs[1]))
+        from iolab.domain.explain.inputs import of_csv
+
+        needed = columns.required(runs[0], baseline)
+        inputs = of_csv(runs[0], *needed, metric or (), workload_column=workload_column, better=columns.better)
+    else:
+        columns.refuse_for(runs[0])
+        inputs = _inputs(runs, metric or [], baseline, from_)
+    _tell(inputs.of_workload(workload), json=json)
+
+
+def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
+    from iolab.adapters.importer import open_files, open_run
+    from iolab.domain.explain.inputs import of_run, of_two_runs
+
+    if len(paths) == 2:
+        if baseline is not None:
+            raise InputError("two runs are compared setting by setting", where="--baseline", remedy="leave it out")
+        first, second = (open_run(path, from_ if path.is_file() else None) for path in paths)
+        return of_two_runs(first, second, metrics)
+    run = open_run(paths[0], from_) if len(paths) == 1 else open_files(paths, from_)
+    return of_run(run, metrics, baseline)
+
+
+def _tell(inputs: Inputs, *, json: bool) -> None:
+    from iolab.domain.explain import explain
+
+    explained = explain(inputs.frame, inputs.results)
+    if json:
+        print_json(
+            {
+                "explanations": [one.as_dict() for one in explained],
+                "probes_off": inputs.probes_off,
+                "problems": inputs.problems,
+            }
+        )
+        return
+    from iolab.presentation.table.explanation import explanations, more_to_see
+    from iolab.presentation.terminal import show
+
+    show(explanations(explained))
+    print_lines(more_to_see(explained, inputs.probes_off, inputs.first_only))
+    print_lines(inputs.problems, "! ")

@@ -1,0 +1,107 @@
+"""From a command line to an exit status. What a command needs, it imports when called."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import warnings
+from collections.abc import Sequence
+
+from iolab.base.errors import EXIT_DONE, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_MACHINE, IolabError, RenamedKeyWarning
+from iolab.base.plain_text import one_line
+
+EXIT_DEFECT = 70
+"""A defect in iolab itself (EX_SOFTWARE of sysexits.h): none of the documented outcomes of a command."""
+
+EXIT_BROKEN_PIPE = 141
+"""What a shell shows for a program that SIGPIPE ended: the reader of our output has left."""
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+
+
+def main() -> None:
+    """Entry point of the `iolab` program."""
+    sys.exit(invoke(sys.argv[1:]))
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit status; every failure becomes one line on stderr."""
+    from iolab.presentation.terminal import guarded_streams
+
+    with guarded_streams(), warnings.catch_warnings():
+        warnings.simplefilter("once", RenamedKeyWarning)
+        warnings.showwarning = _show_warning
+        return _invoke(arguments)
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    import typer
+    from typer.main import get_command
+
+    from iolab.presentation.cli.app import app
+    from iolab.presentation.cli.output import report_defect, report_error, silence_standard_streams
+
+    usage_error: type[Exception] = typer.BadParameter.__mro__[1]
+    as_json = "--json" in arguments
+    try:
+        status = get_command(app).main(list(arguments), prog_name="iolab", standalone_mode=False)
+        sys.stdout.flush()
+        if status == EXIT_INTERRUPTED:  # what newer versions of typer make of Ctrl-C
+            raise KeyboardInterrupt
+        return status if isinstance(status, int) else EXIT_DONE
+    except IolabError as error:
+        report_error(error, as_json=as_json)
+        return error.exit_status
+    except usage_error as error:
+        report_error(_as_input_error(error), as_json=as_json)
+        return EXIT_INPUT
+    except (KeyboardInterrupt, typer.Abort):
+        print("iolab: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except PermissionError as error:
+        report_error(_as_machine_error(error), as_json=as_json)
+        return EXIT_MACHINE
+    except BrokenPipeError:
+        silence_standard_streams()
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            report_defect(error, as_json=as_json)
+            return EXIT_DEFECT
+        silence_standard_streams()
+        report_error(_without_room(error), as_json=False)
+        return EXIT_MACHINE
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic of the engine or of the store's decoder is no Exception
+        report_defect(error, as_json=as_json)
+        return EXIT_DEFECT
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A line, as errors are, instead of a place in our code."""
+    print(f"iolab: warning: {one_line(str(message))}", file=sys.stderr)
+
+
+def _as_machine_error(error: PermissionError) -> IolabError:
+    from iolab.base.errors import MachineError
+
+    where = None if error.filename is None else str(error.filename)
+    return MachineError("no permission", where=where, remedy="name a place that you may use, or run as a user who may")
+
+
+def _without_room(error: OSError) -> IolabError:
+    from iolab.base.errors import MachineError
+
+    where = "standard output" if error.filename is None else str(error.filename)
+    return MachineError(f"can't be written: {error.strerror}", where=where, remedy="make room")
+
+
+def _as_input_error(error: BaseException) -> IolabError:
+    from iolab.base.errors import InputError
+
+    format_message = getattr(error, "format_message", error.__str__)
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "iolab"
+    return InputError(format_message().rstrip("."), remedy=f"see {command} --help")

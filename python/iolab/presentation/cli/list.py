@@ -1,0 +1,249 @@
+"""`iolab list`: the words that an experiment may use, each with unit, default, range and help."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from iolab.base.errors import InputError
+from iolab.base.nearest import unknown
+from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.output import print_json
+
+Entries = list[dict[str, Any]]
+
+
+def list_names(
+    what: Annotated[str, typer.Argument(metavar="machines|workloads|settings|probes|metrics", show_default=False)],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show only this one, in full.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List what an experiment can name: machines, kinds of workload and their options, settings, probes, metrics.
+
+    `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help;
+    `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with how well the modelled
+    ones meet what was published of real ones.
+    """
+    lists = {
+        "machines": _machines,
+        "workloads": _workloads,
+        "settings": _settings,
+        "probes": _probes,
+        "metrics": _metrics,
+    }
+    if what not in lists:
+        raise InputError(f"{what}: {unknown('list', what, lists)}", where="iolab list")
+    entries = lists[what]()
+    if name is not None:
+        names = [entry["name"] for entry in entries]
+        if name not in names:
+            raise InputError(f"{name}: {unknown(what.removesuffix('s'), name, names)}", where=f"iolab list {what}")
+        entries = [entry for entry in entries if entry["name"] == name]
+    of_models = _stored_results() if what == "machines" and name is None else []
+    if json:
+        print_json({what: entries, **_scores(of_models)})
+    elif name is not None:
+        _print_one(entries[0])
+    else:
+        _print_all(entries, of_models)
+
+
+def _machines() -> Entries:
+    from iolab.adapters import machine_file
+
+    host: dict[str, Any] = {"name": "host", "kernel": None, "drives": [], "help": "this Linux machine"}
+    return [host, *(_machine(name, machine_file.as_filed(name)) for name in machine_file.names())]
+
+
+def _machine(name: str, table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": f"model:{name}",
+        "kernel": table["kernel"],
+        "drives": [*map(_drive, table.get("drives", ())), *map(_mount, table.get("mounts", ()))],
+        "help": table.get("title", ""),
+    }
+
+
+def _drive(drive: dict[str, Any]) -> str:
+    """`eva_raid5 (ext3)`, `24 x lun (bare)`."""
+    device = drive["device"]
+    named = device if isinstance(device, str) else device["kind"]
+    filesystem = drive.get("filesystem")
+    count = f"{drive['count']} x " if "count" in drive else ""
+    return f"{count}{named} ({filesystem['kind'] if filesystem else 'bare'})"
+
+
+def _mount(mount: dict[str, Any]) -> str:
+    return f"{mount.get('mount', 'of its own')} (nfs)"
+
+
+def _workloads() -> Entries:
+    from iolab.domain.workload import KINDS
+    from iolab.domain.workload.job import JobOptions
+    from iolab.presentation.reference import options_json
+
+    entries = [{"name": kind.name, "help": kind.help, "options": options_json(kind.options)} for kind in KINDS.values()]
+    for entry in entries:
+        if entry["name"] == "mix":
+            entry["options of a job"] = options_json(JobOptions)
+    return entries
+
+
+def _settings() -> Entries:
+    from iolab.adapters.control import CONTROLS
+
+    return [
+        {
+            "name": control.name,
+            "help": control.help,
+            "takes": control.values,
+            "unit": control.unit,
+            "example": control.example_line,
+        }
+        for control in CONTROLS.values()
+    ]
+
+
+def _probes() -> Entries:
+    from iolab.domain.probe import PROBES
+    from iolab.presentation.reference import options_json
+
+    return [
+        {
+            "name": probe.name,
+            "help": probe.help,
+            "reads from": list(probe.needs),
+            "options": options_json(probe.options),
+            "metrics": [{"name": m.name, "unit": m.unit, "better": m.better, "help": m.help} for m in probe.metrics],
+        }
+        for probe in PROBES.values()
+    ]
+
+
+def _metrics() -> Entries:
+    from iolab.domain.metric import METRICS, ops_of
+    from iolab.domain.tool_metric import TOOL_METRICS
+
+    measured = {name: {"kept for": list(ops_of(metric)), "probe": metric.probe} for name, metric in METRICS.items()}
+    imported = {"kept for": _OF_IMPORTS, "probe": None}
+    return [
+        {
+            "name": metric.name,
+            "help": metric.help,
+            "unit": metric.unit,
+            "better": metric.better,
+            **measured.get(metric.name, imported),
+        }
+        for metric in (*METRICS.values(), *TOOL_METRICS.values())
+    ]
+
+
+_OF_IMPORTS = ["imported numbers"]
+_HELP_BESIDE_FROM = 110
+"""Columns of the console."""
+_SHORT_LISTS = ("drives",)
+_NEEDS_ITS_NAME = ("better", "default", "example")
+_OF_OPTIONS = ["name", "takes", "default", "help"]
+_OF_METRICS = ["name", "unit", "better", "help"]
+
+
+def _stored_results() -> Entries:
+    """What modelled machines made of published figures; nothing where iolab was installed without them."""
+    from iolab.adapters.reproduction.scorecard import stored
+
+    return stored()
+
+
+def _scores(of_models: Entries) -> dict[str, Entries]:
+    from dataclasses import asdict
+
+    from iolab.adapters.reproduction.scorecard import scores
+
+    return {"scorecard": [asdict(score) for score in scores(of_models)]} if of_models else {}
+
+
+def _print_all(entries: Entries, of_models: Entries) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from iolab.presentation.terminal import show
+
+    parts: list[Any] = []
+    for heading, group in _groups(entries).items():
+        columns = [key for key, value in group[0].items() if key in _SHORT_LISTS or _is_column(key, value)]
+        if heading:
+            parts.append(Padding(Text(heading, style="bold cyan"), (1 if parts else 0, 0, 0, 0), expand=False))
+        parts.append(_table([*columns, "help"], group))
+    if of_models:
+        from iolab.presentation.table.scorecard import scorecard
+
+        title = Text.assemble(("How well the models meet published figures", "bold cyan"), "  iolab reproduce")
+        parts += [Padding(title, (1, 0, 0, 0), expand=False), *scorecard(of_models)]
+    show(*parts)
+
+
+def _is_column(key: str, value: Any) -> bool:
+    return key not in ("help", "probe") and not isinstance(value, list)
+
+
+def _groups(entries: Entries) -> dict[str, Entries]:
+    """Metrics by what gives them; the other lists are one group without a heading."""
+    if "kept for" not in entries[0]:
+        return {"": entries}
+    found: dict[str, Entries] = {}
+    for entry in entries:
+        imported = entry["kept for"] == _OF_IMPORTS
+        heading = f"probe {entry['probe']}" if entry["probe"] else "imported" if imported else "workload"
+        found.setdefault(heading, []).append(entry)
+    return found
+
+
+def _print_one(entry: dict[str, Any]) -> None:
+    from rich.text import Text
+
+    from iolab.presentation.terminal import show
+
+    parts: list[Any] = [Text.assemble((str(entry["name"]), "bold"), "  ", str(entry["help"]))]
+    for key, value in entry.items():
+        if key in ("name", "help") or value in (None, []):
+            continue
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            parts.append(Text(f"\n{key}", style="bold"))
+            parts.append(_table(_OF_OPTIONS if "takes" in value[0] else _OF_METRICS, value))
+        else:
+            parts.append(Text(f"{key}: {', '.join(value) if isinstance(value, list) else value}"))
+    show(*parts)
+
+
+def _table(columns: list[str], entries: Entries) -> Any:
+    """A line per entry, its help in the last column; below the line where that column would be narrow."""
+    from rich import box
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    from iolab.presentation.table.fitting import WideFrom
+
+    wide = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in columns:
+        wide.add_column(column, overflow="fold", no_wrap=column == "name")
+    narrow: list[Any] = []
+    for entry in entries:
+        texts = [_text(entry.get(column)) for column in columns]
+        wide.add_row(*map(Text, texts))
+        name, *facts = zip(columns[:-1], texts, strict=False)
+        told = (f"  {f'{column} ' if column in _NEEDS_ITS_NAME else ''}{fact}" for column, fact in facts if fact)
+        narrow += [
+            Text.assemble((name[1], "bold"), *told),
+            Padding(texts[-1], (0, 0, 0, 4)),
+        ]
+    return WideFrom(_HELP_BESIDE_FROM, wide, Group(*narrow))
+
+
+def _text(value: Any) -> str:
+    words = ", ".join(value) if isinstance(value, list) else str(value or "")
+    return words.replace("`", "")

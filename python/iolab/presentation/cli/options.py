@@ -1,0 +1,167 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iolab.base.errors import InputError
+
+if TYPE_CHECKING:
+    from iolab.domain.compare import Better
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+Patience = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION",
+        help="How long what does not answer is waited for: a trial that gets nowhere, a device, a mount.",
+        show_default=False,
+    ),
+]
+
+RunDirectory = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run directory, as `iolab run` leaves it.", show_default=False)
+]
+
+RunOrFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN|FILE",
+        help="A run directory, or a file of another tool: fio, tiobench, iozone, fs_mark, mmtests, any CSV ...",
+        show_default=False,
+    ),
+]
+
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="FORMAT",
+        help="The format of a file, if its content is not recognised. See `iolab import --help`.",
+        show_default=False,
+    ),
+]
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="KEY",
+        help="Key of a metric, [phase/][operation.]metric: latency_ns_p99, read.iops, random_read/rate_bytes_per_s. "
+        "May be given several times. See `iolab list metrics`.",
+        show_default=False,
+    ),
+]
+
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="CONDITION",
+        help="Exit with status 1 if a comparison has this verdict: slower, faster or undecided; or if a trial had "
+        "I/O errors or wrong data, or failed: faulty. May be given several times.",
+        show_default=False,
+    ),
+]
+
+SettingColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="CSV: the column that names the setting.", show_default=False)
+]
+
+RoundColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="CSV: the column that numbers the round.", show_default=False)
+]
+
+WorkloadColumn = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="CSV: the column that names the workload, if any.", show_default=False),
+]
+
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SETTING",
+        help="The setting to compare the others with.  [default of a run: its experiment's]",
+        show_default=False,
+    ),
+]
+
+LowerIsBetter = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="CSV: lower is better in this column. Otherwise its name decides.", show_default=False
+    ),
+]
+
+HigherIsBetter = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="CSV: higher is better in this column.", show_default=False),
+]
+
+
+@dataclass(frozen=True)
+class CsvColumns:
+    """What the columns of a CSV file are, as told by hand."""
+
+    setting: str | None
+    round: str | None
+    workload: str | None
+    lower_is_better: list[str] | None
+    higher_is_better: list[str] | None
+
+    def __bool__(self) -> bool:
+        return any(self._given.values())
+
+    @property
+    def better(self) -> dict[str, Better]:
+        lower: dict[str, Better] = dict.fromkeys(self.lower_is_better or (), "lower")
+        return lower | dict.fromkeys(self.higher_is_better or (), "higher")
+
+    def required(self, path: Path, baseline: str | None) -> tuple[str, str, str]:
+        """The columns of setting and round, and the baseline. InputError says which is missing."""
+        needed = {"--setting-column": self.setting, "--round-column": self.round, "--baseline": baseline}
+        missing = [name for name, given in needed.items() if given is None]
+        if missing:
+            raise InputError(
+                "a CSV file needs its columns named",
+                where=str(path),
+                remedy=f"give {', '.join(missing)}; see iolab compare --help",
+            )
+        assert self.setting and self.round and baseline is not None
+        return self.setting, self.round, baseline
+
+    def refuse_for(self, path: Path) -> None:
+        """InputError if any is given for what is no CSV file."""
+        for name, given in self._given.items():
+            if given is not None:
+                raise InputError("is for CSV files, and this is none", where=name, remedy=f"leave it out for {path}")
+
+    @property
+    def _given(self) -> dict[str, object]:
+        return {
+            "--setting-column": self.setting,
+            "--round-column": self.round,
+            "--workload-column": self.workload,
+            "--lower-is-better": self.lower_is_better,
+            "--higher-is-better": self.higher_is_better,
+        }
+
+
+def seconds(patience: str | None) -> float | None:
+    """InputError if the option is no duration above 0."""
+    from iolab.base.units import parse_duration_ns
+
+    if patience is None:
+        return None
+    try:
+        parsed_ns = parse_duration_ns(patience)
+    except ValueError as error:
+        raise InputError(str(error), where="--patience", remedy="a duration such as 30s or 5min") from error
+    if parsed_ns <= 0:
+        raise InputError("expected a duration above 0", where="--patience", remedy="for instance 30s or 5min")
+    return parsed_ns / 1e9

@@ -1,0 +1,66 @@
+"""How a command that measured ends: the table, the verdicts in words, where the run lies, the exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from iolab.base.errors import EXIT_CONDITION
+from iolab.presentation.cli.fail_on import exit_if_met
+from iolab.presentation.cli.output import print_json
+
+if TYPE_CHECKING:
+    from iolab.adapters.store import RunData
+
+
+def show_outcome(path: Path, *, as_json: bool, fail_on: Sequence[str], report: Path | None = None) -> None:
+    """Prints the run in `path`, and ends the command with status 1 if a `fail_on` condition holds, or if no trial was
+    measured to its end."""
+    from iolab.adapters.store import read
+    from iolab.domain.summary import summarise
+    from iolab.presentation.table.json import as_dict
+
+    data = read(path)
+    summary = summarise(data)
+    if as_json:
+        print_json({**as_dict(summary, data), "report": None if report is None else str(report)})
+    else:
+        from iolab.presentation.table.plain import tables
+        from iolab.presentation.terminal import show
+
+        show(tables(summary))
+        print(f"\nRun:    {path}")
+        print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
+        _print_what_probes_saw(data)
+    exit_if_met(fail_on, summary.comparisons, trials_not_ok=summary.trials_not_ok)
+    _exit_if_all_failed(data)
+
+
+def _print_what_probes_saw(data: RunData) -> None:
+    """Their metrics are many and not compared unless asked for: where they are."""
+    from iolab.domain.metric import METRICS
+    from iolab.presentation.table import OF_PROBES
+
+    values = data.metrics.filter(data.metrics["value"].is_not_null())
+    seen = [
+        metric
+        for name in values["metric"].unique(maintain_order=True)
+        if (metric := METRICS.get(name)) and metric.probe
+    ]
+    probes = list(dict.fromkeys(metric.probe for metric in seen))
+    if not probes:
+        return
+    print(f"Probes: {', '.join(map(str, probes))}; numbers: iolab show {data.path} --metric {seen[0].name}")
+    if tables := [probe for probe in OF_PROBES if probe in probes]:
+        print(f"        tables: iolab show {data.path} --as {'|'.join(tables)}")
+
+
+def _exit_if_all_failed(data: RunData) -> None:
+    if set(data.trials["status"]) <= {"failed", "impossible"}:
+        none = f"none of the run's {data.trials.height} trials was measured to its end"
+        print(f"iolab: {none}; why: iolab show {data.path}", file=sys.stderr)
+        raise typer.Exit(EXIT_CONDITION)

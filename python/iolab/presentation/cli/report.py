@@ -1,0 +1,46 @@
+"""`iolab report`: a run as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iolab.base.errors import InputError
+from iolab.presentation.cli.options import From, Json, Metrics, RunOrFile
+from iolab.presentation.cli.output import print_json
+
+
+def report(
+    run: RunOrFile,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.html",
+            help="The file to write; replaced if it exists. `-`: standard output.",
+        ),
+    ] = Path("report.html"),
+    metric: Metrics = None,
+    from_: From = None,
+    json: Json = False,
+) -> None:
+    """Write a run as one HTML file that opens without a network.
+
+    It holds the verdicts in words, the table, throughput over rounds and over time, latency distributions, the machine,
+    the exact experiment, and what went wrong.
+    """
+    from iolab.adapters.importer import open_run
+    from iolab.base import output_file
+    from iolab.presentation.report import write
+
+    to_stdout = output_file.is_stdout(output)
+    if json and to_stdout:
+        raise InputError("prints on standard output, and so does the page", where="--json", remedy="leave one out")
+    size = write(open_run(run, from_), output, metric or ())
+    if json:
+        print_json({"report": str(output), "bytes": size})
+    elif not to_stdout:
+        print(f"Report: {output}")

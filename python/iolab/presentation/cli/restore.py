@@ -1,0 +1,45 @@
+"""`iolab restore`: put back what an iolab that was killed could not."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from iolab.base.errors import EXIT_MACHINE, MachineError
+from iolab.presentation.cli.options import Json, Patience, seconds
+from iolab.presentation.cli.output import print_json, print_lines
+
+
+def restore(patience: Patience = None, json: Json = False) -> None:
+    """Restore tunables, mounts and scratch devices that a killed iolab left behind.
+
+    Every change is journaled before it is made. Changes of an iolab that still runs are left alone. `iolab run` does
+    the same before it starts. What does not answer is given up after --patience (a minute by default), and the rest is
+    put back. The exit status is 3 while something is not.
+    """
+    from iolab.adapters.system import bounded
+    from iolab.adapters.system.undo import restore_dead
+
+    bounded.set_patience(seconds(patience) or bounded.PATIENCE_S)
+    restored = restore_dead(_say_what_is_waited_for)
+    if json:
+        print_json({"restored": restored.done, "problems": restored.problems})
+    elif restored.lines:
+        print_lines(restored.lines)
+    elif restored.living:
+        print(f"Nothing to restore; {', '.join(restored.living)} will put back what it changed itself.")
+    else:
+        print("Nothing to restore.")
+    if restored.problems and json:
+        raise typer.Exit(EXIT_MACHINE)
+    if restored.problems:
+        count = len(restored.problems)
+        raise MachineError(
+            f"{count} {'thing is' if count == 1 else 'things are'} not put back and kept for the next time",
+            remedy="the lines above say what each needs",
+        )
+
+
+def _say_what_is_waited_for(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,226 @@
+"""`iolab run`: an experiment into a run directory."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iolab.base.errors import InputError, InterruptedRun
+from iolab.base.nearest import unknown
+from iolab.base.plain_text import one_line
+from iolab.presentation.cli.fail_on import check_conditions
+from iolab.presentation.cli.options import FailOn, Json, Patience, seconds
+from iolab.presentation.cli.outcome import show_outcome
+
+if TYPE_CHECKING:
+    from iolab.adapters.experiment import Experiment
+
+ENGINES = ("iolab", "fio")
+
+
+def run(
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(metavar="[EXPERIMENT.toml]", help="The experiment, or a fio job file.", show_default=False),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            help="Where trials run, instead of the experiment's machine: host, or a simulated machine, model:NAME. "
+            "See: iolab list machines",
+            show_default=False,
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of rounds, instead of the experiment's. With --until-decided: the largest number.",
+            show_default=False,
+        ),
+    ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Add rounds until no comparison is undecided. The test is sequential: looking after every round does "
+            "not spoil the verdicts.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The run directory to make.  [default: a new one in iolab-runs]", show_default=False
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Continue the run in DIR, after a kill or for more rounds. Finished trials are kept. The experiment "
+            "is the run's own.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Seed of the order of trials and of all random offsets.  [default: the experiment's, else drawn and "
+            "recorded]",
+            show_default=False,
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="With --resume: run failed trials again.")
+    ] = False,
+    trust_run: Annotated[
+        bool,
+        typer.Option(
+            "--trust-run",
+            help="With --resume: do not ask before continuing a run that somebody else made or changed.",
+        ),
+    ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="iolab|fio",
+            help="What runs a fio job file: iolab's engine or the installed fio.  [default: iolab]",
+            show_default=False,
+        ),
+    ] = None,
+    probe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Switch this probe on, with its default options, in addition to the experiment's. May be given "
+            "several times. See: iolab list probes",
+            show_default=False,
+        ),
+    ] = None,
+    patience: Patience = None,
+    fail_on: FailOn = None,
+    json: Json = False,
+) -> None:
+    """Run an experiment: each workload under each setting once per round, in random order.
+
+    Each finished trial is on disk before the next one starts. --resume continues a run that was interrupted or killed.
+    iolab restores whatever a setting changes after each trial. A trial that gets nowhere for as long as --patience says
+    (5 minutes by default) is given up, and the run with it.
+    """
+    patience_s = seconds(patience)
+    conditions = check_conditions(fail_on)
+    if (experiment is None) == (resume is None):
+        raise InputError("name an experiment file, or a run to go on with (--resume DIR), not both", where="iolab run")
+    if resume is not None:
+        _refuse_with_resume({"--out": out, "--seed": seed, "--machine": machine, "--engine": engine, "--probe": probe})
+    elif retry_failed or trust_run:
+        option = "--retry-failed" if retry_failed else "--trust-run"
+        raise InputError(f"{option} is for --resume", where="iolab run")
+
+    probes = _known_probes(probe or [])
+
+    from iolab.adapters.run import resume as go_on
+    from iolab.adapters.run import run as start
+    from iolab.adapters.run.by_machine import ByMachine
+    from iolab.adapters.system import bounded
+    from iolab.presentation.progress import display
+
+    if patience_s is not None:
+        bounded.set_patience(min(patience_s, bounded.PATIENCE_S))
+    progress = display(as_json=json)
+    with ByMachine(patience_s) as executor:
+        if resume is not None:
+            done = go_on(
+                resume,
+                executor=executor,
+                progress=progress,
+                rounds=rounds,
+                until_decided=until_decided or None,
+                retry_failed=retry_failed,
+                consent=partial(_consent, resume, trust_run),
+            )
+        else:
+            assert experiment is not None
+            loaded = _load(experiment, machine, engine, probes)
+            _say_if_target_is_left_out(loaded, experiment)
+            done = start(
+                loaded,
+                out,
+                executor=executor,
+                progress=progress,
+                rounds=rounds,
+                until_decided=until_decided,
+                seed=seed,
+                probes=probes,
+            )
+    show_outcome(done.path, as_json=json, fail_on=conditions)
+
+
+def _consent(path: Path, trusted: bool, deeds: list[str]) -> None:
+    """Shows what a run does that somebody else made or changed, and asks; where nobody can answer, `trusted` has to."""
+    print(f"{path} was made by somebody else, or elsewhere, or was changed. To go on with it is to:", file=sys.stderr)
+    for deed in deeds:
+        print(f"  {one_line(deed)}", file=sys.stderr)
+    if trusted:
+        return
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(
+            "was not made here by this user", where=str(path), remedy="read what it does, above, then add --trust-run"
+        )
+    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InterruptedRun("nothing was done")
+
+
+def _known_probes(names: list[str]) -> list[str]:
+    from iolab.domain.probe import PROBES
+
+    for name in names:
+        if name not in PROBES:
+            raise InputError(f"{name}: {unknown('probe', name, PROBES)}", where="--probe")
+    return list(dict.fromkeys(names))
+
+
+def _load(path: Path, machine: str | None, engine: str | None, probes: list[str]) -> Experiment:
+    from iolab.adapters.machine_file import is_model
+
+    if machine is not None and machine != "host" and not is_model(machine):
+        raise InputError(f"{machine}: {unknown('machine', machine, ['host', 'model:NAME'])}", where="--machine")
+    from iolab.adapters.experiment import loads
+    from iolab.adapters.experiment.from_fio import is_job_file, text_of
+    from iolab.adapters.experiment.parse import read_text
+
+    text = read_text(path)
+    if not is_job_file(path, text):
+        if engine is not None:
+            raise InputError(
+                "only for a fio job file", where="--engine", remedy="an experiment's workloads and settings say theirs"
+            )
+        return loads(text, str(path), probes=probes, machine=machine)
+    if engine not in (None, *ENGINES):
+        raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
+    text, without_effect = text_of(path, text, "fio" if engine == "fio" else "iolab")
+    if without_effect:
+        print(f"{path}: without effect on iolab's engine: {', '.join(without_effect)}", file=sys.stderr)
+    return loads(text, str(path), probes=probes, machine=machine)
+
+
+def _say_if_target_is_left_out(experiment: Experiment, path: Path) -> None:
+    """Of an experiment that was written for a host and runs on a model by choice of the command line."""
+    import tomllib
+
+    if experiment.modelled is not None and "target" in tomllib.loads(experiment.text):
+        print(f"{path}: [target] is left out: files lie on the drives of {experiment.machine}", file=sys.stderr)
+
+
+def _refuse_with_resume(given: dict[str, object]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(
+                "a run that goes on keeps its own",
+                where=option,
+                remedy="leave it out, or start a new run without --resume",
+            )

@@ -1,0 +1,37 @@
+"""`iolab show`: a run as a table."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from iolab.presentation.cli.options import From, Json, Metrics, RunOrFile
+from iolab.presentation.table import FORMATS
+
+
+def show(
+    run: RunOrFile,
+    as_: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="FORMAT",
+            help="; ".join(f"{name}: {purpose}" for name, purpose in FORMATS.items()) + ".",
+        ),
+    ] = "plain",
+    metric: Metrics = None,
+    from_: From = None,
+    json: Json = False,
+) -> None:
+    """Print a run, or a file of another tool, as a table with verdicts.
+
+    The table has a row per workload and metric, and a column per setting.
+
+    Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
+    """
+    from iolab.adapters.importer import open_run
+    from iolab.presentation.table import render, render_json
+
+    sys.stdout.write((render_json if json else render)(open_run(run, from_), as_, metric or ()))

@@ -1,0 +1,211 @@
+"""The tables of the reference pages, made from the registries that parse and explain the same options.
+
+A page of docs/ marks where a table stands; `make golden` writes it, `make check` compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.control import CONTROLS, settings_table
+from iolab.adapters.experiment.options import TARGETS, CompareOptions, ExperimentOptions
+from iolab.adapters.importer.formats import FORMATS
+from iolab.adapters.reproduction import options
+from iolab.adapters.reproduction.scorecard import markdown, stored
+from iolab.base.markdown import markdown_table
+from iolab.base.option import expected, extras, written
+from iolab.domain.metric import METRICS, ops_of
+from iolab.domain.probe import PROBES
+from iolab.domain.tool_metric import TOOL_METRICS
+from iolab.domain.workload import KINDS
+from iolab.domain.workload.fio_file.known import known
+from iolab.domain.workload.fio_file.option import FORBIDDEN, OPTIONS
+from iolab.domain.workload.job import JobOptions, PhaseOptions
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+
+def render(name: str) -> str:
+    """The Markdown of one table: a key of `TABLES`, `KIND-options` for a workload kind's options, or `probe-NAME`."""
+    if name in TABLES:
+        return TABLES[name]()
+    if name.startswith("probe-"):
+        return _probe_tables(name.removeprefix("probe-"))
+
+    return options_table(KINDS[name.removesuffix("-options")].options)
+
+
+def options_json(model: type[BaseModel]) -> list[dict[str, Any]]:
+    """The options of a table as data: name, what it takes, unit, default, help."""
+    return [_described(name, field) for name, field in model.model_fields.items()]
+
+
+def options_table(model: type[BaseModel], *, only: Iterable[str] | None = None) -> str:
+    """The options of a table as Markdown."""
+    wanted = set(model.model_fields if only is None else only)
+    rows = [
+        (f"`{option['name']}`", option["takes"], option["default"], option["help"])
+        for option in options_json(model)
+        if option["name"] in wanted
+    ]
+    return markdown_table(("option", "takes", "default", "what it does"), rows)
+
+
+def _described(name: str, field: FieldInfo) -> dict[str, Any]:
+    noted = extras(field)
+    return {
+        "name": name,
+        "takes": expected(field),
+        "unit": noted.get("unit"),
+        "default": noted.get("default_is") or _default(field),
+        "required": field.is_required(),
+        "help": field.description,
+    }
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "must be given"
+    if field.default is None:
+        return "none"
+    if isinstance(field.default, dict):  # sizes with weights; there is one size in a default
+        return " ".join(f"`{written(size, extras(field).get('unit'))}`" for size in field.default)
+    return f"`{written(field.default, extras(field).get('unit'))}`"
+
+
+def _job_table() -> str:
+    return options_table(JobOptions)
+
+
+def _phase_table() -> str:
+    return options_table(PhaseOptions)
+
+
+def _kinds_table() -> str:
+    rows = [(f"[`{kind.name}`](workloads/{kind.name}.md)", kind.help) for kind in KINDS.values()]
+    return markdown_table(("kind", "what it is"), rows)
+
+
+def _fio_job_table() -> str:
+    aliases = {name: alias for alias, name in known().names.items() if alias != name}
+    rows = [
+        (f"`{name}`" + (f", `{aliases[name]}`" if name in aliases else ""), option.state, option.help)
+        for name, option in OPTIONS.items()
+    ]
+    return markdown_table(("option", "on iolab's engine", "what becomes of it"), rows)
+
+
+def _fio_refused_table() -> str:
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in FORBIDDEN.items():
+        by_reason.setdefault(reason, []).append(f"`{name}`")
+    return markdown_table(("option", "why"), [(", ".join(names), reason) for reason, names in by_reason.items()])
+
+
+def _metrics_table() -> str:
+    rows = [
+        (f"`{m.name}`", m.unit, m.better or "", ", ".join(ops_of(m)), "yes" if m.per_job else "", m.help)
+        for m in METRICS.values()
+        if m.probe is None
+    ]
+    return markdown_table(("metric", "unit", "better", "of", "per job", "what it is"), rows)
+
+
+def _probes_table() -> str:
+    rows = [(f"[`{probe.name}`](#{probe.name})", probe.help, ", ".join(probe.needs)) for probe in PROBES.values()]
+    return markdown_table(("probe", "what it reads", "from"), rows)
+
+
+def _probe_tables(name: str) -> str:
+    """A probe's options, and the metrics that it gives."""
+    probe = PROBES[name]
+    options = options_table(probe.options) if probe.options.model_fields else "No options.\n"
+    metrics = [(f"`{m.name}`", m.unit, m.better or "", m.help) for m in probe.metrics]
+    return options + "\n" + markdown_table(("metric", "unit", "better", "what it is"), metrics)
+
+
+def _tool_metrics_table() -> str:
+    rows = [(f"`{m.name}`", m.unit, m.better or "", m.help) for m in TOOL_METRICS.values()]
+    return markdown_table(("metric", "unit", "better", "what it is"), rows)
+
+
+def _formats_table() -> str:
+    return markdown_table(("format", "what it reads"), [(f"`{one.name}`", one.help) for one in FORMATS.values()])
+
+
+def _settings_table() -> str:
+    return settings_table()
+
+
+def _model_settings_table() -> str:
+    """The controls that reach a modelled machine, with the keys of its file that they set, from their own examples."""
+    import tomllib
+
+    rows = []
+    for control in CONTROLS.values():
+        example = control.validate_for_model(tomllib.loads(control.example_line)[control.name])
+        keys = control.on_model(example, drives=1)
+        if keys is not None:
+            paths = ", ".join(f"`{'.'.join(path)}`".replace("drives.0", "drives.N") for path in keys)
+            rows.append((f"`{control.name}`", paths or "none: each measured phase"))
+    return markdown_table(("setting", "keys of the machine's file"), rows)
+
+
+def _experiment_table() -> str:
+    return options_table(ExperimentOptions)
+
+
+def _compare_table() -> str:
+    return options_table(CompareOptions)
+
+
+def _target_table(kind: str) -> Callable[[], str]:
+    def render_target() -> str:
+        return options_table(TARGETS[kind])
+
+    return render_target
+
+
+def _published_table(model: str) -> Callable[[], str]:
+    def render_published() -> str:
+        return options_table(getattr(options, model))
+
+    return render_published
+
+
+def _scorecard_table() -> str:
+    return markdown(stored())
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "experiment": _experiment_table,
+    "compare": _compare_table,
+    "target-scratch": _target_table("scratch"),
+    "target-directory": _target_table("directory"),
+    "target-file": _target_table("file"),
+    "target-device": _target_table("device"),
+    "workloads": _kinds_table,
+    "job-options": _job_table,
+    "phase-options": _phase_table,
+    "fio-job-options": _fio_job_table,
+    "fio-refused-options": _fio_refused_table,
+    "settings": _settings_table,
+    "model-settings": _model_settings_table,
+    "probes": _probes_table,
+    "metrics": _metrics_table,
+    "tool-metrics": _tool_metrics_table,
+    "formats": _formats_table,
+    "published-file": _published_table("FileOptions"),
+    "published-fitted": _published_table("FittedOptions"),
+    "published-table": _published_table("TableOptions"),
+    "published-cell": _published_table("CellOptions"),
+    "published-aim": _published_table("AimOptions"),
+    "published-claims": _published_table("StatementOptions"),
+    "published-distribution": _published_table("DistributionOptions"),
+    "published-question": _published_table("QuestionOptions"),
+    "scorecard": _scorecard_table,
+}
+"""Name of a table -> what writes it."""

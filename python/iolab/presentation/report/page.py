@@ -1,0 +1,161 @@
+"""The page: what the template shows, in its order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import iolab
+from iolab.base.plain_text import visible
+from iolab.domain.summary import Summary, summarise
+from iolab.presentation.report import probes
+from iolab.presentation.report.figures import figures
+from iolab.presentation.report.machine import all_facts, main_facts
+from iolab.presentation.report.plot import Figure
+from iolab.presentation.table.grid import GridRow, grid
+from iolab.presentation.table.words import sentences, tally
+
+if TYPE_CHECKING:
+    from iolab.adapters.store import RunData
+
+REMARKS_SHOWN_MAX = 50
+
+HOW = (
+    "Each round runs every workload under every setting once, in an order shuffled anew for each round, so that what "
+    "drifts in the machine falls on all settings alike. Settings are compared within rounds.",
+    "The ratio to the baseline comes with an interval that covers the true ratio in 95 % of cases. Same means that the "
+    "whole interval lies within the margin; faster and slower mean that it excludes 1, with the share of false "
+    "discoveries over all comparisons held to 5 %; anything else is undecided. Which way is faster depends on the "
+    "metric: more throughput, less latency.",
+    "Latency counts from submission to completion; in an open loop from the time at which the operation was due, so "
+    "that a stall is not forgotten. Warm-up and a transient at the start are left out of the metrics.",
+)
+
+
+def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+    """The page as HTML."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    environment = Environment(
+        loader=PackageLoader("iolab.presentation.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=_shown,
+    )
+    summary = summarise(run, metrics=metrics)
+    return environment.get_template("page.html.j2").render(
+        page=_page(run, summary),
+        figures=[_figure(figure) for figure in figures(run, summary)],
+        style=Markup(_asset("page.css")),
+        script=Markup(_asset("page.js")),
+        # Its strings hold a few control characters as they are; written out, they mean the same to a browser.
+        plotly_js=Markup(visible(get_plotlyjs())),
+    )
+
+
+def _page(run: RunData, summary: Summary) -> dict[str, Any]:
+    return {
+        "version": iolab.__version__,
+        "title": summary.title,
+        "facts": list(_facts(run, summary)),
+        "warnings": summary.problems,
+        "tally": tally(summary.comparisons).capitalize(),
+        "baseline": summary.baseline,
+        "same_within": f"{summary.same_within * 100:.3g} %",
+        "verdicts": [
+            {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
+            for comparison, text in sentences(summary)
+        ],
+        "settings": summary.settings,
+        "tables": [
+            {"workload": workload, "rows": [_row(row, summary) for row in rows]}
+            for workload, rows in grid(summary).items()
+        ],
+        "probe_tables": probes.tables(run),
+        "remarks": _remarks(run),
+        "machine": main_facts(run.machine),
+        "machine_in_full": list(all_facts(run.machine)),
+        "experiment": run.experiment_text,
+        "how": HOW,
+        "source": str(run.path),
+    }
+
+
+def _facts(run: RunData, summary: Summary) -> Iterator[str]:
+    starts = run.trials["started_unix_ns"].drop_nulls()
+    if len(starts):
+        yield datetime.fromtimestamp(min(starts) / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    yield f"{summary.rounds} rounds"
+    yield f"{summary.trials} trials"
+    yield f"{len(summary.settings)} settings"
+    yield f"machine {summary.machine_in_words}"
+    kernel = run.machine.get("kernel")
+    if isinstance(kernel, Mapping) and isinstance(kernel.get("release"), str):
+        yield f"Linux {kernel['release']}"
+
+
+def _row(row: GridRow, summary: Summary) -> dict[str, Any]:
+    helps = {one.metric: one.help for one in summary.rows}
+    return {"key": row.metric, "help": helps[row.metric], "label": row.label, "unit": row.unit, "cells": row.cells}
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    plots = [
+        {
+            "id": plot.id,
+            "caption": plot.caption,
+            "description": plot.description,
+            "height": plot.height,
+            "json": _script_json(plot.figure()),
+        }
+        for plot in figure.plots
+    ]
+    return {"id": figure.id, "heading": figure.heading, "explanation": figure.explanation, "plots": plots}
+
+
+def _script_json(payload: dict[str, Any]) -> Any:
+    """JSON that can stand inside a script element, whatever names it holds."""
+    from markupsafe import Markup
+
+    text = json.dumps(payload, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def _remarks(run: RunData) -> list[dict[str, str]]:
+    """Faults and notes, the same text once with how often it was said."""
+    import polars as pl
+
+    grouped = (
+        run.remarks()
+        .group_by("what", "text", "workload", maintain_order=True)
+        .agg(pl.col("setting").unique(maintain_order=True), pl.col("trial").n_unique().alias("trials"))
+        .sort("what", maintain_order=True)
+    )
+    found = []
+    for what, text, workload, settings, trials in grouped.head(REMARKS_SHOWN_MAX).iter_rows():
+        where = f"{workload}, {', '.join(settings)}; {trials} {'trial' if trials == 1 else 'trials'}"
+        found.append({"kind": what, "text": text, "where": where})
+    if grouped.height > REMARKS_SHOWN_MAX:
+        more = grouped.height - REMARKS_SHOWN_MAX
+        found.append({"kind": "more", "text": f"{more} further ones are in the records", "where": ""})
+    return found
+
+
+def _shown(value: Any) -> Any:
+    """Of names too, nothing that a terminal obeys: `-o -` may print on one."""
+    return visible(value.replace("\r\n", "\n")) if type(value) is str else value
+
+
+def _unbroken(text: str) -> str:
+    """With no line break between a number and its percent sign."""
+    return text.replace(" %", "\u00a0%")
+
+
+def _asset(name: str) -> str:
+    return (files("iolab.presentation.report") / name).read_text()

@@ -1,0 +1,134 @@
+"""A plot as plotly's own JSON: plain data, so that a page needs only the library's script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iolab.base.plain_text import one_line
+
+COLOURS = ("#3987c9", "#e07b39", "#2ca583", "#c96aa5", "#a8861a", "#7a6fd6", "#7d8794")
+"""Told apart with any kind of colour vision, and readable on white and on black; markers and dashes differ too."""
+MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down", "x")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
+VERDICT_COLOURS = {"faster": "#1a9a66", "slower": "#d64541", "same": "#6b7a8c", "undecided": "#c28a12"}
+
+PANEL_HEIGHT_PX = 300
+FRAME_HEIGHT_PX = 90
+
+
+@dataclass
+class Plot:
+    """Panels one above the other, with a common x axis title and legend."""
+
+    id: str
+    caption: str
+    description: str
+    """What a person who can't see the plot should know."""
+    x_title: str
+    panels: list[str]
+    """Title of each panel's y axis."""
+    height: int = 0
+    x_axis: dict[str, Any] = field(default_factory=dict)
+    y_axis: dict[str, Any] = field(default_factory=dict)
+    layout_extra: dict[str, Any] = field(default_factory=dict)
+    traces: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.height = self.height or FRAME_HEIGHT_PX + PANEL_HEIGHT_PX * len(self.panels)
+
+    def add(self, trace: dict[str, Any], panel: int = 0) -> None:
+        self.traces.append({**trace, "xaxis": _axis("x", panel), "yaxis": _axis("y", panel)})
+
+    def figure(self) -> dict[str, Any]:
+        """`data` and `layout` for Plotly.newPlot. Colours of text and grid are the page's, set by its script."""
+        layout: dict[str, Any] = {
+            "autosize": True,
+            "height": self.height,
+            "margin": {"l": 72, "r": 16, "t": 40, "b": 52},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "font": {"family": "system-ui, sans-serif", "size": 13},
+            "hovermode": "closest",
+            "hoverlabel": {"namelength": -1},
+            "modebar": {"bgcolor": "rgba(0,0,0,0)"},
+            "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "groupclick": "togglegroup"},
+            "showlegend": True,
+            **self.layout_extra,
+        }
+        count = len(self.panels)
+        gap = 0.24 / count if count > 1 else 0.0
+        share = (1 - gap * (count - 1)) / count
+        for panel, title in enumerate(self.panels):
+            top = 1 - panel * (share + gap)
+            bottom = panel == count - 1
+            x_title = {"title": {"text": literal(self.x_title)}} if bottom else {}
+            layout[_axis("xaxis", panel)] = {
+                "anchor": _axis("y", panel),
+                "showline": True,
+                "zeroline": False,
+                "showticklabels": bottom,
+                **({} if bottom else {"matches": _axis("x", count - 1)}),
+                **x_title,
+                **self.x_axis,
+            }
+            layout[_axis("yaxis", panel)] = {
+                "anchor": _axis("x", panel),
+                "domain": [max(0.0, top - share), top],
+                "title": {"text": literal(title)},
+                "zeroline": False,
+                "automargin": True,
+                **self.y_axis,
+            }
+        return {"data": self.traces, "layout": layout}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Plots under one heading."""
+
+    id: str
+    heading: str
+    explanation: str
+    plots: list[Plot]
+
+
+def series(name: str, place: int, x: Sequence[float], y: Sequence[float | None], **more: Any) -> dict[str, Any]:
+    """A line for the setting at `place` in the legend."""
+    colour = colour_of(place)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": literal(name),
+        "legendgroup": name,
+        "x": list(x),
+        "y": list(y),
+        "line": {"color": colour, "width": 2, "dash": DASHES[place % len(DASHES)]},
+        "marker": {"color": colour, "symbol": MARKERS[place % len(MARKERS)], "size": 8},
+        **more,
+    }
+
+
+def band(
+    name: str, place: int, x: Sequence[float], low: Sequence[float | None], high: Sequence[float | None]
+) -> list[dict[str, Any]]:
+    """The area between two lines, behind the setting's own line."""
+    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+    red, green, blue = (int(colour_of(place)[i : i + 2], 16) for i in (1, 3, 5))
+    fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.16)"}
+    return [series(name, place, x, low) | edge, series(name, place, x, high) | edge | fill]
+
+
+def literal(text: str) -> str:
+    """A name for plotly, which takes texts for markup, templates and formulas: it shows this as the name is."""
+    escaped = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("%{", "&#37;{").replace("$", "&#36;")
+
+
+def colour_of(place: int) -> str:
+    return COLOURS[place % len(COLOURS)]
+
+
+def _axis(name: str, panel: int) -> str:
+    return name if panel == 0 else f"{name}{panel + 1}"

@@ -1,0 +1,60 @@
+"""Tables of a run, one file per format of `iolab show --as`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from iolab.base.errors import InputError
+from iolab.base.nearest import unknown
+from iolab.base.strict_json import dumps
+from iolab.presentation.table.seen import seen
+
+if TYPE_CHECKING:
+    from iolab.adapters.store import RunData
+
+FORMATS = {
+    "plain": "for people: a row per workload and metric, a column per setting",
+    "tiobench": "the classic table of a tiobench experiment",
+    "iozone": "the tool's matrix, and its throughput blocks, with CPU utilisation",
+    "mmtests": "a comparison in mmtests' style: positive is better, * where the verdict is sure",
+    "fs_mark": "the tool's table of an fs_mark experiment",
+    "fs_mark_verbose": "the same with the times of each system call, as its option -v",
+    "iostest": "the AVERAGE table of an iostest experiment: a column per weighted group",
+    "make": "the table of a make-sequence experiment: a block per step, a line per setting",
+    "output": "what commands said that failed, such as a make",
+    "affinity": "where I/O is queued and completed: a line per cell of the matrix of the setting affinity",
+    "qsbench": "when each process of a qsbench experiment was done",
+    "cycles": "cycles per byte and per I/O in both readings of utilisation, the CPU split, stalled cycles",
+    "extents": "where files lie on their device: logical and physical blocks, and how files interleave",
+    "switches": "where tasks leave their CPUs and for how long, by the function that waits and by task",
+    "profile": "which functions of the kernel ran, over time",
+    "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
+    "markdown": "the plain table for a document or a mail",
+    "json": "every value and verdict, for programs",
+}
+"""Name -> what it is for. The format NAME is made by `iolab.presentation.table.NAME.render(run, metrics)`."""
+
+OF_PROBES = ("extents", "switches", "profile")
+"""Formats that show the whole of what the probe of that name observed."""
+
+
+def render(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
+    """The run as text in the format `name`, of the metrics with these keys (default: the experiment's).
+
+    InputError if there is no such format, or if the run doesn't have what it needs.
+    """
+    if name not in FORMATS:
+        raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--as")
+    text: str = import_module(f"iolab.presentation.table.{name}").render(run, metrics)
+    return text
+
+
+def render_json(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
+    """What the format `name` is made from, for programs: a probe's observations (`iolab.presentation.table.seen`),
+    else every value and verdict of the run. InputError as `render`."""
+    if name not in OF_PROBES:
+        return render(run, "json" if name in FORMATS else name, metrics)
+
+    return dumps({"run": str(run.path), "probe": name, "seen": [place.as_dict() for place in seen(run, name)]}) + "\n"

@@ -1,0 +1,218 @@
+"""Explanations for people: a sentence per finding, a table of them, and what did not move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from iolab.base.quantity import ABSENT, scale_for
+from iolab.domain.explain.correlation import FEWEST_ROUNDS
+from iolab.domain.explain.family import SUSPECTS
+from iolab.domain.explain.ranking import suspicion
+from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.label import label
+from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, STYLES, empty_table, indented
+from iolab.presentation.table.words import change_with_interval, claim, evidence, rounds, sentence, unit_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from iolab.domain.explain import Explained, Finding
+    from iolab.domain.verdict import Judgement
+
+SENTENCES_MAX = 6
+ROWS_MAX = 16
+NAMED_MAX = 8
+"""What is beyond is counted, and with --json listed."""
+TELLING_PROBES = ("block", "switches", "cpu", "memory")
+"""Those whose absence is told: what they read moves with most results."""
+
+
+def explanations(explained: Sequence[Explained]) -> RenderableType:
+    """All of them, those with findings first in each workload's order; then a line each for what is not explained."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for one in explained:
+        if not one.why_not:
+            parts.append(Padding(Group(*_explanation(one)), (0, 0, 1, 0), expand=False))
+    parts += (Text(_nothing(one), style="dim") for one in explained if one.why_not)
+    return Group(*parts) if parts else Text("Nothing was compared: there is nothing to explain.")
+
+
+def more_to_see(explained: Sequence[Explained], probes_off: Sequence[str], first_only: str | None) -> Iterator[str]:
+    """What was not looked at, and how it would be."""
+    if first_only:
+        yield f"Explained is {first_only}, the first that is compared; another with --metric KEY."
+    if probes_off and any(one.why_not is None for one in explained):
+        from iolab.domain.probe import PROBES
+
+        for name in TELLING_PROBES:
+            if name in probes_off:
+                yield f"The probe {name} was off; `iolab run --probe {name}` adds: {PROBES[name].help}"
+
+
+def finding_sentence(finding: Finding, explained: Explained) -> str:
+    """What moved with what, how far, and how sure each is. Never why."""
+    result, name = label(explained.result.metric), label(finding.metric)
+    with_result = finding.with_result
+    correlation = with_result.rank_correlation
+    way = "rises as" if (correlation or 0) > 0 else "falls as"
+    strength = f"rank correlation {_signed(correlation)}, q = {_probability(with_result.q_value)}"
+    moved = f"{name} moved with the setting: it is {_how_far(finding.with_setting.judgement, unit_of(finding.metric))}"
+    match finding.kind:
+        case "both":
+            return (
+                f"{moved}; and it moves with the result within settings: from round to round it {way} {result} rises "
+                f"({strength})."
+            )
+        case "contrary":
+            return (
+                f"{moved}; within settings it moves with the result too, but the other way: "
+                f"it {way} {result} rises ({strength})."
+            )
+        case "result":
+            shift = change_with_interval(finding.with_setting.judgement) or "no ratio"
+            return (
+                f"{name} moves with the result within settings: from round to round it {way} {result} rises "
+                f"({strength}); that the setting moves it is not seen ({shift})."
+            )
+        case _ if correlation is None:
+            return f"{moved}; whether it moves with the result within settings can't be told: {with_result.reason}."
+        case _:
+            return f"{moved}; that it moves with the result within settings is not seen ({strength})."
+
+
+def _explanation(one: Explained) -> Iterator[RenderableType]:
+    from rich.constrain import Constrain
+    from rich.padding import Padding
+    from rich.text import Text
+
+    result = one.result
+    told = sentence(result, unit_of(result.metric), same_within=result.judgement.same_within)
+    yield Constrain(Text(told, style="bold"), SENTENCE_WIDTH_MAX)
+    lines = [f"● {finding_sentence(finding, one)}" for finding in one.findings[:SENTENCES_MAX]]
+    if not lines:
+        lines = ["Nothing else that was measured is seen to have moved with it."]
+    yield Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 1, 0), expand=False)
+    if one.findings:
+        yield FirstThatFits(_table(one), _table(one, stacked=True))
+    below = list(_below(one))
+    yield Padding(Constrain(Text("\n".join(below)), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False)
+
+
+def _table(one: Explained, *, stacked: bool = False) -> Table:
+    """A row per finding: the two kinds of evidence side by side. `stacked`: for a narrow console."""
+    from rich.text import Text
+
+    table = empty_table()
+    table.add_column("moved with", no_wrap=True)
+    table.add_column("metric", overflow="fold")
+    table.add_column("change\n[95 % interval]" if stacked else "change [95 % interval]", justify="right", no_wrap=True)
+    table.add_column("q", justify="right", no_wrap=True)
+    table.add_column("rank corr.\nwith result", justify="right")
+    table.add_column("q", justify="right", no_wrap=True)
+    for finding in one.findings[:ROWS_MAX]:
+        judgement, with_result = finding.with_setting.judgement, finding.with_result
+        change = change_with_interval(judgement) or _from_to(judgement, unit_of(finding.metric))
+        name = Text(label(finding.metric))
+        table.add_row(
+            Text(_KINDS[finding.kind], style=STYLES["faster"] if finding.kind == "both" else ""),
+            name,
+            change.replace(" [", "\n[") if stacked else change,
+            _probability(judgement.q_value),
+            _signed(with_result.rank_correlation),
+            _probability(with_result.q_value),
+        )
+        if finding.likewise:
+            table.add_row("", indented(f"likewise {_some([label(key) for key in finding.likewise], 1)}"), style="dim")
+    return table
+
+
+_KINDS = {"both": "both", "setting": "setting", "result": "result", "contrary": "both, contrary", "neither": ""}
+
+
+def _below(one: Explained) -> Iterator[str]:
+    if (more := len(one.findings) - ROWS_MAX) > 0:
+        yield f"And {more} more that moved: --json lists all."
+    n = one.result.judgement.n
+    if n < FEWEST_ROUNDS:
+        yield (
+            f"{rounds(n)} are too few to tell what moves with the result within settings: it takes at least "
+            f"{FEWEST_ROUNDS}; to tell a single one of {len(one.looked_at)} metrics, {one.rounds_needed}."
+        )
+    elif n < one.rounds_needed:
+        yield (
+            f"{rounds(n)} are few to tell what moves with the result within settings: a single one of "
+            f"{len(one.looked_at)} metrics takes {one.rounds_needed}."
+        )
+    if same := one.did_not_move:
+        suspects = [finding for finding in same if suspicion(finding.metric) < len(SUSPECTS)]
+        named = [
+            f"{label(finding.metric)} ({change_with_interval(finding.with_setting.judgement)})" for finding in suspects
+        ]
+        others = len(same) - len(suspects)
+        also = f"{others} other {'metric' if others == 1 else 'metrics'}" if others else ""
+        margin = f"{one.result.judgement.same_within * 100:.3g} %"
+        yield f"Did not move, the same within {margin}: {_and(_some(named), also)}."
+    undecided = [finding for finding in one.looked_at if finding.kind == "neither" and not _is_same(finding)]
+    asked = sorted((finding for finding in undecided if _is_suspect(finding)), key=lambda x: suspicion(x.metric))
+    if asked:
+        yield f"Not told, undecided: {_some([label(finding.metric) for finding in asked])}."
+    if one.same_measure:
+        yield f"Left out, the same measure as the result: {_some([label(key) for key in one.same_measure])}."
+    looked_at, moved = len(one.looked_at), len(one.findings)
+    yield (
+        f"Looked at: {looked_at}, of which {moved} moved, {len(same)} did not, {len(undecided)} are undecided; "
+        f"{len(one.constant)} never changed, {len(one.absent)} have no numbers."
+    )
+
+
+def _is_same(finding: Finding) -> bool:
+    return finding.with_setting.movement == "same"
+
+
+def _is_suspect(finding: Finding) -> bool:
+    return suspicion(finding.metric) < len(SUSPECTS)
+
+
+def _nothing(one: Explained) -> str:
+    result = one.result
+    place = f"{result.workload}: " if result.workload else ""
+    return (
+        f"{place}{label(result.metric)}, {result.setting} against {result.against}: nothing to explain, {one.why_not}."
+    )
+
+
+def _how_far(judgement: Judgement, unit: str) -> str:
+    if judgement.ratio is None:
+        return f"{_from_to(judgement, unit)} over {rounds(judgement.n)}"
+    return f"{claim(judgement.ratio)} {evidence(judgement, unit)}"
+
+
+def _from_to(judgement: Judgement, unit: str) -> str:
+    """Where there is no ratio, because of a zero."""
+    scale = scale_for(unit, (judgement.baseline, judgement.candidate))
+    return f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)}"
+
+
+def _probability(p: float | None) -> str:
+    if p is None:
+        return ABSENT
+    return "<0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.01 else f"{p:.2f}"
+
+
+def _signed(correlation: float | None) -> str:
+    return ABSENT if correlation is None else f"{correlation + 0.0:+.2f}"
+
+
+def _some(names: Sequence[str], named_max: int = NAMED_MAX) -> str:
+    more = len(names) - named_max
+    return ", ".join(names[:named_max]) + (f" and {more} more" if more > 0 else "")
+
+
+def _and(first: str, second: str) -> str:
+    return f"{first}; and {second}" if first and second else first or second

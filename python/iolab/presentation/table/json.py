@@ -1,0 +1,49 @@
+"""`show --as json`: every value and verdict of the table, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from iolab.base.strict_json import dumps
+from iolab.domain.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from iolab.adapters.store import RunData
+
+
+def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+    return dumps(as_dict(summarise(run, metrics=metrics), run)) + "\n"
+
+
+def as_dict(summary: Summary, run: RunData) -> dict[str, Any]:
+    """The documented JSON of a run: what `show --json` and `run --json` print."""
+    return {
+        "run": str(run.path),
+        "title": summary.title,
+        "machine": summary.machine,
+        "seed": summary.seed,
+        "baseline": summary.baseline,
+        "settings": summary.settings,
+        "rounds": summary.rounds,
+        "trials": summary.trials,
+        "trials_not_ok": summary.trials_not_ok,
+        "same_within": summary.same_within,
+        "values": [
+            {
+                "workload": row.workload,
+                "metric": row.metric,
+                "unit": row.unit,
+                "better": row.better,
+                "setting": setting,
+                "median": cell.typical,
+                "half_interquartile_range": cell.spread,
+                "n": cell.n,
+                "reason": cell.reason,
+            }
+            for row in summary.rows
+            for setting, cell in row.cells.items()
+        ],
+        "comparisons": [comparison.as_dict() for comparison in summary.comparisons],
+        "problems": summary.problems,
+    }

@@ -1,0 +1,143 @@
+"""`show --as plain`: the table for people, drawn with rich."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from iolab.domain.summary import Summary, summarise
+from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.footnote import Footnotes
+from iolab.presentation.table.grid import Block, GridCell, blocks
+from iolab.presentation.table.words import VERDICTS, sentences, tally
+from iolab.presentation.terminal import text_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from iolab.adapters.store import RunData
+
+SENTENCE_WIDTH_MAX = 110
+SENTENCES_MAX = 24
+"""More than these nobody reads; the tables have all."""
+STYLES = {"faster": "green", "slower": "red", "same": "blue", "undecided": "yellow"}
+
+
+def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+    """The table and the verdicts as text, coloured on a terminal."""
+    return text_of(tables(summarise(run, metrics=metrics)))
+
+
+def tables(summary: Summary) -> RenderableType:
+    """A table per workload, the verdicts in words, and what to be careful about."""
+    from rich.console import Group
+    from rich.constrain import Constrain
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(summary.title, style="bold")]
+    rounds = f"{summary.rounds} {'round' if summary.rounds == 1 else 'rounds'}"
+    parts.append(Text(f"{rounds} on {summary.machine_in_words}; baseline {summary.baseline}", style="dim"))
+    footnotes = Footnotes()
+    for workload, block in blocks(summary).items():
+        # Not as the table's own title, which is broken where the table is narrower.
+        parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
+        if block.rows:
+            wide, tall = _wide(block, footnotes), _tall(block, footnotes)
+            parts.append(FirstThatFits(wide, tall, _tall(block, footnotes, verdict_below=True)))
+        parts += (Constrain(Text(f"No value of {line}"), SENTENCE_WIDTH_MAX) for line in block.absent)
+    if not summary.rows:
+        parts.append(Text("\nNo trial has a value of what is compared.\n"))
+    if lines := footnotes.lines():
+        parts.append(Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
+    legend = "Typical value ± half the interquartile range; change against the baseline [95 % interval]."
+    parts.append(Padding(Text(legend, style="dim"), (1, 0, 1, 0), expand=False))
+    if summary.comparisons:
+        parts.append(Text(f"Verdicts: {tally(summary.comparisons)}", style="bold"))
+    parts += _in_words(summary)
+    parts += (Text(f"! {problem}", style="yellow") for problem in summary.problems)
+    return Group(*parts)
+
+
+def _wide(block: Block, footnotes: Footnotes) -> Table:
+    """A row per metric, a column per setting: for as many settings as there is room for."""
+    from rich.text import Text
+
+    table = empty_table()
+    table.add_column("metric")
+    table.add_column("unit", style="dim")
+    for setting in block.settings:
+        table.add_column(setting, justify="right")
+    for row in block.rows:
+        cells = ([Text(cell.value), *_below(cell, footnotes)] for cell in row.cells)
+        table.add_row(row.label, row.unit, *(Text("\n").join(lines) for lines in cells))
+    return table
+
+
+def _tall(block: Block, footnotes: Footnotes, *, verdict_below: bool = False) -> Table:
+    """A row per setting below each metric's name, for any number of settings. With the verdict below the change it fits
+    a narrow console."""
+    from rich.text import Text
+
+    compared = any(cell.change or cell.verdict for row in block.rows for cell in row.cells)
+    table = empty_table()
+    table.add_column("metric, setting", overflow="fold")
+    for heading in ("value", "change [95 % interval]" if compared else ""):
+        table.add_column(heading, justify="right", no_wrap=True)
+    if compared and not verdict_below:
+        table.add_column("verdict", no_wrap=True)
+    for row in block.rows:
+        table.add_row(Text(row.label, style="bold"), Text(row.unit, style="dim"))
+        for cell in row.cells:
+            below = [*_below(cell, footnotes)]
+            verdict = [] if verdict_below or not cell.verdict else [below.pop()]
+            table.add_row(indented(cell.setting), cell.value, Text("\n").join(below), *verdict)
+        table.add_section()
+    return table
+
+
+def empty_table() -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+
+
+def indented(name: str) -> RenderableType:
+    """A line's name below its heading, its further lines too where it is folded."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text(name, overflow="fold"), (0, 0, 0, 2))
+
+
+def _below(cell: GridCell, footnotes: Footnotes) -> Iterator[Text]:
+    """What belongs to a value, a line each, the verdict last."""
+    from rich.text import Text
+
+    if cell.reason:
+        yield Text(footnotes.mark(cell.reason), style="dim")
+    if cell.change:
+        yield Text(cell.change, style="dim")
+    if cell.verdict and cell.verdict_word:
+        yield Text(cell.verdict, style=STYLES[cell.verdict_word])
+
+
+def _in_words(summary: Summary) -> Iterator[RenderableType]:
+    from rich.constrain import Constrain
+    from rich.text import Text
+
+    told = [(one, sentence) for one, sentence in sentences(summary) if one.judgement.n]
+    kept = told
+    if len(told) > SENTENCES_MAX:
+        ranked = sorted(told, key=lambda pair: VERDICTS.index(pair[0].judgement.verdict))
+        most_telling = [one for one, _ in ranked if one.judgement.n > 1][:SENTENCES_MAX]
+        kept = [pair for pair in told if pair[0] in most_telling]
+    for comparison, sentence in kept:
+        bullet = ("● ", STYLES[comparison.judgement.verdict])
+        yield Constrain(Text.assemble(bullet, sentence), SENTENCE_WIDTH_MAX)
+    if others := [one for one, _ in told if one not in [comparison for comparison, _ in kept]]:
+        why = "; one round has no interval" if any(one.judgement.n == 1 for one in others) else ""
+        yield Text(f"● {'and ' if kept else ''}{tally(others)}: see the tables{why}.", style="dim")

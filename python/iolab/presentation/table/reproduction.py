@@ -1,0 +1,146 @@
+"""Published figures beside the model's, for people: three lines to a row, published, modelled, error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from iolab.adapters.reproduction.as_json import objects
+from iolab.adapters.reproduction.score import Compared
+from iolab.base.quantity import ABSENT, change
+from iolab.presentation.table.distribution import drawn
+from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.footnote import Footnotes
+from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
+from iolab.presentation.table.scorecard import scorecard
+from iolab.presentation.table.words import sentence, unit_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from iolab.adapters.reproduction.options import FittedOptions
+    from iolab.adapters.reproduction.reproduced import NotCompared, Reproduced, ReproducedTable
+    from iolab.adapters.reproduction.statements import JudgedStatement
+
+LINES = ("published", "modelled", "error")
+
+
+def reproductions(found: Sequence[Reproduced]) -> RenderableType:
+    """All tables, what was fitted, and the score of each table and of all."""
+    from rich.console import Group
+
+    return Group(
+        *(part for one in found for part in _reproduced(one)),
+        *scorecard([part for one in found for part in objects(one)]),
+    )
+
+
+def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    published = found.published
+    yield Text(published.title, style="bold")
+    yield _sentences(published.source)
+    yield _sentences("; ".join(f"{name}: {text}" for name, text in published.setup.items()))
+    for one in found.tables:
+        yield from _one(one)
+    if found.statements:
+        yield _heading(f"{published.name}/claims", "what was said in words")
+        yield from (_statement(one) for one in found.statements)
+    for distribution in found.distributions:
+        yield _heading(distribution.name, f"{distribution.title} [{distribution.unit}]")
+        yield from drawn(distribution)
+        for claim in distribution.claims():
+            yield _marked(claim.text, met=claim.met)
+    if published.fitted:
+        yield _sentences("Fitted:", *(_fitted(name, one) for name, one in published.fitted.items()))
+    yield Text()
+
+
+def _fitted(name: str, one: FittedOptions) -> str:
+    return f"● {name}: {one.parameter} = {one.value:.15g} of {one.machine}, to {one.to}. {one.why}"
+
+
+def _one(found: ReproducedTable) -> Iterator[RenderableType]:
+    from rich.console import Group
+
+    table, footnotes = found.table, Footnotes()
+    yield _heading(table.name, f"{table.title} [{table.unit}]")
+    answers: dict[str, Compared | NotCompared] = {one.cell.name: one for one in found.compared}
+    answers |= {one.cell.name: one for one in found.not_compared}
+    drawings = [
+        Group(*(_part(found, columns, answers, footnotes) for columns in _in_parts(table.columns, parts)))
+        for parts in range(1, len(table.columns) + 1)
+    ]
+    yield FirstThatFits(*drawings)
+    if lines := [*footnotes.lines(), *(f"Doubted, {pattern}: {text}" for pattern, text in table.notes.items())]:
+        yield _sentences(*lines)
+    for claim in found.claims:
+        yield _marked(claim.text, met=claim.met)
+
+
+def _statement(one: JudgedStatement) -> RenderableType:
+    """What was said, and below it the verdict in words."""
+    from rich.console import Group
+    from rich.padding import Padding
+
+    comparison = one.comparison
+    found = one.absent or sentence(comparison, unit_of(comparison.metric), same_within=comparison.judgement.same_within)
+    said = _marked(f"{one.statement.text} ({one.statement.who})", met=one.met)
+    return Group(said, Padding(_sentences(found, style="dim"), (0, 0, 0, 2)))
+
+
+def _marked(text: str, *, met: bool) -> RenderableType:
+    return _sentences(f"{'✓' if met else '✗'} {text}", style="green" if met else "red")
+
+
+def _heading(name: str, text: str) -> RenderableType:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text.assemble((name, "bold cyan"), f"  {text}"), (1, 0, 0, 0), expand=False)
+
+
+def _part(
+    found: ReproducedTable, columns: Sequence[str], answers: dict[str, Compared | NotCompared], footnotes: Footnotes
+) -> Table:
+    """Some columns of a table, all its rows."""
+    table = empty_table()
+    table.add_column("")
+    table.add_column("", style="dim")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in found.table.rows:
+        cells = [_cell(answers[f"{row}/{column}"], footnotes) for column in columns]
+        table.add_row(row, "\n".join(LINES), *("\n".join(lines) for lines in cells))
+    return table
+
+
+def _cell(answer: Compared | NotCompared, footnotes: Footnotes) -> tuple[str, str, str]:
+    published = answer.cell.published
+    figure = f"{published:.10g}"
+    modelled = ABSENT if answer.modelled is None else _like(figure, answer.modelled)
+    if isinstance(answer, Compared):
+        error = change(answer.modelled / published)
+        return figure, modelled, f"fit {error}" if answer.cell.role == "fit" else error
+    return figure, modelled, footnotes.mark(answer.reason)
+
+
+def _like(figure: str, value: float) -> str:
+    """With as many decimals as the published figure has, and at least three digits."""
+    decimals = len(figure.partition(".")[2])
+    text = f"{value:.{decimals}f}"
+    return text if float(text) >= 100 or len(text.strip("0.")) >= 3 else f"{value:.3g}"
+
+
+def _in_parts(columns: Sequence[str], parts: int) -> list[Sequence[str]]:
+    length = -(-len(columns) // parts)
+    return [columns[start : start + length] for start in range(0, len(columns), length)]
+
+
+def _sentences(*lines: str, style: str = "") -> RenderableType:
+    from rich.constrain import Constrain
+    from rich.text import Text
+
+    return Constrain(Text("\n".join(lines), style=style), SENTENCE_WIDTH_MAX)

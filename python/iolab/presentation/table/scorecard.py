@@ -1,0 +1,39 @@
+"""The scorecard for people: how well the models meet what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING
+
+from iolab.adapters.reproduction.scorecard import HEAD, Part, overall, scores
+from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.plain import empty_table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+LEFT_OUT_FIRST = ("cells", "parameters")
+"""Where the console is narrow."""
+
+
+def scorecard(parts: Sequence[Part]) -> Iterator[RenderableType]:
+    """A line for each, and what they come to together."""
+    from rich.text import Text
+
+    yield FirstThatFits(_lines(parts, HEAD), _lines(parts, [head for head in HEAD if head not in LEFT_OUT_FIRST]))
+    yield Text(f"\n{overall(parts)}")
+
+
+def _lines(parts: Sequence[Part], columns: Sequence[str]) -> Table:
+    chosen = [head in columns for head in HEAD]
+    drawn = empty_table()
+    name, *numbers, aim = columns
+    drawn.add_column(name, overflow="fold")
+    for number in numbers:
+        drawn.add_column(number.replace(" ", "\n"), justify="right", no_wrap=True)
+    drawn.add_column(aim, no_wrap=True)
+    for score in scores(parts):
+        drawn.add_row(*compress(score.words(), chosen))
+    return drawn

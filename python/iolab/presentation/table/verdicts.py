@@ -1,0 +1,98 @@
+"""Comparisons as a list, one line each: what `iolab compare` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from iolab.base.quantity import ABSENT, Scale, scale_for
+from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.plain import STYLES, empty_table, indented
+from iolab.presentation.table.words import change_with_interval, tally, unit_of, verdict_with_rounds
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from iolab.domain.compare import Comparison
+
+NAMED_MAX = 3
+"""Comparisons that share a remark; more are counted."""
+
+
+def verdicts(comparisons: Sequence[Comparison]) -> RenderableType:
+    """A table per workload for people. Below each metric's name the baseline, then a line per candidate: its typical
+    value, the change, how sure, the verdict.
+    """
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for workload, found in groupby(comparisons, key=lambda comparison: comparison.workload):
+        of_workload = list(found)
+        if workload:
+            parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
+        parts.append(FirstThatFits(_table(of_workload), _table(of_workload, stacked=True)))
+    parts += (Text(f"! {line}", style="yellow") for line in _notes(comparisons))
+    return Group(*parts, Text(f"{tally(comparisons).capitalize()}."))
+
+
+def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """What holds of many comparisons is told once."""
+    places: dict[str, list[str]] = {}
+    for comparison in comparisons:
+        for note in comparison.notes:
+            places.setdefault(note, []).append(f"{comparison.metric}, {comparison.setting}")
+    for note, found in places.items():
+        many = len(found) > NAMED_MAX
+        yield from [f"{len(found)} comparisons: {note}"] if many else [f"{place}: {note}" for place in found]
+
+
+def _table(comparisons: Sequence[Comparison], *, stacked: bool = False) -> Table:
+    """`stacked`: two lines per candidate, for a narrow console."""
+    from rich.text import Text
+
+    table = empty_table()
+    table.add_column("metric, setting", overflow="fold")
+    headings = ("change\n[95 % interval]", "p\nq") if stacked else ("change [95 % interval]", "p", "q")
+    for heading in ("value", "n", *headings):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for metric, found in groupby(comparisons, key=lambda comparison: comparison.metric):
+        of_metric = list(found)
+        judgements = [comparison.judgement for comparison in of_metric]
+        values = (value for one in judgements for value in (one.baseline, one.candidate))
+        scale = scale_for(unit_of(metric), values)
+        table.add_row(Text(metric, style="bold"), Text(scale.suffix, style="dim"))
+        shown = None
+        for comparison in of_metric:
+            against, value = baseline = (comparison.against, comparison.judgement.baseline)
+            # Again only where another baseline, or other rounds of it, are compared with.
+            if shown is None or (value is not None and baseline != shown):
+                table.add_row(indented(against), scale.number(value), style="dim")
+                shown = baseline
+            table.add_row(indented(comparison.setting), *_cells(comparison, scale, stacked=stacked))
+        table.add_section()
+    return table
+
+
+def _cells(comparison: Comparison, scale: Scale, *, stacked: bool) -> list[RenderableType]:
+    from rich.text import Text
+
+    judgement = comparison.judgement
+    found = change_with_interval(judgement) or ABSENT
+    probabilities = [_probability(judgement.p_value), _probability(judgement.q_value)]
+    verdict = verdict_with_rounds(judgement)
+    if stacked:
+        found, verdict = found.replace(" [", "\n["), verdict.replace(" (", "\n(")
+        probabilities = ["\n".join(probabilities)]
+    verdict_text = Text(verdict, style=STYLES[judgement.verdict])
+    return [scale.number(judgement.candidate), str(judgement.n), found, *probabilities, verdict_text]
+
+
+def _probability(value: float | None) -> str:
+    if value is None:
+        return ABSENT
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"

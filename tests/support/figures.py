@@ -1,0 +1,23 @@
+"""Files of published figures, as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from iolab.adapters.reproduction.published import Published, loads
+from iolab.base.errors import InputError
+
+
+def figures(text: str) -> Published:
+    return loads(text, Path("figures.toml"))
+
+
+def expect_problem(text: str, line: int, words: tuple[str, ...]) -> None:
+    """The first problem is on that line and says all of it."""
+    with pytest.raises(InputError) as raised:
+        figures(text)
+    message = str(raised.value).splitlines()[0]
+    assert message.startswith(f"figures.toml:{line}:"), message
+    for word in words:
+        assert word in message

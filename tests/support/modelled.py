@@ -1,0 +1,22 @@
+"""Experiments on modelled machines, written into the current directory and run there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fake_machine import SilentDisplay
+from iolab.adapters.experiment import Experiment, load
+from iolab.adapters.run import run as run_experiment
+from iolab.adapters.simulator import RunAhead
+from iolab.adapters.store import RunData, read
+
+
+def experiment(text: str) -> Experiment:
+    Path("x.toml").write_text(text)
+    return load(Path("x.toml"))
+
+
+def run(text: str, out: str = "out", *, cores: int = 1, seed: int = 7) -> RunData:
+    with RunAhead(cores=cores) as executor:
+        run_experiment(experiment(text), Path(out), executor=executor, progress=SilentDisplay(), seed=seed)
+    return read(Path(out))

@@ -1,0 +1,117 @@
+"""What nobody foresaw in a trial's process: the trial failed, the message says what it was, and the run goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import iolab.adapters.run
+import pytest
+from fake_machine import SilentDisplay, experiment
+from iolab.adapters import worker
+from iolab.adapters.experiment import plan
+from iolab.adapters.host.local_process import LocalProcess
+from iolab.adapters.store import read
+from iolab.adapters.worker_process import WorkerProcess
+from iolab.domain.trial import Trial
+
+pytestmark = pytest.mark.usefixtures("state_dir")
+
+BROKEN = """\
+import os, sys
+from iolab.adapters.host import host
+from iolab.adapters import worker
+
+def execute(trial, **_):
+    {what}
+
+host.execute = execute
+{main}
+"""
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Workers whose `host.execute` does what it is given: the worker's own main, with that one function replaced."""
+
+    def use(what: str) -> None:
+        source = Path(worker.__file__).read_text()
+        main = source[source.index('if __name__ == "__main__":') :].replace("main()", "worker.main()")
+        imports = "import time, traceback\n"
+        (tmp_path / "broken_worker.py").write_text(imports + BROKEN.format(what=what, main=main))
+        popen = subprocess.Popen
+
+        def instead(command: list[str], **options: object) -> subprocess.Popen[bytes]:
+            if "iolab.adapters.worker" in command:
+                given = command[command.index("iolab.adapters.worker") + 1 :]
+                command = [sys.executable, str(tmp_path / "broken_worker.py"), *given]
+            return popen(command, **options)  # type: ignore[call-overload, no-any-return]
+
+        monkeypatch.setattr(subprocess, "Popen", instead)
+
+    return use
+
+
+def first_trial() -> Trial:
+    return plan.trials(experiment(), 1, seed=7)[0]
+
+
+def test_an_unforeseen_exception_fails_the_trial_with_its_message(tmp_path: Path, broken: object) -> None:
+    broken('raise KeyError("queue_depth")')  # type: ignore[operator]
+    with LocalProcess() as executor:
+        iolab.adapters.run.run(experiment(), tmp_path / "run", executor=executor, progress=SilentDisplay(), rounds=1)
+    data = read(tmp_path / "run")
+    assert set(data.trials["status"]) == {"failed"}
+    (first, *_) = data.remarks().filter(what="fault")["text"]
+    assert "a defect in iolab: KeyError: 'queue_depth' (broken_worker.py:" in first
+    assert first.startswith("trial 0, ")
+
+
+def test_a_panic_that_is_no_exception_fails_the_trial_too(broken: object) -> None:
+    broken("class PanicException(BaseException): ...\n    raise PanicException('index out of bounds')")  # type: ignore[operator]
+    child = WorkerProcess()
+    record = child.run(first_trial(), lambda progress: None, lambda: False)
+    child.end()
+    assert record.status == "failed"
+    assert "a defect in iolab: PanicException: index out of bounds" in record.faults[0].what
+
+
+def test_a_worker_ends_after_an_exception_outside_of_trials_with_its_message(broken: object) -> None:
+    """It still has a thread that reads standard input, which the interpreter's own exit would abort on."""
+    broken("worker._say = None; return 3")  # type: ignore[operator]
+    child = WorkerProcess()
+    record = child.run(first_trial(), lambda progress: None, lambda: False)
+    child.end()
+    assert "ended with status 1 and no record" in record.faults[0].what
+    assert "TypeError" in record.faults[0].what
+
+
+def test_the_last_words_of_a_process_that_says_much_are_kept(broken: object) -> None:
+    broken("sys.stderr.write('x' * 50_000_000 + '\\nthe end'); sys.stderr.flush(); os.abort()")  # type: ignore[operator]
+    child = WorkerProcess()
+    record = child.run(first_trial(), lambda progress: None, lambda: False)
+    child.end()
+    assert "SIGABRT" in record.faults[0].what and record.faults[0].what.endswith("the end")
+    assert len(record.faults[0].what) < 10_000
+
+
+def test_a_worker_that_prepares_for_long_ends_soon_after_its_parent(tmp_path: Path) -> None:
+    program = (
+        "import time; from iolab.adapters import worker; from iolab.adapters.host import host;"
+        "worker.ORPHAN_PATIENCE_S = 0.5;"
+        "host.execute = lambda *_, **__: time.sleep(60); worker.main()"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin is not None
+    child.stdin.write(first_trial().model_dump_json().encode() + b"\n")
+    child.stdin.flush()
+    time.sleep(1.0)
+    started = time.monotonic()
+    child.stdin.close()
+    try:
+        assert child.wait(10) == 1
+    finally:
+        child.kill()
+    assert time.monotonic() - started < 8
