@@ -93,6 +93,17 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def own_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test beside the others takes no lock that one of them could be refused."""
+    if not _needs_the_machine(request.node):
+        from iolab.adapters.system import state
+
+        where = request.getfixturevalue("tmp_path_factory").getbasetemp() / "locks"
+        where.mkdir(mode=0o700, exist_ok=True)
+        monkeypatch.setattr(state, "locks_directory", lambda: where)
+
+
 @pytest.fixture
 def kernel_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The test's directory, in which sys/... and proc/... stand for the kernel's own files."""

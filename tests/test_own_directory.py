@@ -143,6 +143,8 @@ def swap(shared: Path, trap: Path) -> None:
 
 
 TRIALS = 12
+MAX_TRIALS = 300
+"""Whether a trial meets the moment is chance: they go on until one has."""
 REPLACED = re.compile("another (file|directory) is there now than the one that iolab made")
 MIB = 1 << 20
 
@@ -150,8 +152,8 @@ MIB = 1 << 20
 def trials_in(shared: Path, state: Path) -> list[str]:
     """How each of some trials in that directory ends: its status, or its error line."""
     os.environ["IOLAB_STATE_DIR"] = str(state)
-    ends = []
-    for _ in range(TRIALS):
+    ends: list[str] = []
+    while len(ends) < TRIALS or (len(ends) < MAX_TRIALS and not any(REPLACED.search(end) for end in ends)):
         trial = io_trial(
             {"kind": "directory", "path": str(shared)}, file_bytes=MIB, duration_ns=50_000_000, read_share=0.0
         )
@@ -194,7 +196,7 @@ def test_no_link_that_takes_the_place_of_iolab_s_directory_is_followed(
     os.close(write)
     with os.fdopen(read) as pipe:
         ends = pipe.read().splitlines()
-    assert len(ends) == TRIALS
+    assert len(ends) >= TRIALS
     assert any(REPLACED.search(end) for end in ends), ends
     assert victim.read_bytes() == PRECIOUS
     assert list(home.iterdir()) == [victim]

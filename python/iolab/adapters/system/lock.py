@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 NODE_PATIENCE_S = 1.0
+BRIEF_PATIENCE_S = 2.0
+"""For who has a lock for a moment, as `iolab restore` has while it looks."""
 HEIR_PATIENCE_S = 40.0
 MACHINE = ""
 """Among the names of disks: none of them, but the kernel as a whole."""
@@ -136,7 +138,12 @@ def _hold(name: str, where: str) -> int:
         fd = trust.open_own_file(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise MachineError(f"cannot be locked: {error.strerror}", where=where, remedy=f"mend {path}") from error
-    if not _lock(fd, patience_s=HEIR_PATIENCE_S, worth_waiting=lambda: _holder_is_dead(fd)):
+    brief_until = time.monotonic() + BRIEF_PATIENCE_S
+    if not _lock(
+        fd,
+        patience_s=HEIR_PATIENCE_S,
+        worth_waiting=lambda: time.monotonic() < brief_until or _holder_is_dead(fd),
+    ):
         holder = _holder(fd)
         os.close(fd)
         raise MachineError(
