@@ -20,12 +20,13 @@ from ground import Ground, ground, ill_told, mounted, run_to_end
 from support.devices import MIB, attach, command, sparse_file
 from support.leftovers import Leftovers, kill_processes, look
 
-THAW_S = 10.0
+THAW_S = 15.0
 INTERRUPT_S = 5.0
 """What Ctrl-C may take."""
 RESTORE_S = 40.0
-PATIENCE = "3s"
-"""Given to the `restore` that meets a frozen filesystem: by default it waits longer than one is frozen here."""
+PATIENCE = "2s"
+"""Given, for each of its few steps, to the `restore` that meets a frozen filesystem: by default it waits longer than
+one is frozen here."""
 SETTLE_S = 30.0
 EXPERIMENT = """\
 rounds = 2

@@ -13,6 +13,9 @@ from iolab.adapters.system import lock
 from iolab.base.errors import MachineError
 from iolab.domain.trial import DirectoryTarget, FileTarget, ScratchTarget
 
+# Processes of their own take the locks too, where all of the machine's runs take them.
+pytestmark = pytest.mark.machine
+
 HELD_BY_THE_CHILD_OF_A_DEAD_RUN = """
 import subprocess, sys
 from iolab.adapters.system import lock
