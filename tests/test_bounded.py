@@ -57,7 +57,7 @@ def test_without_a_sign_of_life_it_is_given_up(short_patience: None) -> None:
     began = time.monotonic()
     with pytest.raises(NoAnswer, match=r"/dev/x: cannot wait for ever: no answer since \d\d:\d\d:\d\d") as given_up:
         bounded.call(lambda: time.sleep(60), doing="wait for ever", where="/dev/x", on_wait=said.append)
-    assert 0.5 < time.monotonic() - began < 3
+    assert 0.5 < time.monotonic() - began < 30
     assert "iolab restore" in str(given_up.value)
     assert len(said) == 1
     assert said[0].startswith("wait for ever: no answer for 0 s")

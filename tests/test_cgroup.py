@@ -213,7 +213,7 @@ def test_a_dead_run_s_group_goes_with_what_is_left_in_it(state_dir: Path, leftov
         os.close(undo._fd)  # as kill -9 does: the lock goes, the file stays
         (line,) = restore_abandoned()
         assert str(group.path) in line
-        assert straggler.wait(timeout=10) == -signal.SIGKILL
+        assert straggler.wait(timeout=60) == -signal.SIGKILL
     assert not group.path.exists()
     assert restore_abandoned() == []
 

@@ -91,7 +91,7 @@ def test_an_interrupted_run_stops_soon_and_restores_everything(
     with start(iolab, target, duration="60s") as process:
         wait_for_trial(iolab.cwd / "run", 1, process)
         os.killpg(process.pid, number)
-        _, stderr = process.communicate(timeout=15)
+        _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert "ok" not in statuses(iolab.cwd / "run")
@@ -105,7 +105,7 @@ def test_two_runs_on_one_device_the_second_is_refused(iolab: CommandLine, loop_d
         iolab("run", "experiment.toml", "--out", "second", status=None).assert_one_clear_line(3, str(loop_device))
         assert first.poll() is None
         os.killpg(first.pid, signal.SIGINT)
-        first.communicate(timeout=15)
+        first.communicate(timeout=60)
     assert not events(iolab.cwd / "second", "trial_finished")
 
 
@@ -114,7 +114,7 @@ def test_two_processes_in_one_run_directory_the_second_is_refused(iolab: Command
         wait_for_trial(iolab.cwd / "run", 1, first)
         iolab("run", "--resume", "run", status=None).assert_one_clear_line(2, "another iolab")
         os.killpg(first.pid, signal.SIGINT)
-        first.communicate(timeout=15)
+        first.communicate(timeout=60)
 
 
 @pytest.fixture

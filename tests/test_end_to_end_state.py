@@ -132,8 +132,8 @@ def test_a_lock_of_another_user_s_on_the_undo_directory_blocks_nobody(iolab: Com
     fcntl.flock(held, fcntl.LOCK_EX)
     try:
         iolab.write("experiment.toml", experiment(DIRECTORY, rounds=1, workload=reads_for("50ms")))
-        iolab("run", "experiment.toml", time_limit_s=30)
-        assert "Nothing to restore" in iolab("restore", time_limit_s=30).stdout
+        iolab("run", "experiment.toml", time_limit_s=90)
+        assert "Nothing to restore" in iolab("restore", time_limit_s=90).stdout
     finally:
         os.close(held)
     assert undo.stat().st_mode & 0o777 == 0o700
@@ -148,7 +148,7 @@ def test_who_still_has_something_to_undo_is_named(iolab: CommandLine) -> None:
         details = [finding["detail"] for finding in iolab("doctor", "--json").json()["findings"]]
         assert any(f"({worker}) will undo what it changed" in detail for detail in details)
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert iolab("restore").stdout == "Nothing to restore.\n"
 
 
@@ -230,7 +230,7 @@ def test_two_runs_with_different_state_directories_do_not_change_the_machine_at_
             assert "another iolab run is using it" in outcome.stdout
             assert (VM / "dirty_ratio").read_text().strip() == "7"
             os.killpg(first.pid, signal.SIGINT)
-            first.communicate(timeout=20)
+            first.communicate(timeout=60)
         assert thresholds() == before
         journal.unlink()
 

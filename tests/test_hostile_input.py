@@ -77,7 +77,7 @@ def test_what_no_experiment_has_is_refused_in_a_line_each(
     path.write_text(text)
     started = time.monotonic()
     assert invoke(["run", str(path)]) == 2
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     said = capsys.readouterr().err
     assert says in said
     assert all(line.startswith("iolab: ") for line in said.splitlines())

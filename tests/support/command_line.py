@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = Path(sys.executable).parent / "iolab"
-TIME_LIMIT_S = 120.0
+TIME_LIMIT_S = 240.0
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 
 
@@ -87,7 +87,7 @@ def as_nobody(command_line: CommandLine) -> CommandLine:
     return replace(command_line, prefix=NOBODY if plainly_works.returncode == 0 else (*NOBODY, *reading))
 
 
-def wait_until(condition: Callable[[], bool], what: str, time_limit_s: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, time_limit_s: float = 90.0) -> None:
     give_up = time.monotonic() + time_limit_s
     while not condition():
         assert time.monotonic() < give_up, f"waited {time_limit_s} s for {what}"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MIB = 1 << 20
-UNMOUNT_PATIENCE_S = 10.0
+UNMOUNT_PATIENCE_S = 60.0
 
 
 def command(*arguments: str | Path, ok: tuple[int, ...] = (0,)) -> str:

@@ -23,7 +23,7 @@ from support.devices import loops_backed_under
 LASTING_TUNABLES = ("scheduler", "nomerges", "rq_affinity", "nr_requests")
 """Those that a loop device keeps when it is detached; attaching computes the others anew."""
 MOUNTS = Path("/proc/self/mountinfo")
-PATIENCE_S = 5.0
+PATIENCE_S = 30.0
 NOWHERE = Path("/nonexistent")
 OF_THE_MACHINE = frozenset({"cgroups", "controllers", "dm_devices", "tunables"})
 """The kinds of which nothing says which test they are of."""

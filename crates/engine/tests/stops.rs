@@ -15,7 +15,7 @@ use workload::record::PhaseRecord;
 use workload::spec::{Arrival, JobSpec, Spacing};
 
 /// Generous, because the machine may be busy; the engine's own bound is 100 ms.
-const SOON: Duration = Duration::from_secs(2);
+const SOON: Duration = Duration::from_secs(15);
 
 fn stopped_after(phase: Phase, run_for: Duration, before_stop: impl FnOnce()) -> PhaseRecord {
     let handle = start(phase, Arc::default()).unwrap();

@@ -156,18 +156,19 @@ mod tests {
     #[test]
     fn stopping_empties_once_more_and_does_not_wait_for_the_tick() {
         let drained = Arc::new(AtomicUsize::new(0));
-        let stopped = (0..20).map(|_| {
+        // The machine may be busy at any one time: the quickest of some tells.
+        let quickest = (0..20).map(|_| {
             let counted = Counted {
                 fd: None,
                 drained: Arc::clone(&drained),
             };
             let pump = Pump::start("test", counted).unwrap();
             let before = drained.load(Ordering::Relaxed);
+            let asked = Instant::now();
             assert!(pump.stop().is_some());
-            drained.load(Ordering::Relaxed) > before
+            assert!(drained.load(Ordering::Relaxed) > before);
+            asked.elapsed()
         });
-        let started = Instant::now();
-        assert!(stopped.into_iter().all(|emptied| emptied));
-        assert!(started.elapsed() < 20 * TICK);
+        assert!(quickest.min().unwrap() < TICK / 2);
     }
 }
