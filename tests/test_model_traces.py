@@ -14,7 +14,7 @@ from iolab.adapters.experiment import load
 from iolab.adapters.simulator import RunAhead
 from iolab.adapters.store import read
 from iolab.base.errors import InputError
-from iolab.base.trace_files import packed, unpacked
+from iolab.domain.record import packed_trace, unpacked_trace
 from support.machines import READS, line_of, write_machine
 
 pytestmark = pytest.mark.usefixtures("state_dir")
@@ -84,6 +84,6 @@ def test_a_host_has_other_tools_for_it() -> None:
 
 
 def test_packed_traces_come_back() -> None:
-    assert unpacked(packed(b"\0abc" * 100)) == b"\0abc" * 100
+    assert unpacked_trace(packed_trace(b"\0abc" * 100)) == b"\0abc" * 100
     with pytest.raises(ValueError):
-        unpacked("bm90IHpsaWI=")
+        unpacked_trace("bm90IHpsaWI=")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iolab.adapters.host import nfs
 from iolab.adapters.host.site import Place, Site
-from iolab.adapters.system.absent import Absent
 from iolab.adapters.system.beneath import Directory
+from iolab.adapters.system.facts import Absent
 from iolab.adapters.system.mounts import Mount
 from iolab.base.mountstats import COUNTERS, Snapshot, per_operation, snapshots
 from iolab.domain.observation import Observation

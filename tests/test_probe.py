@@ -14,10 +14,10 @@ from iolab.adapters.host import probe_needs, probing
 from iolab.adapters.host.site import Place, Site
 from iolab.adapters.store import trial_file
 from iolab.adapters.system import tracefs
-from iolab.adapters.system.absent import Absent
 from iolab.adapters.system.action import RemoveTraceInstance
 from iolab.adapters.system.beneath import Directory
 from iolab.adapters.system.block import BlockDevice
+from iolab.adapters.system.facts import Absent
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base import checked_lines
 from iolab.base.errors import InputError

@@ -26,7 +26,7 @@ from iolab.adapters.run import run
 from iolab.adapters.run.by_machine import ByMachine
 from iolab.adapters.store import read
 from iolab.base.errors import InputError
-from iolab.base.units import parse_duration_ns
+from iolab.base.quantity import parse_duration_ns
 from iolab.presentation.cli.invoke import invoke
 from support.figures import expect_problem, figures
 from support.stored import stored_run

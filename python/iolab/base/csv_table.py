@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,8 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from iolab.base import units
-from iolab.base.nearest import nearest, unknown
+from iolab.base import quantity
+from iolab.base.errors import nearest, unknown
 from iolab.base.plain_text import clipped, is_one_line
 
 SHOWN_MAX = 300
@@ -102,11 +102,11 @@ def _quantity(parse: Callable[[str], float], unit: Unit, *, plain: Callable[[obj
     return BeforeValidator(read)
 
 
-Bytes = Annotated[int, _quantity(units.parse_bytes, "bytes", plain=lambda given: isinstance(given, int))]
+Bytes = Annotated[int, _quantity(quantity.parse_bytes, "bytes", plain=lambda given: isinstance(given, int))]
 """A size: `"4KiB"`, or a number of bytes."""
-Duration = Annotated[int, _quantity(units.parse_duration_ns, "ns", plain=lambda given: given == 0)]
+Duration = Annotated[int, _quantity(quantity.parse_duration_ns, "ns", plain=lambda given: given == 0)]
 """A duration in nanoseconds: `"2s"`, or 0; any other plain number would leave its unit to guess."""
-Rate = Annotated[float, _quantity(units.parse_rate, "bytes/s", plain=lambda given: isinstance(given, int | float))]
+Rate = Annotated[float, _quantity(quantity.parse_rate, "bytes/s", plain=lambda given: isinstance(given, int | float))]
 """`"100MiB/s"`, or a number of bytes per second."""
 
 
@@ -121,9 +121,9 @@ def written(value: object, unit: str | None) -> str:
         return f"{value:g}"
     if isinstance(value, int) and not isinstance(value, bool) and value:
         if unit == "bytes":
-            return f'"{units.format_bytes(value)}"'
+            return f'"{quantity.format_bytes(value)}"'
         if unit == "ns":
-            return f'"{units.format_duration_ns(value)}"'
+            return f'"{quantity.format_duration_ns(value)}"'
     return shown(value)
 
 

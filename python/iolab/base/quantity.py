@@ -1,10 +1,17 @@
-"""Numbers with their units, as people read them: one scale for a whole row, so that its cells compare at a glance."""
+"""Numbers with their units. A row of a table has one scale, so that its cells compare at a glance.
+
+Sizes, durations and rates as people write them are read by rules that have one home, `crates/workload/src/units.rs`:
+binary prefixes are powers of 1024 (KiB, MiB), decimal ones powers of 1000 (kB, MB); what cannot be read raises
+ValueError naming the text and what was expected.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from iolab import _native
 
 ABSENT = "-"
 
@@ -82,3 +89,28 @@ def _digits_before_point(number: float) -> int:
 
 def _gap(suffix: str) -> str:
     return "" if suffix in ("%", "k", "M", "G") else " "
+
+
+def parse_bytes(text: str) -> int:
+    """`"4KiB"` -> 4096 bytes."""
+    return _native.parse_bytes(text)
+
+
+def parse_duration_ns(text: str) -> int:
+    """`"8ms"` -> 8_000_000 ns."""
+    return _native.parse_duration_ns(text)
+
+
+def parse_rate(text: str) -> float:
+    """`"100MiB/s"` -> bytes per second."""
+    return _native.parse_rate(text)
+
+
+def format_bytes(count: int) -> str:
+    """4096 -> `4KiB`, exactly: what `parse_bytes` reads back."""
+    return _native.format_bytes(count)
+
+
+def format_duration_ns(duration_ns: int) -> str:
+    """8_000_000 -> `8ms`."""
+    return _native.format_duration_ns(duration_ns)

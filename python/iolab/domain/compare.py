@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base import csv_table
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.domain.metric import describe
 from iolab.domain.verdict import control_false_discovery, judge, judge_sequential
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import time
+import zlib
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -66,3 +68,16 @@ def impossible(trial: Trial, reasons: dict[str, str]) -> Record:
         faults=[],
         notes=[],
     )
+
+
+def packed_trace(content: bytes) -> str:
+    """A trace file of a simulated phase as a record carries it: compressed, in base64."""
+    return base64.b64encode(zlib.compress(content, level=1)).decode()
+
+
+def unpacked_trace(text: str) -> bytes:
+    """The trace file again. ValueError if the text is not what `packed_trace` made."""
+    try:
+        return zlib.decompress(base64.b64decode(text, validate=True))
+    except zlib.error as error:
+        raise ValueError(f"not a packed trace: {error}") from None

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.domain.compare import Numbers, Pair, compare_pairs
 from iolab.domain.metric import describe, parse_key
 from iolab.domain.verdict.interval import typical

@@ -23,9 +23,8 @@ from iolab.adapters.control import (
     writeback,
 )
 from iolab.adapters.control.control import Applied, Context, Control, Impossible
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
-from iolab.base.reach import Reach
+from iolab.base.errors import InputError, unknown
+from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase, Trial

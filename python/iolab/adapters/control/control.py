@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab.base import plain_text
 from iolab.base.errors import InputError, MachineError
-from iolab.base.reach import Reach
+from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
     from iolab.adapters.system.block import BlockDevice

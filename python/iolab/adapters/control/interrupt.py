@@ -12,7 +12,7 @@ from iolab.adapters.control.cpu import cpu_numbers
 from iolab.adapters.system import interrupt
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
-from iolab.base.reach import Reach
+from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
     from iolab.adapters.system.undo import UndoJournal

@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 from iolab.adapters.control import kernel_file
 from iolab.adapters.control.control import Applied, Context, Control, whole_number
 from iolab.adapters.system import block
-from iolab.base.errors import MachineError
-from iolab.base.nearest import unknown
-from iolab.base.reach import Reach
+from iolab.base.errors import MachineError, unknown
+from iolab.domain.trial.target import Reach
 
 DMA_LATENCY = Path("/dev/cpu_dma_latency")
 MACHINE: frozenset[Reach] = frozenset({"machine"})

@@ -25,10 +25,9 @@ from iolab.adapters.control.control import (
 from iolab.adapters.system import scheduler
 from iolab.adapters.system.action import WriteFile
 from iolab.adapters.system.block import shown
-from iolab.base.errors import InputError, MachineError
-from iolab.base.nearest import unknown
-from iolab.base.reach import Reach
-from iolab.base.units import parse_duration_ns
+from iolab.base.errors import InputError, MachineError, unknown
+from iolab.base.quantity import parse_duration_ns
+from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
     from iolab.adapters.system.block import BlockDevice

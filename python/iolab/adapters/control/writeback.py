@@ -13,8 +13,8 @@ from iolab.adapters.control.control import Applied, Context, Control, ModelKeys,
 from iolab.adapters.system.action import WriteOneOfTwo
 from iolab.adapters.system.block import shown
 from iolab.base.errors import InputError
-from iolab.base.reach import Reach
-from iolab.base.units import format_duration_ns, parse_bytes, parse_duration_ns
+from iolab.base.quantity import format_duration_ns, parse_bytes, parse_duration_ns
+from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
     from iolab.adapters.system.undo import UndoJournal

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from iolab.base.option import Bytes, Options, option, shown
-from iolab.base.seed import SEED_MAX
 from iolab.domain.trial import DeviceTarget, DirectoryTarget, FileTarget, ScratchTarget, SideDevice
+from iolab.domain.trial.trial import SEED_MAX
 
 ROUNDS_MAX = 1_000_000
 

@@ -22,12 +22,11 @@ from iolab.adapters.experiment.probes import and_also, read_probes
 from iolab.adapters.experiment.setting import Setting, read_settings
 from iolab.adapters.experiment.workloads import Workload, read_workloads, variants
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
-from iolab.base.errors import InputError, MachineError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, MachineError, unknown
 from iolab.base.option import shown
 from iolab.base.problem import Problems
+from iolab.base.quantity import format_bytes
 from iolab.base.toml import parse
-from iolab.base.units import format_bytes
 from iolab.domain.experiment import Comparison, Experiment
 from iolab.domain.metric import ALL, METRICS, parse_key
 from iolab.domain.trial import DrivesTarget, LoadPhase, ScratchTarget, Target

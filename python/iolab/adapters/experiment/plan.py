@@ -7,9 +7,9 @@ settings alike, and comparisons can be paired by round.
 from __future__ import annotations
 
 from iolab.adapters import machine_file
-from iolab.base.seed import derive
 from iolab.domain.experiment import Experiment
 from iolab.domain.trial import Trial
+from iolab.domain.trial.trial import derive_seed
 
 
 def trials(experiment: Experiment, rounds: int, *, seed: int, first_round: int = 0) -> list[Trial]:
@@ -24,9 +24,9 @@ def trials(experiment: Experiment, rounds: int, *, seed: int, first_round: int =
 def _round(experiment: Experiment, round: int, seed: int) -> list[Trial]:
     pairs = [(workload, setting) for workload in experiment.workloads for setting in experiment.settings]
     # Sorting by a hash is a uniform shuffle that no version of a random library changes.
-    pairs.sort(key=lambda pair: derive(seed, "order", round, *pair))
+    pairs.sort(key=lambda pair: derive_seed(seed, "order", round, *pair))
     return [
-        _trial(experiment, round, position, len(pairs), workload, setting, derive(seed, "trial", round, workload))
+        _trial(experiment, round, position, len(pairs), workload, setting, derive_seed(seed, "trial", round, workload))
         for position, (workload, setting) in enumerate(pairs)
     ]
 

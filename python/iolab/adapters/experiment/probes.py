@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from iolab.base.nearest import unknown
+from iolab.base.errors import unknown
 from iolab.base.option import shown
 from iolab.base.problem import Problems
 from iolab.domain.probe import PROBES, Probes, resolved

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.control import CONTROLS
 from iolab.adapters.experiment.probes import read_probes
-from iolab.base.errors import InputError, IolabError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, IolabError, unknown
 from iolab.base.option import natural_lists, shown
 from iolab.base.plain_text import is_one_line
 from iolab.base.problem import Problems

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iolab.adapters.experiment.setting import Setting
-from iolab.base.nearest import unknown
+from iolab.base.errors import unknown
 from iolab.base.option import Options, natural_lists, shown
 from iolab.base.problem import Path, Problems, dotted
 from iolab.domain.experiment import CompiledWorkload

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from iolab import _native
 from iolab.adapters.host.site import Place, Site
-from iolab.adapters.system.absent import Absent
 from iolab.adapters.system.beneath import itself
+from iolab.adapters.system.facts import Absent
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from iolab.adapters.host.site import Site
-from iolab.adapters.system.absent import Absent
+from iolab.adapters.system.facts import Absent
 from iolab.adapters.system.mounts import Mount, mount_of, mounts, unescape
 from iolab.base.mountstats import COUNTERS, Snapshot, snapshots
 

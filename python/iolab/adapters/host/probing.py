@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from iolab import _native
 from iolab.adapters.host import extents, nfs
 from iolab.adapters.system import tracefs
-from iolab.adapters.system.absent import Absent
 from iolab.adapters.system.action import RemoveTraceInstance
+from iolab.adapters.system.facts import Absent
 
 if TYPE_CHECKING:
     from iolab import _native

@@ -19,10 +19,10 @@ from iolab.adapters.host.members import MemberDied, Task
 from iolab.adapters.system import backing, cgroup, device_identity, page_cache, swap, swap_guests
 from iolab.adapters.system.action import EraseSwap, SwapOff, WriteFile
 from iolab.base.errors import InputError, MachineError
-from iolab.base.seed import derive
-from iolab.base.units import format_bytes
+from iolab.base.quantity import format_bytes
 from iolab.domain.executor import Progress
 from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
+from iolab.domain.trial.trial import derive_seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,7 @@ def _tasks(phase: SortPhase, group: Cgroup) -> list[Task]:
         Task(
             f"sort.{number}",
             "sort",
-            {"bytes": phase.process_bytes, "passes": phase.passes, "seed": derive(phase.seed, "sort", number)},
+            {"bytes": phase.process_bytes, "passes": phase.passes, "seed": derive_seed(phase.seed, "sort", number)},
             (group,),
             phase.cpus,
         )

@@ -26,8 +26,7 @@ from iolab.adapters.importer.spread import FORMAT as SPREAD
 from iolab.adapters.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.adapters.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.adapters.importer.tiobench import FORMAT as TIOBENCH
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 
 FORMATS: dict[str, Format] = {
     one.name: one

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iolab.base.bounded_file import is_file
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 
 PREFIX = "model:"
 SHELF = Path(__file__).parents[4] / "machines"

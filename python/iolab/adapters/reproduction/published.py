@@ -12,8 +12,7 @@ from iolab.adapters.reproduction.reading import by_name
 from iolab.adapters.reproduction.statements import Statement, read_statements
 from iolab.adapters.reproduction.tables import Table, read_tables
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.base.option import shown
 from iolab.base.problem import Problems
 from iolab.base.renamed import Renamed, renewed

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.base.option import Options, shown
 from iolab.domain.metric import parse_key
 from iolab.domain.verdict import Verdict

@@ -16,7 +16,7 @@ from iolab.adapters.reproduction.statements import JudgedStatement, judged
 from iolab.adapters.reproduction.tables import Cell, Role, Table
 from iolab.adapters.run import run
 from iolab.adapters.store import read
-from iolab.base.nearest import unknown
+from iolab.base.errors import unknown
 from iolab.base.problem import Problems
 
 if TYPE_CHECKING:

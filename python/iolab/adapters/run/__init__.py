@@ -19,11 +19,11 @@ from iolab.adapters.store import directory, session
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.journal import Journal, read_journal
 from iolab.adapters.store.state import fold
-from iolab.adapters.system import answers
+from iolab.adapters.system import reach
 from iolab.adapters.system.undo import restore_dead
 from iolab.base.errors import InputError, MachineError
-from iolab.base.seed import SEED_MAX
 from iolab.domain.probe import PROBES
+from iolab.domain.trial.trial import SEED_MAX
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
@@ -166,7 +166,7 @@ def _restore_abandoned(progress: Display, *, modelled: bool) -> None:
 
 def _check_target_answers(experiment: Experiment) -> None:
     if experiment.modelled is None:
-        answers.check(experiment.target)
+        reach.check_answer(experiment.target)
 
 
 def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:

@@ -16,12 +16,11 @@ from iolab.adapters.host import load, outcome
 from iolab.adapters.host.extents import examined
 from iolab.adapters.simulator.describe import observed
 from iolab.adapters.simulator.placing import Json, ModelPhase, named_files, phase_for_model
-from iolab.adapters.system.absent import Absent
+from iolab.adapters.system.facts import Absent
 from iolab.base.errors import InputError
-from iolab.base.trace_files import packed
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import failures_of
-from iolab.domain.record import Fault, Record, impossible
+from iolab.domain.record import Fault, Record, impossible, packed_trace
 from iolab.domain.trial import Trial
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class _Simulation:
             if phase.measured:
                 done = self._with_extents(done, model, phases[: number + 1])
                 for name, content in model.take_traces().items():
-                    self.traces[f"{phase.name}.{name}"] = packed(content)
+                    self.traces[f"{phase.name}.{name}"] = packed_trace(content)
                 self.phases.append(done)
             self.faults += outcome.faults(done)
             self.notes += outcome.notes(done)

@@ -32,7 +32,7 @@ from iolab.adapters.store.journal import Journal
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
 from iolab.base.durable import remove_leftovers, sync_directory, write_atomically, write_durably
 from iolab.base.errors import InputError
-from iolab.base.trace_files import unpacked
+from iolab.domain.record import unpacked_trace
 
 DEFAULT_PARENT = "iolab-runs"
 SLUG_LENGTH_MAX = 40
@@ -76,7 +76,7 @@ class RunDirectory:
         if traces:
             self.traces.mkdir(exist_ok=True)
         for name, packed in traces.items():
-            write_atomically(self.traces / f"{trial:06d}.{name}", unpacked(packed))
+            write_atomically(self.traces / f"{trial:06d}.{name}", unpacked_trace(packed))
 
     def trial_file(self, trial: int) -> Path:
         return self.trials / trial_file_name(trial)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+
+class Absent(Exception):
+    """One line: what is lacking, and the command that grants it where there is one."""
+
+
 Fact = Any
 """A JSON value, or {"absent": reason}."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from iolab.adapters.system import swap
 from iolab.adapters.system.action import WriteFile
 from iolab.base.errors import MachineError
-from iolab.base.units import format_bytes
+from iolab.base.quantity import format_bytes
 
 if TYPE_CHECKING:
     from iolab.adapters.system.cgroup import Hierarchy

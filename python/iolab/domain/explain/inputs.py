@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.base import csv_table
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.domain.across import compare_runs, setting_names
 from iolab.domain.compare import compare_table, rounds_in_order
 from iolab.domain.experiment import IMPORTED

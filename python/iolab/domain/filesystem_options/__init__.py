@@ -9,8 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.domain.filesystem_options import btrfs, common, ext, xfs
 from iolab.domain.filesystem_options.form import ALONE, Fault, Form, Refused, Value, check_keys, check_value
 

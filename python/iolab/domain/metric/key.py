@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.domain.metric.operation import ALL, OPS
 from iolab.domain.metric.registry import METRICS, ops_of, ops_taken
 

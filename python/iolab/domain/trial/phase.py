@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Tag
 
-from iolab.base.reach import Reach
-from iolab.domain.trial.spec import Spec
+from iolab.domain.trial.target import Reach, Spec
 
 
 class PhaseSpec(Spec):

@@ -1,4 +1,4 @@
-"""Where a trial's I/O goes."""
+"""Where a trial's I/O goes, and what it shares with other runs there."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from iolab.domain.trial.spec import Spec
+
+class Spec(BaseModel):
+    """What crosses from one process to another: known keys only, never changed once made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Reach = Literal["queue", "machine"]
+"""What a control or a phase changes that other runs share: the settings of the queues of the target's devices, or
+those of the machine as a whole. Whoever changes it holds its lock (`iolab.adapters.system.lock`)."""
 
 
 class SideDevice(Spec):

@@ -1,14 +1,14 @@
-"""A trial's specification."""
+"""A trial's specification, and the seeds of its parts."""
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from iolab.domain.trial.phase import Phase
-from iolab.domain.trial.spec import Spec
-from iolab.domain.trial.target import DeviceIdentity, Target
+from iolab.domain.trial.target import DeviceIdentity, Spec, Target
 
 FORMAT: Final = 1
 
@@ -41,3 +41,14 @@ class Trial(Spec):
     def on_devices(self, admitted: list[DeviceIdentity]) -> Trial:
         """The same, on these very devices: for a device target."""
         return self.model_copy(update={"target": self.target.model_copy(update={"admitted": admitted})})
+
+
+SEED_MAX = 2**63 - 1
+"""Fits a signed 64-bit column."""
+
+
+def derive_seed(seed: int, *names: str | int) -> int:
+    """A seed for a round, trial, phase or job, so that each draws from a stream of its own: it depends on
+    `seed` and on every name, and is the same on any host and Python version."""
+    text = "\x1f".join([str(seed), *(f"{type(name).__name__}:{name}" for name in names)])
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") & SEED_MAX

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
-from iolab.base.units import format_bytes
+from iolab.base.quantity import format_bytes
 from iolab.domain.trial import Phase
 from iolab.domain.workload.conflict import job_conflicts
 from iolab.domain.workload.job import JobOptions, PhaseOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from iolab.base.units import format_bytes
+from iolab.base.quantity import format_bytes
 from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
 from iolab.domain.workload.kind import Conflict
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
-from iolab.base.seed import derive
 from iolab.domain.trial import MetadataPhase, Phase
+from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 
 NAME_BYTES_MAX = 255
@@ -143,7 +143,7 @@ def _names_may_collide(options: FsMarkOptions) -> bool:
 
 
 def _phases(options: FsMarkOptions, seed: int, devices: int = 1) -> list[Phase]:
-    return [_loop(options, number, derive(seed, "loop", number), devices) for number in range(options.loops)]
+    return [_loop(options, number, derive_seed(seed, "loop", number), devices) for number in range(options.loops)]
 
 
 def _loop(options: FsMarkOptions, number: int, seed: int, devices: int) -> Phase:
@@ -170,7 +170,7 @@ def _thread(options: FsMarkOptions, loop: int, thread: int, seed: int, devices: 
             "first": loop * options.files_of_a_loop + thread,
             "step": options.threads,
         },
-        "seed": derive(seed, "thread", thread),
+        "seed": derive_seed(seed, "thread", thread),
     }
     directory = thread % options.directories
     return {
@@ -188,7 +188,7 @@ def _walk(options: FsMarkOptions, seed: int) -> dict[str, Any] | None:
         return None
     first = options.first_subdirectory
     if first is None:
-        first = derive(seed, "first subdirectory") % options.subdirectories
+        first = derive_seed(seed, "first subdirectory") % options.subdirectories
     if options.files_per_subdirectory is not None:
         next_after = {"files": options.files_per_subdirectory}
     else:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
-from iolab.base.seed import derive
-from iolab.base.units import format_bytes
+from iolab.base.quantity import format_bytes
 from iolab.domain.trial import Phase, WeightedGroup, WeightedLoadPhase
+from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 from iolab.domain.workload.load import Json, file_json, group_json, job_json, layout_phase, phase_json, until_json
@@ -165,7 +165,7 @@ def _phases(options: IostestOptions, seed: int, devices: int = 1) -> list[Phase]
         "main",
         files=files,
         groups=engine_groups,
-        seed=derive(seed, "main"),
+        seed=derive_seed(seed, "main"),
         warm_up_ns=options.warm_up,
         interval_ns=options.interval,
         drop_caches=options.drop_caches,
@@ -193,7 +193,7 @@ def _engine_job(job: _Job, file: int, options: IostestOptions, seed: int) -> Jso
         files=[file],
         block_bytes=options.block_size,
         length_bytes=options.file_bytes,
-        seed=derive(seed, "main", job.name),
+        seed=derive_seed(seed, "main", job.name),
         pattern={"kind": "sequential" if job.sequential else "uniform"},
         read_share=1.0 if job.reads else 0.0,
         until=until_json(

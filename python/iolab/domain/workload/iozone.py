@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from iolab.base.option import Bytes, Options, option
-from iolab.base.seed import derive
-from iolab.base.units import format_bytes
+from iolab.base.quantity import format_bytes
 from iolab.domain.trial import LoadPhase, Phase
+from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 from iolab.domain.workload.load import Json, file_json, group_json, job_json, phase_json, until_json
@@ -180,7 +180,7 @@ def _phase(
             files=[thread],
             block_bytes=options.record_size,
             length_bytes=options.record_size if test.same_record else options.file_bytes,
-            seed=derive(seed, name, thread),
+            seed=derive_seed(seed, name, thread),
             pattern=_pattern(test, options),
             read_share=1.0 if thread in readers else 0.0,
             until=until_json(bytes_=options.file_bytes),
@@ -192,7 +192,7 @@ def _phase(
         name,
         files=files,
         groups=groups,
-        seed=derive(seed, name),
+        seed=derive_seed(seed, name),
         drop_caches=options.drop_caches,
         ends_with_first=options.stop_with_first and options.threads > 1 and measured,
     )
@@ -223,12 +223,12 @@ def _sync_after(test: str, options: IozoneOptions, files: list[Json], seed: int)
         file_order="round_robin",
         block_bytes=options.record_size,
         length_bytes=options.record_size,
-        seed=derive(seed, name),
+        seed=derive_seed(seed, name),
         until=until_json(ops=len(files)),
         sync_at_end=True,
     )
     group = _group(name, options, job, engine=options.engine)
-    load = phase_json(name, files=files, groups=[group], seed=derive(seed, name))
+    load = phase_json(name, files=files, groups=[group], seed=derive_seed(seed, name))
     return LoadPhase(name=name, measured=False, load=load)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from iolab.base import units
+from iolab.base import quantity
 from iolab.base.option import Bytes, Duration, Options, Rate, option, shown
 
 FILE_GRANULE_BYTES = 4096
@@ -37,7 +37,7 @@ def _read_block_size(given: object) -> int:
     if not isinstance(given, str):
         raise _wrong_block_size(f'{shown(given)} given; expected a size such as "4KiB", or sizes with weights')
     try:
-        return units.parse_bytes(given)
+        return quantity.parse_bytes(given)
     except ValueError as error:
         raise _wrong_block_size(str(error)) from None
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from iolab.base.seed import derive
 from iolab.domain.trial import LoadPhase, Phase
+from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
 
@@ -33,14 +33,14 @@ def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, 
     groups: list[Json] = []
     first_file = 0
     for name, job in jobs.items():
-        groups += _groups(name, job, phase, first_file, derive(seed, "main"))
+        groups += _groups(name, job, phase, first_file, derive_seed(seed, "main"))
         first_file += len(files_of[name])
     drop = any(job.reads and not job.uses_direct and job.engine != "null" for job in jobs.values())
     main = phase_json(
         "main",
         files=[file for of_job in files_of.values() for file in of_job],
         groups=groups,
-        seed=derive(seed, "main"),
+        seed=derive_seed(seed, "main"),
         warm_up_ns=phase.warm_up,
         interval_ns=phase.interval,
         cut_transient=phase.duration is not None if phase.cut_transient is None else phase.cut_transient,
@@ -73,13 +73,13 @@ def layout_phase(
         files=list(range(len(files))),
         block_bytes=block,
         length_bytes=file_bytes,
-        seed=derive(seed, name),
+        seed=derive_seed(seed, name),
         queue_depth=queue_depth,
         until=until_json(bytes_=file_bytes * len(files)),
         sync_at_end=True,
     )
     group = group_json(name, engine=engine, direct=direct and not block % SECTOR_BYTES, jobs=[writer])
-    load = phase_json(name, files=files, groups=[group], seed=derive(seed, name), verify=verify)
+    load = phase_json(name, files=files, groups=[group], seed=derive_seed(seed, name), verify=verify)
     return LoadPhase(name=name, measured=False, load=load)
 
 
@@ -169,7 +169,7 @@ def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, se
     for copy, copy_name in enumerate(copies):
         first = first_file + (0 if job.shared_files else copy * job.files_per_job)
         specs.append(
-            _job(copy_name, job, phase, list(range(first, first + job.files_per_job)), derive(seed, copy_name))
+            _job(copy_name, job, phase, list(range(first, first + job.files_per_job)), derive_seed(seed, copy_name))
         )
     return [
         group_json(

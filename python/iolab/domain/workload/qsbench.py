@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from iolab.base.option import Bytes, Options, option
-from iolab.base.units import format_bytes
+from iolab.base.quantity import format_bytes
 from iolab.domain.trial import Phase, SortPhase
 from iolab.domain.trial.phase import sorted_bytes
 from iolab.domain.workload.kind import Conflict, Kind, replace_options

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from iolab.base.option import Bytes, Options, option
-from iolab.base.seed import derive
-from iolab.base.units import format_bytes
+from iolab.base.quantity import format_bytes
 from iolab.domain.trial import LoadPhase, Phase
+from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
@@ -98,7 +98,7 @@ def _test(
             files=[thread],
             block_bytes=options.block_size,
             length_bytes=options.thread_file_bytes,
-            seed=derive(seed, name, thread),
+            seed=derive_seed(seed, name, thread),
             pattern={"kind": pattern},
             read_share=1.0 if reads else 0.0,
             until=until,
@@ -115,7 +115,7 @@ def _test(
                 close_in_time=True,
             )
         )
-    load = phase_json(name, files=files, groups=groups, seed=derive(seed, name), drop_caches=options.drop_caches)
+    load = phase_json(name, files=files, groups=groups, seed=derive_seed(seed, name), drop_caches=options.drop_caches)
     return LoadPhase(name=name, measured=True, load=load)
 
 

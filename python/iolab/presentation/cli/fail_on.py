@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from iolab.base.errors import EXIT_CONDITION, InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import EXIT_CONDITION, InputError, unknown
 from iolab.presentation.table.label import label
 
 if TYPE_CHECKING:

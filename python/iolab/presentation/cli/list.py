@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 

@@ -154,7 +154,7 @@ class CsvColumns:
 
 def seconds(patience: str | None) -> float | None:
     """InputError if the option is no duration above 0."""
-    from iolab.base.units import parse_duration_ns
+    from iolab.base.quantity import parse_duration_ns
 
     if patience is None:
         return None

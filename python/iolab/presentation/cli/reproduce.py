@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iolab.base.errors import EXIT_CONDITION, InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import EXIT_CONDITION, InputError, unknown
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 

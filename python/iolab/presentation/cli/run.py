@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iolab.base.errors import InputError, InterruptedRun
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, InterruptedRun, unknown
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli.fail_on import check_conditions
 from iolab.presentation.cli.options import FailOn, Json, Patience, seconds

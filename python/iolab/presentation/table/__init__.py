@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from iolab.base.errors import InputError
-from iolab.base.nearest import unknown
+from iolab.base.errors import InputError, unknown
 from iolab.base.strict_json import dumps
 from iolab.presentation.table.seen import seen
 

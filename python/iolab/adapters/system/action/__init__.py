@@ -5,10 +5,15 @@ Undoing is idempotent: an action whose change never happened, or is undone alrea
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
 from iolab.adapters.system.action.cgroup import DisableController, RemoveCgroup
 from iolab.adapters.system.action.device import DetachLoop, EraseFilesystem, EraseSwap, SwapOff
-from iolab.adapters.system.action.entry import from_json, to_json
 from iolab.adapters.system.action.file import MARKER, RemoveFile, RemoveTree, TruncateFile
 from iolab.adapters.system.action.mount import Unmount
 from iolab.adapters.system.action.setting import WriteFile, WriteLine, WriteOneOfTwo
@@ -36,3 +41,46 @@ __all__ = [
     "from_json",
     "to_json",
 ]
+
+
+KINDS: dict[str, type[Action]] = {
+    kind.__name__: kind
+    for kind in (
+        EraseFilesystem,
+        EraseSwap,
+        WriteFile,
+        WriteLine,
+        WriteOneOfTwo,
+        Unmount,
+        DetachLoop,
+        TruncateFile,
+        RemoveFile,
+        RemoveTree,
+        RemoveCgroup,
+        DisableController,
+        SwapOff,
+        RemoveTraceInstance,
+    )
+}
+
+
+def to_json(action: Action) -> dict[str, Any]:
+    """The action as an entry of the journal: its class's name under `action`, and its fields."""
+    return {"action": type(action).__name__, **asdict(action)}
+
+
+def from_json(entry: dict[str, Any]) -> Action:
+    """Raises CannotUndo for an entry that this version does not know, has other fields, or is none that iolab makes."""
+    fields = dict(entry)
+    name = fields.pop("action", None)
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise CannotUndo(f"unknown undo entry: {json.dumps(entry)}")
+    try:
+        change = TypeAdapter(kind).validate_json(json.dumps(fields))
+    except ValidationError as wrong:
+        what = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong.errors())
+        raise CannotUndo(f"no undo entry as iolab makes them ({what}): {json.dumps(entry)}") from wrong
+    if not change.is_iolabs_own:
+        raise CannotUndo(f"iolab itself never changes this: {json.dumps(entry)}")
+    return change

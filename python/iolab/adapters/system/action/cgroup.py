@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.adapters.system import lock
-from iolab.adapters.system.action import kernel_tree
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome, refusal
-from iolab.adapters.system.action.own_name import CGROUP
+from iolab.adapters.system.action.path import CGROUP, is_kernels, missing_tree, require_mounted
 
 CONTROLLERS = ("io", "memory")
 CGROUP_PATIENCE_S = 10.0
@@ -35,11 +34,11 @@ class RemoveCgroup(Action):
     def is_iolabs_own(self) -> bool:
         path = Path(self.path)
         named = CGROUP.fullmatch(path.name) is not None and ".." not in path.parts
-        return named and (kernel_tree.missing(path) is not None or kernel_tree.is_below(path))
+        return named and (missing_tree(path) is not None or is_kernels(path))
 
     def undo(self) -> Outcome | None:
         path = Path(self.path)
-        kernel_tree.require(path)
+        require_mounted(path)
         killed: set[int] = set()
         deadline = time.monotonic() + CGROUP_PATIENCE_S
         while path.is_dir():
@@ -75,7 +74,7 @@ class DisableController(Action):
     def is_iolabs_own(self) -> bool:
         file = Path(self.subtree_control)
         named = file.name == "cgroup.subtree_control" and self.controller in CONTROLLERS and ".." not in file.parts
-        return named and (kernel_tree.missing(file) is not None or kernel_tree.is_below(file))
+        return named and (missing_tree(file) is not None or is_kernels(file))
 
     @property
     def shared(self) -> str | None:
@@ -83,7 +82,7 @@ class DisableController(Action):
 
     def undo(self) -> Outcome | None:
         file = Path(self.subtree_control)
-        kernel_tree.require(file)
+        require_mounted(file)
         with refusal(f"disable {self.controller} in {file}"), contextlib.suppress(FileNotFoundError):
             if self.controller in file.read_text().split():
                 file.write_text(f"-{self.controller}")

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from iolab.adapters.system import command, loop, safety, swap
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
-from iolab.adapters.system.action.own_name import is_device_node, is_in_own_directory
+from iolab.adapters.system.action.path import is_device_node, is_in_own_directory
 from iolab.adapters.system.mounts import in_other_namespaces
 from iolab.base.errors import MachineError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
-from iolab.adapters.system.action.own_name import is_in_own_directory
+from iolab.adapters.system.action.path import is_in_own_directory
 from iolab.adapters.system.mounts import in_other_namespaces, mount_at, users_of
 
 UNMOUNT_PATIENCE_S = 10.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.adapters.system import block, lock
-from iolab.adapters.system.action import kernel_tree
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
+from iolab.adapters.system.action.path import is_kernels, missing_tree, require_mounted
 
 GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 """What a setting's file says when the device, or the scheduler with this tunable, is no longer there."""
@@ -33,7 +33,7 @@ SETTINGS = tuple(
 
 def is_setting(path: Path) -> bool:
     """Whether iolab changes such files, and the kernel shows it there."""
-    return is_named_as_setting(path) and (kernel_tree.missing(path) is not None or kernel_tree.is_below(path))
+    return is_named_as_setting(path) and (missing_tree(path) is not None or is_kernels(path))
 
 
 def is_named_as_setting(path: Path) -> bool:
@@ -69,7 +69,7 @@ class WriteFile(Action):
                 raise CannotUndo(f"{path} is {block.shown(path)} although {self.previous} was written back")
         except OSError as error:
             if error.errno in GONE:
-                kernel_tree.require(path)
+                require_mounted(path)
                 return None
             why = f"cannot set {path} back to {self.previous}: {error.strerror}"
             raise CannotUndo(why, for_good=error.errno == errno.EINVAL) from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from iolab.adapters.system import tracefs
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
-from iolab.adapters.system.action.own_name import TRACE_INSTANCE
+from iolab.adapters.system.action.path import TRACE_INSTANCE
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from iolab.base.nearest import nearest
+from iolab.base.errors import nearest
 from iolab.base.option import shown
 from iolab.base.plain_text import is_one_line
 from iolab.domain.workload.fio_file import ini, value

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from iolab.base.nearest import unknown
+from iolab.base.errors import unknown
 from iolab.domain.workload.fio_file import value
 from iolab.domain.workload.fio_file.known import known
 from iolab.domain.workload.fio_file.value import Reader

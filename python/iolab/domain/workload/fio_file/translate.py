@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from iolab.base.seed import derive
 from iolab.domain.trial import FioPhase, LoadPhase, Phase
+from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.fio_file.job_file import FioJob, JobFile, Runner
 from iolab.domain.workload.fio_file.problem import Problems
 from iolab.domain.workload.fio_file.shape import Shape, shape_of
@@ -64,12 +64,12 @@ def phases(found: Plan, seed: int, devices: int) -> list[Phase]:
     files = {name: file_json(_local(name), size, place=places.get(name, 0)) for name, size in found.files.items()}
     result: list[Phase] = list(_layouts(found, files, seed))
     for name, stage in zip(_stage_names(found.stages), found.stages, strict=True):
-        result.append(_stage_phase(name, stage, files, derive(seed, name), found.runner))
+        result.append(_stage_phase(name, stage, files, derive_seed(seed, name), found.runner))
         checked = [shape for shape in stage if shape.verifies and shape.writes and shape.job["do_verify"]]
         if checked and found.runner == "fio":
             result += _fio_check_phases(name, [shape for shape in checked if shape.is_one_pass], files, seed)
         elif checked:
-            result += _check_phases(name, checked, files, derive(seed, name))
+            result += _check_phases(name, checked, files, derive_seed(seed, name))
     return result
 
 
@@ -130,13 +130,13 @@ def _layouts(found: Plan, files: Mapping[str, Json], seed: int) -> Iterator[Phas
             files=list(range(len(same))),
             block_bytes=_largest_divisor(size),
             length_bytes=size,
-            seed=derive(seed, name),
+            seed=derive_seed(seed, name),
             queue_depth=LAYOUT_QUEUE_DEPTH,
             until=until_json(bytes_=size * len(same)),
             sync_at_end=True,
         )
         group = group_json(name, engine="io_uring", direct=direct, jobs=[writer])
-        load = phase_json(name, files=same, groups=[group], seed=derive(seed, name), verify=verify)
+        load = phase_json(name, files=same, groups=[group], seed=derive_seed(seed, name), verify=verify)
         yield LoadPhase(name=name, measured=False, load=load)
 
 
@@ -155,7 +155,9 @@ def _stage_phase(name: str, stage: Sequence[Shape], files: Mapping[str, Json], s
         for clone in _clones(shape):
             job_name = names.unique(shape.job.name if shape.job["numjobs"] == 1 else f"{shape.job.name}.{clone}")
             options[job_name] = dict(shape.job.texts)
-            job = _job(job_name, shape, clone, [numbers[file] for file in shape.names(clone)], derive(seed, job_name))
+            job = _job(
+                job_name, shape, clone, [numbers[file] for file in shape.names(clone)], derive_seed(seed, job_name)
+            )
             groups.append(_group(job_name, shape, clone, job))
     load = phase_json(
         name,
@@ -183,7 +185,7 @@ def _fio_check_phases(name: str, stage: Sequence[Shape], files: Mapping[str, Jso
     """fio looks for what the same jobs have written. It finds what one pass over the files leaves (verify_only)."""
     if not stage:
         return
-    written = _stage_phase(name, stage, files, derive(seed, name), "fio")
+    written = _stage_phase(name, stage, files, derive_seed(seed, name), "fio")
     assert isinstance(written, FioPhase)
     options = {job: {**its, "verify_only": "1"} for job, its in written.options.items()}
     for its in options.values():
@@ -286,7 +288,7 @@ def _check_phases(name: str, stage: Sequence[Shape], files: Mapping[str, Json], 
                 files=list(range(len(names))),
                 block_bytes=min(shape.blocks),
                 length_bytes=shape.length_bytes // min(shape.blocks) * min(shape.blocks),
-                seed=derive(seed, phase_name),
+                seed=derive_seed(seed, phase_name),
                 offset_bytes=shape.offset_bytes(clone),
                 read_share=1.0,
                 queue_depth=shape.queue_depth,

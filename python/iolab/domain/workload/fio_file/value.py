@@ -98,7 +98,7 @@ def boolean(text: str, kb_base: int = KB_BASE) -> bool:
 def word(*words: str) -> Reader:
     def read(text: str, kb_base: int = KB_BASE) -> str:
         if text not in words:
-            from iolab.base.nearest import unknown
+            from iolab.base.errors import unknown
 
             raise ValueError(f'"{text}": {unknown("value", text, words)}')
         return text
