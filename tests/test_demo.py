@@ -26,25 +26,41 @@ def ordinary_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("quick", [True, False])
-@pytest.mark.parametrize("offered", [["none", "mq-deadline"], ["none", "mq-deadline", "bfq"]])
-def test_root_compares_the_schedulers_that_the_kernel_has(
-    root: None, monkeypatch: pytest.MonkeyPatch, quick: bool, offered: list[str]
+@pytest.mark.parametrize("scheduler", [None, "mq-deadline"])
+def test_root_compares_read_ahead_and_a_scheduler_where_the_kernel_has_another(
+    root: None, monkeypatch: pytest.MonkeyPatch, quick: bool, scheduler: str | None
 ) -> None:
-    monkeypatch.setattr(demo, "_schedulers_here", lambda: offered)
+    monkeypatch.setattr(demo, "_other_scheduler", lambda: scheduler)
     experiment = loads(demo.experiment_text(quick=quick), "demo.toml")
     assert isinstance(experiment.target, ScratchTarget)
-    controls = [controls["scheduler"] for controls in experiment.settings.values()]
-    assert set(experiment.settings) <= set(offered) and len(controls) >= 2
-    assert experiment.compare.baseline == "none"
+    read_ahead = {name: controls["read_ahead_kb"] for name, controls in experiment.settings.items()}
+    others = {} if scheduler is None else {scheduler: 128}
+    assert read_ahead == {"ahead_128KiB": 128, "ahead_0": 0, "ahead_1MiB": 1024, **others}
+    assert experiment.compare.baseline == "ahead_128KiB"
+
+
+def test_no_block_of_the_demo_is_read_twice_through_the_page_cache(root: None) -> None:
+    planned = trials(loads(demo.experiment_text(quick=False), "demo.toml"), 1, seed=1)
+    main = planned[0].phases[-1].load
+    (job,) = main["groups"][0]["jobs"]
+    assert main["drop_caches"] and job["until"]["bytes"] == job["length_bytes"]
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_a_user_compares_two_ways_to_issue_io_in_a_directory(ordinary_user: None, quick: bool) -> None:
+def test_a_user_compares_request_sizes_in_a_directory(ordinary_user: None, quick: bool) -> None:
     experiment = loads(demo.experiment_text(quick=quick), "demo.toml")
     assert isinstance(experiment.target, DirectoryTarget)
-    assert list(experiment.settings) == ["psync", "io_uring"]
     planned = trials(experiment, 1, seed=1)
-    assert {group["engine"] for trial in planned for group in trial.phases[-1].load["groups"]} == {"psync", "io_uring"}
+    issued = {
+        trial.setting: (group["engine"], group["jobs"][0]["blocks"][0]["bytes"])
+        for trial in planned
+        for group in trial.phases[-1].load["groups"]
+    }
+    assert issued == {
+        "requests_4KiB": ("psync", 4096),
+        "requests_128KiB": ("psync", 131072),
+        "requests_4KiB_io_uring": ("io_uring", 4096),
+    }
 
 
 def test_root_without_loop_devices_is_like_a_user(root: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from iolab.presentation.cli.outcome import show_outcome
 
 def demo(
     quick: Annotated[
-        bool, typer.Option("--quick", help="About ten seconds instead of a minute: too short for a verdict.")
+        bool, typer.Option("--quick", help="Fewer and shorter rounds, for the largest differences alone.")
     ] = False,
     out: Annotated[
         Path | None,
@@ -25,8 +25,9 @@ def demo(
 ) -> None:
     """Run an A/B experiment on this machine in about a minute: a table, verdicts in words, and a report to open.
 
-    As root: the I/O schedulers that this kernel has, on a device that iolab makes from a file and removes again, under
-    random readers beside a sequential writer. Otherwise: two ways to issue I/O, in a directory of iolab's own.
+    As root: how far ahead the kernel reads a file, and one other I/O scheduler, on a device that iolab makes from a
+    file and removes again. Otherwise: small requests, large ones and small ones through io_uring, in a directory of
+    iolab's own. One difference is many times the noise of a busy machine, the other is likely to stay undecided.
     """
     from iolab.adapters import experiment
     from iolab.adapters.host.local_process import LocalProcess
