@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.adapters import control
-from iolab.adapters.control import Context, Impossible
+from iolab.adapters.control import Context, UnsupportedSetting
 from iolab.adapters.control.cell import LETTERS, Cell, resolve
 from iolab.adapters.experiment import loads
 from iolab.adapters.system.block import device_at
@@ -48,7 +48,7 @@ def test_what_the_kernel_can_do_of_the_matrix(letters: str, cpus: list[int], pos
     if letters in possible:
         assert resolve(asked(letters), cpus, interrupt=1) == possible[letters]
     else:
-        with pytest.raises(Impossible):
+        with pytest.raises(UnsupportedSetting):
             resolve(asked(letters), cpus, interrupt=1)
 
 
@@ -66,7 +66,7 @@ def test_a_cell_that_resolves_is_one_that_the_kernel_does(
     table = {"application": application, "queue": queue, "completion": completion}
     try:
         cell = resolve(table, cpus, interrupt)
-    except Impossible:
+    except UnsupportedSetting:
         return
     assert {cell.application, cell.queue, cell.completion} <= set(cpus)
     assert cell.completion == (cell.interrupt if cell.rq_affinity == 0 else cell.queue)
@@ -109,7 +109,7 @@ def test_queueing_elsewhere_is_done_by_the_ring_s_thread(placed: dict[str, contr
 
 
 def test_another_engine_cannot_queue_elsewhere(placed: dict[str, control.Applied]) -> None:
-    with pytest.raises(Impossible, match="io_uring") as raised:
+    with pytest.raises(UnsupportedSetting, match="io_uring") as raised:
         control.place(io_trial(scratch_target(), engine="libaio").phases, placed)
     assert raised.value.control == "affinity"
 

@@ -17,7 +17,7 @@ from iolab.domain.cycles import (
     relative_percent_of,
 )
 from iolab.presentation.table import render
-from iolab.presentation.table.means import places
+from iolab.presentation.table.means import phase_means
 from support.command_line import CommandLine
 from support.stored import stored_run
 
@@ -87,7 +87,7 @@ def test_a_run_without_the_probe_has_the_threads_share(run: RunData) -> None:
 
 
 def test_what_is_per_something_is_a_mean_over_the_rounds(run: RunData) -> None:
-    place = next(place for place in places(run) if place.get("iops"))
+    place = next(place for place in phase_means(run) if place.get("iops"))
     of_rounds = run.values("iops", place.workload)[place.setting].to_list()
     assert len(set(of_rounds)) > 1
     assert place.inverse("iops") == pytest.approx(fmean(1 / value for value in of_rounds))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from iolab.adapters.experiment import loads
-from iolab.adapters.experiment.plan import trials
+from iolab.adapters.run.plan import trials
 from iolab.domain.trial import DirectoryTarget, ScratchTarget
 from iolab.presentation import demo
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.experiment import loads, plan
+from iolab.adapters.experiment import loads
 from iolab.adapters.host import host
 from iolab.adapters.host.site import place_of
+from iolab.adapters.run import plan
 from iolab.adapters.system import lock
 from iolab.adapters.system.safety import signatures
 from iolab.base.errors import InputError

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from iolab.adapters.experiment import loads, plan
+from iolab.adapters.experiment import loads
 from iolab.adapters.experiment.from_fio import text_of
+from iolab.adapters.run import plan
 from iolab.base import bounded_file
 from iolab.base.errors import InputError
 from iolab.base.toml import parse

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from iolab.adapters import machine_file
-from iolab.adapters.machine_file import Change, ImpossibleChange, MachineFile
+from iolab.adapters.machine_file import Change, InvalidChange, MachineFile
 from iolab.adapters.machine_file.shelf import SHELF
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
@@ -143,7 +143,7 @@ def test_keys_are_changed_added_and_taken_away(small: MachineFile) -> None:
 def test_a_key_that_leads_nowhere_is_told_with_the_change(
     small: MachineFile, key: str, value: object, what: str
 ) -> None:
-    with pytest.raises(ImpossibleChange, match=re.escape(what)) as raised:
+    with pytest.raises(InvalidChange, match=re.escape(what)) as raised:
         changed(small, {"cpus.count": 1, key: value})
     assert raised.value.change.given_at == ("settings", "s", key)
 

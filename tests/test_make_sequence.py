@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.experiment import loads, plan
+from iolab.adapters.experiment import loads
 from iolab.adapters.host import host, source_tree
+from iolab.adapters.run import plan
 from iolab.adapters.system import safety
 from iolab.adapters.system.action import EraseFilesystem
 from iolab.adapters.system.filesystem import make as make_filesystem

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import loads, plan
+from iolab.adapters.experiment import loads
+from iolab.adapters.run import plan
 from iolab.base import histogram
 from iolab.base.errors import InputError
 from iolab.domain import metric

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from fake_machine import SilentDisplay
-from iolab.adapters.experiment import load, plan
+from iolab.adapters.experiment import load
+from iolab.adapters.run import plan
 from iolab.adapters.run import run as run_experiment
 from iolab.adapters.simulator import RunAhead
 from iolab.adapters.store import RunData, read

@@ -14,8 +14,8 @@ import pytest
 from fake_machine import SilentDisplay, events
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import Experiment, load, plan
-from iolab.adapters.run import Run, resume
+from iolab.adapters.experiment import Experiment, load
+from iolab.adapters.run import Run, plan, resume
 from iolab.adapters.run import run as run_experiment
 from iolab.adapters.run.by_machine import ByMachine
 from iolab.adapters.simulator import RunAhead

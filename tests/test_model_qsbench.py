@@ -7,7 +7,7 @@ from typing import Any
 
 import polars
 import pytest
-from iolab.adapters.experiment import plan
+from iolab.adapters.run import plan
 from iolab.adapters.store import read
 from iolab.base.errors import InputError
 from iolab.domain.trial import SortPhase

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.adapters.host import nfs
-from iolab.adapters.host.site import Place, Site
+from iolab.adapters.host.site import Site, TargetPlace
 from iolab.adapters.system.beneath import Directory
 from iolab.adapters.system.facts import Absent
 from iolab.adapters.system.mounts import Mount
@@ -65,7 +65,7 @@ def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def site() -> Site:
-    return Site("target", [Place("target", None, directory=Directory(Path("/data"), 0, 0))])
+    return Site("target", [TargetPlace("target", None, directory=Directory(Path("/data"), 0, 0))])
 
 
 def metrics_of(observation: dict[str, Any]) -> dict[str, float | None]:

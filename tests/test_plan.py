@@ -7,7 +7,8 @@ from itertools import groupby
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolab.adapters.experiment import loads, plan
+from iolab.adapters.experiment import loads
+from iolab.adapters.run import plan
 from iolab.domain.trial import Trial
 
 EXPERIMENT = loads(

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import polars as pl
 import pytest
 from iolab import _native
-from iolab.adapters.experiment import loads, plan
+from iolab.adapters.experiment import loads
 from iolab.adapters.host import probe_needs, probing
-from iolab.adapters.host.site import Place, Site
+from iolab.adapters.host.site import Site, TargetPlace
+from iolab.adapters.run import plan
 from iolab.adapters.store import trial_file
 from iolab.adapters.system import tracefs
 from iolab.adapters.system.action import RemoveTraceInstance
@@ -203,7 +204,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> type[FakeProbes]:
 
 class SiteOf(Site):
     def __init__(self, device: BlockDevice | None) -> None:
-        super().__init__("target", [Place("target", device, directory=Directory(Path("/"), 0, 0))])
+        super().__init__("target", [TargetPlace("target", device, directory=Directory(Path("/"), 0, 0))])
 
 
 def measured() -> Phase:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_machine import experiment, record_of
-from iolab.adapters.experiment import plan
+from iolab.adapters.run import plan
 from iolab.domain.executor import Progress
 from iolab.domain.trial import Trial
 from iolab.presentation.progress import display, words

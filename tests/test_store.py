@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from fake_machine import EXPERIMENT, FakeExecutor, SilentDisplay, experiment, record_of
 from iolab.adapters import run as running
-from iolab.adapters.experiment import plan
+from iolab.adapters.run import plan
 from iolab.adapters.store import index, read, trial_file
 from iolab.adapters.store.directory import RunDirectory, default_path
 from iolab.adapters.store.rows import table_rows

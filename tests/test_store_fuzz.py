@@ -18,7 +18,7 @@ import iolab.adapters.run
 import polars as pl
 import pytest
 from fake_machine import FakeExecutor, SilentDisplay, experiment, record_of
-from iolab.adapters.experiment import plan
+from iolab.adapters.run import plan
 from iolab.adapters.store import index, parquet_claims, read, trial_file
 from iolab.adapters.store.rows import TableRow, table_rows
 from iolab.adapters.store.trial_file import table_schema

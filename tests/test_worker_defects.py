@@ -11,8 +11,8 @@ import iolab.adapters.run
 import pytest
 from fake_machine import SilentDisplay, experiment
 from iolab.adapters import worker
-from iolab.adapters.experiment import plan
 from iolab.adapters.host.local_process import LocalProcess
+from iolab.adapters.run import plan
 from iolab.adapters.store import read
 from iolab.adapters.worker_process import WorkerProcess
 from iolab.domain.trial import Trial

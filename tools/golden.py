@@ -23,8 +23,7 @@ from io import StringIO
 from pathlib import Path
 
 from iolab.adapters import experiment
-from iolab.adapters.experiment import plan
-from iolab.adapters.run import run
+from iolab.adapters.run import plan, run
 from iolab.adapters.simulator import RunAhead
 from iolab.adapters.store import read
 from iolab.presentation import reference

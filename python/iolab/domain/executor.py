@@ -1,10 +1,14 @@
-"""Who runs a trial: one small interface. `machine.local_process` runs it on this machine,
-`machine.model` simulates it."""
+"""Who runs a trial, and who is told of it: two small interfaces.
+
+`iolab.adapters.host.local_process` runs a trial on this machine, `iolab.adapters.simulator` simulates it. The loop over
+the trials (`iolab.adapters.run`) calls the display, `iolab.presentation.progress` draws.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
@@ -12,6 +16,7 @@ from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineErr
 if TYPE_CHECKING:
     from iolab.domain.record import Record
     from iolab.domain.trial import DeviceIdentity, Trial
+
 
 Doing = Literal["preparing", "laying out", "running", "restoring"]
 
@@ -94,3 +99,25 @@ def error_from_json(fields: dict[str, Any]) -> IolabError:
     kinds: dict[int, type[IolabError]] = {kind.exit_status: kind for kind in (InputError, MachineError, InterruptedRun)}
     kind = kinds.get(fields["exit_status"], MachineError)
     return kind(fields["what"].split("\n"), where=fields["where"], remedy=fields["remedy"])
+
+
+class Display(Protocol):
+    """Told by the loop (`iolab.adapters.run`) what happens. Calls come from one thread, in this order."""
+
+    def begin(self, path: Path, *, finished: int) -> None:
+        """The run in `path` starts or goes on, with so many trials finished before."""
+
+    def planned(self, trials_by_workload: Mapping[str, int]) -> None:
+        """So many trials will run; called again when rounds are added."""
+
+    def trial_started(self, trial: Trial) -> None: ...
+
+    def trial_progress(self, progress: Progress) -> None: ...
+
+    def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None: ...
+
+    def say(self, line: str) -> None:
+        """Something worth knowing beside the trials: what was restored, what is still undecided."""
+
+    def end(self) -> None:
+        """No more trials; also after an error or an interruption."""

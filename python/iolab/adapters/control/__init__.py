@@ -22,7 +22,7 @@ from iolab.adapters.control import (
     queue,
     writeback,
 )
-from iolab.adapters.control.control import Applied, Context, Control, Impossible
+from iolab.adapters.control.control import Applied, Context, Control, UnsupportedSetting
 from iolab.base.errors import InputError, unknown
 from iolab.domain.trial.target import Reach
 
@@ -34,7 +34,7 @@ __all__ = [
     "Applied",
     "Context",
     "Control",
-    "Impossible",
+    "UnsupportedSetting",
     "amend",
     "apply",
     "place",
@@ -81,7 +81,7 @@ def apply(controls: Mapping[str, Any], *contexts: Context) -> dict[str, Applied]
 
     Raises:
         MachineError, InputError: see `Control.apply`; what was changed before is in the journal.
-        Impossible: this device or kernel has no such thing.
+        UnsupportedSetting: this device or kernel has no such thing.
     """
     changed = {}
     for control, value in _in_order(controls):
@@ -95,7 +95,10 @@ def apply(controls: Mapping[str, Any], *contexts: Context) -> dict[str, Applied]
 
 
 def place(phases: Sequence[Phase], applied: Mapping[str, Applied]) -> Sequence[Phase]:
-    """The phases with what was only known once the controls were applied. Raises Impossible as `Control.place`."""
+    """The phases with what was only known once the controls were applied.
+
+    Raises UnsupportedSetting as `Control.place`.
+    """
     for name, change in applied.items():
         with _naming(CONTROLS[name]):
             phases = CONTROLS[name].place(phases, change.applied)
@@ -121,7 +124,7 @@ def settings_table() -> str:
 def _naming(control: Control) -> Iterator[None]:
     try:
         yield
-    except Impossible as error:
+    except UnsupportedSetting as error:
         error.control = control.name
         raise
 

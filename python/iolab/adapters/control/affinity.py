@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab.adapters.control import cell, kernel_file
-from iolab.adapters.control.control import Applied, Context, Control, Impossible, ModelKeys, of_each_drive, queue_device
+from iolab.adapters.control.control import (
+    Applied,
+    Context,
+    Control,
+    ModelKeys,
+    UnsupportedSetting,
+    of_each_drive,
+    queue_device,
+)
 from iolab.adapters.control.interrupt import pin_workqueues
 from iolab.adapters.system import interrupt
 from iolab.base import cpu_list
@@ -61,7 +69,7 @@ class Affinity(Control):
 
     def place(self, phases: Sequence[Phase], applied: Any) -> Sequence[Phase]:
         if "application" not in applied:
-            raise Impossible("the target's devices have their interrupts on different CPUs")
+            raise UnsupportedSetting("the target's devices have their interrupts on different CPUs")
         return [self._placed(phase, applied["application"], applied["queue"]) for phase in phases]
 
     def _placed(self, phase: Phase, application: int, queue: int) -> Phase:
@@ -70,7 +78,7 @@ class Affinity(Control):
             return placed
         elsewhere = placed.submitting_on(queue)
         if elsewhere is None:
-            raise Impossible(
+            raise UnsupportedSetting(
                 f"phase {phase.name} is to queue on CPU {queue} and to run on CPU {application}: io_uring's kernel "
                 'thread alone does that, with engine = "io_uring"'
             )
@@ -97,9 +105,9 @@ def _interrupt_cpu(disk: BlockDevice) -> int:
     try:
         cpus = interrupt.completing_cpus(disk)
     except MachineError as error:
-        raise Impossible(str(error)) from error
+        raise UnsupportedSetting(str(error)) from error
     if len(cpus) != 1:
-        raise Impossible(
+        raise UnsupportedSetting(
             f"{disk.name}: its requests complete on CPUs {cpu_list.text(cpus)}, so none is the interrupt's; irq_cpus "
             "may bring them to one"
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from iolab.adapters.control.control import Impossible
+from iolab.adapters.control.control import UnsupportedSetting
 from iolab.base import cpu_list
 
 Part = int | str
@@ -47,7 +47,7 @@ def resolve(asked: Mapping[str, Part], allowed: Sequence[int], interrupt: int) -
     """The CPUs of a cell: `other` is the first allowed CPU that none of the parts before it and no interrupt is on.
 
     Raises:
-        Impossible: there are too few CPUs, or the kernel completes nothing there.
+        UnsupportedSetting: there are too few CPUs, or the kernel completes nothing there.
     """
     taken = {interrupt}
     cpus: dict[str, int] = {"interrupt": interrupt}
@@ -55,11 +55,11 @@ def resolve(asked: Mapping[str, Part], allowed: Sequence[int], interrupt: int) -
         part = asked[name]
         cpus[name] = _other(name, allowed, taken) if part == "other" else part if isinstance(part, int) else cpus[part]
         if cpus[name] not in allowed:
-            raise Impossible(f"{name}: CPU {cpus[name]} is not available here, only {cpu_list.text(allowed)}")
+            raise UnsupportedSetting(f"{name}: CPU {cpus[name]} is not available here, only {cpu_list.text(allowed)}")
         taken.add(cpus[name])
     cell = Cell(**cpus)
     if cell.completion not in (cell.queue, cell.interrupt):
-        raise Impossible(
+        raise UnsupportedSetting(
             f"completion on CPU {cell.completion}: this kernel completes a request where its interrupt comes "
             f"(CPU {interrupt}) or where it was queued (CPU {cell.queue})"
         )
@@ -69,7 +69,7 @@ def resolve(asked: Mapping[str, Part], allowed: Sequence[int], interrupt: int) -
 def _other(name: str, allowed: Sequence[int], taken: set[int]) -> int:
     free = [cpu for cpu in allowed if cpu not in taken]
     if not free:
-        raise Impossible(
+        raise UnsupportedSetting(
             f"{name} on another CPU: all there are ({cpu_list.text(allowed)}) have the application, the queueing or "
             "the interrupt"
         )

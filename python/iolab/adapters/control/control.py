@@ -21,7 +21,7 @@ ModelKeys = Mapping[tuple[str, ...], Any]
 """Paths of keys in a modelled machine's file, such as ("drives", "0", "queue", "nr_requests"), with their values."""
 
 
-class Impossible(MachineError):
+class UnsupportedSetting(MachineError):
     """What a setting asks for is not to be had from this device or kernel, and there is nothing to be done about it:
     the trial is not run, and the run goes on without it."""
 
@@ -120,7 +120,7 @@ class Control(ABC):
         """The phases with what was only known once the control was applied.
 
         Raises:
-            Impossible: one of them cannot be run so.
+            UnsupportedSetting: one of them cannot be run so.
         """
         return phases
 

@@ -12,8 +12,8 @@ from iolab.adapters import machine_file
 from iolab.adapters.control import CONTROLS
 from iolab.adapters.experiment.setting import Setting
 from iolab.adapters.experiment.workloads import Workload
-from iolab.adapters.machine_file import Change, Changed, Impossible, ImpossibleChange, MachineFile
-from iolab.adapters.machine_file.renamed import KEYS
+from iolab.adapters.machine_file import Change, Changed, InvalidChange, InvalidMachine, MachineFile
+from iolab.adapters.machine_file.machine_file import RENAMED_KEYS
 from iolab.base.bounded_file import is_file
 from iolab.base.errors import InputError
 from iolab.base.problem import Problems
@@ -58,7 +58,7 @@ def machines_under(settings: Sequence[Setting], machine: MachineFile, problems: 
     for setting in settings:
         try:
             found[setting.name] = machine_file.changed(machine, _changes(setting, machine.drives))
-        except ImpossibleChange as error:
+        except InvalidChange as error:
             _blame(error.change, error, problems)
     return found
 
@@ -86,7 +86,7 @@ def check(
     """
     try:
         machine_file.check(machine.table)
-    except Impossible as error:
+    except InvalidMachine as error:
         raise InputError(str(error), where=machine.where(error.path)) from None
     possible: dict[str, bool] = {}
     for setting in settings:
@@ -130,7 +130,7 @@ def check_no_traces(probes: Mapping[str, Probes], settings: Sequence[Setting], p
 
 def _changes(setting: Setting, drives: int) -> list[Change]:
     return [
-        Change(renewed_key(key, KEYS, f"settings.{setting.name}"), value, _given_at(setting, name, key))
+        Change(renewed_key(key, RENAMED_KEYS, f"settings.{setting.name}"), value, _given_at(setting, name, key))
         for name, control in CONTROLS.items()
         if name in setting.controls
         for key, value in (control.on_model(setting.controls[name], drives) or {}).items()
@@ -154,7 +154,7 @@ def _is_possible(
     host: its trials are impossible, and the others run."""
     try:
         machine_file.check(table)
-    except Impossible as error:
+    except InvalidMachine as error:
         if error.is_of_cell and "affinity" in setting.controls and machine_file.is_detailed(table):
             return False
         if error.path[:1] == ("cgroups",):
@@ -167,7 +167,7 @@ def _is_possible(
     return True
 
 
-def _blame(change: Change, error: Impossible, problems: Problems) -> None:
+def _blame(change: Change, error: InvalidMachine, problems: Problems) -> None:
     named_already = error.key == change.given_at[-1]
     problems.add(change.given_at, error.what if named_already else str(error))
 

@@ -22,7 +22,7 @@ from iolab.domain.executor import Progress
 from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
 
 if TYPE_CHECKING:
-    from iolab.adapters.host.site import Place
+    from iolab.adapters.host.site import TargetPlace
     from iolab.adapters.host.surroundings import Surroundings
     from iolab.domain.trial import CommandsPhase
 
@@ -65,7 +65,7 @@ def run(phase: CommandsPhase, around: Surroundings) -> dict[str, Any]:
 @dataclass(frozen=True)
 class _Device:
     number: int
-    place: Place
+    place: TargetPlace
     phase: CommandsPhase
     environment: dict[str, str]
     uuid: str | None

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from iolab import _native
-from iolab.adapters.host.site import Place, Site
+from iolab.adapters.host.site import Site, TargetPlace
 from iolab.adapters.system.beneath import itself
 from iolab.adapters.system.facts import Absent
 
@@ -72,7 +72,7 @@ def evenly(found: list[T], count: int) -> list[T]:
     return [found[place * len(found) // count] for place in range(count)]
 
 
-def _files(place: Place, stack: ExitStack) -> Iterator[tuple[str, str]]:
+def _files(place: TargetPlace, stack: ExitStack) -> Iterator[tuple[str, str]]:
     """Each by its name in its directory, with a path that leads there from the directory's descriptor, which the stack
     holds; in the order of names."""
     if place.directory is not None:

@@ -16,9 +16,9 @@ from typing import Any
 
 from iolab import _native
 from iolab.adapters import control
-from iolab.adapters.control import Applied, Context, Impossible
+from iolab.adapters.control import Applied, Context, UnsupportedSetting
 from iolab.adapters.host import describe, outcome, probing, runner, site
-from iolab.adapters.host.site import Place, Site
+from iolab.adapters.host.site import Site, TargetPlace
 from iolab.adapters.host.surroundings import Surroundings
 from iolab.adapters.system import lock
 from iolab.adapters.system.beneath import itself
@@ -47,7 +47,7 @@ def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, l
         undo = stack.enter_context(UndoJournal.open())
         try:
             run.prepare_and_load(amended, undo, stack)
-        except Impossible as reason:
+        except UnsupportedSetting as reason:
             run.absent = {reason.control: str(reason)}
         except IolabError:
             if not should_stop():
@@ -142,7 +142,7 @@ class _Run:
                 return
 
 
-def _sync(place: Place) -> None:
+def _sync(place: TargetPlace) -> None:
     """What was laid out is on its disk before anything is measured (syncfs(2) of the target's filesystem)."""
     if place.directory is not None:
         with place.directory.opened() as directory:

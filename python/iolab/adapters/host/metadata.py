@@ -14,7 +14,7 @@ from iolab.base.errors import InputError
 
 if TYPE_CHECKING:
     from iolab import _native
-    from iolab.adapters.host.site import Place
+    from iolab.adapters.host.site import TargetPlace
     from iolab.adapters.host.surroundings import Surroundings
     from iolab.adapters.system.beneath import Directory
     from iolab.domain.trial import MetadataPhase
@@ -55,7 +55,7 @@ def _placed(thread: Json, roots: Sequence[Path], beneath: Sequence[Json] | None)
     return {**of_engine, "directory": str(roots[number] / thread["directory"])}
 
 
-def _root(place: Place) -> Directory:
+def _root(place: TargetPlace) -> Directory:
     if place.directory is None:
         raise InputError(
             "the workload makes files and directories, and this is no filesystem",

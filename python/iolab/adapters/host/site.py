@@ -37,7 +37,7 @@ Files = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Place:
+class TargetPlace:
     """One of a target's devices, or its one directory or file: either a `directory` for files, or `regions`."""
 
     label: str
@@ -72,7 +72,7 @@ class Site:
     """A prepared target."""
 
     label: str
-    places: list[Place]
+    places: list[TargetPlace]
     """One per device of the target, in its order."""
     reads_only_what_is_there: bool = False
     """An existing file or devices that the trial only reads: nothing is laid out."""
@@ -142,7 +142,7 @@ def _scratch(target: ScratchTarget, undo: UndoJournal, *, bare: bool) -> Site:
     return Site(
         label=f"scratch device {', '.join(str(one.node) for one in made)}",
         places=[
-            Place(
+            TargetPlace(
                 label=f"scratch device {one.node}",
                 device=one.device,
                 directory=Directory.at(one.mount_point) if one.mount_point else None,
@@ -161,7 +161,7 @@ def _scratch(target: ScratchTarget, undo: UndoJournal, *, bare: bool) -> Site:
 def _directory(target: DirectoryTarget, undo: UndoJournal) -> Site:
     path = Path(target.path)
     own = make_own_directory(path, undo)
-    return Site(str(path), [Place(str(path), device_under(own.path), directory=own)])
+    return Site(str(path), [TargetPlace(str(path), device_under(own.path), directory=own)])
 
 
 def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal, stack: ExitStack) -> Site:
@@ -172,11 +172,11 @@ def _file(target: FileTarget, phases: Sequence[Phase], undo: UndoJournal, stack:
         raise InputError(f"expected a file, this is a {kind}", where=label, remedy=f'say kind = "{kind}" in [target]')
     if not writes(phases) and path.exists():
         size = path.stat().st_size
-        return _existing(label, [Place(label, device_under(path), regions=path, capacity_bytes=size)], phases)
+        return _existing(label, [TargetPlace(label, device_under(path), regions=path, capacity_bytes=size)], phases)
     if path.parent.exists():
         check_keeps_files(path.resolve().parent)
     file = own_file.take(path, undo, stack)
-    return Site(label, [Place(label, device_under(file.path), regions=file.path, file=file)])
+    return Site(label, [TargetPlace(label, device_under(file.path), regions=file.path, file=file)])
 
 
 def _devices(target: DeviceTarget, phases: Sequence[Phase], stack: ExitStack) -> Site:
@@ -199,21 +199,21 @@ def _devices_to_format(target: DeviceTarget, undo: UndoJournal) -> Site:
     return Site(", ".join(target.paths), places)
 
 
-def _bare(target: DeviceTarget) -> list[Place]:
+def _bare(target: DeviceTarget) -> list[TargetPlace]:
     """Of each device its own node: where a link leads may change."""
     places = []
     for path, known in target.with_identities:
         node = Path(path).resolve()
         device = device_at(node if node.exists() else Path(path))
-        places.append(Place(path, device, regions=node, capacity_bytes=device.size_bytes, known=known))
+        places.append(TargetPlace(path, device, regions=node, capacity_bytes=device.size_bytes, known=known))
     return places
 
 
-def _claim(place: Place, target: DeviceTarget) -> int:
+def _claim(place: TargetPlace, target: DeviceTarget) -> int:
     return safety.claim_device(place.path, destroy=target.destroy, named=Path(place.label), known=place.known)
 
 
-def _existing(label: str, places: list[Place], phases: Sequence[Phase]) -> Site:
+def _existing(label: str, places: list[TargetPlace], phases: Sequence[Phase]) -> Site:
     for place in places:
         if not os.access(place.path, os.R_OK):
             raise MachineError("no permission to read it", where=place.label, remedy="run as root: sudo iolab run ...")
@@ -246,7 +246,7 @@ def _in_directory(directory: Directory, label: str) -> Placer:
     return placed
 
 
-def _in_regions(place: Place, files: Files, undo: UndoJournal) -> Placer:
+def _in_regions(place: TargetPlace, files: Files, undo: UndoJournal) -> Placer:
     """Each named file becomes a region of its own, one after the other, in the order in which the phases name them;
     a file without a name is a region already."""
     bases, end = _regions(files)

@@ -27,7 +27,7 @@ from iolab.domain.trial.trial import derive_seed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from iolab.adapters.host.site import Place
+    from iolab.adapters.host.site import TargetPlace
     from iolab.adapters.host.surroundings import Surroundings
     from iolab.adapters.system.cgroup import Cgroup, Hierarchy
     from iolab.domain.trial import SortPhase
@@ -107,7 +107,7 @@ def _other_areas() -> list[str]:
     return [f"swap that was on before ({others}) stays on, with a lower priority"] if others else []
 
 
-def _swap_on(place: Place, size_bytes: int, around: Surroundings) -> None:
+def _swap_on(place: TargetPlace, size_bytes: int, around: Surroundings) -> None:
     uuid = str(uuid4())
     device_identity.check_node(place.path, place.known)
     if place.stays:

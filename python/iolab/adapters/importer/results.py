@@ -24,7 +24,7 @@ WORKLOADS_MAX = 2000
 FIGURES_MAX = 2_000_000
 """Metrics, buckets of histograms and intervals of all files together; each takes up to 500 bytes of memory."""
 
-Place = tuple[str, str, str, str | None]
+ResultKey = tuple[str, str, str, str | None]
 """Setting, workload, phase, first metric."""
 
 
@@ -55,7 +55,7 @@ class Row:
     """Key and job of every metric in it."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ResultKey:
         """What makes a row the same measurement as another: names, and the metric that it begins with."""
         return self.setting, self.workload, self.phase, self.rows[0].key if self.rows else None
 
@@ -147,7 +147,7 @@ class Results:
         self._by_place: dict[tuple[str, str, int], ImportedTrial] = {}
         self._rounds: dict[tuple[str, str, str, str], int] = {}
         """How often each metric of a setting and workload was measured: (setting, workload, key, job)."""
-        self._variants: dict[Place, tuple[str, int]] = {}
+        self._variants: dict[ResultKey, tuple[str, int]] = {}
         self._contents: dict[tuple[Any, ...], int] = {}
         self._left_out = 0
         self._room = Room()

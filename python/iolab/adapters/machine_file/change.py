@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolab.adapters.machine_file.impossible import Impossible
+from iolab.adapters.machine_file.check import InvalidMachine
 from iolab.adapters.machine_file.machine_file import MachineFile, Table, check_values
 from iolab.base.errors import InputError
 from iolab.base.plain_text import clipped, whole_number
@@ -32,8 +32,8 @@ class Change:
     """Where the experiment gives it."""
 
 
-class ImpossibleChange(Impossible):
-    def __init__(self, error: Impossible, change: Change) -> None:
+class InvalidChange(InvalidMachine):
+    def __init__(self, error: InvalidMachine, change: Change) -> None:
         super().__init__(error.key, error.what)
         self.change = change
 
@@ -55,14 +55,14 @@ def changed(machine: MachineFile, changes: Sequence[Change]) -> Changed:
     """The machine with all changes, one after the other.
 
     Raises:
-        ImpossibleChange: a key that leads nowhere or has too many parts, or a device that does not exist.
+        InvalidChange: a key that leads nowhere or has too many parts, or a device that does not exist.
     """
     table = deepcopy(machine.table)
     for change in changes:
         try:
             _set(table, change.key, _value(machine, change))
-        except Impossible as error:
-            raise ImpossibleChange(error, change) from None
+        except InvalidMachine as error:
+            raise InvalidChange(error, change) from None
     return Changed(table, tuple(changes))
 
 
@@ -72,7 +72,7 @@ def _value(machine: MachineFile, change: Change) -> Any:
         try:
             return deepcopy(machine.device(change.value).values)
         except InputError as error:
-            raise Impossible(".".join(change.key), str(error)) from None
+            raise InvalidMachine(".".join(change.key), str(error)) from None
     if change.value is not None:
         check_values(change.value, change.key)
     return change.value
@@ -80,7 +80,7 @@ def _value(machine: MachineFile, change: Change) -> Any:
 
 def _set(table: Table, key: KeyPath, value: Any) -> None:
     if len(key) > KEY_PARTS_MAX:
-        raise Impossible(".".join(key), f"a key of more than {KEY_PARTS_MAX} parts")
+        raise InvalidMachine(".".join(key), f"a key of more than {KEY_PARTS_MAX} parts")
     inner: Any = table
     for depth, part in enumerate(key[:-1]):
         inner = _entered(inner, part, key[: depth + 1])
@@ -88,7 +88,7 @@ def _set(table: Table, key: KeyPath, value: Any) -> None:
     if isinstance(inner, list):
         inner[_number(inner, last, key)] = value
     elif not isinstance(inner, dict):
-        raise Impossible(".".join(key), f"{'.'.join(key[:-1])} is a value, it has no keys")
+        raise InvalidMachine(".".join(key), f"{'.'.join(key[:-1])} is a value, it has no keys")
     elif value is None:
         inner.pop(last, None)
     else:
@@ -100,14 +100,14 @@ def _entered(inner: Any, part: str, path: KeyPath) -> Any:
     if isinstance(inner, list):
         return inner[_number(inner, part, path)]
     if not isinstance(inner, dict):
-        raise Impossible(".".join(path), f"{'.'.join(path[:-1])} is a value, it has no keys")
+        raise InvalidMachine(".".join(path), f"{'.'.join(path[:-1])} is a value, it has no keys")
     return inner.setdefault(part, {})
 
 
 def _number(array: list[Any], part: str, path: KeyPath) -> int:
     number = whole_number(part)
     if number is None or number >= len(array):
-        raise Impossible(
+        raise InvalidMachine(
             ".".join(path), f"expected a number from 0 to {len(array) - 1} in place of {clipped(part, SHOWN_MAX)}"
         )
     return number

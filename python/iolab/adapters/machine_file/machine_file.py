@@ -7,13 +7,11 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from iolab.adapters.machine_file.drives import as_written, expanded
-from iolab.adapters.machine_file.impossible import Impossible
-from iolab.adapters.machine_file.mounts import with_files
-from iolab.adapters.machine_file.renamed import KEYS, VALUES
+from iolab.adapters.machine_file.check import InvalidMachine, Table
 from iolab.adapters.machine_file.shelf import DEVICES, MOUNTS, PREFIX, copy_of, machine_path, part_path
+from iolab.adapters.machine_file.tables import as_written, expanded_drives, mounts_with_files
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
 from iolab.base.errors import InputError
 from iolab.base.renamed import renewed
@@ -22,7 +20,19 @@ from iolab.base.toml import parse
 if TYPE_CHECKING:
     from iolab.base.toml import Document, KeyPath
 
-Table = dict[str, Any]
+
+RENAMED_KEYS: dict[tuple[str, ...], str] = {
+    ("cpus", "topology", "cells"): "numa_nodes",
+    ("cpus", "topology", "sockets_per_cell"): "sockets_per_node",
+    ("cpus", "interrupts", "latency_other_cell_ns"): "latency_other_node_ns",
+    ("drives", "takes_one_ahead"): "peek",
+    ("completion", "form"): "variant",
+}
+RENAMED_VALUES: dict[tuple[str, ...], dict[str, str]] = {
+    ("cpus", "scheduling", "migrates_within"): {"cell": "node"},
+    ("completion", "shares_cache"): {"cell": "node"},
+}
+"""Keys and values of machine files that were called something else in the version before."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +95,10 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
 
     parts: dict[KeyPath, Document] = {}
     try:
-        table["drives"], written_in = expanded(_drives(document))
+        table["drives"], written_in = expanded_drives(_drives(document))
         if "mounts" in table:
-            table["mounts"], parts = with_files(table["mounts"], lambda name, key: part(MOUNTS, name, key))
-    except Impossible as error:
+            table["mounts"], parts = mounts_with_files(table["mounts"], lambda name, key: part(MOUNTS, name, key))
+    except InvalidMachine as error:
         raise InputError(str(error), where=_where(document, error.path)) from None
     for number, drive in enumerate(table["drives"]):
         place = ("drives", str(number), "device")
@@ -100,7 +110,7 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
     )
     try:
         check_values(table)
-    except Impossible as error:
+    except InvalidMachine as error:
         raise InputError(str(error), where=found.where(error.path)) from None
     return found
 
@@ -113,7 +123,7 @@ def as_filed(name: str) -> Table:
 
 
 def check_values(value: object, path: KeyPath = ()) -> None:
-    """Raises Impossible for what has no place in JSON: dates, infinities."""
+    """Raises InvalidMachine for what has no place in JSON: dates, infinities."""
     if isinstance(value, dict):
         for key, inner in value.items():
             check_values(inner, (*path, key))
@@ -121,9 +131,9 @@ def check_values(value: object, path: KeyPath = ()) -> None:
         for number, inner in enumerate(value):
             check_values(inner, (*path, str(number)))
     elif not isinstance(value, str | int | float):
-        raise Impossible(".".join(path), f"{value} given; expected a number, a text, true or false")
+        raise InvalidMachine(".".join(path), f"{value} given; expected a number, a text, true or false")
     elif isinstance(value, float) and not abs(value) < float("inf"):
-        raise Impossible(".".join(path), f"{value} given; expected a finite number")
+        raise InvalidMachine(".".join(path), f"{value} given; expected a finite number")
 
 
 class _Reader:
@@ -152,7 +162,7 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise InputError(f"not UTF-8 text at byte {error.start}", where=str(source)) from None
         self.copies[copy_of(path)] = text
-        self._documents[path] = renewed(parse(text, _shown(source)), KEYS, VALUES)
+        self._documents[path] = renewed(parse(text, _shown(source)), RENAMED_KEYS, RENAMED_VALUES)
         return self._documents[path]
 
     def _copy(self, path: Path) -> Path | None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolab.adapters.machine_file.machine_file import Table
-from iolab.adapters.machine_file.processors import cpu_count, is_detailed
+from iolab.adapters.machine_file.check import Table, cpu_count, is_detailed
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.domain.metric import ALL
 
 if TYPE_CHECKING:
-    from iolab.adapters.reproduction.tables import Place
+    from iolab.adapters.reproduction.tables import CellSelector
     from iolab.adapters.store import RunData
 
 Trial = tuple[str, str]
@@ -35,7 +35,7 @@ class Measured:
         self._run = run
         self._groups: dict[Trial, dict[tuple[str, str], Rounds]] = {}
 
-    def at(self, place: Place) -> Value:
+    def at(self, place: CellSelector) -> Value:
         """In the unit of the published figure."""
         trial = (place.workload, place.setting)
         numerator = self.mean(trial, place.metric, place.job)

@@ -21,9 +21,8 @@ from iolab.base.problem import Problems
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
-    from iolab.adapters.run.display import Display
     from iolab.adapters.store import RunData
-    from iolab.domain.executor import Executor
+    from iolab.domain.executor import Display, Executor
 
 ROLES: tuple[Role, ...] = ("fit", "prediction")
 ROUNDS_FOR_A_VERDICT = 2

@@ -19,7 +19,7 @@ Role = Literal["fit", "prediction", "not compared"]
 
 
 @dataclass(frozen=True)
-class Place:
+class CellSelector:
     """Where a run has what a cell is about. `job` is "all" for all jobs together; `per` is a second metric that the
     first is divided by."""
 
@@ -39,7 +39,7 @@ class Cell:
     role: Role
     reason: str | None
     """Why it is not compared."""
-    place: Place | None
+    place: CellSelector | None
     """None: no metric says anything of it."""
 
     @property
@@ -139,7 +139,7 @@ def _cell(
     return Cell(row, column, figure, role, reason, _place(cell, found.options(cell), role, path, problems))
 
 
-def _place(cell: Cell, options: CellOptions, role: Role, path: KeyPath, problems: Problems) -> Place | None:
+def _place(cell: Cell, options: CellOptions, role: Role, path: KeyPath, problems: Problems) -> CellSelector | None:
     def filled(template: str) -> str:
         return template.replace("{row}", cell.row).replace("{column}", cell.column)
 
@@ -153,7 +153,7 @@ def _place(cell: Cell, options: CellOptions, role: Role, path: KeyPath, problems
     metrics = [filled(options.metric), *([] if options.per is None else [filled(options.per)])]
     for key, metric in zip(("metric", "per"), metrics, strict=False):
         check_metric(metric, (*path, "cell", key), problems)
-    return Place(
+    return CellSelector(
         workload=filled(options.workload),
         setting=filled(options.setting),
         metric=metrics[0],

@@ -27,8 +27,8 @@ from iolab.domain.trial.trial import SEED_MAX
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
-    from iolab.adapters.run.display import Display
-    from iolab.domain.executor import Executor
+    from iolab.domain.executor import Display, Executor
+
 
 __all__ = ["Run", "resume", "run"]
 

@@ -1,4 +1,4 @@
-"""When a run is complete."""
+"""When a run is complete: so many rounds, or as soon as nothing is undecided any more."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from iolab.adapters.experiment.options import ROUNDS_MAX
 from iolab.base.errors import InputError
+from iolab.domain.summary import summarise
 from iolab.domain.verdict import FIRST_LOOK
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
     from iolab.adapters.store.state import RunState
+    from iolab.domain.measured_run import MeasuredRun
+
 
 ROUNDS_MAX_UNTIL_DECIDED = 50
 
@@ -56,3 +59,17 @@ def _checked(goal: Goal) -> Goal:
     if goal.rounds < least:
         raise InputError(f"{goal.rounds} given; expected {least} or more", where="--rounds")
     return goal
+
+
+def undecided(run: MeasuredRun) -> list[str]:
+    """The comparisons still undecided, each as `workload: key, candidate`. One that can't be decided, for want of
+    positive values, is not waited for.
+
+    The verdicts are those that the run's table will show. Their rule is sequential, so that looking after every round
+    does not spoil them.
+    """
+    return [
+        f"{comparison.workload}: {comparison.metric}, {comparison.setting}"
+        for comparison in summarise(run).comparisons
+        if comparison.judgement.verdict == "undecided" and comparison.judgement.ratio is not None
+    ]

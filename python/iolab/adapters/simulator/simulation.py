@@ -38,7 +38,7 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
     simulation = _Simulation(trial, on_progress, should_stop)
     try:
         simulation.run()
-    except control.Impossible as reason:
+    except control.UnsupportedSetting as reason:
         return impossible(trial, {reason.control: str(reason)})
     except RuntimeError as defect:
         simulation.faults.append(Fault(what=f"iolab's model broke a law of its own: {defect}"))
@@ -107,7 +107,7 @@ class _Simulation:
         try:
             model.start(json.dumps({**phase_for_model(phase), "probes": native}))
         except ValueError as error:
-            refusal = machine_file.Impossible.told_by(error)
+            refusal = machine_file.InvalidMachine.told_by(error)
             where = ": ".join(filter(None, [f"phase {phase.name}", refusal.key]))
             raise InputError(refusal.what, where=where) from None
         return model
@@ -145,9 +145,9 @@ def _switched_on(machine: Json, controls: Mapping[str, Any]) -> _native.Model:
     try:
         return _native.Model(json.dumps(machine))
     except ValueError as error:
-        told = machine_file.Impossible.told_by(error)
+        told = machine_file.InvalidMachine.told_by(error)
         if told.is_of_cell and "affinity" in controls:
-            reason = control.Impossible(told.what)
+            reason = control.UnsupportedSetting(told.what)
             reason.control = "affinity"
             raise reason from None
         raise InputError(str(told), where="the modelled machine") from None

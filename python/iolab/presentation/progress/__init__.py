@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from iolab.adapters.run.display import Display
+from iolab.domain.executor import Display
 from iolab.presentation.progress.plain import PlainDisplay
 
 __all__ = ["Display", "display"]

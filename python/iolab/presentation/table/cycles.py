@@ -20,7 +20,7 @@ from iolab.domain.cycles import (
     relative_percent_of,
 )
 from iolab.domain.workload.iozone import IozoneOptions
-from iolab.presentation.table.means import Place, places
+from iolab.presentation.table.means import PhaseMeans, phase_means
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
@@ -42,7 +42,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The tables that the run has numbers for. InputError if that is none, or if metrics are asked for."""
     if metrics:
         raise InputError("the cycles table has fixed columns", where="--metric", remedy="leave --metric out")
-    found, cpus = list(places(run)), processors(run.machine)
+    found, cpus = list(phase_means(run)), processors(run.machine)
     parts = [*_costs(run, found, cpus), *_splits(found), *_stalls(found)]
     if not parts:
         raise InputError(
@@ -53,7 +53,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return "\n".join(parts)
 
 
-def _costs(run: RunData, found: list[Place], cpus: Processors) -> Iterator[str]:
+def _costs(run: RunData, found: list[PhaseMeans], cpus: Processors) -> Iterator[str]:
     """A block per workload and phase: what a byte and an I/O took."""
     having = [place for place in found if place.get("cpu_percent") is not None]
     if having:
@@ -79,7 +79,7 @@ def _about(cpus: Processors) -> str:
     return f"CPUs: {count}, frequency: {frequency}\n"
 
 
-def _cost(run: RunData, place: Place, cpus: Processors) -> Cells:
+def _cost(run: RunData, place: PhaseMeans, cpus: Processors) -> Cells:
     measured_hz = place.get("cpu_frequency_hz")
     if measured_hz is not None:
         cpus = Processors(cpus.count, measured_hz)
@@ -104,7 +104,7 @@ def _cost(run: RunData, place: Place, cpus: Processors) -> Cells:
     )
 
 
-def _measured(place: Place, metric: str, computed: float | None) -> float | None:
+def _measured(place: PhaseMeans, metric: str, computed: float | None) -> float | None:
     """The probe's own figure, which is of the measured part alone, before one from the means."""
     value = place.get(metric)
     return computed if value is None else value
@@ -117,7 +117,7 @@ def _all_cycles(cpus: Processors, inverse: float | None, rate: float | None) -> 
     return cpus.all_cycles_per_s * inverse
 
 
-def _rates(run: RunData, place: Place) -> tuple[float | None, float | None]:
+def _rates(run: RunData, place: PhaseMeans) -> tuple[float | None, float | None]:
     """Bytes and I/Os per second; where a text tells only the time, those of the amount that its options name."""
     rate, iops = place.get("rate_bytes_per_s"), place.get("iops")
     amount, record = _amount(run, place)
@@ -129,7 +129,7 @@ def _rates(run: RunData, place: Place) -> tuple[float | None, float | None]:
     return rate, iops
 
 
-def _amount(run: RunData, place: Place) -> tuple[int | None, int | None]:
+def _amount(run: RunData, place: PhaseMeans) -> tuple[int | None, int | None]:
     """What one test of iozone transfers, and its record size, both in bytes."""
     options = run.experiment.workload_under(place.workload, place.setting).options
     if not isinstance(options, IozoneOptions):
@@ -137,25 +137,25 @@ def _amount(run: RunData, place: Place) -> tuple[int | None, int | None]:
     return options.file_size * options.threads, options.record_size
 
 
-def _splits(found: list[Place]) -> Iterator[str]:
+def _splits(found: list[PhaseMeans]) -> Iterator[str]:
     """The CPU split, in percent of all CPUs."""
 
-    def share(place: Place, states: Sequence[str]) -> float | None:
+    def share(place: PhaseMeans, states: Sequence[str]) -> float | None:
         values = [place.get(f"cpu_{state}_percent") for state in states]
         present = [value for value in values if value is not None]
         return sum(present) if present else None
 
-    def cells(place: Place) -> Cells:
+    def cells(place: PhaseMeans) -> Cells:
         return [f"{_number(share(place, states), '{:.3f}%')}" for states in SPLIT.values()]
 
     yield from _by_kernel(found, list(SPLIT), lambda place: place.get("cpu_idle_percent") is not None, cells)
 
 
-def _stalls(found: list[Place]) -> Iterator[str]:
+def _stalls(found: list[PhaseMeans]) -> Iterator[str]:
     """Cycles, and those that waited for data or a unit."""
     header = ["CPU_CYCLES", "BACK END BUBBLES", "100.0 * (BEB/CC)"]
 
-    def cells(place: Place) -> Cells:
+    def cells(place: PhaseMeans) -> Cells:
         cycles, stalled = place.get("cpu_cycles"), place.get("stalled_cycles")
         percent = 100 * stalled / cycles if stalled is not None and cycles else None
         return _number(cycles, "{:,.0f}"), _number(stalled, "{:,.0f}"), _number(percent, "{:.1f}%")
@@ -164,7 +164,7 @@ def _stalls(found: list[Place]) -> Iterator[str]:
 
 
 def _by_kernel(
-    found: list[Place], header: list[str], has: Callable[[Place], bool], cells: Callable[[Place], Cells]
+    found: list[PhaseMeans], header: list[str], has: Callable[[PhaseMeans], bool], cells: Callable[[PhaseMeans], Cells]
 ) -> Iterator[str]:
     """`NAME : figures`, a block per workload and phase; `iolab show` reads such text again."""
     having = [place for place in found if has(place)]

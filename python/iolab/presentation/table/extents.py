@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from iolab.base.errors import InputError
 from iolab.domain.phase_record import probes_of
 from iolab.domain.probe import extents as probe
-from iolab.presentation.table.means import Place, places
+from iolab.presentation.table.means import PhaseMeans, phase_means
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
@@ -29,7 +29,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
         raise InputError("the extents table has fixed columns", where="--metric", remedy="leave --metric out")
     blocks: list[str] = []
     phases: dict[tuple[str, ...], str] = {}
-    for place in places(run):
+    for place in phase_means(run):
         found = _observed(run, place) if place.get("extents_per_file_mean") is not None else None
         if found:
             lines = body(place, found)
@@ -45,17 +45,17 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return "\n".join(blocks)
 
 
-def body(place: Place, found: Json) -> list[str]:
+def body(place: PhaseMeans, found: Json) -> list[str]:
     """One setting in one phase: the files' extents, and the totals."""
     return [*_listing(found), *_totals(place)]
 
 
-def _block(place: Place, lines: list[str]) -> str:
+def _block(place: PhaseMeans, lines: list[str]) -> str:
     title = ", ".join(filter(None, (place.workload, place.phase, place.setting)))
     return "\n".join([title, "", *lines, ""])
 
 
-def _observed(run: RunData, place: Place) -> Json | None:
+def _observed(run: RunData, place: PhaseMeans) -> Json | None:
     """Of the first round that has any."""
     for trial, workload, setting in run.trials.select("trial", "workload", "setting").iter_rows():
         if (workload, setting) == (place.workload, place.setting):
@@ -98,7 +98,7 @@ def _range(first: int, blocks: int) -> str:
     return f"{first}-{first + blocks - 1}"
 
 
-def _totals(place: Place) -> Iterator[str]:
+def _totals(place: PhaseMeans) -> Iterator[str]:
     for metric, words, form in (
         ("extents_per_file_mean", "extents per file", "{:.1f}"),
         ("extent_bytes_mean", "bytes per extent", "{:.0f}"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class PhaseMeans:
     """One setting in one phase of one workload."""
 
     workload: str
@@ -33,7 +33,7 @@ class Place:
         return self.inverse_means.get(metric)
 
 
-def places(run: RunData) -> Iterator[Place]:
+def phase_means(run: RunData) -> Iterator[PhaseMeans]:
     """Workload by workload, phase by phase, in the run's order of settings."""
     found: dict[tuple[str, str, str], dict[str, float]] = {}
     inverse: dict[tuple[str, str, str], dict[str, float]] = {}
@@ -48,4 +48,4 @@ def places(run: RunData) -> Iterator[Place]:
     order = {setting: number for number, setting in enumerate(run.settings)}
     blocks = list(dict.fromkeys((workload, phase) for workload, phase, _ in found))
     for place in sorted(found, key=lambda place: (blocks.index(place[:2]), order[place[2]])):
-        yield Place(*place, found[place], inverse.get(place, {}))
+        yield PhaseMeans(*place, found[place], inverse.get(place, {}))
