@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer import json_text, open_run, results, source
+from iolab.adapters.importer import open_run, results, source
 from iolab.adapters.importer.formats import FORMATS, formats_of
 from iolab.adapters.importer.results import Results
 from iolab.adapters.importer.source import Source
@@ -303,7 +303,7 @@ def test_a_long_line_is_left_out_and_said(tmp_path: Path) -> None:
     [
         (source, "TEXT_BYTES_MAX", "fs_mark", FS_MARK + "\n" * 200, "larger than"),
         (source, "WHOLE_BYTES_MAX", "fio-json", " " * 200 + "{}", "larger than"),
-        (json_text, "VALUES_MAX", "sysstat-json", '{"sysstat": [' + "1," * 200 + "1]}", "about 202 values"),
+        (source, "VALUES_MAX", "sysstat-json", '{"sysstat": [' + "1," * 200 + "1]}", "about 202 values"),
         (results, "FIGURES_MAX", "fs_mark", FS_MARK + "1 1000 51200 600 7000\n" * 200, "more than 100 figures"),
     ],
 )

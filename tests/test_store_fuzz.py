@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 from fake_machine import FakeExecutor, SilentDisplay, experiment, record_of
 from iolab.adapters.run import plan
-from iolab.adapters.store import index, parquet_claims, read, trial_file
+from iolab.adapters.store import index, parquet, read, trial_file
 from iolab.adapters.store.rows import TableRow, table_rows
 from iolab.adapters.store.trial_file import table_schema
 from iolab.base import checked_lines
@@ -248,9 +248,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 @pytest.mark.parametrize("place", ["journaled", "adopted"])
 def test_a_small_file_that_claims_much_is_not_decoded(run: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_claims, "DECODED_BYTES_ALWAYS", 0)
+    monkeypatch.setattr(parquet, "DECODED_BYTES_ALWAYS", 0)
     content = bomb(300_000)
-    claims = parquet_claims.read(content)
+    claims = parquet.read_claims(content)
     assert claims.rows == 300_000 and claims.decoded_bytes > 300 * len(content)
     shutil.rmtree(run / "index")
     if place == "adopted":
@@ -300,7 +300,7 @@ def test_claims_are_what_pyarrow_reads(tmp_path: Path) -> None:
         content = trial_file.encode(record_of(trial))
         (tmp_path / "one.parquet").write_bytes(content)
         metadata = pq.read_metadata(tmp_path / "one.parquet")
-        claims = parquet_claims.read(content)
+        claims = parquet.read_claims(content)
         assert (claims.rows, claims.columns) == (metadata.num_rows, metadata.num_columns)
         group = metadata.row_group(0)
         chunks = sum(group.column(number).total_uncompressed_size for number in range(metadata.num_columns))
@@ -316,7 +316,7 @@ def test_any_damaged_parquet_has_claims_or_is_none(run: Path) -> None:
         if number % 2:  # most damage to the footer
             damaged = content[:-900] + damage[number % 3](content[-900:], chance)
         try:
-            parquet_claims.read(damaged)
+            parquet.read_claims(damaged)
         except ValueError as error:
             assert str(error) == "no whole Parquet file"
 
@@ -326,7 +326,7 @@ def test_lists_in_lists_have_an_end() -> None:
     footer = b"\x49" + b"\x19" * 100_000
     content = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
     with pytest.raises(ValueError, match="no whole Parquet file"):
-        parquet_claims.read(content)
+        parquet.read_claims(content)
 
 
 def test_an_unlisted_file_of_lists_in_lists_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -368,7 +368,7 @@ def test_chunks_that_share_their_pages_are_not_read_once_for_each(run: Path) -> 
             varint(2 * chunk["total_compressed_size"]) + b"\x26", varint(2 * len(content)) + b"\x26"
         )
     with pytest.raises(ValueError, match="no whole Parquet file"):
-        parquet_claims.read(content[: -8 - length] + footer + struct.pack("<I", len(footer)) + b"PAR1")
+        parquet.read_claims(content[: -8 - length] + footer + struct.pack("<I", len(footer)) + b"PAR1")
 
 
 @pytest.mark.parametrize("place", ["trials", "index", "traces", "files"])

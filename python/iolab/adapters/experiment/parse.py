@@ -18,8 +18,7 @@ from iolab.adapters.experiment.options import (
     ScratchOptions,
     default_target_kind,
 )
-from iolab.adapters.experiment.probes import and_also, read_probes
-from iolab.adapters.experiment.setting import Setting, read_settings
+from iolab.adapters.experiment.setting import Setting, and_also, read_probes, read_settings
 from iolab.adapters.experiment.workloads import Workload, read_workloads, variants
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError, MachineError, unknown

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from iolab import _native
 from iolab.adapters import control
 from iolab.adapters.control import Applied, Context, UnsupportedSetting
-from iolab.adapters.host import describe, outcome, probing, runner, site
+from iolab.adapters.host import commands, describe, fio, load, metadata, outcome, probing, site, sort, weighted_load
 from iolab.adapters.host.site import Site, TargetPlace
 from iolab.adapters.host.surroundings import Surroundings
 from iolab.adapters.system import lock
@@ -125,7 +125,7 @@ class _Run:
                 self.interrupted = True
                 return
             with probing.around(phase, self.trial.probes, where, undo) as probed:
-                done = runner.run(phase, around)
+                done = run_phase(phase, around)
             done |= probed.in_record()
             self.faults += outcome.faults(done)
             self.notes += outcome.notes(done)
@@ -153,3 +153,27 @@ def _sync(place: TargetPlace) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+Runner = Callable[[Any, Surroundings], dict[str, Any]]
+
+RUNNERS: dict[str, Runner] = {
+    "load": load.run,
+    "metadata": metadata.run,
+    "commands": commands.run,
+    "weighted_load": weighted_load.run,
+    "fio": fio.run,
+    "sort": sort.run,
+}
+"""By the phase's kind."""
+
+
+def run_phase(phase: Phase, around: Surroundings) -> dict[str, Any]:
+    """The phase's record: the engine's (crates/workload/src/record.rs), or one that `iolab.domain.phase_record` makes
+    in its likeness. Its `stopped` is true when `should_stop` became so.
+
+    Raises:
+        InputError: the phase is impossible.
+        MachineError: the kernel refuses.
+    """
+    return RUNNERS[phase.kind](phase, around)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a runner (`iolab.adapters.host.runner`) may use. Whatever it changes on the machine is in `undo` first."""
+    """What a runner (`RUNNERS` in `iolab.adapters.host.host`) may use. Whatever it changes on the
+    machine is in `undo` first."""
 
     site: Site
     memory: _native.Memory

@@ -15,9 +15,8 @@ from typing import Any
 from iolab.adapters.importer.fio_document import Document, documents, job_list, last_of_each_run
 from iolab.adapters.importer.fio_job import Job, Latency, Side, number
 from iolab.adapters.importer.format import Format
-from iolab.adapters.importer.json_text import text_of
 from iolab.adapters.importer.results import MAIN, Results, Row
-from iolab.adapters.importer.source import Source
+from iolab.adapters.importer.source import Source, json_text
 from iolab.base.histogram import quantile
 
 NAMES_MAX = 3
@@ -27,7 +26,7 @@ NO_QUANTILE = "quantiles of jobs don't make one of all; run fio with --output-fo
 
 
 def _parse(source: Source, results: Results) -> None:
-    found = list(documents(text_of(source), source.name))
+    found = list(documents(json_text(source), source.name))
     kept = last_of_each_run(found)
     if len(kept) < len(found):
         results.problem(f"{len(found) - len(kept)} snapshots of runs that went on are left out")

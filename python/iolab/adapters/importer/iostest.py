@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 
-from iolab.adapters.importer.format import Format
+from iolab.adapters.importer.format import Format, TableReader
 from iolab.adapters.importer.results import Results, Row, Table
 from iolab.adapters.importer.source import Line, Source
-from iolab.adapters.importer.table_reader import TableReader
 from iolab.adapters.importer.text import numbers
 from iolab.base.plain_text import whole_number
 

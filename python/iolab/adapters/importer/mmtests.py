@@ -12,10 +12,9 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from iolab.adapters.importer.format import Format
+from iolab.adapters.importer.format import Format, TableReader, parser
 from iolab.adapters.importer.results import Results, Table
 from iolab.adapters.importer.source import Line, Source
-from iolab.adapters.importer.table_reader import TableReader, parser
 from iolab.adapters.importer.text import is_rule, number
 from iolab.domain.tool_metric import COST, SCORE
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 
-from iolab.adapters.importer.format import Format
+from iolab.adapters.importer.format import Format, TableReader
 from iolab.adapters.importer.results import Results, Table
 from iolab.adapters.importer.source import Line, Source
 from iolab.adapters.importer.sysstat import Means, add_means, clock_s, cpu_metric, sample
-from iolab.adapters.importer.table_reader import TableReader
 from iolab.adapters.importer.text import numbers
 
 WORKLOAD = "mpstat"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolab.adapters.importer import experiment as imported_experiment
 from iolab.adapters.importer.results import ImportedTrial, Results
 from iolab.adapters.store import imported, index, session, trial_file
 from iolab.adapters.store.directory import RunDirectory, create
@@ -20,6 +20,7 @@ from iolab.adapters.store.state import RunState, describe_finished
 from iolab.adapters.store.trial_file import Stored, table_schema
 from iolab.base.errors import InputError
 from iolab.domain.experiment import IMPORTED
+from iolab.domain.metric import describe
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import polars
 
     from iolab.adapters.experiment import Experiment
+
 
 NOT_MEASURED = "imported; not measured by iolab"
 
@@ -73,7 +75,7 @@ class ImportedRun(RunData):
 
 def in_memory(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> ImportedRun:
     """The results as a run that behaves as one read from a directory."""
-    text = imported_experiment.text_of(results, path.name, sources)
+    text = experiment_text(results, path.name, sources)
     started = _started(results)
     finished = {
         trial.trial: {"event": "trial_finished", **_finished(trial, path, Stored(0, ""))} for trial in results.trials
@@ -94,7 +96,7 @@ def write(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> R
     """Makes a run directory of the results. InputError if `path` is taken or can't be made."""
     directory = create(
         path,
-        experiment_text=imported_experiment.text_of(results, path.name, sources),
+        experiment_text=experiment_text(results, path.name, sources),
         machine=_machine(results, sources),
         first_event=_started(results),
     )
@@ -168,3 +170,47 @@ def _frame(trials: Sequence[ImportedTrial]) -> polars.DataFrame:
     schema = table_schema()
     rows = [(trial.trial, trial.round, trial.workload, trial.setting, *row) for trial in trials for row in trial.rows]
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+METRICS_SHOWN_MAX = 40
+"""The most that a table of an imported run shows unasked."""
+
+
+def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, str]]) -> str:
+    """experiment.toml of the results; `sources` are files with their formats."""
+    lines = ["# Made by `iolab import`. The numbers come from these files; iolab did not measure them.", ""]
+    lines += [f"title = {_quoted(title)}", f"machine = {_quoted(IMPORTED)}", ""]
+    for path, format_name in sources:
+        lines += ["[[sources]]", f"path = {_quoted(path)}", f"format = {_quoted(format_name)}", ""]
+    for workload in _names(results, "workload"):
+        lines += _table("workloads", workload, results.workloads.get(workload, {}))
+    for setting in _names(results, "setting"):
+        lines += _table("settings", setting, results.settings.get(setting, {}))
+    baseline = results.trials[0].setting if results.trials else ""
+    lines += ["[compare]", f"baseline = {_quoted(baseline)}"]
+    lines += ["metrics = [", *(f"    {_quoted(key)}," for key in compared_keys(results)), "]", ""]
+    return "\n".join(lines)
+
+
+def compared_keys(results: Results) -> list[str]:
+    """The keys that a table shows unasked: those that say which way is better, in the order of the source."""
+    rows = [row for trial in results.trials for row in trial.rows if row.what == "metric" and row.job == "all"]
+    keys = list(dict.fromkeys(row.key for row in rows if row.key and row.value is not None))
+    with_direction = [key for key in keys if describe(key).better is not None]
+    return (with_direction or keys)[:METRICS_SHOWN_MAX]
+
+
+def _names(results: Results, what: str) -> list[str]:
+    return list(dict.fromkeys(getattr(trial, what) for trial in results.trials))
+
+
+def _table(section: str, name: str, values: dict[str, Any]) -> Iterator[str]:
+    yield f"[{section}.{_quoted(name)}]"
+    for key, value in values.items():
+        yield f"{_quoted(key)} = {_quoted(value) if isinstance(value, str) else json.dumps(value)}"
+    yield ""
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML. Escapes are JSON's, and DEL, which TOML wants escaped too."""
+    return json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")

@@ -162,3 +162,25 @@ def _plain(text: str) -> str:
     plain = text.removeprefix("\ufeff").replace("\u00a0", " ").replace("\0", " ")
     quote = _QUOTE.match(plain)
     return plain[quote.end() :] if quote else plain
+
+
+VALUES_MAX = 10_000_000
+"""Each takes up to 240 bytes of memory once it is decoded."""
+DIGITS_MAX = 400
+"""Of one number: no double has more before its point, and Python decodes no integer of 4,300."""
+
+_LONG_NUMBER = re.compile(rf"(?<!\d)\d{{{DIGITS_MAX + 1}}}")
+
+
+def json_text(source: Source) -> str:
+    """The file as text that can be decoded. InputError for more than 256 MiB, 10 million values, or 400 digits."""
+    text = source.whole()
+    values = sum(map(text.count, ",[{"))
+    if values > VALUES_MAX:
+        raise InputError(
+            f"about {values:,} values, expected at most {VALUES_MAX:,}", where=source.name, remedy="split the file"
+        )
+    if found := _LONG_NUMBER.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise InputError(f"a number of more than {DIGITS_MAX} digits", where=f"{source.name}:{line}")
+    return text

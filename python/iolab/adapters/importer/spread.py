@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 
-from iolab.adapters.importer.format import Format
+from iolab.adapters.importer.format import Format, TableReader, parser
 from iolab.adapters.importer.results import Table
 from iolab.adapters.importer.source import Line
-from iolab.adapters.importer.table_reader import TableReader, parser
 from iolab.adapters.importer.text import numbers
 
 WORKLOAD = "make-sequence"

@@ -10,10 +10,9 @@ from typing import Any
 
 from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.iostat import COLUMNS, CPU, Reports
-from iolab.adapters.importer.json_text import text_of
 from iolab.adapters.importer.mpstat import WORKLOAD as MPSTAT
 from iolab.adapters.importer.results import Results
-from iolab.adapters.importer.source import Source
+from iolab.adapters.importer.source import Source, json_text
 from iolab.adapters.importer.sysstat import Means, add_means, cpu_metric, sample
 from iolab.base.errors import InputError
 
@@ -40,7 +39,7 @@ def _parse(source: Source, results: Results) -> None:
 
 def _statistics(source: Source) -> Iterator[dict[str, Any]]:
     """The reports of all hosts. InputError if the file is no whole JSON."""
-    text = text_of(source)
+    text = json_text(source)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from iolab.adapters.importer.format import Format
+from iolab.adapters.importer.format import Format, TableReader, parser
 from iolab.adapters.importer.results import Results, Row, Table
 from iolab.adapters.importer.source import Line, Source
-from iolab.adapters.importer.table_reader import TableReader, parser
 from iolab.adapters.importer.text import numbers
 
 MEGABYTE = 2**20

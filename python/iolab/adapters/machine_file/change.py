@@ -7,8 +7,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolab.adapters.machine_file.check import InvalidMachine
-from iolab.adapters.machine_file.machine_file import MachineFile, Table, check_values
+from iolab.adapters.machine_file.check import InvalidMachine, Table
+from iolab.adapters.machine_file.machine_file import MachineFile, check_values
 from iolab.base.errors import InputError
 from iolab.base.plain_text import clipped, whole_number
 

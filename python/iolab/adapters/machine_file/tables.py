@@ -23,7 +23,7 @@ _DEALT = {"interrupt_cpus": "interrupt_cpu"}
 """The list in the file, and what each drive has of it."""
 
 
-def expanded(drives: list[Table]) -> tuple[list[Table], list[int]]:
+def expanded_drives(drives: list[Table]) -> tuple[list[Table], list[int]]:
     """Every drive, and for each the number of the table that it was written in.
 
     Raises:
@@ -70,7 +70,9 @@ def _one_of(drive: Table, number: int, turn: int) -> Table:
     return one
 
 
-def with_files(mounts: object, read: Callable[[str, KeyPath], Document]) -> tuple[list[Table], dict[KeyPath, Document]]:
+def mounts_with_files(
+    mounts: object, read: Callable[[str, KeyPath], Document]
+) -> tuple[list[Table], dict[KeyPath, Document]]:
     """Each mount whole, and the files that they came from by their places.
 
     Raises:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from iolab.adapters.reproduction.options import DistributionOptions, QuestionOptions
-from iolab.adapters.reproduction.reading import KeyPath, by_name, check_verdicts
+from iolab.adapters.reproduction.options import DistributionOptions, KeyPath, QuestionOptions, by_name, check_verdicts
 from iolab.adapters.reproduction.score import Claim
 from iolab.base.errors import InputError
 from iolab.base.option import shown

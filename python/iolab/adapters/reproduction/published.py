@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.adapters.reproduction.distributions import Distribution, read_distributions
-from iolab.adapters.reproduction.options import FileOptions, FittedOptions
-from iolab.adapters.reproduction.reading import by_name
+from iolab.adapters.reproduction.options import FileOptions, FittedOptions, by_name
 from iolab.adapters.reproduction.statements import Statement, read_statements
 from iolab.adapters.reproduction.tables import Table, read_tables
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolab.adapters.reproduction.options import StatementOptions
-from iolab.adapters.reproduction.reading import KeyPath, by_name, check_metric, check_verdicts
+from iolab.adapters.reproduction.options import KeyPath, StatementOptions, by_name, check_metric, check_verdicts
 from iolab.adapters.reproduction.score import Claim
 from iolab.domain.compare import Comparison, Pair, compare_pairs
 from iolab.domain.metric import ALL

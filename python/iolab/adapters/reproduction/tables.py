@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
-from iolab.adapters.reproduction.options import AimOptions, CellOptions, TableOptions
-from iolab.adapters.reproduction.reading import KeyPath, by_name, check_metric
+from iolab.adapters.reproduction.options import AimOptions, CellOptions, KeyPath, TableOptions, by_name, check_metric
 from iolab.base.option import shown
 from iolab.domain.metric import ALL
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from iolab.adapters.store import event as events
 from iolab.adapters.store import index, trial_file
-from iolab.adapters.store.decoding import FILE_BYTES_MAX
 from iolab.adapters.store.directory import RunDirectory, trial_file_name
 from iolab.adapters.store.event import Event
+from iolab.adapters.store.parquet import FILE_BYTES_MAX
 from iolab.adapters.store.state import RunState, describe_finished
 from iolab.adapters.store.trial_file import Stored
 from iolab.base.bounded_file import read_bounded

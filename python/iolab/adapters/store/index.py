@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iolab.adapters.store import decoding
+from iolab.adapters.store import parquet
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.trial_file import table_schema
 from iolab.base.bounded_file import read_bounded
@@ -76,12 +76,12 @@ def is_fresh(directory: RunDirectory, sha256_of: Mapping[int, str], block: int) 
     if not path.exists():
         return False
     try:
-        content = read_bounded(path, decoding.FILE_BYTES_MAX, "an index file")
+        content = read_bounded(path, parquet.FILE_BYTES_MAX, "an index file")
         written = read_bounded(_digest_file(path), DIGEST_FILE_BYTES_MAX, "an index file's digest").split()
         if written[:1] != [hashlib.sha256(content).hexdigest().encode()]:
             return False
-        decoding.check_table(content, {name: dtype for name, dtype in table_schema().items() if name in COLUMNS})
-        with decoding.decoding():
+        parquet.check_table(content, {name: dtype for name, dtype in table_schema().items() if name in COLUMNS})
+        with parquet.decoding():
             return pl.read_parquet_metadata(io.BytesIO(content)).get(METADATA_DIGEST) == _digest(sha256_of, block)
     except (InputError, ValueError):
         return False

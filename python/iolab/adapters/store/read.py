@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.experiment import loads
 from iolab.adapters.store import imported, index
-from iolab.adapters.store.decoding import decoding
 from iolab.adapters.store.directory import MACHINE_BYTES_MAX, RunDirectory
 from iolab.adapters.store.examine import Examination, examine, problem_of_content
 from iolab.adapters.store.journal import read_journal
+from iolab.adapters.store.parquet import decoding
 from iolab.adapters.store.state import RunState, clock_problems, fold
 from iolab.adapters.store.trial_file import read_record, table_schema
 from iolab.base import strict_json

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolab.adapters.store import decoding
+from iolab.adapters.store import parquet
 from iolab.adapters.store.rows import TableRow, table_rows
 from iolab.base.bounded_file import read_bounded
 from iolab.base.durable import write_atomically
@@ -65,11 +65,11 @@ def read_record(path: Path) -> Record:
     import polars as pl
 
     try:
-        content = read_bounded(path, decoding.FILE_BYTES_MAX, "a trial's file")
+        content = read_bounded(path, parquet.FILE_BYTES_MAX, "a trial's file")
     except InputError as error:
         raise ValueError(f"not a whole trial file: {error.what}") from None
     check(content)
-    with decoding.decoding():
+    with parquet.decoding():
         # Parsing the footer alone would miss pages that were never written: decode everything once.
         table = pl.read_parquet(io.BytesIO(content))
         names = table.select(*OF_TRIAL).unique()
@@ -83,7 +83,7 @@ def read_record(path: Path) -> Record:
 
 def check(content: bytes) -> None:
     """ValueError if a trial's file must not be decoded: not ours, or it claims more than its size accounts for."""
-    decoding.check_table(content, table_schema())
+    parquet.check_table(content, table_schema())
 
 
 def summary_of(record: Record) -> Record:

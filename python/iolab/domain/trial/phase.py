@@ -1,4 +1,4 @@
-"""The steps of a trial: one class per kind. What each is run by stands in `iolab.adapters.host.runner`."""
+"""The steps of a trial: one class per kind. What each is run by stands in `RUNNERS` of `iolab.adapters.host.host`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iolab.domain.trial.target import Reach, Spec
 
 
 class PhaseSpec(Spec):
-    """One step of a workload: what the rest of the house asks of any kind. machine/runner.py knows who runs which."""
+    """One step of a workload: what the rest of the house asks of any kind."""
 
     name: str
     measured: bool

@@ -1,4 +1,6 @@
-"""What a Parquet file says it will take, read before anything is decoded: a small file can claim any number of rows.
+"""Parquet files, decoded only when they are what iolab writes and take what their size accounts for.
+
+What a file says it will take is read before anything is decoded: a small file can claim any number of rows.
 
 Only the footer and the page headers are read, which are structures of Thrift's compact protocol. They cannot take more
 than the file's size: each element is at least a byte.
@@ -6,7 +8,10 @@ than the file's size: each element is at least a byte.
 
 from __future__ import annotations
 
+import io
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +39,9 @@ class Claims:
         return self.rows * self.columns * VALUE_BYTES + self.page_bytes
 
 
-def check(content: bytes) -> None:
+def check_claims(content: bytes) -> None:
     """ValueError if the file is no Parquet, or would take more memory than its size accounts for."""
-    claims = read(content)
+    claims = read_claims(content)
     most = max(DECODED_BYTES_ALWAYS, DECODED_PER_STORED_BYTE * len(content))
     if claims.decoded_bytes > most:
         raise ValueError(
@@ -45,7 +50,7 @@ def check(content: bytes) -> None:
         )
 
 
-def read(content: bytes) -> Claims:
+def read_claims(content: bytes) -> Claims:
     """The most that footer and page headers say. ValueError if they are no Parquet."""
     try:
         return _read(content)
@@ -176,3 +181,33 @@ class _Compact:
         self.at += count
         if self.at > len(self._content):
             raise ValueError("no whole Parquet file")
+
+
+FILE_BYTES_MAX = 2**30
+"""The largest trial or index file that is read."""
+
+
+@contextmanager
+def decoding() -> Iterator[None]:
+    """Makes a ValueError of one line of whatever the decoder says of a damaged file; it may panic."""
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError, OSError) as error:
+        raise ValueError(f"not a whole trial file: {_first_line(error)}") from error
+
+
+def check_table(content: bytes, schema: dict[str, Any]) -> None:
+    """ValueError if the file does not have exactly these columns, or claims more than its size accounts for."""
+    import polars as pl
+
+    with decoding():
+        check_claims(content)
+        found = dict(pl.read_parquet_schema(io.BytesIO(content)))
+        if found != schema:
+            raise ValueError("its columns are not those that iolab writes")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
