@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from iolab.domain.verdict import signed_rank
-from iolab.domain.verdict.interval import interval
+from iolab.domain.verdict.interval import interval, signed_rank_cumulative
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
@@ -74,7 +73,7 @@ def signed_ranks(differences: Array) -> Claims:
     ranks = np.argsort(np.argsort(np.abs(differences), axis=1), axis=1) + 1
     plus = np.where(differences > 0, ranks, 0).sum(1)
     fewer = np.minimum(plus, n * (n + 1) // 2 - plus)
-    return _small(2 * signed_rank.cumulative(n)[fewer])
+    return _small(2 * signed_rank_cumulative(n)[fewer])
 
 
 def iolab(x: Array, y: Array) -> Claims:

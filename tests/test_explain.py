@@ -12,7 +12,7 @@ import pytest
 from iolab.domain.compare import Comparison, compare_table
 from iolab.domain.explain import Explained, explain
 from iolab.domain.explain.correlation import EXACT_MAX, rank_correlations, rounds_needed
-from iolab.domain.explain.family import SUSPECTS, THROUGHPUT
+from iolab.domain.explain.evidence import SUSPECTS, THROUGHPUT
 from iolab.domain.metric import METRICS
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.table.explanation import explanations, finding_sentence

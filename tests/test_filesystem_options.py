@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from iolab.adapters.experiment import loads
 from iolab.adapters.system.filesystem import FILESYSTEMS
 from iolab.base.errors import InputError
-from iolab.domain.filesystem_options import btrfs, checked_mount_options, common, ext, mkfs_arguments, xfs
+from iolab.domain.filesystem_options import btrfs, checked_mount_options, ext, form, mkfs_arguments, xfs
 
 MKFS = {"ext4": ext.MKFS, "xfs": xfs.MKFS, "btrfs": btrfs.MKFS}
 MOUNT = {"ext4": ext.MOUNT, "xfs": xfs.MOUNT, "btrfs": btrfs.MOUNT}
@@ -147,7 +147,7 @@ def test_whatever_is_given_no_path_reaches_mkfs(filesystem: str, words: list[str
     filesystem=st.sampled_from(list(MOUNT)),
     entries=st.lists(
         st.tuples(
-            st.sampled_from([key for keys in (common.MOUNT, *MOUNT.values()) for key in keys]),
+            st.sampled_from([key for keys in (form.COMMON_MOUNT, *MOUNT.values()) for key in keys]),
             st.sampled_from(["", "=", "=1", "=/dev/sda", "=always", '="', "=a,b"]) | st.text(max_size=5),
         ),
         max_size=4,

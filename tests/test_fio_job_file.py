@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from iolab.adapters.system import command
 from iolab.base.errors import InputError
 from iolab.domain.workload.fio_file import job_file, value
+from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import FioJob, Runner, looks_like_one
-from iolab.domain.workload.fio_file.known import known
-from iolab.domain.workload.fio_file.option import OPTIONS
-from iolab.domain.workload.fio_file.problem import Problems
+from iolab.domain.workload.fio_file.option import OPTIONS, known
 
 NEEDS_FIO = pytest.mark.skipif(command.find("fio") is None, reason="fio is not installed")
 
 
 def read(text: str, runner: Runner = "iolab", **environment: str) -> list[FioJob]:
-    problems = Problems("job.fio")
+    problems = JobFileProblems("job.fio")
     jobs = job_file.read(text, problems, runner=runner, environment=environment)
     problems.raise_any()
     return list(jobs.jobs)
@@ -67,7 +66,7 @@ def test_variables_come_from_the_environment() -> None:
 
 
 def test_stonewall_divides_stages() -> None:
-    problems = Problems("job.fio")
+    problems = JobFileProblems("job.fio")
     text = "[a]\nstonewall\n[b]\n[c]\nwait_for_previous\n[d]\nstonewall=0\n"
     stages = job_file.read(text, problems, environment={}).stages
     assert [[job.name for job in stage] for stage in stages] == [["a", "b"], ["c", "d"]]
@@ -211,7 +210,7 @@ OPTION_LINES = st.builds(
 def test_whatever_the_text_it_is_read_or_told_what_is_wrong(lines: list[str], for_fio: bool) -> None:
     from iolab.domain.workload.fio_file.translate import phases, plan
 
-    problems = Problems("job.fio")
+    problems = JobFileProblems("job.fio")
     jobs = job_file.read("\n".join(lines), problems, runner="fio" if for_fio else "iolab", environment={})
     looks_like_one("\n".join(lines))
     if not problems.lines():

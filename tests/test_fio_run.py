@@ -174,10 +174,10 @@ def test_without_fio_the_error_says_how_to_get_it(
 
 def a_fio_phase() -> Any:
     from iolab.domain.workload.fio_file import job_file
-    from iolab.domain.workload.fio_file.problem import Problems
+    from iolab.domain.workload.fio_file.ini import JobFileProblems
     from iolab.domain.workload.fio_file.translate import phases, plan
 
-    problems = Problems("job.fio")
+    problems = JobFileProblems("job.fio")
     jobs = job_file.read("[a]\nsize=1m\nrw=write\n", problems, runner="fio", environment={})
     found = plan(jobs, default_size=None, problems=problems, runner="fio")
     return phases(found, seed=1, devices=1)[0]

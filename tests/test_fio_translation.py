@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from iolab import _native
 from iolab.domain.trial import FioPhase, LoadPhase, Phase
 from iolab.domain.workload.fio_file import job_file
+from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import Runner
-from iolab.domain.workload.fio_file.problem import Problems
 from iolab.domain.workload.fio_file.translate import Plan, phases, plan
 
 Json = dict[str, Any]
@@ -20,7 +20,7 @@ MIB = 2**20
 
 
 def planned(text: str, runner: Runner = "iolab", default_size: int | None = None) -> Plan:
-    problems = Problems("job.fio")
+    problems = JobFileProblems("job.fio")
     jobs = job_file.read(text, problems, runner=runner, environment={})
     found = plan(jobs, default_size=default_size, problems=problems, runner=runner)
     problems.raise_any()

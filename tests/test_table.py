@@ -18,8 +18,7 @@ from iolab.domain.metric import METRICS
 from iolab.domain.summary import summarise
 from iolab.domain.verdict import judge
 from iolab.presentation.table import FORMATS, render
-from iolab.presentation.table.label import label
-from iolab.presentation.table.words import sentence, sentences, tally
+from iolab.presentation.table.words import label, sentence, sentences, tally
 from support.stored import stored_run
 
 
@@ -166,7 +165,7 @@ def test_an_absent_value_is_shown_with_its_reason(run: RunData) -> None:
 
 
 def test_a_long_reason_is_told_once_below_the_table() -> None:
-    from iolab.presentation.table.footnote import Footnotes
+    from iolab.presentation.table.layout import Footnotes
 
     footnotes = Footnotes()
     long = "the trial failed: make failed with exit status 2"

@@ -13,7 +13,7 @@ from fake_machine import FakeExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.presentation.table import render
-from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.layout import FirstThatFits
 from support.stored import TWO_SETTINGS, stored_run
 
 SCHEDULERS = Path(__file__).parent / "imported" / "schedulers.csv"

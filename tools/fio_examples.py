@@ -14,8 +14,8 @@ from pathlib import Path
 
 from iolab.base.markdown import markdown_table
 from iolab.domain.workload.fio_file import job_file
+from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import Runner
-from iolab.domain.workload.fio_file.problem import Problems
 from iolab.domain.workload.fio_file.translate import plan
 
 EXAMPLES = Path("/usr/share/doc/fio/examples")
@@ -54,7 +54,7 @@ def survey() -> list[Example]:
 
 
 def _problems(path: Path, runner: Runner) -> list[str]:
-    problems = Problems("")
+    problems = JobFileProblems("")
     environment: Mapping[str, str] = AnyVariable()
     jobs = job_file.read(path.read_text(), problems, runner=runner, environment=environment)
     if not problems.lines():

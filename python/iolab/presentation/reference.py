@@ -19,8 +19,7 @@ from iolab.domain.metric import METRICS, ops_of
 from iolab.domain.probe import PROBES
 from iolab.domain.tool_metric import TOOL_METRICS
 from iolab.domain.workload import KINDS
-from iolab.domain.workload.fio_file.known import known
-from iolab.domain.workload.fio_file.option import FORBIDDEN, OPTIONS
+from iolab.domain.workload.fio_file.option import FORBIDDEN, OPTIONS, known
 from iolab.domain.workload.job import JobOptions, PhaseOptions
 
 if TYPE_CHECKING:

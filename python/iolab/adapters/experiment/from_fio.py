@@ -15,9 +15,8 @@ from pathlib import Path
 from iolab.adapters.system.block import device_at
 from iolab.base.errors import InputError
 from iolab.domain.workload.fio_file import job_file
-from iolab.domain.workload.fio_file.ini import filled
+from iolab.domain.workload.fio_file.ini import JobFileProblems, filled
 from iolab.domain.workload.fio_file.job_file import JobFile, Runner
-from iolab.domain.workload.fio_file.problem import Problems
 from iolab.domain.workload.fio_file.translate import Plan, plan
 
 ONE = "name one place in the job file, or say [target] and relocate = true in an experiment"
@@ -36,11 +35,11 @@ def text_of(path: Path, text: str, runner: Runner = "iolab") -> tuple[str, list[
     Raises:
         InputError: a line for each problem in it.
     """
-    problems = Problems(str(path))
+    problems = JobFileProblems(str(path))
     jobs = job_file.read(text, problems, runner=runner, environment=os.environ)
     problems.raise_any()
     # First without minding sizes: what is there already may have one.
-    unsized = plan(jobs, default_size=2**60, problems=Problems(str(path)), runner=runner)
+    unsized = plan(jobs, default_size=2**60, problems=JobFileProblems(str(path)), runner=runner)
     target, size = _target(jobs, unsized, str(path))
     plan(jobs, default_size=size, problems=problems, runner=runner)
     problems.raise_any()

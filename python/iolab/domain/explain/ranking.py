@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.domain.explain.correlation import rounds_needed
-from iolab.domain.explain.evidence import WithResult, WithSetting, judge_setting, with_result, with_setting
-from iolab.domain.explain.family import SUSPECTS, THROUGHPUT, name_of
+from iolab.domain.explain.evidence import (
+    SUSPECTS,
+    THROUGHPUT,
+    WithResult,
+    WithSetting,
+    judge_setting,
+    name_of,
+    with_result,
+    with_setting,
+)
 from iolab.domain.explain.place import Arms, Name, arms_of, functions_of_each_other, nearly_equal_or_inverse
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.filesystem_options import btrfs, common, ext, xfs
+from iolab.domain.filesystem_options import btrfs, ext, form, xfs
 from iolab.domain.filesystem_options.form import ALONE, Fault, Form, Refused, Value, check_keys, check_value
 
 __all__ = ["checked_mount_options", "mkfs_arguments"]
@@ -45,7 +45,7 @@ def checked_mount_options(filesystem: str, options: str) -> str:
     if not options:
         return ""
     try:
-        check_keys("", options, {**common.MOUNT, **_MOUNT[filesystem]})
+        check_keys("", options, {**form.COMMON_MOUNT, **_MOUNT[filesystem]})
     except Fault as fault:
         raise InputError(f"mount -t {filesystem}: {fault}", where="mount_options", remedy=_SEE) from fault
     return options

@@ -89,3 +89,17 @@ def check_value(option: str, text: str, form: Value) -> None:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
+
+
+COMMON_MOUNT: Keys = {
+    **flags(
+        "defaults rw ro atime noatime relatime norelatime strictatime nostrictatime diratime nodiratime lazytime "
+        "nolazytime sync async dirsync dev nodev suid nosuid exec noexec iversion noiversion mand nomand symfollow "
+        "nosymfollow silent loud"
+    ),
+    "context": CONTEXT,
+    "defcontext": CONTEXT,
+    "fscontext": CONTEXT,
+    "rootcontext": CONTEXT,
+}
+"""Options that mount(8) takes for every filesystem. None that names another place or a helper."""

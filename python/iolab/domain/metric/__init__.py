@@ -7,9 +7,17 @@ gives it. A value that could not be measured is None with a reason, never zero.
 from __future__ import annotations
 
 from iolab.domain.definition import Better, Described, Metric, Scope
-from iolab.domain.metric.key import Key, parse_key
-from iolab.domain.metric.operation import ALL, OPS, TRANSFERS
-from iolab.domain.metric.registry import DEFAULT_COMPARED, METRICS, describe, ops_of
+from iolab.domain.metric.registry import (
+    ALL,
+    DEFAULT_COMPARED,
+    METRICS,
+    OPS,
+    TRANSFERS,
+    Key,
+    describe,
+    ops_of,
+    parse_key,
+)
 from iolab.domain.metric.row import Row, key_of, rows
 
 __all__ = [

@@ -1,19 +1,39 @@
-"""Every metric that iolab computes, by name: of every trial, and of those that have a probe on."""
+"""Every metric that iolab computes, by name: of every trial, and of those that have a probe on; the operations that
+metrics are kept for, and the keys by which [compare], tables and JSON call a phase's metric."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from iolab.base.errors import InputError, unknown
 from iolab.domain.definition import Described, Metric
-from iolab.domain.metric import latency, measure, phase, rate, sharing, usage
-from iolab.domain.metric.operation import ALL, OPS, TRANSFERS
+from iolab.domain.metric import latency, measure, phase, rate, usage
 from iolab.domain.probe import PROBES
 from iolab.domain.tool_metric import TOOL_METRICS, describe_by_name
+
+ALL = "all"
+TRANSFERS = ("read", "write")
+OPS: dict[str, str] = {
+    "read": "a read",
+    "write": "a write",
+    "sync": "an fsync or fdatasync",
+    "mkdir": "a mkdir",
+    "create": "an open that makes a file",
+    "fsync": "an fsync; of a file that is opened again for it, open and close too",
+    "system_sync": "a sync of the whole system",
+    "close": "a close",
+    "unlink": "an unlink",
+    ALL: "reads and writes together, and what is said of a phase as a whole",
+}
+"""Every operation that some kind of phase counts. Each phase has its own (`PhaseSpec.offered`)."""
+
 
 DEFAULT_COMPARED = ("rate_bytes_per_s", "latency_ns_mean", "latency_ns_p99", "cpu_ns_per_io")
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metrics in (
-        *(noun.METRICS for noun in (rate, latency, usage, sharing, measure, phase)),
+        *(rate.METRICS, latency.METRICS, usage.METRICS, rate.SHARING, measure.METRICS, phase.METRICS),
         *(probe.metrics for probe in PROBES.values()),
     )
     for metric in metrics
@@ -34,3 +54,30 @@ def ops_of(metric: Metric) -> tuple[str, ...]:
 def ops_taken(metric: Metric) -> tuple[str, ...]:
     """The operations for which some phase may keep the metric."""
     return {"op": tuple(OPS), "transfer": (*TRANSFERS, ALL)}.get(metric.scope, (ALL,))
+
+
+class Key(NamedTuple):
+    """What `[phase/][op.]metric` names. `phase` is None where a trial has one measured phase."""
+
+    phase: str | None
+    op: str
+    metric: str
+
+    def __str__(self) -> str:
+        key = self.metric if self.op == ALL else f"{self.op}.{self.metric}"
+        return key if self.phase is None else f"{self.phase}/{key}"
+
+
+def parse_key(text: str) -> Key:
+    """`random_read/read.latency_ns_p99` -> its parts. InputError names the nearest metric or operation."""
+    phase, slash, rest = text.rpartition("/")
+    op, dot, name = rest.rpartition(".")
+    if dot and op not in OPS:
+        raise InputError(unknown("operation", op, OPS), where=text)
+    metric = METRICS.get(name)
+    if metric is None:
+        raise InputError(unknown("metric", name, METRICS), where=text)
+    op = op or ALL
+    if op not in ops_taken(metric):
+        raise InputError(f"{name} is not kept for {op}; it is kept for {', '.join(ops_of(metric))}", where=text)
+    return Key(phase if slash else None, op, name)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from iolab.domain.metric.key import Key
-from iolab.domain.metric.operation import ALL, TRANSFERS
-from iolab.domain.metric.registry import METRICS, ops_taken
+from iolab.domain.metric.registry import ALL, METRICS, TRANSFERS, Key, ops_taken
 from iolab.domain.observation import Observation, observe
 from iolab.domain.phase_record import failures_of
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iolab.domain.definition import NO_IO, Better, Metric
-from iolab.domain.probe.probe import Probe, SampledOptions, observed
-from iolab.domain.probe.series import mean, measured_span
+from iolab.domain.probe.probe import Probe, SampledOptions, mean, measured_span, observed
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation

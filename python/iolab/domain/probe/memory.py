@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from iolab.domain.definition import Better, Metric
-from iolab.domain.probe.probe import Probe, SampledOptions, observed
-from iolab.domain.probe.series import highest, mean, measured_span
+from iolab.domain.probe.probe import Probe, SampledOptions, highest, mean, measured_span, observed
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation

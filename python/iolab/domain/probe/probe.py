@@ -1,13 +1,19 @@
-"""What a probe is: a reader of what the machine did while a phase ran, with its options and the metrics it gives."""
+"""What a probe is: a reader of what the machine did while a phase ran, with its options and the metrics it gives;
+and its time series as numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base.option import Duration, Options, extras, option
 from iolab.domain.definition import Better, Metric
+from iolab.domain.phase_record import series_of
+
+if TYPE_CHECKING:
+    from iolab.domain.observation import Observation
+
 
 Need = Literal["block device", "tracefs", "perf events", "hardware counters", "procfs", "PSI", "FIEMAP", "NFS"]
 """What a probe reads from; `iolab doctor` looks for it under this name."""
@@ -72,3 +78,42 @@ def resolved(options: Options) -> dict[str, Any]:
     fields = type(options).model_fields
     units = {name: extras(field).get("unit", "") for name, field in fields.items()}
     return {f"{name}{_SUFFIXES.get(units[name], '')}": value for name, value in options.model_dump().items()}
+
+
+Json = dict[str, Any]
+Span = tuple[float, float]
+"""From and to, in ns since the probe's start."""
+
+
+def mean(observation: Json, column: str, span: Span | None = None) -> float | None:
+    """The mean of a column of the probe's time series, weighted by time, in the column's unit.
+
+    Of the machine as a whole, over the span (default: all of it); None where nothing was seen.
+    """
+    weighted = list(_weighted(observation, column, span))
+    total_ns = sum(weight for weight, _ in weighted)
+    return sum(weight * value for weight, value in weighted) / total_ns if total_ns else None
+
+
+def highest(observation: Json, column: str) -> float | None:
+    """The highest value of a column, of the machine as a whole; None where nothing was seen."""
+    return max((value for _, value in _weighted(observation, column, None)), default=None)
+
+
+def measured_span(seen: Observation, observation: Json) -> Span:
+    """When the phase was measured, warm-up and transient left out. Two wall clocks are compared: on one machine."""
+    offset_ns = max(0, seen.record["started_unix_ns"] - observation["times"]["started_unix_ns"])
+    return offset_ns + seen.record["measured_from_ns"], offset_ns + seen.record["measured_to_ns"]
+
+
+def _weighted(observation: Json, column: str, span: Span | None) -> Iterator[tuple[float, float]]:
+    """The share of each interval that lies in the span, in ns, and its value."""
+    series = series_of(observation).get("all", {"at_ns": [], "columns": {}})
+    columns = series["columns"]
+    if column not in columns:
+        return
+    for start_ns, length_s, value in zip(series["at_ns"], columns["length_s"], columns[column], strict=True):
+        end_ns = start_ns + length_s * 1e9
+        low, high = (start_ns, end_ns) if span is None else (max(start_ns, span[0]), min(end_ns, span[1]))
+        if value is not None and high > low:
+            yield high - low, value

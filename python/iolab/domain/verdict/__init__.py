@@ -3,8 +3,7 @@
 `docs/reference/statistics.md` says what is computed, why this and not something else, and how often it errs.
 """
 
-from iolab.domain.verdict.discovery import control_false_discovery
-from iolab.domain.verdict.judgement import Judgement, Verdict, judge
+from iolab.domain.verdict.judgement import Judgement, Verdict, control_false_discovery, judge
 from iolab.domain.verdict.sequential import FIRST_LOOK, judge_sequential
 
 __all__ = ["FIRST_LOOK", "Judgement", "Verdict", "control_false_discovery", "judge", "judge_sequential"]

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iolab.base.errors import InputError
-from iolab.domain.verdict.discovery import q_values
-from iolab.domain.verdict.judgement import Better, Verdict, decide, rounds_needed
+from iolab.domain.verdict.judgement import Better, Verdict, decide, q_values, rounds_needed
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,11 @@ from iolab.base.errors import InputError
 from iolab.base.option import Bytes, Options, option
 from iolab.domain.trial import Phase
 from iolab.domain.workload.fio_file import job_file, translate
-from iolab.domain.workload.fio_file.ini import filled
-from iolab.domain.workload.fio_file.problem import Problems
+from iolab.domain.workload.fio_file.ini import JobFileProblems, filled
 from iolab.domain.workload.kind import Conflict, Kind
 
 if TYPE_CHECKING:
-    from iolab.domain.workload.fio_file.problem import Problems
+    from iolab.domain.workload.fio_file.ini import JobFileProblems
     from iolab.domain.workload.fio_file.translate import Plan
 
 
@@ -76,8 +75,8 @@ class FioOptions(Options):
         return self._read[1].lines()
 
     @cached_property
-    def _read(self) -> tuple[Plan, Problems]:
-        problems = Problems(self.file or "job")
+    def _read(self) -> tuple[Plan, JobFileProblems]:
+        problems = JobFileProblems(self.file or "job")
         changes = {name: _written(value) for name, value in self.options.items()}
         if self.engine is not None:
             changes["ioengine"] = self.engine

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import InputError
-from iolab.presentation.cli.fail_on import check_conditions, exit_if_met
 from iolab.presentation.cli.options import (
     Baseline,
     CsvColumns,
@@ -23,6 +22,7 @@ from iolab.presentation.cli.options import (
     SettingColumn,
     WorkloadColumn,
 )
+from iolab.presentation.cli.outcome import check_conditions, exit_if_met
 from iolab.presentation.cli.output import print_json, print_lines
 
 if TYPE_CHECKING:

@@ -225,7 +225,7 @@ def _table(columns: list[str], entries: Entries) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from iolab.presentation.table.fitting import WideFrom
+    from iolab.presentation.table.layout import WideFrom
 
     wide = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in columns:

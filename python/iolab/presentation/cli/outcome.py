@@ -1,4 +1,5 @@
-"""How a command that measured ends: the table, the verdicts in words, where the run lies, the exit status."""
+"""How a command that measured ends: the table, the verdicts in words, where the run lies, the exit status;
+and `--fail-on`: conditions under which a command that did its work ends with status 1."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from iolab.base.errors import EXIT_CONDITION
-from iolab.presentation.cli.fail_on import exit_if_met
+from iolab.base.errors import EXIT_CONDITION, InputError, unknown
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
+    from iolab.domain.compare import Comparison
 
 
 def show_outcome(path: Path, *, as_json: bool, fail_on: Sequence[str], report: Path | None = None) -> None:
@@ -63,4 +64,37 @@ def _exit_if_all_failed(data: RunData) -> None:
     if set(data.trials["status"]) <= {"failed", "impossible"}:
         none = f"none of the run's {data.trials.height} trials was measured to its end"
         print(f"iolab: {none}; why: iolab show {data.path}", file=sys.stderr)
+        raise typer.Exit(EXIT_CONDITION)
+
+
+VERDICT_CONDITIONS = ("slower", "faster", "undecided")
+NAMED_MAX = 5
+CONDITIONS = (*VERDICT_CONDITIONS, "faulty")
+
+
+def check_conditions(given: Sequence[str] | None) -> list[str]:
+    """The conditions as given, one by one or with commas. InputError names one that doesn't exist."""
+    conditions = [word for text in given or () for word in text.split(",")]
+    for word in conditions:
+        if word not in CONDITIONS:
+            raise InputError(f"{word}: {unknown('condition', word, CONDITIONS)}", where="--fail-on")
+    return conditions
+
+
+def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *, trials_not_ok: int = 0) -> None:
+    """Says on stderr which conditions hold, and ends the command with status 1 if any does."""
+    from iolab.presentation.table.words import label
+
+    met = [
+        " ".join(
+            (comparison.workload or "", label(comparison.metric), comparison.setting, comparison.judgement.verdict)
+        )
+        for comparison in comparisons
+        if comparison.judgement.verdict in conditions
+    ]
+    if "faulty" in conditions and trials_not_ok:
+        met.append(f"{trials_not_ok} {'trial is' if trials_not_ok == 1 else 'trials are'} not ok")
+    if met:
+        rest = f"; and {len(met) - NAMED_MAX} more" if len(met) > NAMED_MAX else ""
+        print(f"iolab: --fail-on holds: {'; '.join(met[:NAMED_MAX])}{rest}", file=sys.stderr)
         raise typer.Exit(EXIT_CONDITION)

@@ -11,9 +11,8 @@ import typer
 
 from iolab.base.errors import InputError, InterruptedRun, unknown
 from iolab.base.plain_text import one_line
-from iolab.presentation.cli.fail_on import check_conditions
 from iolab.presentation.cli.options import FailOn, Json, Patience, seconds
-from iolab.presentation.cli.outcome import show_outcome
+from iolab.presentation.cli.outcome import check_conditions, show_outcome
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment

@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Any
 from iolab.base.quantity import scale_for
 from iolab.domain.summary import Summary
 from iolab.presentation.report import probes, steps
-from iolab.presentation.report.parts import add_lines_over_time, by, by_setting, caption, plot_id
-from iolab.presentation.report.plot import FRAME_HEIGHT_PX, VERDICT_COLOURS, Figure, Plot, literal, series
-from iolab.presentation.table.label import label
-from iolab.presentation.table.words import change_with_interval
+from iolab.presentation.report.plot import (
+    FRAME_HEIGHT_PX,
+    VERDICT_COLOURS,
+    Figure,
+    Plot,
+    add_lines_over_time,
+    by,
+    by_setting,
+    caption,
+    literal,
+    plot_id,
+    series,
+)
+from iolab.presentation.table.words import change_with_interval, label
 
 if TYPE_CHECKING:
     import polars

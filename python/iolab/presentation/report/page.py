@@ -13,13 +13,13 @@ from iolab.base.plain_text import visible
 from iolab.domain.summary import Summary, summarise
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
-from iolab.presentation.report.machine import all_facts, main_facts
 from iolab.presentation.report.plot import Figure
 from iolab.presentation.table.grid import GridRow, grid
 from iolab.presentation.table.words import sentences, tally
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
+
 
 REMARKS_SHOWN_MAX = 50
 
@@ -159,3 +159,40 @@ def _unbroken(text: str) -> str:
 
 def _asset(name: str) -> str:
     return (files("iolab.presentation.report") / name).read_text()
+
+
+MAIN_FACTS = (
+    "model.name",
+    "model.title",
+    "kernel.release",
+    "kernel.distribution",
+    "cpu.model",
+    "cpu.count_online",
+    "memory.total",
+    "virtualization.machine",
+    "target.asked_for.kind",
+    "target.place",
+    "target.filesystem.type",
+    "target.device.name",
+    "target.device.model",
+)
+"""What a reader asks first."""
+
+
+def main_facts(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
+    rows = dict(all_facts(machine))
+    return [(name, rows[name]) for name in MAIN_FACTS if name in rows]
+
+
+def all_facts(machine: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested tables as rows `cpu.model`; what could not be read, `{"absent": why}`, is left out."""
+    for key, item in machine.items():
+        name = f"{prefix}{key}"
+        if isinstance(item, Mapping):
+            if set(item) != {"absent"}:
+                yield from all_facts(item, f"{name}.")
+        elif isinstance(item, list):
+            if item:
+                yield name, "; ".join(part if isinstance(part, str) else json.dumps(part) for part in item)
+        elif item is not None and item != "":
+            yield name, str(item)

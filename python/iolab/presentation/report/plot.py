@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iolab.base.plain_text import one_line
+
+if TYPE_CHECKING:
+    import polars
+
+    from iolab.adapters.store import RunData
+
 
 COLOURS = ("#3987c9", "#e07b39", "#2ca583", "#c96aa5", "#a8861a", "#7a6fd6", "#7d8794")
 """Told apart with any kind of colour vision, and readable on white and on black; markers and dashes differ too."""
@@ -132,3 +138,31 @@ def colour_of(place: int) -> str:
 
 def _axis(name: str, panel: int) -> str:
     return name if panel == 0 else f"{name}{panel + 1}"
+
+
+def by(frame: polars.DataFrame, column: str) -> list[tuple[str, polars.DataFrame]]:
+    parts = frame.partition_by(column, as_dict=True, maintain_order=True)
+    return [(str(key), part) for (key,), part in parts.items()]
+
+
+def by_setting(frame: polars.DataFrame, settings: list[str]) -> list[tuple[str, polars.DataFrame]]:
+    return sorted(by(frame, "setting"), key=lambda part: settings.index(part[0]))
+
+
+def plot_id(figure: str, run: RunData, workload: str, number: int) -> str:
+    return f"{figure}-{run.workloads.index(workload)}-{number}"
+
+
+def caption(workload: str, phase: str) -> str:
+    return workload if phase == "main" else f"{workload}, {phase.replace('_', ' ')}"
+
+
+def add_lines_over_time(plot: Plot, panel: int, points: polars.DataFrame, divisor: float, settings: list[str]) -> None:
+    """A line for each setting, with the range of its rounds behind it: the columns setting, start_s, value, low, high,
+    by time."""
+    for setting, rows in by_setting(points, settings):
+        place, x = settings.index(setting), rows["start_s"].to_list()
+        low, middle, high = ((rows[name] / divisor).to_list() for name in ("low", "value", "high"))
+        for edge in band(setting, place, x, low, high):
+            plot.add(edge, panel)
+        plot.add(series(setting, place, x, middle, showlegend=panel == 0), panel)

@@ -10,9 +10,8 @@ from iolab.base.errors import InputError
 from iolab.base.quantity import Scale, scale_for
 from iolab.domain.probe import PROBES
 from iolab.presentation import table
-from iolab.presentation.report.parts import add_lines_over_time, by, caption
-from iolab.presentation.report.plot import Figure, Plot
-from iolab.presentation.table.label import label
+from iolab.presentation.report.plot import Figure, Plot, add_lines_over_time, by, caption
+from iolab.presentation.table.words import label
 
 if TYPE_CHECKING:
     import polars

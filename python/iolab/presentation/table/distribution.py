@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import ABSENT, change
-from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.layout import FirstThatFits
 from iolab.presentation.table.plain import STYLES, empty_table, indented
 
 if TYPE_CHECKING:

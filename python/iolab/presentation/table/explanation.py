@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.domain.explain.correlation import FEWEST_ROUNDS
-from iolab.domain.explain.family import SUSPECTS
+from iolab.domain.explain.evidence import SUSPECTS
 from iolab.domain.explain.ranking import suspicion
-from iolab.presentation.table.fitting import FirstThatFits
-from iolab.presentation.table.label import label
+from iolab.presentation.table.layout import FirstThatFits
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, STYLES, empty_table, indented
-from iolab.presentation.table.words import change_with_interval, claim, evidence, rounds, sentence, unit_of
+from iolab.presentation.table.words import change_with_interval, claim, evidence, label, rounds, sentence, unit_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

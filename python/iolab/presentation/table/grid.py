@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.domain.summary import Row, Summary
-from iolab.presentation.table.label import label
-from iolab.presentation.table.words import change_with_interval, verdict_with_rounds
+from iolab.presentation.table.words import change_with_interval, label, verdict_with_rounds
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.domain.summary import summarise
-from iolab.presentation.table.footnote import Footnotes
 from iolab.presentation.table.grid import Block, GridCell, blocks
+from iolab.presentation.table.layout import Footnotes
 from iolab.presentation.table.words import tally
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import Scale, scale_for
 from iolab.domain.summary import chosen_keys, summarise, values_by_setting
-from iolab.presentation.table.label import label
+from iolab.presentation.table.words import label
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData

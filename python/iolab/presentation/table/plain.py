@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.domain.summary import Summary, summarise
-from iolab.presentation.table.fitting import FirstThatFits
-from iolab.presentation.table.footnote import Footnotes
 from iolab.presentation.table.grid import Block, GridCell, blocks
+from iolab.presentation.table.layout import FirstThatFits, Footnotes
 from iolab.presentation.table.words import VERDICTS, sentences, tally
 from iolab.presentation.terminal import text_of
 

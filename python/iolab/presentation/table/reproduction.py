@@ -9,8 +9,7 @@ from iolab.adapters.reproduction.as_json import objects
 from iolab.adapters.reproduction.score import Compared
 from iolab.base.quantity import ABSENT, change
 from iolab.presentation.table.distribution import drawn
-from iolab.presentation.table.fitting import FirstThatFits
-from iolab.presentation.table.footnote import Footnotes
+from iolab.presentation.table.layout import FirstThatFits, Footnotes
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.presentation.table.scorecard import scorecard
 from iolab.presentation.table.words import sentence, unit_of

@@ -7,7 +7,7 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from iolab.adapters.reproduction.scorecard import HEAD, Part, overall, scores
-from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.layout import FirstThatFits
 from iolab.presentation.table.plain import empty_table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import ABSENT, Scale, scale_for
-from iolab.presentation.table.fitting import FirstThatFits
+from iolab.presentation.table.layout import FirstThatFits
 from iolab.presentation.table.plain import STYLES, empty_table, indented
 from iolab.presentation.table.words import change_with_interval, tally, unit_of, verdict_with_rounds
 

@@ -1,7 +1,8 @@
-"""Verdicts in words: what, how much, how sure, or how many more rounds."""
+"""Metric keys and verdicts in words: what, how much, how sure, or how many more rounds."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING
 from iolab.base.quantity import MULTIPLE_FROM, change, scale_for
 from iolab.domain.metric import describe
 from iolab.domain.summary import Summary
-from iolab.presentation.table.label import label
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
     from iolab.domain.verdict import Judgement, Verdict
+
 
 VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided")
 """In the order in which they are told: what needs attention first."""
@@ -124,3 +125,23 @@ def _more_rounds(judgement: Judgement) -> str:
     if judgement.rounds_to_decide is None:
         return "how many more rounds would decide can't be told from these"
     return f"about {rounds(judgement.rounds_to_decide, 'more ')} would decide"
+
+
+_WORDS = {"cpu": "CPU", "io": "I/O", "iops": "IOPS", "rpc": "RPC", "rtt": "RTT", "stddev": "standard deviation"}
+_UNIT_PARTS = re.compile(r"_bytes_per_s|_per_s(?=_|$)|_ns(?=_|$)|_s$")
+_QUANTILE = re.compile(r"p(\d\d)(\d*)$")
+
+
+def label(key: str) -> str:
+    """`random_read/read.latency_ns_p99` -> `random read: read latency p99`. The unit is left to the table."""
+    phase, _, rest = key.rpartition("/")
+    op, _, metric = rest.rpartition(".")
+    words = [_word(word) for word in _UNIT_PARTS.sub("", metric).split("_")]
+    text = " ".join([op, *words] if op else words)
+    return f"{phase.replace('_', ' ')}: {text}" if phase else text
+
+
+def _word(word: str) -> str:
+    if quantile := _QUANTILE.match(word):
+        return f"p{quantile[1]}.{quantile[2]}" if quantile[2] else word
+    return _WORDS.get(word, word)

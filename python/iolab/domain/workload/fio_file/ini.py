@@ -6,9 +6,34 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from iolab.base.errors import InputError
 from iolab.base.option import shown
 from iolab.base.plain_text import is_one_line
-from iolab.domain.workload.fio_file.problem import Problems
+
+
+class JobFileProblems:
+    """What is wrong with a job file: every problem at once. `raise_any` raises them in file order as one InputError."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """What errors call the file."""
+        self._found: dict[tuple[int | None, str], None] = {}
+
+    def add(self, line: int | None, what: str) -> None:
+        """`line` is None for what does not stand in the file. The same problem of several jobs is one problem."""
+        self._found[line, what] = None
+
+    def where(self, line: int | None) -> str:
+        return self.name if line is None else f"{self.name}:{line}"
+
+    def lines(self) -> list[str]:
+        in_file_order = sorted(self._found, key=lambda problem: problem[0] or 0)
+        return [f"{self.where(line)}: {what}" for line, what in in_file_order]
+
+    def raise_any(self) -> None:
+        if self._found:
+            raise InputError(self.lines())
+
 
 ENTRIES_MAX = 1_000_000
 
@@ -32,7 +57,7 @@ class Section:
     entries: list[Entry]
 
 
-def parse(text: str, environment: Mapping[str, str], problems: Problems) -> list[Section]:
+def parse(text: str, environment: Mapping[str, str], problems: JobFileProblems) -> list[Section]:
     """The job sections in file order; what can't be read is noted in `problems` and left out."""
     sections: list[Section] = []
     shared: list[Entry] = []
@@ -65,7 +90,7 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
 def _open_section(
-    line: str, number: int, shared: list[Entry], sections: list[Section], problems: Problems
+    line: str, number: int, shared: list[Entry], sections: list[Section], problems: JobFileProblems
 ) -> list[Entry]:
     """Where the entries below the header belong: every [global] adds to the ones before."""
     shared[:] = _last_of_each_name(shared)
@@ -89,7 +114,7 @@ def _last_of_each_name(entries: list[Entry]) -> list[Entry]:
     return list(last.values())
 
 
-def _entry(line: str, number: int, environment: Mapping[str, str], problems: Problems) -> Entry | None:
+def _entry(line: str, number: int, environment: Mapping[str, str], problems: JobFileProblems) -> Entry | None:
     name, _, value = (part.strip() for part in line.partition("="))
     if re.match(r"include\s", line):
         problems.add(number, "include: not supported; put the lines of the included file here")

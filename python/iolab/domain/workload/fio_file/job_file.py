@@ -11,10 +11,8 @@ from iolab.base.errors import nearest
 from iolab.base.option import shown
 from iolab.base.plain_text import is_one_line
 from iolab.domain.workload.fio_file import ini, value
-from iolab.domain.workload.fio_file.ini import Entry, Section
-from iolab.domain.workload.fio_file.known import known
-from iolab.domain.workload.fio_file.option import FILE_ENGINES, FORBIDDEN, OPTIONS
-from iolab.domain.workload.fio_file.problem import Problems
+from iolab.domain.workload.fio_file.ini import Entry, JobFileProblems, Section
+from iolab.domain.workload.fio_file.option import FILE_ENGINES, FORBIDDEN, OPTIONS, known
 
 Runner = Literal["iolab", "fio"]
 USE_FIO = "let fio run it: --engine fio"
@@ -66,7 +64,7 @@ class JobFile:
 
 def read(
     text: str,
-    problems: Problems,
+    problems: JobFileProblems,
     *,
     runner: Runner = "iolab",
     environment: Mapping[str, str],
@@ -89,7 +87,7 @@ def read(
 
 def looks_like_one(text: str) -> bool:
     """Whether a text is a job file and not TOML: sections, and every option in them is one of fio's."""
-    problems = Problems("")
+    problems = JobFileProblems("")
     sections = ini.parse(text, _AnyVariable(), problems)
     entries = [entry for section in sections for entry in section.entries]
     return bool(entries) and not problems.lines() and all(entry.name in known().names for entry in entries)
@@ -104,7 +102,7 @@ class _AnyVariable(dict[str, str]):
 
 
 def _job(
-    section: Section, changes: list[Entry], problems: Problems, runner: Runner, suggested: dict[str, str | None]
+    section: Section, changes: list[Entry], problems: JobFileProblems, runner: Runner, suggested: dict[str, str | None]
 ) -> FioJob:
     texts: dict[str, str] = {}
     lines: dict[str, int | None] = {}
@@ -145,7 +143,7 @@ def _close(name: str, suggested: dict[str, str | None]) -> str | None:
 
 
 def _values(
-    texts: Mapping[str, str], lines: Mapping[str, int | None], problems: Problems, runner: Runner
+    texts: Mapping[str, str], lines: Mapping[str, int | None], problems: JobFileProblems, runner: Runner
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
     kb_base = value.KB_BASE

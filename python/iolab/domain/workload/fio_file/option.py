@@ -5,14 +5,34 @@ What fio has and this registry has not is an error on iolab's engine, and is han
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any, Literal
 
 from iolab.base.errors import unknown
 from iolab.domain.workload.fio_file import value
-from iolab.domain.workload.fio_file.known import known
 from iolab.domain.workload.fio_file.value import Reader
+
+
+@dataclass(frozen=True)
+class Known:
+    """The names that fio 3.33 gives its options and engines. Made by tools/fio_options.py."""
+
+    source: str
+    engines: frozenset[str]
+    names: dict[str, str]
+    """Every name, aliases too -> the name that fio lists it by."""
+
+
+@cache
+def known() -> Known:
+    data = json.loads(resources.files("iolab.domain.workload.fio_file").joinpath("options.json").read_text())
+    names = {alias: name for name, aliases in data["options"].items() for alias in aliases}
+    return Known(data["source"], frozenset(data["engines"]), {**names, **{name: name for name in data["options"]}})
+
 
 DIRECTIONS = {
     "read": (False, True, False),

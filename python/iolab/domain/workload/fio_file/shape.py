@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, Runner
 from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
-from iolab.domain.workload.fio_file.problem import Problems
 from iolab.domain.workload.fio_file.value import Directions
 
 FILE_GRANULE_BYTES = 4096
@@ -132,7 +132,7 @@ class Shape:
         return min(whole, -(-int(self.job["size"] or whole) // smallest) * smallest)
 
 
-def shape_of(job: FioJob, default_size: int | None, problems: Problems, runner: Runner) -> Shape | None:
+def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, runner: Runner) -> Shape | None:
     """None, with the problem noted, where there is no telling what the job would do."""
     random, reads, writes = DIRECTIONS[job["rw"][0]]
     blocks = _blocks(job, reads=reads, writes=writes, problems=problems)
@@ -158,7 +158,7 @@ def shape_of(job: FioJob, default_size: int | None, problems: Problems, runner: 
     return shape
 
 
-def _blocks(job: FioJob, *, reads: bool, writes: bool, problems: Problems) -> Mapping[int, float] | None:
+def _blocks(job: FioJob, *, reads: bool, writes: bool, problems: JobFileProblems) -> Mapping[int, float] | None:
     """The one distribution of sizes, of the direction that the job has or of both when they are equal."""
     for option in ("bssplit", "bsrange", "bs"):
         given: Directions | None = job[option]

@@ -8,8 +8,8 @@ from typing import Any
 
 from iolab.domain.trial import FioPhase, LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
+from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import FioJob, JobFile, Runner
-from iolab.domain.workload.fio_file.problem import Problems
 from iolab.domain.workload.fio_file.shape import Shape, shape_of
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
 
@@ -40,7 +40,7 @@ class Plan:
         return sum(self.files.values())
 
 
-def plan(job_file: JobFile, *, default_size: int | None, problems: Problems, runner: Runner) -> Plan:
+def plan(job_file: JobFile, *, default_size: int | None, problems: JobFileProblems, runner: Runner) -> Plan:
     """What is impossible is noted in `problems`; the plan then lacks it."""
     found = Plan([], runner=runner)
     for stage in job_file.stages:
@@ -78,7 +78,7 @@ def _local(name: str) -> str:
     return "/".join(part for part in name.split("/") if part not in ("", "."))
 
 
-def _check_distinct(found: Plan, problems: Problems) -> None:
+def _check_distinct(found: Plan, problems: JobFileProblems) -> None:
     """`/x` and `x` are two files to fio, and would be one inside the target."""
     names: dict[str, str] = {}
     for name in found.files:
@@ -86,13 +86,13 @@ def _check_distinct(found: Plan, problems: Problems) -> None:
             problems.add(None, f"filename: {other} and {name} would be the same file in the target; rename one")
 
 
-def _check_name(name: str, job: FioJob, problems: Problems) -> None:
+def _check_name(name: str, job: FioJob, problems: JobFileProblems) -> None:
     if ".." in name.split("/"):
         option = "directory" if ".." in (job["directory"] or "").split("/") else "filename"
         problems.add(job.line_of(option), f'{option}: "{name}" leaves its directory; name files without ".."')
 
 
-def _check_stage(stage: Sequence[Shape], problems: Problems) -> None:
+def _check_stage(stage: Sequence[Shape], problems: JobFileProblems) -> None:
     ramps = {shape.job["ramp_time"] for shape in stage}
     if len(ramps) > 1:
         last = stage[-1].job
