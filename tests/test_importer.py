@@ -10,9 +10,9 @@ from iolab.adapters.importer.series import INTERVALS_MAX, Series
 from iolab.adapters.store import RunData, read
 from iolab.base.errors import InputError
 from iolab.domain.compare import compare_table
+from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import METRICS, describe
 from iolab.domain.summary import summarise
-from iolab.domain.tool_metric import TOOL_METRICS
 from iolab.presentation.table import render
 
 SAMPLES = Path(__file__).parent / "imported"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from iolab.base.markdown import markdown_table
+from iolab.base.plain_text import markdown_table
 from iolab.domain.workload.fio_file import job_file
 from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import Runner

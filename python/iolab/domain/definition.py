@@ -1,13 +1,20 @@
-"""What a metric is: name, unit, direction and help, and for iolab's own how it is computed from an observation."""
+"""What a metric is: name, unit, direction and help, and for iolab's own how it is computed from an observation.
+
+Also the metrics that other programs measure and iolab itself does not, for imported numbers. What a tool measures that
+iolab measures too has iolab's name (`iolab.domain.metric.METRICS`). A summary over repetitions, such as a tool's own
+average, has a name of its own: it is one number, not a round.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
+
 
 Scope = Literal["op", "transfer", "io", "phase", "measure", "probe"]
 Better = Literal["higher", "lower"] | None
@@ -48,3 +55,84 @@ NO_TIME = "no time was measured"
 NO_OPERATION = "no such operation completed in the measured part"
 NO_IO = "no I/O completed in the measured part"
 """Why several metrics may have no value."""
+
+
+SUMMARIES = {"min": "Lowest", "mean": "Mean", "max": "Highest"}
+
+SCORE, COST = "score_", "cost_"
+"""What names a benchmark's own statistic in an unknown unit: more of a score is better, less of a cost."""
+
+
+def describe_by_name(key: str) -> Described:
+    """A name that is registered nowhere, such as a CSV column's: unit and direction as far as its words say them.
+
+    Rates are better high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better
+    high.
+    """
+    name = key.rpartition("/")[2]
+    family: dict[str, Better] = {SCORE: "higher", COST: "lower"}
+    for prefix, better in family.items():
+        if name.startswith(prefix):
+            what = name.removeprefix(prefix).replace("_", " ")
+            return Described(name, "", better, f"The benchmark's own {what}, in its own unit.")
+    unit = next((unit for pattern, unit in _UNITS if pattern.search(key)), "")
+    return Described(key, unit, _direction(key.lower()), "As the file names it.")
+
+
+def _direction(name: str) -> Better:
+    if re.search(r"(/|per_?)s(ec)?(ond)?\b", name):
+        return "higher"
+    return "lower" if _LOWER_IS_BETTER & set(re.split(r"[^a-z0-9]+", name)) else "higher"
+
+
+_LOWER_IS_BETTER = {
+    *("latency", "lat", "clat", "slat", "cpu", "time", "elapsed", "duration", "delay", "wait", "stall", "stalls"),
+    *("ns", "us", "ms", "s", "sec", "seconds", "errors", "faults", "switches", "retries", "misses"),
+}
+
+_UNITS = [
+    (re.compile(pattern), unit)
+    for pattern, unit in (
+        (r"bytes_per_s(_|$)", "bytes/s"),
+        (r"_ns(_|$)", "ns"),
+        (r"_per_s$", "1/s"),
+        (r"_percent$", "percent"),
+        (r"_bytes(_|$)", "bytes"),
+        (r"_s(_(min|mean|max|stddev))?$", "s"),
+    )
+]
+
+
+def _all() -> Iterator[Described]:
+    yield from _times()
+    yield from _rates()
+    yield from _requests()
+    yield from _processes()
+
+
+def _times() -> Iterator[Described]:
+    for name, what in (*SUMMARIES.items(), ("stddev", "Standard deviation of the")):
+        yield Described(f"elapsed_s_{name}", "s", "lower", f"{what} wall time over the tool's own repetitions.")
+    yield Described("cpu_s", "s", "lower", "CPU time, user and system.")
+
+
+def _rates() -> Iterator[Described]:
+    for name, what in SUMMARIES.items():
+        help_ = f"{what} rate of a thread or process."
+        yield Described(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "higher", help_)
+    yield Described("transfer_bytes_min", "bytes", None, "Bytes transferred by the process with the smallest transfer.")
+
+
+def _requests() -> Iterator[Described]:
+    yield Described("device_busy_percent", "percent", None, "Time with requests outstanding at the device.")
+    yield Described("device_service_ns_mean", "ns", "lower", "iostat's svctm; its authors advise against using it.")
+    yield Described("block_input_bytes", "bytes", None, "Read from devices on behalf of the process.")
+    yield Described("block_output_bytes", "bytes", None, "Written to devices on behalf of the process.")
+
+
+def _processes() -> Iterator[Described]:
+    yield Described("resident_bytes_max", "bytes", "lower", "Highest resident memory.")
+    yield Described("swaps", "count", "lower", "Times that the process was swapped out.")
+
+
+TOOL_METRICS: dict[str, Described] = {metric.name: metric for metric in _all()}

@@ -13,11 +13,11 @@ from iolab.adapters.experiment.options import TARGETS, CompareOptions, Experimen
 from iolab.adapters.importer.formats import FORMATS
 from iolab.adapters.reproduction import options
 from iolab.adapters.reproduction.scorecard import markdown, stored
-from iolab.base.markdown import markdown_table
 from iolab.base.option import expected, extras, written
+from iolab.base.plain_text import markdown_table
+from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import METRICS, ops_of
 from iolab.domain.probe import PROBES
-from iolab.domain.tool_metric import TOOL_METRICS
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.fio_file.option import FORBIDDEN, OPTIONS, known
 from iolab.domain.workload.job import JobOptions, PhaseOptions

@@ -16,7 +16,7 @@ from iolab.adapters.importer.format import Format, TableReader, parser
 from iolab.adapters.importer.results import Results, Table
 from iolab.adapters.importer.source import Line, Source
 from iolab.adapters.importer.text import is_rule, number
-from iolab.domain.tool_metric import COST, SCORE
+from iolab.domain.definition import COST, SCORE
 
 _CELL = re.compile(
     r"(?P<value>(?:-|(?<![\d.,]))\d[\d.,]*+|-?nan|-?inf)\s*+"

@@ -10,7 +10,7 @@ from typing import Any
 
 from iolab.adapters.reproduction.published import DIRECTORY, is_to
 from iolab.adapters.reproduction.score import percent
-from iolab.base.markdown import markdown_table
+from iolab.base.plain_text import markdown_table
 
 RESULTS = DIRECTORY / "results"
 """What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""

@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from iolab.base.errors import InputError, unknown
-from iolab.domain.definition import Described, Metric
+from iolab.domain.definition import TOOL_METRICS, Described, Metric, describe_by_name
 from iolab.domain.metric import latency, measure, phase, rate, usage
 from iolab.domain.probe import PROBES
-from iolab.domain.tool_metric import TOOL_METRICS, describe_by_name
 
 ALL = "all"
 TRANSFERS = ("read", "write")

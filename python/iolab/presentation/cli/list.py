@@ -123,8 +123,8 @@ def _probes() -> Entries:
 
 
 def _metrics() -> Entries:
+    from iolab.domain.definition import TOOL_METRICS
     from iolab.domain.metric import METRICS, ops_of
-    from iolab.domain.tool_metric import TOOL_METRICS
 
     measured = {name: {"kept for": list(ops_of(metric)), "probe": metric.probe} for name, metric in METRICS.items()}
     imported = {"kept for": _OF_IMPORTS, "probe": None}
