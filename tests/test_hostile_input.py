@@ -66,6 +66,8 @@ duration = "1ms"
         (MODELLED + '"drives.0.device" = "' + "9" * 5000 + '"', "drives.0.device"),
         ('machine = "model:' + "9" * 5000 + '.toml"', "File name too long"),
         ("rounds = 1e999", "rounds: Infinity given"),
+        ('[compare]\nmetrics = ["iops/' + "iops" * 50_000 + '"]', "compare.metrics"),
+        ("iops" * 50_000 + " = 1", "iops"),
         ('[target]\nkind = "directory"\npath = "a\\u0000b"', "path"),
         ('[settings."a\\u0000b"]\ncpus = [0]', "a name has letters"),
     ],

@@ -64,11 +64,17 @@ class RenamedKeyWarning(FutureWarning):
     """A file uses a name that the next version does not know."""
 
 
+LONGEST_WORD = 200
+"""In characters: comparing takes the product of two words' lengths."""
+
+
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The word most like `word`, or None when none is close."""
+    """The word most like `word`, or None when none is close, or `word` is too long to compare."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, list(words), n=1, cutoff=0.6)), None)
+    if len(word) > LONGEST_WORD:
+        return None
+    return next(iter(get_close_matches(word, [each for each in words if len(each) <= LONGEST_WORD], cutoff=0.6)), None)
 
 
 def unknown(what: str, word: str, words: Iterable[str]) -> str:
