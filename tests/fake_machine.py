@@ -197,6 +197,9 @@ class SilentDisplay:
     def say(self, line: str) -> None:
         self.lines.append(line)
 
+    def looked(self, line: str) -> None:
+        self.lines.append(line)
+
     def end(self) -> None: ...
 
 

@@ -200,6 +200,14 @@ def test_an_unknown_scheduler_names_those_there_are(context: Context) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.parametrize(("gone", "instead"), [("cfq", "bfq"), ("noop", "none")])
+def test_nobody_is_told_to_load_what_the_kernel_has_no_more(gone: str, instead: str, context: Context) -> None:
+    with pytest.raises(MachineError, match=f'{gone} left the kernel with 5.0.*scheduler = "{instead}"') as refused:
+        control.apply({"scheduler": {"name": gone}}, context)
+    assert "modprobe" not in str(refused.value)
+
+
+@pytest.mark.root
 def test_a_value_beyond_the_device_s_limit_names_the_limit(context: Context) -> None:
     assert context.device is not None
     limit = shown(context.device.queue / "max_hw_sectors_kb")

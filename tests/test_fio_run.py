@@ -111,7 +111,7 @@ def test_a_file_that_holds_data_is_read_and_not_written_to(iolab: CommandLine) -
     iolab.write("write.fio", f"[a]\nrw=randwrite\nsize=1m\nfilename={data}\n")
     for engine in ("iolab", "fio"):
         refused = iolab("run", "write.fio", "--engine", engine, status=2)
-        refused.assert_one_clear_line(2, "precious", "holds 1048576 bytes that iolab did not write")
+        refused.assert_one_clear_line(2, "precious", "holds 1 MiB that iolab did not write")
     assert data.read_text() == "x" * MIB
 
 

@@ -364,7 +364,7 @@ def test_until_decided_stops_when_a_difference_is_clear(tmp_path: Path) -> None:
     assert [bool(look["undecided"]) for look in looks] == [True] * (len(looks) - 1) + [False]
 
 
-RATE_ONLY = EXPERIMENT.replace(', "latency_ns_p99"]', "]")
+RATE_ONLY = EXPERIMENT.replace(', "latency_ns_p99"]', "]").replace("rounds = 2\n", "")
 
 
 def test_until_decided_ends_at_the_most_rounds_and_says_what_is_open(tmp_path: Path) -> None:

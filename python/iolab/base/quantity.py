@@ -26,6 +26,7 @@ _STEPS: dict[str, list[tuple[float, str]]] = {
     "share": [(1, "")],
 }
 
+_BINARY = [(2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")]
 _SIGNIFICANT_DIGITS = 4
 _SMALLEST_DIGITS = 2
 _DECIMALS_MAX = 6
@@ -73,6 +74,18 @@ def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
         0,
     )
     return Scale(divisor, suffix, min(decimals, _DECIMALS_MAX))
+
+
+def size_in_words(size_bytes: int) -> str:
+    """`64 MiB`, `1.5 GiB`, `4097 bytes`: in the largest unit of which it has at most three decimals, else rounded to
+    two and with the bytes behind: `62.51 MiB (65546241 bytes)`."""
+    divisor, unit = next(((step, name) for step, name in _BINARY if size_bytes >= step), (1, "bytes"))
+    size = size_bytes / divisor
+    if divisor == 1 or size * 1000 % 1 == 0:
+        return f"{size:.3f}".rstrip("0").rstrip(".") + f" {unit}"
+    if size_bytes < 2**20:
+        return f"{size_bytes} bytes"
+    return f"{size:.2f} {unit} ({size_bytes} bytes)"
 
 
 def change(ratio: float) -> str:

@@ -119,5 +119,8 @@ class Display(Protocol):
     def say(self, line: str) -> None:
         """Something worth knowing beside the trials: what was restored, what is still undecided."""
 
+    def looked(self, line: str) -> None:
+        """What a look at the verdicts so far found, in place of what the one before it found."""
+
     def end(self) -> None:
         """No more trials; also after an error or an interruption."""

@@ -72,6 +72,8 @@ class Experiment:
     """By setting: the probes that are on."""
     modelled: ModelledMachine | None = None
     """The machine, where it is a modelled one."""
+    target_by_default: bool = False
+    """Whether the file names no target of a host."""
 
     @property
     def attachments(self) -> dict[str, str]:

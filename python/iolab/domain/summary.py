@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, unknown
 from iolab.domain.compare import Numbers, Pair, compare_pairs
-from iolab.domain.metric import describe, parse_key
+from iolab.domain.metric import describe, meant, parse_key
 from iolab.domain.verdict.interval import typical
 from iolab.domain.workload import KINDS
 
@@ -52,6 +52,8 @@ class Summary:
     title: str
     machine: str
     seed: int | None
+    """Of the order of trials and of all offsets; None where no run drew one, as in other tools' files."""
+    simulated: bool
     """Of a modelled machine's run: all that it takes to have the same numbers again."""
     settings: list[str]
     """The baseline first."""
@@ -64,7 +66,7 @@ class Summary:
 
     @property
     def machine_in_words(self) -> str:
-        return self.machine if self.seed is None else f"{self.machine} (simulated, seed {self.seed})"
+        return f"{self.machine} (simulated, seed {self.seed})" if self.simulated else self.machine
 
     @property
     def baseline(self) -> str:
@@ -108,7 +110,8 @@ def summarise(
     return Summary(
         title=experiment.title or run.path.name,
         machine=experiment.machine,
-        seed=None if experiment.modelled is None else started.get("seed"),
+        seed=started.get("seed"),
+        simulated=experiment.modelled is not None,
         settings=sorted(run.settings, key=lambda name: name != baseline),
         rounds=run.trials["round"].n_unique(),
         trials=run.trials.height,
@@ -124,7 +127,9 @@ def chosen_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
     if not wanted:
         return _known_keys(run, _compared_by_kind(run))
     for text in wanted:
-        if not _keys_meant(run, text):
+        if not _named(run, text):
+            if close := meant(text, run.keys):
+                raise InputError("the run has no such metric", where=text, remedy=f"did you mean {close[0]}?")
             some = ", ".join(run.keys[:METRICS_NAMED_MAX])
             raise InputError("the run has no such metric", where=text, remedy=f"it has {some}, ...")
     return _known_keys(run, wanted)
@@ -147,6 +152,16 @@ def _compared_keys(run: MeasuredRun) -> list[str]:
 
 def _known_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(key for text in wanted for key in _keys_meant(run, text)))
+
+
+def _named(run: MeasuredRun, text: str) -> bool:
+    """Whether the run has what `text` names. InputError for what no run has, unless the run has what it means."""
+    try:
+        return bool(_keys_meant(run, text))
+    except InputError:
+        if meant(text, run.keys):
+            return False
+        raise
 
 
 def _keys_meant(run: MeasuredRun, text: str) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
 
 TUNABLE_UNIT_NS: dict[str, int] = json.loads(_native.time_tunables_ns())
 """What one unit of a time tunable is, of the schedulers that the model knows (crates/stack/src/scheduler/spec)."""
+
+
+GONE = {"cfq": "bfq", "noop": "none", "anticipatory": "mq-deadline", "as": "mq-deadline"}
+"""Schedulers of single-queue block devices -> what stands in their place."""
+FIRST_WITHOUT = (5, 0)
+"""The first kernel without single-queue block devices (anticipatory left earlier, with 2.6.33)."""
 
 
 class QueueFile(Control):
@@ -148,6 +155,11 @@ def _journal_tunables(device: BlockDevice, before: Mapping[str, str], undo: Undo
             undo.before(WriteFile(str(device.queue / "iosched" / name), value))
 
 
+def _kernel_before(version: tuple[int, int]) -> bool:
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", os.uname().release)
+    return found is not None and (int(found[1]), int(found[2])) < version
+
+
 def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None:
     path = device.queue / "scheduler"
     kernel_file.check_writable("scheduler", path)
@@ -157,6 +169,12 @@ def _switch_scheduler(device: BlockDevice, name: str, undo: UndoJournal) -> None
         there = scheduler.available(device)
         if error.errno not in (errno.EINVAL, errno.ENOENT) or name in there:
             raise MachineError(f"the kernel refuses {name}: {error.strerror}", where=str(path)) from error
+        if name in GONE and not _kernel_before(FIRST_WITHOUT):
+            raise MachineError(
+                f"{name} left the kernel with {'.'.join(map(str, FIRST_WITHOUT))}; here are {', '.join(there)}",
+                where=str(path),
+                remedy=f'its successor: scheduler = "{GONE[name]}"; or simulate it: --machine model:NAME',
+            ) from error
         raise MachineError(
             unknown(f"scheduler {name!r}", name, there), where=str(path), remedy=f"or load it: sudo modprobe {name}"
         ) from error

@@ -124,6 +124,7 @@ def loads(
         text=text,
         probes=of_settings,
         modelled=None if model is None else modelled.described(model, machines),
+        target_by_default=model is None and not top.target,
     )
     if not already_run:
         _check_loads(experiment, workloads, settings, problems)

@@ -18,6 +18,7 @@ from iolab.adapters.system.own_directory import make_own_directory
 from iolab.adapters.system.own_file import OwnFile
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import InputError, MachineError
+from iolab.base.quantity import size_in_words
 from iolab.domain.trial import LoadPhase
 
 if TYPE_CHECKING:
@@ -254,7 +255,8 @@ def _in_regions(place: TargetPlace, files: Files, undo: UndoJournal) -> Placer:
         place.file.grow(end, undo)
     elif place.capacity_bytes is not None and end > place.capacity_bytes:
         raise InputError(
-            f"the workload's {len(bases)} files need {end} bytes, this has {place.capacity_bytes}",
+            f"the workload's {len(bases)} files need {size_in_words(end)}, "
+            f"this has {size_in_words(place.capacity_bytes)}",
             where=place.label,
             remedy="lower file_size or the number of files, or take a larger target",
         )
@@ -308,7 +310,8 @@ def _check_backing_space(site: Site, phases: list[Phase]) -> None:
     free = shutil.disk_usage(site.backing_directory).free
     if needed > free:
         raise MachineError(
-            f"the workload's files need {needed} bytes, {site.backing_directory} has {free} free",
+            f"the workload's files need {size_in_words(needed)}, "
+            f"{site.backing_directory} has {size_in_words(free)} free",
             where=site.label,
             remedy='lower file_size, or choose another place: [target] backing = "/dir"',
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,50 @@ if TYPE_CHECKING:
 
 Table = dict[str, Any]
 """A machine's file, whole or in part."""
+
+
+_GIVEN = re.compile(
+    r"invalid (?:type|value|length): (?:(?P<kind>map|sequence|null|unit value|Option value)|"
+    r"(?:string|integer|floating point|boolean|character) (?P<value>`[^`]*`|\"(?:[^\"\\]|\\.)*\")), "
+    r"expected (?P<expected>.*)",
+    re.DOTALL,
+)
+_KINDS = {
+    "map": "a table",
+    "sequence": "an array",
+    "null": "nothing",
+    "unit value": "nothing",
+    "Option value": "nothing",
+}
+_EXPECTED = (
+    (re.compile(r"\b(?:u8|u16|u32|u64|u128|usize)\b"), "a whole number, not negative"),
+    (re.compile(r"\b(?:i8|i16|i32|i64|i128|isize)\b"), "a whole number"),
+    (re.compile(r"\bf(?:32|64)\b"), "a number"),
+    (re.compile(r"\ba map\b"), "a table"),
+    (re.compile(r"\ba sequence\b"), "an array"),
+    (re.compile(r"\ba boolean\b"), "true or false"),
+    (re.compile(r"\ba string\b"), "a text"),
+    (re.compile(r"\ba nonzero (\S+)"), r"\1 but 0"),
+    (
+        re.compile(
+            r"\b(?:internally tagged |adjacently tagged )?(?:struct|enum|tuple struct|tuple variant|newtype struct) \w+"
+        ),
+        "a table",
+    ),
+    (re.compile(r"\ban? (?:tuple|array) of (?:length|size) (\d+)"), r"an array of \1"),
+)
+"""What serde calls a type -> what a machine's file calls it."""
+
+
+def in_plain_words(what: str) -> str:
+    """A deserializer's message without its language's types: `"four" given; expected a whole number, not negative`."""
+    found = _GIVEN.fullmatch(what)
+    given, expected = (
+        (_KINDS.get(found["kind"]) or found["value"].strip("`"), found["expected"]) if found else ("", what)
+    )
+    for pattern, words in _EXPECTED:
+        expected = pattern.sub(words, expected)
+    return f"{given} given; expected {expected}" if found else expected
 
 
 class InvalidMachine(Exception):
@@ -28,7 +73,7 @@ class InvalidMachine(Exception):
     def told_by(cls, error: ValueError) -> InvalidMachine:
         """Of the model's own error, (key, what)."""
         key, what = error.args if len(error.args) == 2 else ("", str(error))
-        return cls(str(key), str(what))
+        return cls(str(key), in_plain_words(str(what)))
 
     @property
     def path(self) -> tuple[str, ...]:

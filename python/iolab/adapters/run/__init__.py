@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -63,6 +64,11 @@ def run(
     given = experiment.seed if seed is None else seed
     plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
     plan.check()
+    if experiment.target_by_default and os.geteuid() != 0:
+        progress.say(
+            f"without root and [target], files go to {Path.cwd()}, through the filesystem there; for a filesystem of "
+            "their own on a scratch device: sudo iolab run ..."
+        )
     if experiment.modelled is not None:
         progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
     first_event = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,16 @@ class Goal:
 
     @staticmethod
     def at_start(experiment: Experiment, rounds: int | None, *, until_decided: bool) -> Goal:
-        """InputError if `rounds` is too small."""
-        default = ROUNDS_MAX_UNTIL_DECIDED if until_decided else experiment.rounds
+        """As many rounds as asked for; else what the experiment says, which until decided is the most. InputError if
+        they are too few."""
+        stated = not until_decided or "rounds" in tomllib.loads(experiment.text)
+        if rounds is None and until_decided and stated and experiment.rounds < FIRST_LOOK:
+            raise InputError(
+                f"rounds = {experiment.rounds} is the most, and the first look is after {FIRST_LOOK} rounds",
+                where="--until-decided",
+                remedy=f"allow more: --rounds {ROUNDS_MAX_UNTIL_DECIDED}",
+            )
+        default = experiment.rounds if stated else ROUNDS_MAX_UNTIL_DECIDED
         return _checked(Goal(default if rounds is None else rounds, until_decided))
 
     @staticmethod

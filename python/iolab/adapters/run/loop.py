@@ -210,7 +210,7 @@ class Loop:
             self.journal.append("look", rounds=rounds, undecided=found)
             self.state.looks[rounds] = found
         found = self.state.looks[rounds]
-        self.progress.say(f"after {rounds} rounds: {_in_words(found)}")
+        self.progress.looked(f"after {rounds} rounds of at most {self.goal.rounds}: {_in_words(found)}")
         return found
 
 

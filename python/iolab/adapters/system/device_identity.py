@@ -8,6 +8,7 @@ from pathlib import Path
 from iolab.adapters.system import state
 from iolab.adapters.system.block import BlockDevice, device_at
 from iolab.base.errors import InputError
+from iolab.base.quantity import size_in_words
 from iolab.domain.trial import DeviceIdentity
 
 SERIALS = ("serial", "wwid", "device/serial", "device/wwid", "dm/uuid", "md/uuid")
@@ -66,7 +67,7 @@ def check_signatures(found: Sequence[tuple[str, str | None]], path: Path, known:
 
 def _differences(known: DeviceIdentity, now: DeviceIdentity) -> Iterator[str]:
     if now.size_bytes != known.size_bytes:
-        yield f"it has {now.size_bytes} bytes, and had {known.size_bytes}"
+        yield f"it has {size_in_words(now.size_bytes)}, and had {size_in_words(known.size_bytes)}"
     if now.start_bytes != known.start_bytes:
         yield "the partition begins elsewhere"
     if now.serial != known.serial:

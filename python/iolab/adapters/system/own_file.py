@@ -16,6 +16,7 @@ from iolab.adapters.system.own_directory import own_directory_for_a_moment
 from iolab.adapters.system.reach import status_of
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import InputError, MachineError
+from iolab.base.quantity import size_in_words
 
 CANNOT_LINK = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -35,7 +36,7 @@ class OwnFile:
         try:
             os.truncate(beneath.itself(self.fd), size_bytes)
         except OSError as error:
-            raise _refused(error, self.path, f"cannot give the file {size_bytes} bytes") from error
+            raise _refused(error, self.path, f"cannot give the file {size_in_words(size_bytes)}") from error
 
     def as_json(self) -> dict[str, int]:
         """As the engine takes it (crates/workload/src/location.rs)."""

@@ -18,6 +18,7 @@ from iolab.adapters.system import blankness, block, command, device_identity, lo
 from iolab.adapters.system.block import BlockDevice, device_at
 from iolab.adapters.system.mounts import mounts
 from iolab.base.errors import InputError, MachineError
+from iolab.base.quantity import size_in_words
 
 if TYPE_CHECKING:
     from iolab.domain.trial import DeviceIdentity, DeviceTarget
@@ -98,7 +99,7 @@ def check_file_writable(path: Path, status: os.stat_result) -> None:
         raise InputError(f"not written to: {'; '.join(users)}", where=str(path), remedy="name another file")
     if status.st_size > 0:
         raise InputError(
-            f"the workload writes, and this file holds {status.st_size} bytes that iolab did not write",
+            f"the workload writes, and this file holds {size_in_words(status.st_size)} that iolab did not write",
             where=str(path),
             remedy="name a file that does not exist yet (iolab makes and removes it), or only read",
         )
@@ -113,13 +114,27 @@ def _uses(device: BlockDevice) -> Iterator[str]:
     for part in (device, *device.partitions):
         name = "it" if part is device else f"its partition {part.name}"
         for mount_point in _mounted_at(part):
-            yield f"{name} is mounted at {mount_point}"
+            yield (
+                f"{name} is the disk of /, the root filesystem"
+                if mount_point == "/"
+                else (f"{name} is mounted at {mount_point}")
+            )
         if part.number in _swap_devices():
             yield f"{name} is swap space in use"
         for holder in part.holders:
-            yield f"{name} is held by {holder}"
+            under_root = ", the disk of / (the root filesystem)" if _holds_root(holder) else ""
+            yield f"{name} is held by {holder}{under_root}"
         for user in loop.backed_by_device(part.number):
             yield f"{name} backs {user.node}"
+
+
+def _holds_root(name: str) -> bool:
+    """Whether / lies on the stacked device, or on one that is stacked on it."""
+    directory = block.SYS / "block" / name
+    if not directory.exists():
+        return False
+    device = block.device_in(directory.resolve())
+    return any("/" in _mounted_at(part) or any(map(_holds_root, part.holders)) for part in (device, *device.partitions))
 
 
 def _mounted_at(device: BlockDevice) -> list[str]:

@@ -16,6 +16,7 @@ from iolab.adapters.system.block import BlockDevice, device_at
 from iolab.adapters.system.own_directory import make_own_directory
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import MachineError
+from iolab.base.quantity import size_in_words
 
 if TYPE_CHECKING:
     from iolab.domain.trial import ScratchTarget, SideDevice
@@ -104,7 +105,7 @@ def _make_sparse(image: Path, size_bytes: int) -> None:
             file.truncate(size_bytes)
     except OSError as error:
         raise MachineError(
-            f"cannot make a sparse file of {size_bytes} bytes: {error.strerror}",
+            f"cannot make a sparse file of {size_in_words(size_bytes)}: {error.strerror}",
             where=str(image.parent.parent),
             remedy='choose another place: [target] backing = "/dir"',
         ) from error

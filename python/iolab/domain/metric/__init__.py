@@ -7,6 +7,7 @@ gives it. A value that could not be measured is None with a reason, never zero.
 from __future__ import annotations
 
 from iolab.domain.definition import Better, Described, Metric, Scope
+from iolab.domain.metric.meaning import meant
 from iolab.domain.metric.registry import (
     ALL,
     DEFAULT_COMPARED,
@@ -34,6 +35,7 @@ __all__ = [
     "Scope",
     "describe",
     "key_of",
+    "meant",
     "ops_of",
     "parse_key",
     "rows",

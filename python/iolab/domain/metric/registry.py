@@ -8,6 +8,7 @@ from typing import NamedTuple
 from iolab.base.errors import InputError, unknown
 from iolab.domain.definition import TOOL_METRICS, Described, Metric, describe_by_name
 from iolab.domain.metric import latency, measure, phase, rate, usage
+from iolab.domain.metric.meaning import unknown_metric
 from iolab.domain.probe import PROBES
 
 ALL = "all"
@@ -75,7 +76,7 @@ def parse_key(text: str) -> Key:
         raise InputError(unknown("operation", op, OPS), where=text)
     metric = METRICS.get(name)
     if metric is None:
-        raise InputError(unknown("metric", name, METRICS), where=text)
+        raise InputError(unknown_metric(name, METRICS), where=text)
     op = op or ALL
     if op not in ops_taken(metric):
         raise InputError(f"{name} is not kept for {op}; it is kept for {', '.join(ops_of(metric))}", where=text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
-from iolab.base.quantity import format_bytes
+from iolab.base.quantity import format_bytes, size_in_words
 from iolab.domain.trial import Phase
 from iolab.domain.workload.conflict import job_conflicts
 from iolab.domain.workload.job import JobOptions, PhaseOptions
@@ -85,7 +85,7 @@ class AioStreamOptions(Options):
 
 def _conflicts(options: AioStreamOptions) -> Iterator[Conflict]:
     if options.window is not None and options.window % 4096:
-        yield Conflict(("window",), f"{options.window} bytes is not a multiple of 4KiB")
+        yield Conflict(("window",), f"{size_in_words(options.window)} is not a multiple of 4KiB")
     elif options.block_bytes > options.device_bytes:
         key = "file_size" if options.window is None else "window"
         yield Conflict(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from iolab.base.quantity import format_bytes
+from iolab.base.quantity import format_bytes, size_in_words
 from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
 from iolab.domain.workload.kind import Conflict
 
@@ -87,7 +87,7 @@ def _sizes(job: JobOptions) -> Iterator[Conflict]:
                 if size % SECTOR_BYTES:
                     yield Conflict(
                         (key,),
-                        f"{size} bytes is not a multiple of {SECTOR_BYTES}, which direct I/O needs; "
+                        f"{size_in_words(size)} is not a multiple of {SECTOR_BYTES}, which direct I/O needs; "
                         "choose a multiple or set direct = false",
                     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
-from iolab.base.quantity import format_bytes
+from iolab.base.quantity import format_bytes, size_in_words
 from iolab.domain.trial import Phase, WeightedGroup, WeightedLoadPhase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
@@ -145,7 +145,8 @@ def _conflicts(options: IostestOptions) -> Iterator[Conflict]:
         )
     if any(sort[0] == "d" for sort in options.sorts) and options.block_size % SECTOR_BYTES:
         yield Conflict(
-            ("block_size",), f"{options.block_size} bytes is not a multiple of {SECTOR_BYTES}, which direct I/O needs"
+            ("block_size",),
+            f"{size_in_words(options.block_size)} is not a multiple of {SECTOR_BYTES}, which direct I/O needs",
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from iolab.base.option import Bytes, Options, option
-from iolab.base.quantity import format_bytes
+from iolab.base.quantity import format_bytes, size_in_words
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
@@ -145,7 +145,7 @@ def _conflicts(options: IozoneOptions) -> Iterator[Conflict]:
     if options.direct and options.record_size % SECTOR_BYTES:
         yield Conflict(
             ("record_size",),
-            f"{options.record_size} bytes is not a multiple of {SECTOR_BYTES}, which direct I/O needs",
+            f"{size_in_words(options.record_size)} is not a multiple of {SECTOR_BYTES}, which direct I/O needs",
         )
     if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
         yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from iolab.base.option import Bytes, Options, option
-from iolab.base.quantity import format_bytes
+from iolab.base.quantity import format_bytes, size_in_words
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
@@ -61,7 +61,8 @@ def _conflicts(options: TiobenchOptions) -> Iterator[Conflict]:
         yield Conflict(("direct",), "mmap goes through the page cache; leave direct out, or use psync")
     if options.direct and options.block_size % SECTOR_BYTES:
         yield Conflict(
-            ("block_size",), f"{options.block_size} bytes is not a multiple of {SECTOR_BYTES}, which direct I/O needs"
+            ("block_size",),
+            f"{size_in_words(options.block_size)} is not a multiple of {SECTOR_BYTES}, which direct I/O needs",
         )
     if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
         yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")

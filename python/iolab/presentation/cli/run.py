@@ -44,8 +44,9 @@ def run(
         bool,
         typer.Option(
             "--until-decided",
-            help="Add rounds until no comparison is undecided. The test is sequential: looking after every round does "
-            "not spoil the verdicts.",
+            help="Add rounds until no comparison is undecided: at most as many as --rounds or the "
+            "experiment's `rounds` say, else 50. The test is sequential: looking after every round does not spoil the "
+            "verdicts.",
         ),
     ] = False,
     out: Annotated[

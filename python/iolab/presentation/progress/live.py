@@ -37,6 +37,7 @@ class LiveDisplay:
         self._trial: Trial | None = None
         self._trial_started_ns = 0
         self._activity = ""
+        self._look = ""
         self._live = Live(
             console=self._console,
             get_renderable=self._drawing,
@@ -72,6 +73,9 @@ class LiveDisplay:
     def say(self, line: str) -> None:
         self._console.print(one_line(line), soft_wrap=True)
 
+    def looked(self, line: str) -> None:
+        self._look = one_line(line)
+
     def end(self) -> None:
         self._trial = None
         self._live.stop()
@@ -90,7 +94,6 @@ class LiveDisplay:
             ProgressBar(total=max(total, 1), completed=self._finished, width=BAR_WIDTH),
             Text(f"{self._finished} of {total} trials{left}"),
         )
-        if self._trial is None:
-            return overall
-        line = Text(f"{words.title(self._trial)}: {self._activity}", overflow="ellipsis", no_wrap=True)
-        return Group(overall, line)
+        lines = [f"{words.title(self._trial)}: {self._activity}"] if self._trial else []
+        lines += [self._look] if self._look else []
+        return Group(overall, *(Text(line, overflow="ellipsis", no_wrap=True) for line in lines))

@@ -66,6 +66,9 @@ class PlainDisplay:
         self._last_line_ns = self._monotonic_ns()
         print(one_line(line), file=self._stream, flush=True)
 
+    def looked(self, line: str) -> None:
+        self.say(line)
+
     def end(self) -> None:
         self._trial = None
 

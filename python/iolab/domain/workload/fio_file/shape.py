@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from iolab.base.quantity import size_in_words
 from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, Runner
 from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
@@ -149,7 +150,10 @@ def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, r
     length = length // align * align
     if length < max(blocks):
         line = job.line_of("filesize" if job.has("filesize") else "size")
-        problems.add(line, f"{job.name}: no block of {max(blocks)} bytes fits into files of {max(length, 0)} bytes")
+        problems.add(
+            line,
+            f"{job.name}: no block of {size_in_words(max(blocks))} fits into files of {size_in_words(max(length, 0))}",
+        )
         return None
     shape = Shape(job, random, reads, writes, blocks, align, files, length)
     if runner == "iolab":
@@ -184,7 +188,7 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
     if not shape.random and step < 0 and step != -2 * min(shape.blocks):
         yield "rw", f"backward is -{2 * min(shape.blocks)}, two blocks, here; {USE_FIO} for another step"
     if not shape.random and step > 0 and step % shape.align_bytes:
-        yield "rw", f"a step of {step} bytes is no multiple of {shape.align_bytes}"
+        yield "rw", f"a step of {size_in_words(step)} is no multiple of {shape.align_bytes}"
     if shape.direct and math.gcd(*shape.blocks, shape.align_bytes, job["offset"], job["offset_increment"]) % 512:
         blamed = next(name for name in ("bssplit", "bsrange", "bs", "ba", "offset", "direct") if job.has(name))
         yield blamed, "direct I/O needs multiples of 512 bytes"
