@@ -381,7 +381,7 @@ def test_until_decided_ends_at_the_most_rounds_and_says_what_is_open(tmp_path: P
     )
     assert result.rounds == 6
     assert "reads: latency_ns_mean, pinned" in (result.undecided or [])
-    assert any("after 6 rounds: " in line and "undecided" in line for line in display.lines)
+    assert any("after 6 rounds of at most 6: " in line and "undecided" in line for line in display.lines)
 
 
 def test_until_decided_takes_the_same_looks_after_a_kill(tmp_path: Path) -> None:
