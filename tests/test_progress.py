@@ -83,7 +83,7 @@ def test_plain_lines_are_few() -> None:
     lines = stream.getvalue().splitlines()
     assert len(lines) == 1 + 4 * (4 + 1)
     assert lines[0] == "run in run"
-    assert "10.00 k IOPS" in lines[1]
+    assert "10,000 IOPS" in lines[1]
     assert lines[1].startswith("[1/4] ")
     assert lines[1].endswith(" s left")
     assert lines[5].endswith("20.0 s, 1:00 left")
@@ -122,7 +122,7 @@ def test_the_live_display_shows_bar_rate_and_time_left() -> None:
         live.end()
     shown = captured.get()
     assert "2 of 4 trials" in shown
-    assert "2.000 k IOPS" in shown
+    assert "2,000 IOPS" in shown
     assert "2.0 s left" in shown
     assert words.title(first) in shown
 

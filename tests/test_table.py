@@ -18,7 +18,7 @@ from iolab.domain.metric import METRICS
 from iolab.domain.summary import summarise
 from iolab.domain.verdict import judge
 from iolab.presentation.table import FORMATS, render
-from iolab.presentation.table.words import label, sentence, sentences, tally
+from iolab.presentation.table.words import change_with_interval, label, sentence, sentences, tally
 from support.stored import stored_run
 
 
@@ -50,9 +50,9 @@ def test_labels_tell_all_metrics_apart() -> None:
     ("unit", "value", "text"),
     [
         ("bytes/s", 3 * 2**20, "3.000 MiB/s"),
-        ("ns", 1234.0, "1.234 us"),
+        ("ns", 1234.0, "1.234 µs"),
         ("ns", 0.0, "0.000 ns"),
-        ("1/s", 123456.0, "123.5 k/s"),
+        ("1/s", 123456.0, "123,456 /s"),
         ("percent", 12.5, "12.50%"),
         ("share", 0.000123, "0.000123"),
         ("count", 7.0, "7.000"),
@@ -66,13 +66,13 @@ def test_a_number_has_four_digits_and_its_unit(unit: str, value: float | None, t
 
 def test_a_row_keeps_the_digits_of_its_smallest_number() -> None:
     scale = scale_for("1/s", [27770.0, 57.3])
-    assert [scale.with_unit(value) for value in (27770.0, 57.3)] == ["27.770 k/s", "0.057 k/s"]
+    assert [scale.with_unit(value) for value in (27770.0, 57.3)] == ["27,770 /s", "57 /s"]
 
 
 @given(st.floats(min_value=1e-3, max_value=1e15), st.sampled_from(sorted({metric.unit for metric in METRICS.values()})))
 def test_a_shown_number_is_the_number(value: float, unit: str) -> None:
     scale = scale_for(unit, [value])
-    assert float(scale.number(value)) * scale.divisor == pytest.approx(value, rel=1e-3, abs=1e-6)
+    assert float(scale.number(value).replace(",", "")) * scale.divisor == pytest.approx(value, rel=1e-3, abs=1e-6)
 
 
 def test_a_change_is_a_percentage_or_a_multiple() -> None:
@@ -80,9 +80,23 @@ def test_a_change_is_a_percentage_or_a_multiple() -> None:
         "+3.1 %",
         "+0.0 %",
         "-50.0 %",
-        "3.5x",
+        "3.50x",
         ">999x",
     ]
+    assert [change(ratio, as_multiple=True) for ratio in (1.5, 0.5, 17, 126.4, 0.001)] == [
+        "1.50x",
+        "0.50x",
+        "17.0x",
+        "126x",
+        "<0.01x",
+    ]
+
+
+def test_an_interval_is_read_in_one_notation() -> None:
+    wide = comparison([1e6 * factor for factor in (1.2, 9.0, 2.0, 14.0, 3.0, 8.0, 5.0, 2.5)])
+    for text in (change_with_interval(wide.judgement), sentence(wide, "ns", same_within=0.02)):
+        assert text and "x" in text.replace("95 %", "") and "+" not in text
+        assert "%" not in text.replace("95 % interval", "")
 
 
 def comparison(candidate: list[float], *, metric: str = "latency_ns_p99", workload: str | None = "mixed") -> Comparison:
@@ -140,7 +154,9 @@ def test_plain_has_a_column_per_setting_and_ends_in_words(run: RunData) -> None:
     text = render(run, "plain")
     heading = next(line for line in text.splitlines() if line.strip().startswith("metric"))
     assert heading.split() == ["metric", "unit", "plain", "fast", "alike"]
-    assert "fast is faster than plain: on both, rate is" in text
+    assert text.splitlines()[1].startswith("8 rounds on host; baseline plain; ")
+    assert text.splitlines()[2].startswith("● fast is faster than plain in rate (+")
+    assert sum(line.startswith("○ Undecided, ") for line in text.splitlines()) <= 1
     assert not any(line != line.rstrip() for line in text.splitlines()), "no spaces at the ends of lines"
 
 

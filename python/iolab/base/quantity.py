@@ -18,8 +18,8 @@ ABSENT = "-"
 _STEPS: dict[str, list[tuple[float, str]]] = {
     "bytes/s": [(2**30, "GiB/s"), (2**20, "MiB/s"), (2**10, "KiB/s"), (1, "B/s")],
     "bytes": [(2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")],
-    "ns": [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")],
-    "1/s": [(1e6, "M/s"), (1e3, "k/s"), (1, "/s")],
+    "ns": [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")],
+    "1/s": [(1, "/s")],
     "Hz": [(1e9, "GHz"), (1e6, "MHz"), (1, "Hz")],
     "count": [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")],
     "percent": [(1, "%")],
@@ -32,7 +32,8 @@ _SMALLEST_DIGITS = 2
 _DECIMALS_MAX = 6
 MULTIPLE_FROM = 3
 """From here on a ratio is clearer than a percentage."""
-MULTIPLE_SHOWN_MAX = 999
+MULTIPLE_SHOWN_MIN, MULTIPLE_SHOWN_MAX = 0.01, 999
+_MULTIPLE_DIGITS = 3
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,10 @@ class Scale:
     decimals: int
 
     def number(self, value: float | None) -> str:
+        """`50,975`, or `-` for what is no number."""
         if value is None or not math.isfinite(value):
             return ABSENT
-        return f"{value / self.divisor:.{self.decimals}f}"
+        return f"{value / self.divisor:,.{self.decimals}f}"
 
     def with_unit(self, value: float | None) -> str:
         number = self.number(value)
@@ -88,11 +90,17 @@ def size_in_words(size_bytes: int) -> str:
     return f"{size:.2f} {unit} ({size_bytes} bytes)"
 
 
-def change(ratio: float) -> str:
-    """`+3.1 %` for a ratio of 1.031, `4.93x` for one of 4.93."""
-    if ratio < MULTIPLE_FROM:
+def change(ratio: float, *, as_multiple: bool | None = None) -> str:
+    """`+3.1 %` for a ratio of 1.031, `4.93x` for one of 4.93. `as_multiple` chooses, where several ratios stand
+    together and are to be read in one notation; None: by this ratio alone.
+    """
+    if not (ratio >= MULTIPLE_FROM if as_multiple is None else as_multiple):
         return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f} %"  # adding 0.0 turns -0.0 into 0.0
-    return f"{ratio:.3g}x" if ratio < MULTIPLE_SHOWN_MAX else f">{MULTIPLE_SHOWN_MAX}x"
+    if ratio >= MULTIPLE_SHOWN_MAX:
+        return f">{MULTIPLE_SHOWN_MAX}x"
+    if ratio < MULTIPLE_SHOWN_MIN:
+        return f"<{MULTIPLE_SHOWN_MIN}x"
+    return f"{ratio:.{max(0, _MULTIPLE_DIGITS - max(1, _digits_before_point(ratio)))}f}x"
 
 
 def _digits_before_point(number: float) -> int:

@@ -35,7 +35,7 @@ def activity(progress: Progress, rate: Rate | None) -> str:
     if progress.waiting:
         return ", ".join([*parts, progress.waiting])
     if rate and progress.ops and progress.doing == "running":
-        parts += [_quantity("bytes/s", rate.bytes_per_s), _quantity("1/s", rate.ios_per_s).replace("/s", " IOPS")]
+        parts += [_quantity("bytes/s", rate.bytes_per_s), _quantity("IOPS", rate.ios_per_s)]
     if progress.errors:
         parts.append(f"{progress.errors} errors")
     left_ns = phase_left_ns(progress)

@@ -22,7 +22,7 @@ from iolab.presentation.report.plot import (
     plot_id,
     series,
 )
-from iolab.presentation.table.words import change_with_interval, label
+from iolab.presentation.table.words import change_with_interval, label, rounds
 
 if TYPE_CHECKING:
     import polars
@@ -152,7 +152,7 @@ def _forest_trace(verdict: str, colour: str, rows: list[tuple[int, Comparison]])
             "thickness": 2.5,
             "width": 5,
         },
-        "text": [f"{change_with_interval(judgement)}, {judgement.n} rounds" for judgement in judgements],
+        "text": [f"{change_with_interval(judgement)}, {rounds(judgement.n)}" for judgement in judgements],
         "hovertemplate": "%{y}<br>%{text}<extra></extra>",
     }
 

@@ -14,6 +14,7 @@ from iolab.domain.summary import Summary, summarise
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.plot import Figure
+from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import GridRow, grid
 from iolab.presentation.table.words import sentences, tally
 
@@ -68,6 +69,9 @@ def _page(run: RunData, summary: Summary) -> dict[str, Any]:
         "tally": tally(summary.comparisons).capitalize(),
         "baseline": summary.baseline,
         "same_within": f"{summary.same_within * 100:.3g} %",
+        "conclusions": [
+            {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
+        ],
         "verdicts": [
             {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
             for comparison, text in sentences(summary)
@@ -91,9 +95,8 @@ def _facts(run: RunData, summary: Summary) -> Iterator[str]:
     starts = run.trials["started_unix_ns"].drop_nulls()
     if len(starts):
         yield datetime.fromtimestamp(min(starts) / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    yield f"{summary.rounds} rounds"
-    yield f"{summary.trials} trials"
-    yield f"{len(summary.settings)} settings"
+    for count, what in ((summary.rounds, "round"), (summary.trials, "trial"), (len(summary.settings), "setting")):
+        yield f"{count} {what}{'' if count == 1 else 's'}"
     yield f"machine {summary.machine_in_words}"
     kernel = run.machine.get("kernel")
     if isinstance(kernel, Mapping) and isinstance(kernel.get("release"), str):

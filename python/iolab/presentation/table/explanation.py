@@ -189,7 +189,7 @@ def _nothing(one: Explained) -> str:
 def _how_far(judgement: Judgement, unit: str) -> str:
     if judgement.ratio is None:
         return f"{_from_to(judgement, unit)} over {rounds(judgement.n)}"
-    return f"{claim(judgement.ratio)} {evidence(judgement, unit)}"
+    return f"{claim(judgement)} {evidence(judgement, unit)}"
 
 
 def _from_to(judgement: Judgement, unit: str) -> str:

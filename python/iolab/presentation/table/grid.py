@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from iolab.base.quantity import ABSENT, scale_for
 from iolab.domain.summary import Row, Summary
-from iolab.presentation.table.words import change_with_interval, label, verdict_with_rounds
+from iolab.presentation.table.words import change_with_interval, label, unit_of, verdict_with_rounds
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _block(rows: list[GridRow]) -> Block:
 
 
 def _row(row: Row, settings: list[str]) -> GridRow:
-    scale = scale_for(row.unit, (cell.typical for cell in row.cells.values()))
+    scale = scale_for(unit_of(row.metric), (cell.typical for cell in row.cells.values()))
     cells = []
     for setting in settings:
         cell, comparison = row.cells.get(setting), row.comparisons.get(setting)

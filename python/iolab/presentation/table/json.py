@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.strict_json import dumps
 from iolab.domain.summary import Summary, summarise
+from iolab.presentation.table.conclusions import conclusions
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
@@ -43,6 +44,10 @@ def as_dict(summary: Summary, run: RunData) -> dict[str, Any]:
             }
             for row in summary.rows
             for setting, cell in row.cells.items()
+        ],
+        "conclusions": [
+            {"verdict": one.verdict, "setting": one.setting, "text": one.text}
+            for one in conclusions(summary.comparisons)
         ],
         "comparisons": [comparison.as_dict() for comparison in summary.comparisons],
         "problems": summary.problems,

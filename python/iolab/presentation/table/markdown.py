@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.domain.summary import summarise
+from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
-from iolab.presentation.table.words import tally
+from iolab.presentation.table.plain import LEGEND
+from iolab.presentation.table.words import rounds, tally
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
@@ -20,6 +22,10 @@ WIDTH_MAX = 120
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     summary = summarise(run, metrics=metrics)
     lines = [f"# {summary.title}", ""]
+    said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
+    lines += [said, "", *(f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons))]
+    if summary.comparisons:
+        lines.append("")
     footnotes = Footnotes()
     for workload, block in blocks(summary).items():
         lines += [f"## {workload}", ""]
@@ -33,8 +39,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
         lines += ["No trial has a value of what is compared.", ""]
     for note in footnotes.lines():
         lines += [note, ""]
-    rounds = f"{summary.rounds} {'round' if summary.rounds == 1 else 'rounds'}"
-    lines.append(f"{rounds}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}.")
+    lines.append(LEGEND)
     return "\n".join(lines) + "\n"
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.domain.summary import Summary, summarise
+from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import FirstThatFits, Footnotes
-from iolab.presentation.table.words import VERDICTS, sentences, tally
+from iolab.presentation.table.words import rounds, tally
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from iolab.adapters.store import RunData
+    from iolab.domain.compare import Comparison
 
 SENTENCE_WIDTH_MAX = 110
-SENTENCES_MAX = 24
-"""More than these nobody reads; the tables have all."""
+CHANGE_HEADING = "change within rounds [95 %]"
+LEGEND = (
+    "Typical value ± half the interquartile range. Change: the typical ratio within rounds with its 95 % interval; "
+    "drift cancels in it, so it is not exactly the quotient of the two values."
+)
 STYLES = {"faster": "green", "slower": "red", "same": "blue", "undecided": "yellow"}
 
 
@@ -30,15 +35,17 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 
 
 def tables(summary: Summary) -> RenderableType:
-    """A table per workload, the verdicts in words, and what to be careful about."""
+    """What it comes to, what to be careful about, and a table per workload."""
     from rich.console import Group
     from rich.constrain import Constrain
     from rich.padding import Padding
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(summary.title, style="bold")]
-    rounds = f"{summary.rounds} {'round' if summary.rounds == 1 else 'rounds'}"
-    parts.append(Text(f"{rounds} on {summary.machine_in_words}; baseline {summary.baseline}", style="dim"))
+    against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
+    parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
+    parts += in_words(summary.comparisons)
+    parts += (Text(f"! {problem}", style="yellow") for problem in summary.problems)
     footnotes = Footnotes()
     for workload, block in blocks(summary).items():
         # Not as the table's own title, which is broken where the table is narrower.
@@ -51,12 +58,7 @@ def tables(summary: Summary) -> RenderableType:
         parts.append(Text("\nNo trial has a value of what is compared.\n"))
     if lines := footnotes.lines():
         parts.append(Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
-    legend = "Typical value ± half the interquartile range; change against the baseline [95 % interval]."
-    parts.append(Padding(Text(legend, style="dim"), (1, 0, 1, 0), expand=False))
-    if summary.comparisons:
-        parts.append(Text(f"Verdicts: {tally(summary.comparisons)}", style="bold"))
-    parts += _in_words(summary)
-    parts += (Text(f"! {problem}", style="yellow") for problem in summary.problems)
+    parts.append(Padding(Constrain(Text(LEGEND, style="dim"), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
     return Group(*parts)
 
 
@@ -83,7 +85,7 @@ def _tall(block: Block, footnotes: Footnotes, *, verdict_below: bool = False) ->
     compared = any(cell.change or cell.verdict for row in block.rows for cell in row.cells)
     table = empty_table()
     table.add_column("metric, setting", overflow="fold")
-    for heading in ("value", "change [95 % interval]" if compared else ""):
+    for heading in ("value", CHANGE_HEADING if compared else ""):
         table.add_column(heading, justify="right", no_wrap=True)
     if compared and not verdict_below:
         table.add_column("verdict", no_wrap=True)
@@ -124,19 +126,11 @@ def _below(cell: GridCell, footnotes: Footnotes) -> Iterator[Text]:
         yield Text(cell.verdict, style=STYLES[cell.verdict_word])
 
 
-def _in_words(summary: Summary) -> Iterator[RenderableType]:
+def in_words(comparisons: Sequence[Comparison]) -> Iterator[RenderableType]:
+    """What the comparisons come to, a sentence per setting."""
     from rich.constrain import Constrain
     from rich.text import Text
 
-    told = [(one, sentence) for one, sentence in sentences(summary) if one.judgement.n]
-    kept = told
-    if len(told) > SENTENCES_MAX:
-        ranked = sorted(told, key=lambda pair: VERDICTS.index(pair[0].judgement.verdict))
-        most_telling = [one for one, _ in ranked if one.judgement.n > 1][:SENTENCES_MAX]
-        kept = [pair for pair in told if pair[0] in most_telling]
-    for comparison, sentence in kept:
-        bullet = ("● ", STYLES[comparison.judgement.verdict])
-        yield Constrain(Text.assemble(bullet, sentence), SENTENCE_WIDTH_MAX)
-    if others := [one for one, _ in told if one not in [comparison for comparison, _ in kept]]:
-        why = "; one round has no interval" if any(one.judgement.n == 1 for one in others) else ""
-        yield Text(f"● {'and ' if kept else ''}{tally(others)}: see the tables{why}.", style="dim")
+    for one in conclusions(comparisons):
+        bullet = ("○ " if one.verdict == "undecided" else "● ", STYLES[one.verdict])
+        yield Constrain(Text.assemble(bullet, one.text), SENTENCE_WIDTH_MAX)

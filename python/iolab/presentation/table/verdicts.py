@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.base.quantity import ABSENT, Scale, scale_for
 from iolab.presentation.table.layout import FirstThatFits
-from iolab.presentation.table.plain import STYLES, empty_table, indented
+from iolab.presentation.table.plain import CHANGE_HEADING, STYLES, empty_table, in_words, indented
 from iolab.presentation.table.words import change_with_interval, tally, unit_of, verdict_with_rounds
 
 if TYPE_CHECKING:
@@ -22,21 +22,21 @@ NAMED_MAX = 3
 
 
 def verdicts(comparisons: Sequence[Comparison]) -> RenderableType:
-    """A table per workload for people. Below each metric's name the baseline, then a line per candidate: its typical
-    value, the change, how sure, the verdict.
+    """What they come to, and a table per workload for people. Below each metric's name the baseline, then a line per
+    candidate: its typical value, the change, how sure, the verdict.
     """
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
 
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [Text(f"{tally(comparisons).capitalize()}."), *in_words(comparisons)]
     for workload, found in groupby(comparisons, key=lambda comparison: comparison.workload):
         of_workload = list(found)
         if workload:
             parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
         parts.append(FirstThatFits(_table(of_workload), _table(of_workload, stacked=True)))
     parts += (Text(f"! {line}", style="yellow") for line in _notes(comparisons))
-    return Group(*parts, Text(f"{tally(comparisons).capitalize()}."))
+    return Group(*parts)
 
 
 def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _table(comparisons: Sequence[Comparison], *, stacked: bool = False) -> Table
 
     table = empty_table()
     table.add_column("metric, setting", overflow="fold")
-    headings = ("change\n[95 % interval]", "p\nq") if stacked else ("change [95 % interval]", "p", "q")
+    headings = ("change within rounds\n[95 %]", "p\nq") if stacked else (CHANGE_HEADING, "p", "q")
     for heading in ("value", "n", *headings):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)

@@ -25,7 +25,7 @@ def sentences(summary: Summary) -> list[tuple[Comparison, str]]:
     """One full sentence per comparison, workload by workload, clear differences first."""
     found = []
     for _, rows in groupby(summary.rows, key=lambda row: row.workload):
-        pairs = [(comparison, row.unit) for row in rows for comparison in row.comparisons.values()]
+        pairs = [(comparison, unit_of(row.metric)) for row in rows for comparison in row.comparisons.values()]
         pairs.sort(key=lambda pair: VERDICTS.index(pair[0].judgement.verdict))
         found += [(one, sentence(one, unit, same_within=summary.same_within)) for one, unit in pairs]
     return found
@@ -42,7 +42,7 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
             return f"{candidate} is undecided against {comparison.against}: {differs}."
         return f"{candidate} is undecided against {comparison.against}: {where} can't be compared, {judgement.reason}."
     how_sure = evidence(judgement, unit)
-    differs = f"{where} differs by {change(judgement.ratio)} {how_sure}"
+    differs = f"{where} differs by {change(judgement.ratio, as_multiple=_as_multiple(judgement))} {how_sure}"
     match judgement.verdict:
         case "same":
             return f"{candidate} is the same as {comparison.against} within {same_within * 100:.3g} %: {differs}."
@@ -52,26 +52,26 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
                 f"{candidate} is undecided against {comparison.against}: {differs}{doubt}; {_more_rounds(judgement)}."
             )
         case verdict:
-            return (
-                f"{candidate} is {verdict} than {comparison.against}: {where} is {claim(judgement.ratio)} {how_sure}."
-            )
+            return f"{candidate} is {verdict} than {comparison.against}: {where} is {claim(judgement)} {how_sure}."
 
 
 def evidence(judgement: Judgement, unit: str) -> str:
     """`(95 % interval +1.0 % to +5.2 %), 12.3 ms against 11.9 ms over 8 rounds`, of a judgement that has a ratio."""
     assert judgement.ci_low is not None and judgement.ci_high is not None, "there is an interval where there is a ratio"
-    scale = scale_for(unit, (judgement.baseline, judgement.candidate))
+    scale, as_multiple = scale_for(unit, (judgement.baseline, judgement.candidate)), _as_multiple(judgement)
+    low, high = (change(end, as_multiple=as_multiple) for end in (judgement.ci_low, judgement.ci_high))
     return (
-        f"(95 % interval {change(judgement.ci_low)} to {change(judgement.ci_high)}), "
+        f"(95 % interval {low} to {high}), "
         f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)} "
         f"over {rounds(judgement.n)}"
     )
 
 
-def claim(ratio: float) -> str:
-    """`3.1 % higher`, or `4.93 times as high`."""
-    if ratio >= MULTIPLE_FROM:
-        return f"{change(ratio).removesuffix('x')} times as high"
+def claim(judgement: Judgement) -> str:
+    """`3.1 % higher`, or `4.93 times as high`, of a judgement that has a ratio."""
+    ratio = judgement.ratio or 1.0
+    if _as_multiple(judgement):
+        return f"{change(ratio, as_multiple=True).removesuffix('x')} times as high"
     return f"{abs(ratio - 1) * 100:.1f} % {'higher' if ratio > 1 else 'lower'}"
 
 
@@ -79,8 +79,14 @@ def change_with_interval(judgement: Judgement) -> str | None:
     """`+3.1 % [+1.0 %, +5.2 %]`; `+3.1 % [one round]` where there is no interval; None where there is no ratio."""
     if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
         return _change_in_one_round(judgement)
-    low, high = change(judgement.ci_low), change(judgement.ci_high)
-    return f"{change(judgement.ratio)} [{low}, {high}]"
+    ratios = (judgement.ratio, judgement.ci_low, judgement.ci_high)
+    middle, low, high = (change(one, as_multiple=_as_multiple(judgement)) for one in ratios)
+    return f"{middle} [{low}, {high}]"
+
+
+def _as_multiple(judgement: Judgement) -> bool:
+    """Whether the ratio and its interval are read as multiples: all three, where one of them is large."""
+    return (judgement.ci_high or judgement.ratio or 0) >= MULTIPLE_FROM
 
 
 def _change_in_one_round(judgement: Judgement) -> str | None:
@@ -97,8 +103,9 @@ def verdict_with_rounds(judgement: Judgement) -> str:
 
 
 def unit_of(key: str) -> str:
-    """The unit of a metric's key; nothing for a column whose name says none."""
-    return describe(key).unit
+    """The unit of a metric's key as people say it; nothing for a column whose name says none."""
+    metric = describe(key)
+    return "IOPS" if metric.name == "iops" else metric.unit
 
 
 def tally(comparisons: Iterable[Comparison]) -> str:
