@@ -155,7 +155,8 @@ def test_plain_has_a_column_per_setting_and_ends_in_words(run: RunData) -> None:
     heading = next(line for line in text.splitlines() if line.strip().startswith("metric"))
     assert heading.split() == ["metric", "unit", "plain", "fast", "alike"]
     assert text.splitlines()[1].startswith("8 rounds on host; baseline plain; ")
-    assert text.splitlines()[2].startswith("● fast is faster than plain in rate (+")
+    assert text.splitlines()[2].startswith("● fast is faster than plain in ")
+    assert "rate (+20.0 %)" in text.splitlines()[2]
     assert sum(line.startswith("○ Undecided, ") for line in text.splitlines()) <= 1
     assert not any(line != line.rstrip() for line in text.splitlines()), "no spaces at the ends of lines"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from iolab.domain.verdict import Verdict
 
 NAMED_MAX = 4
-"""Metrics that a sentence names for each verdict; more are counted."""
+"""Metrics that a sentence names for each verdict, those that changed most; more are counted."""
 UNDECIDED_NAMED_MAX = 4
 SETTINGS_MAX = 12
 """Settings with a sentence of their own: more than these nobody reads, and the tables have all."""
@@ -62,8 +62,8 @@ def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
     present = [(verdict, ones) for verdict, ones in by_verdict.items() if ones]
     clauses = []
     for number, (verdict, ones) in enumerate(present):
-        ones.sort(key=_size, reverse=True)
-        named = [_named(one, several=several, changed=verdict != "same") for one in ones[:NAMED_MAX]]
+        largest = sorted(ones, key=_size, reverse=True)[:NAMED_MAX]
+        named = [_named(one, several=several, changed=verdict != "same") for one in ones if one in largest]
         if len(ones) > NAMED_MAX:
             named.append(f"{len(ones) - NAMED_MAX} more")
         margin = f"within {ones[0].judgement.same_within * 100:.3g} %"
