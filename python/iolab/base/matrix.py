@@ -30,6 +30,7 @@ class Member:
     table: dict[str, Any]
 
     def named(self, name: str) -> str:
+        """The name with the member's label behind it, as in `bfq[depth=8]`; alone where there is no label."""
         return f"{name}[{self.label}]" if self.label else name
 
 

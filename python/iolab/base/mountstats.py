@@ -41,6 +41,7 @@ class Snapshot:
 
     @property
     def went_backwards(self) -> bool:
+        """Whether any counter is negative, as a difference is when the mount was made anew in between."""
         return any(counter < 0 for counters in self.operations.values() for counter in counters)
 
 

@@ -29,6 +29,7 @@ class Problems:
         self._found: dict[tuple[Path, str], None] = {}
 
     def add(self, path: Sequence[str | int], what: str) -> None:
+        """Notes what is wrong with the key at `path`. The same problem noted twice is one problem."""
         self._found[tuple(path), what] = None
 
     def aside(self) -> Problems:
@@ -36,6 +37,7 @@ class Problems:
         return Problems(self._document, self.copies)
 
     def found(self) -> list[tuple[Path, str]]:
+        """The problems in the order in which they were noted: path of the key, and what is wrong with it."""
         return list(self._found)
 
     @property
@@ -52,6 +54,7 @@ class Problems:
         return f"{self._document.name}:{self._document.line(path)}"
 
     def raise_any(self) -> None:
+        """Raises InputError with a line per problem, in the order of the file's lines; nothing if there is none."""
         if self._found:
             in_file_order = sorted(self._found, key=lambda problem: self._document.line(problem[0]))
             raise InputError([self._line(path, what) for path, what in in_file_order])
@@ -93,6 +96,7 @@ class Problems:
         return matrix.expand(table, axes, axis_label)
 
     def check_name(self, name: str, path: Sequence[str]) -> None:
+        """Notes a problem if the user's name at `path` has characters that files, keys or tables could not show."""
         if not re.fullmatch(r"[\w.+:-]([\w.+: -]*[\w.+:-])?", name):
             self.add(path, f'{shown(name)}: a name has letters, digits, spaces and "_", "-", ".", "+", ":" only')
 
@@ -102,4 +106,5 @@ class Problems:
 
 
 def dotted(path: Path) -> str:
+    """`("drives", 0, "queue")` -> `drives.0.queue`."""
     return ".".join(map(str, path))

@@ -51,6 +51,7 @@ class Scale:
         return f"{value / self.divisor:,.{self.decimals}f}"
 
     def with_unit(self, value: float | None) -> str:
+        """`number` with the scale's unit behind it, as in `183.4 MiB/s`."""
         number = self.number(value)
         return number if number == ABSENT or not self.suffix else f"{number}{_gap(self.suffix)}{self.suffix}"
 

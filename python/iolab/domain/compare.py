@@ -48,6 +48,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
+    """A metric of a candidate setting against the baseline's, on one workload."""
+
     metric: str
     workload: str | None
     """None where the table has no workloads."""

@@ -21,6 +21,7 @@ class Processors:
 
     @property
     def all_cycles_per_s(self) -> float | None:
+        """Cycles per second of all CPUs together; None where number or frequency is not known."""
         return None if self.count is None or self.frequency_hz is None else self.count * self.frequency_hz
 
 

@@ -43,6 +43,8 @@ ShouldStop = Callable[[], bool]
 
 
 class Executor(Protocol):
+    """Who runs a trial, whatever the machine. Used by one thread, a trial at a time."""
+
     def expect(self, trials: Iterable[Trial]) -> None:
         """The trials that will be run next, in this order, for who can begin early. Some may never be asked for."""
         ...
@@ -96,6 +98,7 @@ def error_to_json(error: IolabError) -> dict[str, Any]:
 
 
 def error_from_json(fields: dict[str, Any]) -> IolabError:
+    """The error that `error_to_json` wrote; a MachineError for an exit status that is none of iolab's."""
     kinds: dict[int, type[IolabError]] = {kind.exit_status: kind for kind in (InputError, MachineError, InterruptedRun)}
     kind = kinds.get(fields["exit_status"], MachineError)
     return kind(fields["what"].split("\n"), where=fields["where"], remedy=fields["remedy"])
@@ -110,11 +113,14 @@ class Display(Protocol):
     def planned(self, trials_by_workload: Mapping[str, int]) -> None:
         """So many trials will run; called again when rounds are added."""
 
-    def trial_started(self, trial: Trial) -> None: ...
+    def trial_started(self, trial: Trial) -> None:
+        """The trial begins."""
 
-    def trial_progress(self, progress: Progress) -> None: ...
+    def trial_progress(self, progress: Progress) -> None:
+        """What the trial that began is doing now; called some times per second."""
 
-    def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None: ...
+    def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None:
+        """The trial ended, with any status, `duration_ns` after it began."""
 
     def say(self, line: str) -> None:
         """Something worth knowing beside the trials: what was restored, what is still undecided."""

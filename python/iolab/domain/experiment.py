@@ -23,6 +23,7 @@ class CompiledWorkload:
     options: Options
 
     def phases(self, seed: int, devices: int) -> list[Phase]:
+        """The phases of a trial on so many devices, in order; the same for the same arguments."""
         return KINDS[self.kind].phases(self.options, seed, devices)
 
     @property
@@ -33,6 +34,8 @@ class CompiledWorkload:
 
 @dataclass(frozen=True)
 class Comparison:
+    """What [compare] asks for."""
+
     baseline: str
     metrics: list[str] | None
     """Keys (`iolab.domain.metric.parse_key`); None: the default ones."""
@@ -53,6 +56,8 @@ class ModelledMachine:
 
 @dataclass(frozen=True)
 class Experiment:
+    """An experiment that can be run: every name, option and value checked, every matrix expanded."""
+
     title: str
     machine: str
     rounds: int
@@ -84,4 +89,5 @@ class Experiment:
         return found
 
     def workload_under(self, workload: str, setting: str) -> CompiledWorkload:
+        """The workload of this name, with what the setting changes in its options. KeyError for unknown names."""
         return self.variants.get((workload, setting), self.workloads[workload])

@@ -30,12 +30,15 @@ class Observation:
     """The one weighted group that is looked at."""
 
     def of(self, op: str) -> Observation:
+        """Of one operation alone, or with `all` of reads and writes."""
         return replace(self, ops=TRANSFERS if op == "all" else (op,))
 
     def of_job(self, name: str) -> Observation:
+        """Of one job alone. KeyError if there is none of this name."""
         return replace(self, jobs={name: self.jobs[name]}, job=name)
 
     def of_group(self, group: WeightedGroup) -> Observation:
+        """Of the weighted group's jobs alone, those of its names that there are."""
         return replace(self, jobs={name: self.jobs[name] for name in group.jobs if name in self.jobs}, group=group)
 
     def measure(self, metric: str) -> float | None:
@@ -52,14 +55,17 @@ class Observation:
 
     @property
     def count(self) -> int:
+        """Operations completed in the measured part."""
         return sum(part["count"] for part in self._parts())
 
     @property
     def bytes(self) -> int:
+        """Bytes transferred in the measured part."""
         return sum(part["bytes"] for part in self._parts())
 
     @property
     def measured_s(self) -> float:
+        """Length of the measured part in seconds."""
         return float(self.record["measured_to_ns"] - self.record["measured_from_ns"]) / NS_PER_S
 
     @property
@@ -70,22 +76,27 @@ class Observation:
 
     @property
     def transient_s(self) -> float | None:
+        """Seconds cut off the start as not yet steady; None where no transient was looked for."""
         transient = self.record["transient"]
         return None if transient is None else float(transient["cut_ns"]) / NS_PER_S
 
     @property
     def process_cpu_ns(self) -> int:
+        """CPU time of the whole process during the phase, user and system, in ns."""
         return int(self.record["process_cpu_user_ns"] + self.record["process_cpu_system_ns"])
 
     @property
     def errors(self) -> int:
+        """Failed operations and short transfers of the whole phase."""
         return sum(error["count"] for job in self.jobs.values() for error in job["errors"])
 
     @property
     def mismatches(self) -> int | None:
+        """Blocks read with wrong contents in the whole phase; None where nothing was verified."""
         return sum(job["mismatches_count"] for job in self.jobs.values()) if self.phase.verifies else None
 
     def per_second(self, amount: float) -> float | None:
+        """The amount over the measured seconds; None where no time was measured."""
         return amount / self.measured_s if self.measured_s > 0 else None
 
     def rate_sum(self) -> float | None:
@@ -94,6 +105,7 @@ class Observation:
         return None if None in rates else sum(rate for rate in rates if rate is not None)
 
     def per_io(self, amount: float) -> float | None:
+        """The amount over the completed operations; None where there were none."""
         return amount / self.count if self.count else None
 
     def threads(self, *counters: str) -> int:
@@ -101,9 +113,11 @@ class Observation:
         return sum(group[counter] for group in self.record["groups"] for counter in counters)
 
     def cpu_ns(self) -> int:
+        """CPU time of the jobs' own threads, user and system, in ns."""
         return self.threads("cpu_user_ns", "cpu_system_ns")
 
     def latency_mean(self) -> float | None:
+        """The mean latency in ns, exact; None where no operation completed."""
         total = self._latency_count()
         return sum(count * part["mean_ns"] for count, part in self._latencies()) / total if total else None
 
@@ -123,17 +137,24 @@ class Observation:
         return sum(own) / len(own) if own else None
 
     def latency_min(self) -> float | None:
+        """The lowest latency in ns, exact; None where no operation completed."""
         return min((part["min_ns"] for _, part in self._latencies()), default=None)
 
     def latency_max(self) -> float | None:
+        """The highest latency in ns, exact; None where no operation completed."""
         return max((part["max_ns"] for _, part in self._latencies()), default=None)
 
     def latency_quantile(self, share: float) -> float | None:
+        """The latency in ns that `share` (0 to 1) of the operations do not exceed; None where none completed.
+
+        From the histogram: at most 1 % above the true quantile, and never above the highest latency.
+        """
         found, highest = quantile(self._histogram, share), self.latency_max()
         # A bucket's upper bound may lie above the highest value that was seen.
         return None if found is None or highest is None else min(found, highest)
 
     def latency_share_over(self, threshold_ns: int) -> float | None:
+        """The share of operations, 0 to 1, that took longer than the threshold; None where none completed."""
         return share_over(self._histogram, threshold_ns)
 
     def fairness(self) -> float | None:

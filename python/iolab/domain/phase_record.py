@@ -77,6 +77,7 @@ class Usage:
 
     @classmethod
     def of(cls, usage: struct_rusage) -> Usage:
+        """From what getrusage(2) or wait4(2) says; seconds become ns."""
         return cls(
             cpu_user_ns=round(usage.ru_utime * 1e9),
             cpu_system_ns=round(usage.ru_stime * 1e9),

@@ -28,6 +28,8 @@ class Fault(BaseModel):
 
 
 class Record(BaseModel):
+    """What a trial leaves behind: how it ended, what each phase measured, and under what it was measured."""
+
     model_config = ConfigDict(extra="forbid")
 
     format: Literal[1] = 1

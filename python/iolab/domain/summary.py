@@ -49,6 +49,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
+    """A run as its table tells it: a row per workload and metric, with a cell and a comparison per setting."""
+
     title: str
     machine: str
     seed: int | None
@@ -66,14 +68,17 @@ class Summary:
 
     @property
     def machine_in_words(self) -> str:
+        """The machine's name, with the seed where it is a simulated one."""
         return f"{self.machine} (simulated, seed {self.seed})" if self.simulated else self.machine
 
     @property
     def baseline(self) -> str:
+        """The setting that the others are compared with; empty where there is none."""
         return self.settings[0] if self.settings else ""
 
     @property
     def comparisons(self) -> list[Comparison]:
+        """Every comparison, row by row."""
         return [comparison for row in self.rows for comparison in row.comparisons.values()]
 
 

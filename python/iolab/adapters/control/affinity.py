@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from typing_extensions import override
+
 from iolab.adapters.control import cell, kernel_file
 from iolab.adapters.control.control import (
     Applied,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 
 class Affinity(Control):
+    """The CPUs on which an application, its requests' queueing and their completion run: A, Q and C."""
+
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue", "machine"})
 
     def validate(self, value: Any) -> dict[str, Part]:
@@ -50,6 +54,7 @@ class Affinity(Control):
         """The words as they are: what is elsewhere, the model knows from its CPUs' topology."""
         return of_each_drive(drives, "affinity", value=value)
 
+    @override
     def apply(self, context: Context, value: dict[str, Part]) -> Applied:
         disk = queue_device(self, context)
         allowed = sorted(os.sched_getaffinity(0))
@@ -67,6 +72,7 @@ class Affinity(Control):
             (*notes, *rq_affinity.notes),
         )
 
+    @override
     def place(self, phases: Sequence[Phase], applied: Any) -> Sequence[Phase]:
         if "application" not in applied:
             raise UnsupportedSetting("the target's devices have their interrupts on different CPUs")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from iolab.adapters.control.control import Applied, Context, Control, ModelKeys
 
 if TYPE_CHECKING:
@@ -15,18 +17,24 @@ DROP_CACHES = "/proc/sys/vm/drop_caches"
 
 
 class DropCaches(Control):
+    """Whether the page cache is emptied before each measured phase."""
+
+    @override
     def validate(self, value: Any) -> bool:
         if not isinstance(value, bool):
             raise self.expected(value)
         return value
 
+    @override
     def on_model(self, value: bool, drives: int) -> ModelKeys:
         return {}
 
+    @override
     def amend(self, trial: Trial, value: bool) -> Trial:
         phases = [phase.dropping_caches(value) if phase.measured else phase for phase in trial.phases]
         return trial.model_copy(update={"phases": phases})
 
+    @override
     def apply(self, context: Context, value: bool) -> Applied:
         reach = "all caches" if os.access(DROP_CACHES, os.W_OK) else "the files' own pages"
         return Applied(None, reach if value else False)

@@ -133,11 +133,13 @@ class Control(ABC):
         return None
 
     def expected(self, value: Any) -> InputError:
+        """The error for a value that the control does not take, with an example. Raised by the caller."""
         unit = f" ({self.unit})" if self.unit else ""
         return InputError(f"{self.name}{unit} is {value!r}, expected {self.values}", remedy=f"e.g. {self.example_line}")
 
     @property
     def example_line(self) -> str:
+        """A line of an experiment's setting that gives the control."""
         return f"{self.name} = {self.example}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from typing_extensions import override
+
 from iolab.adapters.control.control import Applied, Context, Control, ModelKeys
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
@@ -16,18 +18,24 @@ CPU_MAX = 99_999
 
 
 class Cpus(Control):
+    """The CPUs that every job's threads may run on."""
+
     takes_list: ClassVar[bool] = True
 
+    @override
     def validate(self, value: Any) -> list[int]:
         return cpu_numbers(self, value)
 
+    @override
     def on_model(self, value: list[int], drives: int) -> ModelKeys:
         return {}
 
+    @override
     def amend(self, trial: Trial, value: list[int]) -> Trial:
         phases = [phase.on_cpus(value) for phase in trial.phases]
         return trial.model_copy(update={"phases": phases})
 
+    @override
     def apply(self, context: Context, value: list[int]) -> Applied:
         allowed = sorted(os.sched_getaffinity(0))
         missing = [cpu for cpu in value if cpu not in allowed]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from iolab.adapters.control.control import Control, ModelKeys, amended_filesystem, of_each_drive
 from iolab.adapters.system.filesystem import FILESYSTEMS
 from iolab.base.errors import InputError
@@ -16,6 +18,9 @@ BARE = "none"
 
 
 class FilesystemKind(Control):
+    """The filesystem that a scratch device gets before each trial."""
+
+    @override
     def validate(self, value: Any) -> str:
         if value not in (*FILESYSTEMS, BARE):
             raise self.expected(value)
@@ -30,9 +35,11 @@ class FilesystemKind(Control):
             raise InputError(f'filesystem is {value!r}, expected a name, or a table such as {{ kind = "ext3" }}')
         return dict(table)
 
+    @override
     def on_model(self, value: dict[str, Any] | None, drives: int) -> ModelKeys:
         return of_each_drive(drives, "filesystem", value=value)
 
+    @override
     def amend(self, trial: Trial, value: str) -> Trial:
         _check_scratch(self, trial)
         if value == BARE and any(phase.takes_devices for phase in trial.phases):
@@ -41,11 +48,15 @@ class FilesystemKind(Control):
 
 
 class FilesystemOptions(Control):
+    """Options for mkfs, or for mount, of the scratch device's filesystem."""
+
+    @override
     def validate(self, value: Any) -> str:
         if not isinstance(value, str) or "\n" in value:
             raise self.expected(value)
         return value.strip()
 
+    @override
     def amend(self, trial: Trial, value: str) -> Trial:
         _check_scratch(self, trial)
         if value and getattr(trial.target, "filesystem", None) is None:

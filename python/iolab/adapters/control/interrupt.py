@@ -6,6 +6,8 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from typing_extensions import override
+
 from iolab.adapters.control import kernel_file
 from iolab.adapters.control.control import Applied, Context, Control, ModelKeys, queue_device
 from iolab.adapters.control.cpu import cpu_numbers
@@ -26,12 +28,15 @@ class IrqCpus(Control):
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
     takes_list: ClassVar[bool] = True
 
+    @override
     def validate(self, value: Any) -> list[int]:
         return cpu_numbers(self, value)
 
+    @override
     def on_model(self, value: list[int], drives: int) -> ModelKeys:
         return {("drives", str(drive), "interrupt_cpu"): value[drive % len(value)] for drive in range(drives)}
 
+    @override
     def apply(self, context: Context, value: list[int]) -> Applied:
         disk = queue_device(self, context)
         found = interrupt.interrupts_of(disk)
@@ -62,9 +67,11 @@ class WorkqueueCpus(Control):
     reach: ClassVar[frozenset[Reach]] = frozenset({"machine"})
     takes_list: ClassVar[bool] = True
 
+    @override
     def validate(self, value: Any) -> list[int]:
         return cpu_numbers(self, value)
 
+    @override
     def apply(self, context: Context, value: list[int]) -> Applied:
         return pin_workqueues(self.name, value, context.undo)
 

@@ -64,6 +64,7 @@ def write(
 
 
 def check_writable(name: str, path: Path) -> None:
+    """Raises MachineError, naming the control, where the kernel has no such file or this user may not write it."""
     if not path.exists():
         raise MachineError(f"{name}: this kernel or device has no such file", where=str(path))
     if not os.access(path, os.W_OK):

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from typing_extensions import override
+
 from iolab.adapters.control.control import Control, ModelKeys, of_each_drive
 from iolab.base.errors import InputError
 
@@ -14,29 +16,39 @@ if TYPE_CHECKING:
 
 
 class ModelControl(Control):
+    """A control that only simulated machines have."""
+
     of_models_only: ClassVar[bool] = True
 
+    @override
     def amend(self, trial: Trial, value: Any) -> Trial:
         raise InputError(f"{self.name} is for modelled machines only", remedy='say machine = "model:NAME"')
 
 
 class Kernel(ModelControl):
+    """The kernel whose I/O path the simulated machine has."""
+
+    @override
     def validate(self, value: Any) -> str:
         if not isinstance(value, str) or not value:
             raise self.expected(value)
         return value
 
+    @override
     def on_model(self, value: str, drives: int) -> ModelKeys:
         return {("kernel",): value}
 
 
 class MachineKeys(ModelControl):
+    """Keys of the machine's file with the values that a setting gives them."""
+
     def validate(self, value: Any) -> dict[str, Any]:
         """By dotted path; tables inside the table are the same as dots."""
         if not isinstance(value, Mapping) or not value:
             raise self.expected(value)
         return {".".join(path): found for path, found in _flat(value, ())}
 
+    @override
     def on_model(self, value: Mapping[str, Any], drives: int) -> ModelKeys:
         return {tuple(path.split(".")): found for path, found in value.items()}
 
@@ -48,12 +60,14 @@ class PatchedAffinity(ModelControl):
         super().__init__(name, help, values='-1 for off, a CPU number, or "interrupt"', excludes=("affinity",), **words)
         self._part = part
 
+    @override
     def validate(self, value: Any) -> int | str:
         if value == "interrupt" or (isinstance(value, int) and not isinstance(value, bool) and value >= -1):
             assert isinstance(value, int | str)
             return value
         raise self.expected(value)
 
+    @override
     def on_model(self, value: int | str, drives: int) -> ModelKeys:
         return of_each_drive(drives, "affinity", self._part, value=None if value == -1 else value)
 

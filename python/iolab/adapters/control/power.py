@@ -10,6 +10,8 @@ import struct
 from pathlib import Path
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from iolab.adapters.control import kernel_file
 from iolab.adapters.control.control import Applied, Context, Control, whole_number
 from iolab.adapters.system import block
@@ -26,6 +28,7 @@ class IdleStatesDisabled(Control):
     reach: ClassVar[frozenset[Reach]] = MACHINE
     takes_list: ClassVar[bool] = True
 
+    @override
     def validate(self, value: Any) -> list[str]:
         if not isinstance(value, list) or not all(isinstance(name, str) and name.strip() for name in value):
             raise self.expected(value)
@@ -47,9 +50,11 @@ class IdleStatesDisabled(Control):
 class IdleLatencyMax(Control):
     """/dev/cpu_dma_latency, open for the trial: the kernel forgets the demand with the file's last user."""
 
+    @override
     def validate(self, value: Any) -> int:
         return whole_number(self, value, at_least=0, at_most=2**31 - 1)
 
+    @override
     def apply(self, context: Context, value: int) -> Applied:
         _idle_states(self.name)
         before = self.read(context)
@@ -76,11 +81,13 @@ class Governor(Control):
 
     reach: ClassVar[frozenset[Reach]] = MACHINE
 
+    @override
     def validate(self, value: Any) -> str:
         if not isinstance(value, str) or not value.isidentifier():
             raise self.expected(value)
         return value
 
+    @override
     def apply(self, context: Context, value: str) -> Applied:
         files = sorted(_cpus().glob("cpu[0-9]*/cpufreq/scaling_governor"))
         if not files:
@@ -99,11 +106,13 @@ class Boost(Control):
 
     reach: ClassVar[frozenset[Reach]] = MACHINE
 
+    @override
     def validate(self, value: Any) -> bool:
         if not isinstance(value, bool):
             raise self.expected(value)
         return value
 
+    @override
     def apply(self, context: Context, value: bool) -> Applied:
         boost, no_turbo = _cpus() / "cpufreq" / "boost", _cpus() / "intel_pstate" / "no_turbo"
         inverted = not boost.exists() and no_turbo.exists()

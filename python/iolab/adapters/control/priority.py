@@ -14,6 +14,8 @@ import re
 from contextlib import suppress
 from typing import Any
 
+from typing_extensions import override
+
 from iolab.adapters.control.control import Applied, Context, Control, ModelKeys
 from iolab.base.errors import MachineError
 
@@ -28,6 +30,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class IoPriority(Control):
+    """The I/O class and level of the jobs' threads (ioprio_set(2))."""
+
     def validate(self, value: Any) -> str:
         """`"be/7"`, `"be"` (level 4, the kernel's default), `"idle"`."""
         match = re.fullmatch(r"(rt|be)(?:/([0-7]))?|idle", value) if isinstance(value, str) else None
@@ -35,25 +39,32 @@ class IoPriority(Control):
             raise self.expected(value)
         return "idle" if value == "idle" else f"{match.group(1)}/{match.group(2) or 4}"
 
+    @override
     def on_model(self, value: str, drives: int) -> ModelKeys:
         return {("io_priority",): value}
 
+    @override
     def apply(self, context: Context, value: str) -> Applied:
         before = _io_priority()
         _set_io_priority(self.name, _number(value))
         context.until_end.callback(_give_back_io_priority, before)
         return Applied(_words(before), self.read(context))
 
+    @override
     def read(self, context: Context) -> str:
         return _words(_io_priority())
 
 
 class Nice(Control):
+    """The nice value of the jobs' threads (setpriority(2))."""
+
+    @override
     def validate(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value not in _NICE_RANGE:
             raise self.expected(value)
         return value
 
+    @override
     def apply(self, context: Context, value: int) -> Applied:
         before = self.read(context)
         try:
@@ -65,6 +76,7 @@ class Nice(Control):
         context.until_end.callback(_give_back_nice, before)
         return Applied(before, self.read(context))
 
+    @override
     def read(self, context: Context) -> int:
         return os.getpriority(os.PRIO_PROCESS, 0)
 

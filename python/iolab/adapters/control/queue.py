@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from typing_extensions import override
+
 from iolab import _native
 from iolab.adapters.control import kernel_file
 from iolab.adapters.control.control import (
@@ -62,16 +64,20 @@ class QueueFile(Control):
         self._at_least = at_least
         self._at_most = at_most
 
+    @override
     def validate(self, value: Any) -> int:
         return whole_number(self, value, at_least=self._at_least, at_most=self._at_most)
 
+    @override
     def on_model(self, value: int, drives: int) -> ModelKeys:
         return of_each_drive(drives, "queue", self.name, value=value)
 
+    @override
     def read(self, context: Context) -> str | None:
         path = queue_device(self, context).queue / self.name
         return shown(path) if path.exists() else None
 
+    @override
     def apply(self, context: Context, value: int) -> Applied:
         return kernel_file.write(self.name, queue_device(self, context).queue / self.name, str(value), context.undo)
 
@@ -94,14 +100,17 @@ class Scheduler(Control):
             raise InputError(f"scheduler none has no tunables, and {', '.join(tunables)} is given")
         return {"name": name, **tunables}
 
+    @override
     def on_model(self, value: dict[str, str], drives: int) -> ModelKeys:
         return of_each_drive(drives, "scheduler", value=value)
 
+    @override
     def read(self, context: Context) -> dict[str, str]:
         device = queue_device(self, context)
         tunables = {name: shown(device.queue / "iosched" / name) for name in scheduler.tunables(device)}
         return {"name": shown(device.queue / "scheduler"), **tunables}
 
+    @override
     def apply(self, context: Context, value: dict[str, str]) -> Applied:
         device = queue_device(self, context)
         before = self.read(context)

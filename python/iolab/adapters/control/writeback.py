@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from typing_extensions import override
+
 from iolab.adapters.control import kernel_file
 from iolab.adapters.control.control import Applied, Context, Control, ModelKeys, queue_device, whole_number
 from iolab.adapters.system.action import WriteOneOfTwo
@@ -32,12 +34,15 @@ class Threshold(Control):
         super().__init__(name, help, excludes=(other,), **words)
         self._other = other
 
+    @override
     def validate(self, value: Any) -> int:
         return whole_number(self, value, at_least=0, at_most=100)
 
+    @override
     def on_model(self, value: int, drives: int) -> ModelKeys | None:
         return {("memory", self.name.replace("_ratio", "_percent")): value}
 
+    @override
     def apply(self, context: Context, value: int) -> Applied:
         before = self._in_force()
         self._journal(before, context.undo)
@@ -46,6 +51,7 @@ class Threshold(Control):
         done = kernel_file.write(self.name, VM / self.name, str(value), None, even_if_same=even_if_same)
         return Applied({name: int(shown) for name, shown in before.items()}, done.applied, done.notes)
 
+    @override
     def read(self, context: Context) -> str:
         return shown(VM / self.name)
 
@@ -64,9 +70,13 @@ class Threshold(Control):
 
 
 class ThresholdBytes(Threshold):
+    """A dirty threshold in bytes; the kernel then ignores the ratio of the same name."""
+
+    @override
     def validate(self, value: Any) -> int:
         return _bytes(self, value, at_least=1)
 
+    @override
     def on_model(self, value: int, drives: int) -> ModelKeys | None:
         return None
 
@@ -81,6 +91,7 @@ class Centiseconds(Control):
         self._path = VM / file
         self._model_key = model_key
 
+    @override
     def validate(self, value: Any) -> str:
         if not isinstance(value, str):
             raise self.expected(value)
@@ -92,9 +103,11 @@ class Centiseconds(Control):
             raise InputError(f"{self.name} is {value!r}, expected a multiple of 10ms: the kernel's unit")
         return format_duration_ns(duration_ns)
 
+    @override
     def on_model(self, value: str, drives: int) -> ModelKeys:
         return {("memory", self._model_key): parse_duration_ns(value)}
 
+    @override
     def apply(self, context: Context, value: str) -> Applied:
         centiseconds = str(parse_duration_ns(value) // CENTISECOND_NS)
         done = kernel_file.write(self.name, self._path, centiseconds, context.undo)
@@ -111,9 +124,11 @@ class BdiFile(Control):
         super().__init__(name, help, **words)
         self._at_most = at_most
 
+    @override
     def validate(self, value: Any) -> int:
         return whole_number(self, value, at_least=0, at_most=self._at_most)
 
+    @override
     def apply(self, context: Context, value: int) -> Applied:
         path = queue_device(self, context).directory / "bdi" / self.name.removeprefix("bdi_")
         return kernel_file.write(self.name, path, str(value), context.undo)

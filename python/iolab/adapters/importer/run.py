@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from iolab.adapters.importer.results import ImportedTrial, Results
 from iolab.adapters.store import imported, index, session, trial_file
 from iolab.adapters.store.directory import RunDirectory, create
@@ -43,14 +45,17 @@ class ImportedRun(RunData):
     """All rows of all trials, columns as in a trial's file."""
 
     @cached_property
+    @override
     def experiment_text(self) -> str:
         return self.text
 
     @cached_property
+    @override
     def experiment(self) -> Experiment:
         return imported.parse(self.text, str(self.path))
 
     @cached_property
+    @override
     def metrics(self) -> polars.DataFrame:
         import polars as pl
 

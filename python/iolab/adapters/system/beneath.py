@@ -30,6 +30,7 @@ class Directory:
 
     @classmethod
     def of(cls, path: Path, fd: int) -> Self:
+        """The open directory `fd`, known from now on by its device and inode numbers."""
         status = os.fstat(fd)
         return cls(path, status.st_dev, status.st_ino)
 
@@ -135,6 +136,7 @@ def itself(fd: int) -> str:
 
 
 def replaced(path: Path, kind: str) -> InputError:
+    """The error for a file or directory that is no longer the one it was. Raised by the caller."""
     return InputError(
         f"another {kind} is there now than the one that iolab made or checked",
         where=str(path),

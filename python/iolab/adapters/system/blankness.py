@@ -28,6 +28,8 @@ EXT_MAGIC, EXT_MAGIC_AT = b"\x53\xef", 56
 
 @dataclass(frozen=True)
 class Found:
+    """Where a device that should be blank is not."""
+
     offset_bytes: int
     what: str | None
     """What it looks like, where that can be told."""

@@ -16,6 +16,8 @@ SYS = Path("/sys")
 
 @dataclass(frozen=True)
 class BlockDevice:
+    """A disk or partition as sysfs shows it; each property is read anew."""
+
     number: tuple[int, int]
     """Major and minor."""
     directory: Path
@@ -23,10 +25,12 @@ class BlockDevice:
 
     @property
     def name(self) -> str:
+        """The kernel's name, such as `sda1`."""
         return self.directory.name
 
     @property
     def is_partition(self) -> bool:
+        """Whether it is a partition of a disk."""
         return (self.directory / "partition").exists()
 
     @property
@@ -36,10 +40,12 @@ class BlockDevice:
 
     @property
     def queue(self) -> Path:
+        """The directory of the disk's queue settings; a partition has its disk's."""
         return SYS / "block" / self.disk.name / "queue"
 
     @property
     def partitions(self) -> list[BlockDevice]:
+        """The disk's partitions, by name; none of a partition."""
         return [device_in(path.parent) for path in sorted(self.directory.glob("*/partition"))]
 
     @property
@@ -54,10 +60,12 @@ class BlockDevice:
 
     @property
     def size_bytes(self) -> int:
+        """Its size in bytes, as the kernel has it."""
         return 512 * int((self.directory / "size").read_text())
 
     @property
     def read_only(self) -> bool:
+        """Whether the kernel refuses writes to it."""
         return (self.directory / "ro").read_text().strip() == "1"
 
 
@@ -91,6 +99,7 @@ def device_at(path: Path) -> BlockDevice:
 
 
 def device_numbered(major: int, minor: int) -> BlockDevice | None:
+    """The block device of these numbers; None where there is none."""
     directory = SYS / "dev" / "block" / f"{major}:{minor}"
     return BlockDevice((major, minor), directory.resolve()) if directory.exists() else None
 

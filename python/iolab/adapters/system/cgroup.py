@@ -36,6 +36,8 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class Cgroup:
+    """A control group of iolab's own making."""
+
     path: Path
     version: Literal[1, 2]
 
@@ -64,6 +66,7 @@ class Cgroup:
         return self.version == 2 and self.has("memory.current") and self.has("io.stat")
 
     def has(self, file: str) -> bool:
+        """Whether the group has a settings file of this name."""
         return (self.path / file).exists()
 
 

@@ -15,10 +15,12 @@ Fact = Any
 
 
 def absent(reason: str) -> dict[str, str]:
+    """The fact that something cannot be read, with the reason."""
     return {"absent": reason}
 
 
 def is_absent(fact: Fact) -> bool:
+    """Whether a fact only says why there is none."""
     return isinstance(fact, dict) and set(fact) == {"absent"}
 
 

@@ -15,6 +15,8 @@ from iolab.domain.filesystem_options import checked_mount_options, mkfs_argument
 
 @dataclass(frozen=True)
 class Filesystem:
+    """How a filesystem is made: which tool, with which arguments."""
+
     package: str
     """The Debian package that has its mkfs."""
     mkfs: tuple[str, ...]
@@ -23,6 +25,7 @@ class Filesystem:
 
     @property
     def tool(self) -> str:
+        """The program that makes it, such as `mkfs.ext4`."""
         return self.mkfs[0]
 
 

@@ -23,12 +23,15 @@ others of the same device announce changes of its configuration, or serve the ad
 
 @dataclass(frozen=True)
 class Interrupt:
+    """An interrupt as /proc/interrupts lists it."""
+
     number: int
     name: str
     """The driver's, as /proc/interrupts ends its line."""
 
     @property
     def affinity_file(self) -> Path:
+        """The file that says, and sets, on which CPUs it may come."""
         return PROC / "irq" / str(self.number) / "smp_affinity_list"
 
     @property

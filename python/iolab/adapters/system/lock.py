@@ -37,6 +37,7 @@ class Lock:
         self.fds = fds
 
     def release(self) -> None:
+        """Closes `fds`; the locks are free once no child has them open either. Nothing happens the second time."""
         for fd in self.fds:
             os.close(fd)
         self.fds = []

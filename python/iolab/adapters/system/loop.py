@@ -23,19 +23,24 @@ DETACH_PATIENCE_S = 5.0
 
 @dataclass(frozen=True)
 class Loop:
+    """A loop device with the file that it shows."""
+
     name: str
     backing_file: str
 
     @property
     def node(self) -> Path:
+        """The device's node in /dev."""
         return Path("/dev") / self.name
 
     @property
     def direct_io(self) -> bool:
+        """Whether it passes by the page cache of the file's filesystem."""
         return self._attribute("dio") == "1"
 
     @property
     def detaches_on_last_close(self) -> bool:
+        """Whether the kernel detaches it as soon as nobody has it open or mounted."""
         return self._attribute("autoclear") == "1"
 
     def _attribute(self, name: str) -> str:

@@ -36,6 +36,8 @@ WITHOUT_FILES = (
 
 @dataclass(frozen=True)
 class Mount:
+    """A line of /proc/self/mountinfo."""
+
     number: tuple[int, int]
     """Major and minor of the filesystem; (0, n) for btrfs, tmpfs and others that have no single block device."""
     mount_point: str
@@ -90,11 +92,14 @@ def mounts_below(path: Path) -> list[Mount]:
 
 @dataclass(frozen=True)
 class Process:
+    """A process, as error lines name it."""
+
     pid: int
     name: str
 
     @property
     def text(self) -> str:
+        """`name (pid)`, for error lines."""
         return f"{self.name} ({self.pid})"
 
 
@@ -149,6 +154,7 @@ def _joined(mount_options: str, super_options: str) -> str:
 
 
 def unescape(text: str) -> str:
+    r"""A word of the kernel's mount tables with its octal escapes (`\040`) as characters."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 

@@ -23,6 +23,8 @@ CANNOT_LINK = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
 @dataclass(frozen=True)
 class OwnFile:
+    """A file that a user named and that iolab writes to, held open while it does."""
+
     path: Path
     """Absolute, without symbolic links."""
     identity: str

@@ -179,6 +179,8 @@ def _refuse_data(device: BlockDevice, node: Path, fd: int, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Signature:
+    """A mark by which libblkid knows what a device holds: a filesystem, a partition table, an array's member."""
+
     type: str
     uuid: str | None
 

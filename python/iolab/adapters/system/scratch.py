@@ -27,6 +27,8 @@ LOOP_SCHEDULER = "none"
 
 @dataclass(frozen=True)
 class Scratch:
+    """A scratch device with its filesystem, mounted where it has one."""
+
     node: Path
     device: BlockDevice
     own_directory: Path

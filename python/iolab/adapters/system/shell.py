@@ -24,6 +24,8 @@ ALONE = ("unshare", "--pid", "--fork", "--kill-child", "--")
 
 @dataclass(frozen=True)
 class Ended:
+    """How a command ended."""
+
     exit_status: int
     """Negative: the signal that killed it."""
     output: str

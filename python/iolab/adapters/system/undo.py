@@ -59,6 +59,7 @@ class UndoJournal:
 
     @property
     def path(self) -> Path:
+        """The journal's file."""
         return self._file.path
 
     def before(self, change: Action) -> None:
@@ -177,6 +178,7 @@ class Restored:
 
     @property
     def lines(self) -> list[str]:
+        """What was taken back, then what could not be, a line each."""
         return [*self.done, *self.problems]
 
 

@@ -132,10 +132,12 @@ class UndoFile:
         checked_lines.append(self.fd, entry, where=str(self.path), remedy="make room or mend the disk: iolab restore")
 
     def remove(self) -> None:
+        """Removes the file from its directory, and closes it."""
         self.path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
+        """Closes the file; it stays where it is."""
         os.close(self.fd)
 
 

@@ -57,6 +57,7 @@ class WithSetting:
 
     @property
     def moved(self) -> bool:
+        """Whether the setting changed the metric beyond its margin, up or down."""
         return self.movement in ("higher", "lower")
 
     @property
@@ -68,6 +69,7 @@ class WithSetting:
         return max(0.0, math.log(low), -math.log(high))
 
     def as_dict(self) -> dict[str, Any]:
+        """The documented JSON: the movement, and the judgement's numbers without its verdict."""
         fields = self.judgement.as_dict()
         del fields["verdict"]
         return {"movement": self.movement, **fields, "reason": self.judgement.reason}
@@ -89,9 +91,11 @@ class WithResult:
 
     @property
     def moves(self) -> bool:
+        """Whether the correlation holds after correction for the number of metrics."""
         return self.q_value is not None and self.q_value <= ALPHA
 
     def as_dict(self) -> dict[str, Any]:
+        """The documented JSON: coefficient, p and q, or why there are none."""
         return {
             "moves": self.moves,
             "n": self.n,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
+    """The numbers to be looked through, and the results to be explained by them."""
+
     frame: pl.DataFrame
     """A row per (workload, setting, round), a column per metric."""
     results: list[Comparison]

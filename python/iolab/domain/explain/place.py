@@ -31,6 +31,7 @@ class Arms:
 
     @property
     def both(self) -> Array:
+        """All values, the baseline's before the candidate's: a vector of twice the rounds."""
         return np.concatenate([self.baseline, self.candidate])
 
     @property
@@ -41,6 +42,7 @@ class Arms:
 
     @property
     def is_positive(self) -> bool:
+        """Whether every value that is present is above 0, so that ratios mean something."""
         return bool((self.both[np.isfinite(self.both)] > 0).all())
 
     @property

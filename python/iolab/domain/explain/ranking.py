@@ -51,6 +51,7 @@ class Finding:
         return (RANKS.index(self.kind), -rank, -self.with_setting.least_change)
 
     def as_dict(self) -> dict[str, Any]:
+        """The documented JSON of a finding, its two kinds of evidence included."""
         return {
             "metric": self.metric,
             "likewise": self.likewise,

@@ -13,11 +13,14 @@ LENGTH_MAX = 255
 
 @dataclass(frozen=True)
 class Value:
+    """A type of value: the pattern that a text has to match whole, and what an error says was expected."""
+
     pattern: str
     expected: str
     may_be_left_out: bool = False
 
     def takes(self, text: str) -> bool:
+        """Whether the text is such a value, of 255 characters at most."""
         return len(text) <= LENGTH_MAX and re.fullmatch(self.pattern, text, re.ASCII) is not None
 
     @property

@@ -29,6 +29,8 @@ Json = dict[str, Any]
 
 
 class BlockOptions(SampledOptions):
+    """The options of the probe `block`."""
+
     buffer: Bytes = option(
         16 * 2**20,
         "Size of each CPU's ring buffer. Events that arrive while it is full are lost, and counted.",

@@ -19,7 +19,7 @@ _LISTS = ("completion_list", "call_list")
 
 
 class CountersOptions(Options):
-    pass
+    """The probe `counters` has no options."""
 
 
 def _metrics() -> Iterator[Metric]:

@@ -15,6 +15,8 @@ Json = dict[str, Any]
 
 
 class ExtentsOptions(Options):
+    """The options of the probe `extents`."""
+
     files_max: int = option(1000, "Most files to examine; if there are more, an even selection.", ge=1, le=100_000)
     extents_max: int = option(1_000_000, "Most extents to read per file.", ge=1, le=10_000_000)
     listed: int = option(

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 class NfsOptions(Options):
-    pass
+    """The probe `nfs` has no options."""
 
 
 def _metrics() -> Iterator[Metric]:

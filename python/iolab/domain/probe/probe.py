@@ -26,6 +26,8 @@ _SUFFIXES = {"ns": "_ns", "bytes": "_bytes"}
 
 @dataclass(frozen=True)
 class Probe:
+    """A probe as the registry `iolab.domain.probe.PROBES` has it."""
+
     name: str
     help: str
     """What it reads, one sentence."""

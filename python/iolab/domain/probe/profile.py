@@ -9,6 +9,8 @@ NAME = "profile"
 
 
 class ProfileOptions(Options):
+    """The options of the probe `profile`."""
+
     interval: Duration = option(10**9, "Time between two points of the series.", unit="ns", ge=10**7)
     frequency_hz: int = option(99, "Samples per second and CPU.", ge=1, le=10_000)
 

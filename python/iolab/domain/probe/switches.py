@@ -28,6 +28,8 @@ Json = dict[str, Any]
 
 
 class SwitchesOptions(SampledOptions):
+    """The options of the probe `switches`."""
+
     stack_every: int | None = option(
         None,
         "Switches per kernel stack: a stack is taken at every N-th switch.",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Tag
+from typing_extensions import override
 
 from iolab.domain.trial.target import Reach, Spec
 
@@ -83,14 +84,17 @@ class LoadPhase(PhaseSpec):
     them absolute. A file may name its `place`: which of the target's devices it lies on, from 0."""
 
     @property
+    @override
     def writes(self) -> bool:
         return any(job["read_share"] < 1.0 for job in self._jobs)
 
     @property
+    @override
     def verifies(self) -> bool:
         return bool(self.load["verify"])
 
     @property
+    @override
     def offered(self) -> tuple[str, ...]:
         asked = {
             "read": any(job["read_share"] > 0 for job in self._jobs),
@@ -99,19 +103,23 @@ class LoadPhase(PhaseSpec):
         }
         return tuple(op for op, is_asked in asked.items() if is_asked)
 
+    @override
     def on_cpus(self, cpus: list[int]) -> Self:
         return self._with(groups=[{**group, "cpus": cpus} for group in self.load["groups"]])
 
+    @override
     def submitting_on(self, cpu: int) -> Self | None:
         groups = self.load["groups"]
         if any(group["engine"] != "io_uring" for group in groups):
             return None
         return self._with(groups=[{**group, "sqpoll": True, "sqpoll_cpu": cpu} for group in groups])
 
+    @override
     def dropping_caches(self, drop: bool) -> Self:
         return self._with(drop_caches=drop)
 
     def with_files(self, files: list[dict[str, Any]]) -> Self:
+        """The phase on these files instead: the load's `files`, as the engine takes them (`_native.schema()`)."""
         return self._with(files=files)
 
     def _with(self, **changes: Any) -> Self:
@@ -129,16 +137,20 @@ class DevicesPhase(PhaseSpec):
     drop_caches: bool
 
     @property
+    @override
     def writes(self) -> bool:
         return True
 
     @property
+    @override
     def takes_devices(self) -> bool:
         return True
 
+    @override
     def on_cpus(self, cpus: list[int]) -> Self:
         return self.model_copy(update={"cpus": cpus})
 
+    @override
     def dropping_caches(self, drop: bool) -> Self:
         return self.model_copy(update={"drop_caches": drop})
 
@@ -162,6 +174,7 @@ class CommandsPhase(DevicesPhase):
     source_tree: dict[str, int] | None
     """The arguments of `machine.source_tree.tarball`."""
 
+    @override
     def on_filesystem(self, changes: Mapping[str, str | None]) -> Self:
         return self.model_copy(update=dict(changes))
 
@@ -192,10 +205,12 @@ class WeightedLoadPhase(LoadPhase):
         return frozenset() if self.controller == "none" else frozenset({"queue", "machine"})
 
     @property
+    @override
     def measures(self) -> tuple[str, ...]:
         return ("fairness_jain_weighted", "share_of_entitlement")
 
     @property
+    @override
     def weighted_groups(self) -> tuple[WeightedGroup, ...]:
         return tuple(self.members)
 
@@ -210,10 +225,12 @@ class MetadataPhase(PhaseSpec):
     drop_caches: bool
 
     @property
+    @override
     def writes(self) -> bool:
         return True
 
     @property
+    @override
     def offered(self) -> tuple[str, ...]:
         jobs = [thread["job"] for thread in self.metadata["threads"]]
         asked = {
@@ -228,13 +245,16 @@ class MetadataPhase(PhaseSpec):
         return tuple(op for op, is_asked in asked.items() if is_asked)
 
     @property
+    @override
     def measures(self) -> tuple[str, ...]:
         return ("files_per_s", "files_per_s_wall", "app_overhead_s", "filesystem_used_percent")
 
+    @override
     def on_cpus(self, cpus: list[int]) -> Self:
         threads = [{**thread, "cpus": cpus} for thread in self.metadata["threads"]]
         return self.model_copy(update={"metadata": {**self.metadata, "threads": threads}})
 
+    @override
     def dropping_caches(self, drop: bool) -> Self:
         return self.model_copy(update={"drop_caches": drop})
 
@@ -246,6 +266,7 @@ class FioPhase(LoadPhase):
     options: dict[str, dict[str, str]]
     """By the name of a job of `load`: fio's options as its job file has them."""
 
+    @override
     def submitting_on(self, cpu: int) -> Self | None:
         return None
 
@@ -281,6 +302,7 @@ class SortPhase(DevicesPhase):
         """Controllers are enabled for all groups, swappiness is the machine's, and so is what it swaps."""
         return frozenset({"machine"})
 
+    @override
     def in_memory(self, memory_bytes: int) -> Self:
         if self.share_of_machine is None:
             return self
@@ -288,6 +310,7 @@ class SortPhase(DevicesPhase):
         return self.model_copy(update={"memory_limit_bytes": memory_bytes, "process_bytes": each})
 
     @property
+    @override
     def measures(self) -> tuple[str, ...]:
         return (
             "elapsed_s_spread",

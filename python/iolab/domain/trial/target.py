@@ -59,21 +59,27 @@ class DirectoryTarget(Spec):
 
     @property
     def devices(self) -> int:
+        """A directory counts as one device, whatever lies under it."""
         return 1
 
     def holds(self, path: str) -> bool:
+        """Whether `path`, with links followed, lies in the directory."""
         return Path(self.path).resolve() in Path(path).resolve().parents
 
 
 class FileTarget(Spec):
+    """An existing or new file that is read and written in place."""
+
     kind: Literal["file"] = "file"
     path: str
 
     def holds(self, path: str) -> bool:
+        """Whether `path`, with links followed, is the file."""
         return Path(path).resolve() == Path(self.path).resolve()
 
     @property
     def devices(self) -> int:
+        """A file counts as one device, whatever lies under it."""
         return 1
 
 
@@ -98,6 +104,8 @@ class DeviceIdentity(Spec):
 
 
 class DeviceTarget(Spec):
+    """Whole block devices or partitions, whose contents are overwritten."""
+
     kind: Literal["device"] = "device"
     paths: list[str]
     destroy: bool
@@ -113,9 +121,11 @@ class DeviceTarget(Spec):
 
     @property
     def devices(self) -> int:
+        """How many devices the target has."""
         return len(self.paths)
 
     def holds(self, path: str) -> bool:
+        """Whether `path`, with links followed, is one of the devices' nodes."""
         return any(Path(path).resolve() == Path(own).resolve() for own in self.paths)
 
     @model_validator(mode="before")

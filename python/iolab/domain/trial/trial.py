@@ -14,6 +14,8 @@ FORMAT: Final = 1
 
 
 class Trial(Spec):
+    """One workload under one setting, once: all that whoever runs it needs to know."""
+
     format: Literal[1] = FORMAT
     trial: int
     round: int

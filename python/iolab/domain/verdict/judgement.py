@@ -27,6 +27,8 @@ BEYOND = "the ratio or its interval is beyond what numbers can hold"
 
 @dataclass(frozen=True)
 class Judgement:
+    """A verdict with what it rests on: both arms' typical values, their ratio with its interval, p and q."""
+
     baseline: float | None
     """Typical value of the arm (Hodges-Lehmann); None without data. `ratio` is estimated within rounds, so it isn't
     exactly candidate / baseline."""

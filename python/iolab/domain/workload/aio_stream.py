@@ -22,6 +22,8 @@ CACHED_BLOCK_BYTES = 4096
 
 
 class AioStreamOptions(Options):
+    """The options of `kind = "aio-stream"`."""
+
     operation: Literal["read", "write"] = option("read", "The operation; writes overwrite the files in sequence.")
     window: Bytes | None = option(
         None,
@@ -58,6 +60,7 @@ class AioStreamOptions(Options):
 
     @property
     def block_bytes(self) -> int:
+        """Bytes of one operation: as given, else large blocks, and small ones for a window that fits a cache."""
         return self.block_size or (LARGE_BLOCK_BYTES if self.window is None else CACHED_BLOCK_BYTES)
 
     @property
@@ -67,6 +70,7 @@ class AioStreamOptions(Options):
 
     @property
     def phase(self) -> PhaseOptions:
+        """The options of the phase as any load's, for the checks that all loads share."""
         return PhaseOptions.model_construct(duration=self.duration, warm_up=self.warm_up)
 
     def application(self, device: int) -> JobOptions:

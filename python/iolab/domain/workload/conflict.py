@@ -15,6 +15,7 @@ STAMP_BYTES = 512
 
 
 def phase_conflicts(phase: PhaseOptions) -> Iterator[Conflict]:
+    """Options of a phase that exclude each other: those that cut time off, of a run that ends by amount."""
     if phase.duration is None:
         for key in ("warm_up", "cut_transient"):
             if getattr(phase, key):

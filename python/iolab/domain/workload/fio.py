@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import PrivateAttr
+from typing_extensions import override
 
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 
 class FioOptions(Options):
+    """The options of `kind = "fio"`."""
+
     file: str | None = option(
         None,
         "The job file; a relative path is relative to the experiment's directory. A run keeps a copy.",
@@ -59,19 +62,23 @@ class FioOptions(Options):
             self._places = [directory / (self.file or ""), directory / "files" / attachment_name(self.file or "")]
 
     @property
+    @override
     def attachments(self) -> dict[str, str]:
         return {} if self.file is None else {attachment_name(self.file): filled(self._text, os.environ)}
 
     @property
+    @override
     def named_paths(self) -> list[str]:
         return [] if self.relocate else self.plan.named_paths
 
     @cached_property
     def plan(self) -> Plan:
+        """What the job file comes to: its phases, and the files that they need. Read once."""
         return self._read[0]
 
     @cached_property
     def problems(self) -> list[str]:
+        """What is wrong with the job file, a line each, in file order; empty if it can be run."""
         return self._read[1].lines()
 
     @cached_property

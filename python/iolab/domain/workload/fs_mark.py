@@ -21,6 +21,8 @@ RANDOM_BYTES_ENOUGH = 12
 
 
 class FsMarkOptions(Options):
+    """The options of `kind = "fs_mark"`; the letters in their help are the tool's own switches."""
+
     threads: int = option(1, "Threads (-t); the tool forks processes.", ge=1, le=1024)
     directories: int = option(
         1,
@@ -88,6 +90,7 @@ class FsMarkOptions(Options):
 
     @property
     def keeps(self) -> bool:
+        """Whether files stay after a loop: as given, else where loops fill the filesystem or follow each other."""
         return self.fill or self.loops > 1 if self.keep is None else self.keep
 
     @property
@@ -97,6 +100,7 @@ class FsMarkOptions(Options):
 
     @property
     def files_of_a_thread(self) -> int:
+        """Files that a thread makes in a loop at most; when it fills the filesystem, no limit of its own."""
         return FILES_MAX if self.fill else self.files
 
 

@@ -29,6 +29,8 @@ _COST_MODEL = re.compile(rf"{_COST_PARAMETER}(?: {_COST_PARAMETER})*")
 
 
 class IostestOptions(Options):
+    """The options of `kind = "iostest"`."""
+
     job: str = option(
         "bsr",
         "What each group's jobs do: b or d (buffered, direct), s or r (sequential, random), r or w (reader, writer). "
@@ -74,6 +76,7 @@ class IostestOptions(Options):
 
     @property
     def group_weights(self) -> list[int]:
+        """Each group's weight, first group first: as given, else 100, 200 and so on."""
         return self.weights or [WEIGHT_STEP * number for number in range(1, self.groups + 1)]
 
     @property
@@ -83,6 +86,7 @@ class IostestOptions(Options):
 
     @property
     def file_count(self) -> int:
+        """Files of all groups, jobs and sorts of job together; each job has one of its own."""
         return self.groups * self.jobs_per_group * len(self.sorts)
 
 

@@ -35,6 +35,7 @@ class Test:
 
     @property
     def writes(self) -> bool:
+        """Whether the test changes the files."""
         return self.mixed or not self.reads
 
 
@@ -65,6 +66,8 @@ CLASSIC = [name for name, test in TESTS.items() if test.classic]
 
 
 class IozoneOptions(Options):
+    """The options of `kind = "iozone"`; the letters in their help are the tool's own switches."""
+
     tests: list[str] = option(
         CLASSIC,
         "The tests to run, in the tool's order. If the first one reads, files are written before it, unmeasured.",
@@ -112,6 +115,7 @@ class IozoneOptions(Options):
 
     @property
     def file_bytes(self) -> int:
+        """Size of each thread's file in bytes, in whole records."""
         return self.file_size // self.record_size * self.record_size
 
     @property
@@ -121,6 +125,7 @@ class IozoneOptions(Options):
 
     @property
     def wanted_tests(self) -> list[str]:
+        """The tests to run, in the tool's order, whatever the order in which they are given."""
         return [name for name in TESTS if name in self.tests]
 
 

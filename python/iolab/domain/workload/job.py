@@ -157,18 +157,22 @@ class JobOptions(Options):
 
     @property
     def uses_direct(self) -> bool:
+        """Whether the page cache is bypassed: as given, else wherever the engine knows O_DIRECT."""
         return self.engine not in ("mmap", "null") if self.direct is None else self.direct
 
     @property
     def reads(self) -> bool:
+        """Whether any of the operations is a read."""
         return self.read_percent > 0
 
     @property
     def writes(self) -> bool:
+        """Whether any of the operations is a write."""
         return self.read_percent < 100
 
     @property
     def lays_out(self) -> bool:
+        """Whether the files are written before the measured phase: as given, else unless the job itself fills them."""
         if self.engine == "null":
             return False
         only_fills = not self.reads and self.pattern == "sequential"
@@ -181,6 +185,7 @@ class JobOptions(Options):
 
     @property
     def file_count(self) -> int:
+        """Files of all copies of the job together."""
         return self.files_per_job * (1 if self.shared_files else self.jobs)
 
     @property
@@ -190,6 +195,7 @@ class JobOptions(Options):
 
     @property
     def align_bytes(self) -> int:
+        """What offsets are a multiple of, in bytes: as given, else the smallest block size."""
         return self.align or min(self.block_size)
 
     @property
@@ -200,4 +206,5 @@ class JobOptions(Options):
 
     @property
     def mean_block_bytes(self) -> float:
+        """The mean of the block sizes, weighted by how often each is drawn, in bytes."""
         return sum(size * weight for size, weight in self.block_size.items()) / sum(self.block_size.values())

@@ -20,6 +20,8 @@ class Conflict:
 
 
 class Phases(Protocol):
+    """How a kind's options become the phases of a trial."""
+
     def __call__(self, options: Any, seed: int, devices: int = 1) -> list[Phase]:
         """The phases in order, the same for the same arguments. Files have names; on a device or in one named file, the
         machine makes each a region.
@@ -33,6 +35,8 @@ class Phases(Protocol):
 
 @dataclass(frozen=True)
 class Kind:
+    """A kind of workload: what the registry `iolab.domain.workload.KINDS` has one of for each."""
+
     name: str
     help: str
     options: type[Options]

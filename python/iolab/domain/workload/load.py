@@ -137,6 +137,7 @@ def job_json(name: str, *, files: list[int], block_bytes: int, length_bytes: int
 
 
 def until_json(*, ops: int | None = None, bytes_: int | None = None, duration_ns: int | None = None) -> Json:
+    """When a job ends, in the engine's form: after so many operations, bytes or ns; None: not by that."""
     return {"ops": ops, "bytes": bytes_, "duration_ns": duration_ns}
 
 

@@ -20,6 +20,8 @@ SOURCE_TREE_OPTIONS = ("source_files", "source_functions")
 
 
 class MakeSequenceOptions(Options):
+    """The options of `kind = "make-sequence"`."""
+
     tarball: str | None = option(
         None,
         "Source tarball to unpack, in any compression that tar knows.",

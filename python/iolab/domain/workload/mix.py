@@ -15,6 +15,8 @@ from iolab.domain.workload.load import jobs_phases
 
 
 class MixOptions(PhaseOptions):
+    """A phase, and the jobs that run in it at once."""
+
     jobs: dict[str, JobOptions] = option(
         ..., "A table per job, [workloads.NAME.jobs.JOB], with the options of a job.", expected="a table of jobs"
     )

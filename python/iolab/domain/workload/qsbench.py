@@ -17,6 +17,8 @@ SWAP_MIN_BYTES = 2**20
 
 
 class QsbenchOptions(Options):
+    """The options of `kind = "qsbench"`."""
+
     processes: int = option(4, "Processes that sort at once.", ge=1, le=256)
     share: float = option(30.0, "Percentage of memory_limit that each process sorts.", unit="percent", gt=0, le=1000)
     memory_limit: Bytes | None = option(
@@ -52,10 +54,12 @@ class QsbenchOptions(Options):
 
     @property
     def host_limit(self) -> int:
+        """The memory limit on a host, in bytes: as given, else 256 MiB."""
         return MEMORY_LIMIT_BYTES if self.memory_limit is None else self.memory_limit
 
     @property
     def process_bytes(self) -> int:
+        """What each process sorts on a host, in bytes."""
         return sorted_bytes(self.host_limit, self.share)
 
 

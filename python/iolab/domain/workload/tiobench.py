@@ -20,6 +20,8 @@ from iolab.domain.workload.load import file_json, group_json, job_json, phase_js
 
 
 class TiobenchOptions(Options):
+    """The options of `kind = "tiobench"`."""
+
     threads: int = option(1, "Threads, each with its own file; several devices are used in turn.", ge=1, le=1024)
     file_size: Bytes = option(
         256 * 2**20,

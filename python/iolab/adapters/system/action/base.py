@@ -30,6 +30,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Action(ABC):
+    """A change that the undo journal holds: its fields are the entry's."""
+
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid", strict=True)
     outlives_reboot: ClassVar[bool] = False
     """Files stay; kernel settings, mounts and loop devices are gone with the kernel that had them."""

@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from iolab.adapters.system import lock
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome, refusal
 from iolab.adapters.system.action.path import CGROUP, is_kernels, missing_tree, require_mounted
@@ -27,15 +29,18 @@ class RemoveCgroup(Action):
     path: str
 
     @property
+    @override
     def to_do(self) -> str:
         return f"remove the control group {self.path}"
 
     @property
+    @override
     def is_iolabs_own(self) -> bool:
         path = Path(self.path)
         named = CGROUP.fullmatch(path.name) is not None and ".." not in path.parts
         return named and (missing_tree(path) is not None or is_kernels(path))
 
+    @override
     def undo(self) -> Outcome | None:
         path = Path(self.path)
         require_mounted(path)
@@ -67,19 +72,23 @@ class DisableController(Action):
     controller: str
 
     @property
+    @override
     def to_do(self) -> str:
         return f"disable {self.controller} in {self.subtree_control}"
 
     @property
+    @override
     def is_iolabs_own(self) -> bool:
         file = Path(self.subtree_control)
         named = file.name == "cgroup.subtree_control" and self.controller in CONTROLLERS and ".." not in file.parts
         return named and (missing_tree(file) is not None or is_kernels(file))
 
     @property
+    @override
     def shared(self) -> str | None:
         return lock.MACHINE
 
+    @override
     def undo(self) -> Outcome | None:
         file = Path(self.subtree_control)
         require_mounted(file)

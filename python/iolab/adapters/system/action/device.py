@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from typing_extensions import override
+
 from iolab.adapters.system import command, loop, safety, swap
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
 from iolab.adapters.system.action.path import is_device_node, is_in_own_directory
@@ -22,13 +24,16 @@ class DetachLoop(Action):
     backing_file: str
 
     @property
+    @override
     def to_do(self) -> str:
         return f"detach the loop device of {self.backing_file}"
 
     @property
+    @override
     def is_iolabs_own(self) -> bool:
         return is_in_own_directory(self.backing_file, "image")
 
+    @override
     def undo(self) -> Outcome | None:
         found = loop.attached_to(Path(self.backing_file))
         for device in found:
@@ -53,13 +58,16 @@ class EraseFilesystem(Action):
     what: ClassVar[str] = "filesystem"
 
     @property
+    @override
     def to_do(self) -> str:
         return f"erase the {self.what} on {self.path}"
 
     @property
+    @override
     def is_iolabs_own(self) -> bool:
         return is_device_node(self.path)
 
+    @override
     def undo(self) -> Outcome | None:
         try:
             if self.uuid not in (found.uuid for found in safety.signatures(Path(self.path))):
@@ -84,13 +92,16 @@ class SwapOff(Action):
     path: str
 
     @property
+    @override
     def to_do(self) -> str:
         return f"take swap off {self.path}"
 
     @property
+    @override
     def is_iolabs_own(self) -> bool:
         return is_device_node(self.path)
 
+    @override
     def undo(self) -> Outcome | None:
         if not swap.is_on(Path(self.path)):
             return None

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from typing_extensions import override
+
 from iolab.adapters.system import beneath, loop
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome, refusal
 from iolab.adapters.system.identity import identity_of
@@ -41,9 +43,11 @@ class TruncateFile(Action):
     outlives_reboot: ClassVar[bool] = True
 
     @property
+    @override
     def to_do(self) -> str:
         return f"truncate {self.path}"
 
+    @override
     def undo(self) -> Outcome | None:
         with (
             refusal(f"truncate {self.path}"),
@@ -70,9 +74,11 @@ class RemoveFile(Action):
     outlives_reboot: ClassVar[bool] = True
 
     @property
+    @override
     def to_do(self) -> str:
         return f"remove {self.path}"
 
+    @override
     def undo(self) -> Outcome | None:
         path = self.path
         with refusal(f"remove {path}"), _left_alone(path) as left, _the_file(path, self.identity) as fd:
@@ -94,9 +100,11 @@ class RemoveTree(Action):
     outlives_reboot: ClassVar[bool] = True
 
     @property
+    @override
     def to_do(self) -> str:
         return f"remove {self.path}"
 
+    @override
     def undo(self) -> Outcome | None:
         path = Path(self.path)
         with refusal(f"remove {path}"), _left_alone(self.path) as left, _the_directory(path) as (parent, fd):

@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
 from iolab.adapters.system.action.path import is_in_own_directory
 from iolab.adapters.system.mounts import in_other_namespaces, mount_at, users_of
@@ -25,13 +27,16 @@ class Unmount(Action):
     mount_point: str
 
     @property
+    @override
     def to_do(self) -> str:
         return f"unmount {self.mount_point}"
 
     @property
+    @override
     def is_iolabs_own(self) -> bool:
         return is_in_own_directory(self.mount_point, "mount")
 
+    @override
     def undo(self) -> Outcome | None:
         outcome = self._unmount() if mount_at(Path(self.mount_point)) is not None else None
         self._check_elsewhere()

@@ -34,6 +34,7 @@ def is_in_own_directory(path: str, name: str) -> bool:
 
 
 def is_device_node(path: str) -> bool:
+    """Whether the path lies in /dev, by its name alone."""
     pure = PurePosixPath(path)
     return pure.is_relative_to("/dev") and ".." not in pure.parts
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from iolab.adapters.system import block, lock
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
 from iolab.adapters.system.action.path import is_kernels, missing_tree, require_mounted
@@ -37,6 +39,7 @@ def is_setting(path: Path) -> bool:
 
 
 def is_named_as_setting(path: Path) -> bool:
+    """Whether the path is, by its name alone, one of the kernel's files that iolab writes."""
     return ".." not in path.parts and any(pattern.fullmatch(str(path)) for pattern in SETTINGS)
 
 
@@ -48,17 +51,21 @@ class WriteFile(Action):
     previous: str
 
     @property
+    @override
     def to_do(self) -> str:
         return f"set {self.path} back to {self.previous}"
 
     @property
+    @override
     def is_iolabs_own(self) -> bool:
         return is_setting(Path(self.path))
 
     @property
+    @override
     def shared(self) -> str | None:
         return lock.shared_by(Path(self.path))
 
+    @override
     def undo(self) -> Outcome | None:
         path = Path(self.path)
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from iolab.adapters.system import tracefs
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome
 from iolab.adapters.system.action.path import TRACE_INSTANCE
@@ -16,13 +18,16 @@ class RemoveTraceInstance(Action):
     name: str
 
     @property
+    @override
     def to_do(self) -> str:
         return f"remove the tracing instance {self.name}"
 
     @property
+    @override
     def is_iolabs_own(self) -> bool:
         return TRACE_INSTANCE.fullmatch(self.name) is not None
 
+    @override
     def undo(self) -> Outcome | None:
         if tracefs.root() is None and tracefs.is_in_kernel():
             raise CannotUndo(

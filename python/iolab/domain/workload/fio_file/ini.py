@@ -24,13 +24,16 @@ class JobFileProblems:
         self._found[line, what] = None
 
     def where(self, line: int | None) -> str:
+        """A place in the file for an error line: `job.fio:12`, or the file alone."""
         return self.name if line is None else f"{self.name}:{line}"
 
     def lines(self) -> list[str]:
+        """Every problem as `job.fio:12: what`, in file order; first those that stand on no line."""
         in_file_order = sorted(self._found, key=lambda problem: problem[0] or 0)
         return [f"{self.where(line)}: {what}" for line, what in in_file_order]
 
     def raise_any(self) -> None:
+        """Raises InputError with a line per problem; nothing if there is none."""
         if self._found:
             raise InputError(self.lines())
 

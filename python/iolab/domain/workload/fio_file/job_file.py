@@ -35,14 +35,18 @@ class FioJob:
         return self.values.get(option, OPTIONS[option].default)
 
     def has(self, option: str) -> bool:
+        """Whether the job, or the [global] section above it, gives the option."""
         return option in self.texts
 
     def line_of(self, option: str) -> int | None:
+        """The line on which the option is given, else that of the job's section; None: not from the file."""
         return self.lines.get(option, self.line)
 
 
 @dataclass(frozen=True)
 class JobFile:
+    """A job file read, with values converted and checked one by one."""
+
     jobs: Sequence[FioJob]
 
     @property

@@ -29,6 +29,7 @@ class Known:
 
 @cache
 def known() -> Known:
+    """The names of fio 3.33, read once from options.json beside this file."""
     data = json.loads(resources.files("iolab.domain.workload.fio_file").joinpath("options.json").read_text())
     names = {alias: name for name, aliases in data["options"].items() for alias in aliases}
     return Known(data["source"], frozenset(data["engines"]), {**names, **{name: name for name in data["options"]}})
@@ -65,6 +66,8 @@ CHECKSUMS = (
 
 @dataclass(frozen=True)
 class Option:
+    """An option of fio that iolab takes: how its value is read, and whether it has an effect."""
+
     name: str
     state: Literal["supported", "accepted"]
     """supported: does what it does in fio; accepted: has no effect on iolab's engine."""

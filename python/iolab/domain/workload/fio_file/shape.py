@@ -36,19 +36,23 @@ class Shape:
 
     @property
     def engine(self) -> str:
+        """iolab's engine for the job's ioengine; psync for one that it has no counterpart of."""
         return ENGINES.get(self.job["ioengine"], "psync")
 
     @property
     def direct(self) -> bool:
+        """Whether the page cache is bypassed. mmap and null know no O_DIRECT, whatever the job says."""
         wanted = self.job["direct"] if self.job.has("direct") else not self.job["buffered"]
         return wanted and self.engine not in ("mmap", "null")
 
     @property
     def queue_depth(self) -> int:
+        """I/Os in flight of one job; 1 for engines that do one at a time, whatever iodepth says."""
         return 1 if self.engine in ONE_AT_A_TIME else int(self.job["iodepth"])
 
     @property
     def read_share(self) -> float:
+        """The share of reads among the operations, 0 to 1; half where rwmixread and rwmixwrite are silent."""
         if not (self.reads and self.writes):
             return 1.0 if self.reads else 0.0
         given = self.job["rwmixread"]
@@ -58,6 +62,7 @@ class Shape:
 
     @property
     def mean_block_bytes(self) -> float:
+        """The mean of the block sizes, weighted by how often each is drawn, in bytes."""
         return sum(size * weight for size, weight in self.blocks.items()) / sum(self.blocks.values())
 
     @property
@@ -67,6 +72,7 @@ class Shape:
 
     @property
     def verifies(self) -> bool:
+        """Whether what is read is checked against what was written."""
         return bool(self.job["verify"] != "0")
 
     @property
@@ -81,6 +87,7 @@ class Shape:
         return not any(others) and self.job["loops"] == 1
 
     def offset_bytes(self, clone: int) -> int:
+        """Where in its file the clone of this number, from 0, begins, in bytes."""
         return int(self.job["offset"] + clone * self.job["offset_increment"])
 
     def file_bytes(self, clone: int) -> int:

@@ -37,6 +37,7 @@ class Plan:
 
     @property
     def file_bytes(self) -> int:
+        """What all files hold together, in bytes."""
         return sum(self.files.values())
 
 

@@ -51,6 +51,7 @@ def whole(text: str, kb_base: int = KB_BASE) -> int:
 
 
 def positive(text: str, kb_base: int = KB_BASE) -> int:
+    """A whole number above 0, with fio's suffixes. ValueError for any other."""
     value = whole(text, kb_base)
     if value < 1:
         raise ValueError(f'"{text}" given; expected a number above 0')
@@ -58,6 +59,8 @@ def positive(text: str, kb_base: int = KB_BASE) -> int:
 
 
 def up_to(largest: int) -> Reader:
+    """A reader of whole numbers from 1 to `largest`."""
+
     def read(text: str, kb_base: int = KB_BASE) -> int:
         value = positive(text, kb_base)
         if value > largest:
@@ -68,6 +71,7 @@ def up_to(largest: int) -> Reader:
 
 
 def count(text: str, kb_base: int = KB_BASE) -> int:
+    """A whole number, 0 or more, with fio's suffixes. ValueError for any other."""
     value = whole(text, kb_base)
     if value < 0:
         raise ValueError(f'"{text}" given; expected a number, 0 or more')
@@ -75,12 +79,14 @@ def count(text: str, kb_base: int = KB_BASE) -> int:
 
 
 def size(text: str, kb_base: int = KB_BASE) -> int:
+    """A number of bytes, 0 or more. ValueError for any other, and for fio's percentages of a file or device."""
     if text.endswith("%"):
         raise ValueError(f'"{text}" given; iolab needs a number of bytes, such as 1g')
     return count(text, kb_base)
 
 
 def percent(text: str, kb_base: int = KB_BASE) -> int:
+    """A whole percentage from 0 to 100, with or without the sign. ValueError for any other."""
     value = count(text.removesuffix("%"), kb_base)
     if value > 100:
         raise ValueError(f'"{text}" given; expected a percentage from 0 to 100')
@@ -96,6 +102,8 @@ def boolean(text: str, kb_base: int = KB_BASE) -> bool:
 
 
 def word(*words: str) -> Reader:
+    """A reader of one of these words; its ValueError names the word that is nearest."""
+
     def read(text: str, kb_base: int = KB_BASE) -> str:
         if text not in words:
             from iolab.base.errors import unknown
@@ -107,10 +115,12 @@ def word(*words: str) -> Reader:
 
 
 def plain(text: str, kb_base: int = KB_BASE) -> str:
+    """The text as it stands."""
     return text
 
 
 def nonempty(text: str, kb_base: int = KB_BASE) -> str:
+    """The text as it stands. ValueError if it is empty."""
     if not text:
         raise ValueError("no value given; expected a text")
     return text
