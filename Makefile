@@ -17,7 +17,7 @@ TEST_PYTHON = $(PYTHON) -m pytest -n auto --dist worksteal $(ARGS)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python check check-rust check-python check-built bench reproduce golden attack clean
+.PHONY: help demo test test-rust test-python check check-rust check-python check-built bench reproduce golden attack wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ attack: $(VENV)/extension.stamp $(VENV)/dev.stamp ## kill, damage, plant, hang a
 	@tools/setup.sh programs test
 	$(PYTHON) attack/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) $(ARGS) $(ONLY)
 
+wheel: $(VENV)/wheel.stamp ## wheels for x86-64 and arm64 in target/wheels, tried in an empty environment (ONLY=aarch64 for one)
+	$(PYTHON) tools/build_wheels.py $(ONLY)
+
 clean: ## remove what was built
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
@@ -81,6 +84,10 @@ $(VENV)/runtime.stamp: requirements.txt
 	@touch $@
 
 $(VENV)/dev.stamp: requirements-dev.txt $(VENV)/runtime.stamp
+	@tools/setup.sh environment $<
+	@touch $@
+
+$(VENV)/wheel.stamp: requirements-wheel.txt $(VENV)/runtime.stamp
 	@tools/setup.sh environment $<
 	@touch $@
 

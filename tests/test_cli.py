@@ -232,7 +232,7 @@ def test_a_csv_option_says_which_way_is_better(tmp_path: Path, capsys: pytest.Ca
         assert json.loads(capsys.readouterr().out)["comparisons"][0]["verdict"] == verdict
 
 
-@pytest.mark.parametrize("what", ["machines", "workloads", "settings", "metrics"])
+@pytest.mark.parametrize("what", ["machines", "experiments", "workloads", "settings", "metrics"])
 def test_every_listed_name_has_help_and_can_be_shown_alone(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["list", what, "--json"]) == 0
     entries = json.loads(capsys.readouterr().out)[what]

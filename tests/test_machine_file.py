@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from iolab.adapters import machine_file
 from iolab.adapters.machine_file import Change, InvalidChange, MachineFile
-from iolab.adapters.machine_file.shelf import SHELF
+from iolab.base import data
 from iolab.base.errors import InputError
 from iolab.base.toml import parse
 from support.machines import MACHINE, QUICK, line_of, write_machine
@@ -186,4 +186,4 @@ def test_the_machines_that_come_with_iolab_can_be_read(name: str) -> None:
     machine = machine_file.read(f"model:{name}", Path())
     assert machine.table["title"]
     assert all(isinstance(drive["device"], dict) for drive in machine.table["drives"])
-    assert (SHELF / f"{name}.toml").read_text() in machine.copies.values()
+    assert (data.MACHINES / f"{name}.toml").read_text() in machine.copies.values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from iolab.adapters.experiment.options import (
 )
 from iolab.adapters.experiment.setting import Setting, and_also, read_probes, read_settings
 from iolab.adapters.experiment.workloads import Workload, read_workloads, variants
+from iolab.base import data
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
-from iolab.base.errors import InputError, MachineError, unknown
+from iolab.base.errors import InputError, MachineError, nearest, unknown
 from iolab.base.option import shown
 from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
@@ -36,6 +38,26 @@ TRIALS_PER_ROUND_MAX = 100_000
 def load(path: Path, *, probes: Sequence[str] = (), machine: str | None = None) -> Experiment:
     """Read and validate the experiment at `path`; InputError names file and line of each problem. See `loads`."""
     return loads(read_text(path), str(path), probes=probes, machine=machine)
+
+
+def find(name: Path) -> Path:
+    """The file of that name; where there is none, the experiment that comes with iolab under this name.
+
+    Raises:
+        InputError: a word that is neither. A path and a name with a suffix are left to `read_text`.
+    """
+    if len(name.parts) != 1 or name.suffix or os.path.lexists(name):
+        return name
+    known = data.names(data.EXPERIMENTS)
+    if str(name) not in known:
+        close = nearest(str(name), known)
+        remedy = "iolab list experiments shows those that come with iolab"
+        raise InputError(
+            "no such file, nor an experiment that comes with iolab",
+            where=str(name),
+            remedy=f"did you mean {close}? {remedy}" if close else remedy,
+        )
+    return data.EXPERIMENTS / f"{name}.toml"
 
 
 def read_text(path: Path) -> str:

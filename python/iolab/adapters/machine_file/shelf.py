@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from iolab.base import data
 from iolab.base.bounded_file import is_file
 from iolab.base.errors import InputError, unknown
 
 PREFIX = "model:"
-SHELF = Path(__file__).parents[4] / "machines"
 DEVICES = "devices"
 MOUNTS = "mounts"
 _PARTS = {DEVICES: "device", MOUNTS: "mount"}
@@ -22,7 +22,7 @@ def is_model(machine: object) -> bool:
 
 def names() -> list[str]:
     """Of the machines that come with iolab."""
-    return _stems(SHELF)
+    return data.names(data.MACHINES)
 
 
 def machine_path(name: str, directory: Path) -> Path:
@@ -35,7 +35,7 @@ def machine_path(name: str, directory: Path) -> Path:
         return directory / name
     if name not in names():
         raise InputError(f'"{PREFIX}{name}": {unknown("machine", name, names())}, or name a file, {PREFIX}PATH.toml')
-    return SHELF / f"{name}.toml"
+    return data.MACHINES / f"{name}.toml"
 
 
 def part_path(folder: str, name: str, machine: Path) -> Path:
@@ -44,10 +44,10 @@ def part_path(folder: str, name: str, machine: Path) -> Path:
     Raises:
         InputError: there is none of that name.
     """
-    shelves = [machine.parent / folder, SHELF / folder]
+    shelves = [machine.parent / folder, data.MACHINES / folder]
     found = next((path for shelf in shelves if is_file(path := shelf / f"{name}.toml")), None)
     if found is None:
-        known = dict.fromkeys(stem for shelf in shelves for stem in _stems(shelf))
+        known = dict.fromkeys(stem for shelf in shelves for stem in data.stems(shelf))
         raise InputError(f'"{name}": {unknown(_PARTS[folder], name, known)}')
     return found
 
@@ -57,6 +57,3 @@ def copy_of(path: Path) -> str:
     folder = [path.parent.name] if path.parent.name in _PARTS else []
     return "%2F".join(["machines", *folder, path.name])
 
-
-def _stems(shelf: Path) -> list[str]:
-    return sorted(path.stem for path in shelf.glob("*.toml"))

@@ -10,6 +10,7 @@ from iolab.adapters.reproduction.distributions import Distribution, read_distrib
 from iolab.adapters.reproduction.options import FileOptions, FittedOptions, by_name
 from iolab.adapters.reproduction.statements import Statement, read_statements
 from iolab.adapters.reproduction.tables import Table, read_tables
+from iolab.base import data
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError, unknown
 from iolab.base.option import shown
@@ -19,7 +20,6 @@ from iolab.base.toml import Document, parse
 
 RENAMED: Renamed = {("seed",): "case_study", ("said",): "claims"}
 PARTS = ("tables", "claims", "distributions")
-DIRECTORY = Path(__file__).parents[4] / "published"
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,7 @@ class Published:
 
 def names() -> list[str]:
     """The files that come with iolab. InputError where iolab was installed without them."""
-    found = sorted(path.stem for path in DIRECTORY.glob("*.toml"))
-    if not found:
-        raise InputError(
-            "this installation has no published figures", where=str(DIRECTORY), remedy="name a file of your own"
-        )
-    return found
+    return data.names(data.PUBLISHED)
 
 
 def load(name: str) -> Published:
@@ -57,7 +52,7 @@ def load(name: str) -> Published:
     if path.suffix != ".toml":
         if name not in names():
             raise InputError(f"{name}: {unknown('published figures', name, names())}", where="iolab reproduce")
-        path = DIRECTORY / f"{name}.toml"
+        path = data.PUBLISHED / f"{name}.toml"
     try:
         text = read_bounded(path, EXPERIMENT_BYTES_MAX, "published figures").decode()
     except UnicodeDecodeError:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from iolab.adapters.reproduction.published import DIRECTORY, is_to
+from iolab.adapters.reproduction.published import is_to
 from iolab.adapters.reproduction.score import percent
+from iolab.base import data
 from iolab.base.plain_text import markdown_table
 
-RESULTS = DIRECTORY / "results"
+RESULTS = data.PUBLISHED / "results"
 """What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""
 HEAD = ("table", "cells", "parameters", "fitted", "mean error", "predicted", "mean error", "aim")
 TOLD_MAX = 4

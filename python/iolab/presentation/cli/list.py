@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,13 +15,14 @@ Entries = list[dict[str, Any]]
 
 
 def list_names(
-    what: Annotated[str, typer.Argument(metavar="machines|workloads|settings|probes|metrics", show_default=False)],
+    what: Annotated[str, typer.Argument(metavar="machines|experiments|workloads|settings|probes|metrics", show_default=False)],
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Show only this one, in full.", show_default=False)
     ] = None,
     json: Json = False,
 ) -> None:
-    """List what an experiment can name: machines, kinds of workload and their options, settings, probes, metrics.
+    """List what an experiment can name: machines, kinds of workload and their options, settings, probes, metrics; and
+    the experiments that come with iolab, which `iolab run NAME` runs.
 
     `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help;
     `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with how well the modelled
@@ -28,6 +30,7 @@ def list_names(
     """
     lists = {
         "machines": _machines,
+        "experiments": _experiments,
         "workloads": _workloads,
         "settings": _settings,
         "probes": _probes,
@@ -77,6 +80,25 @@ def _drive(drive: dict[str, Any]) -> str:
 
 def _mount(mount: dict[str, Any]) -> str:
     return f"{mount.get('mount', 'of its own')} (nfs)"
+
+
+def _experiments() -> Entries:
+    from iolab.base import data, toml
+
+    paths = [data.EXPERIMENTS / f"{name}.toml" for name in data.names(data.EXPERIMENTS)]
+    return [_experiment(path, toml.parse(path.read_text(), str(path)).values) for path in paths]
+
+
+def _experiment(path: Path, table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": path.stem,
+        "machine": table.get("machine", "host"),
+        "help": table.get("title", ""),
+        "path": str(path),
+        "rounds": table.get("rounds"),
+        "workloads": list(table["workloads"]),
+        "settings": list(table["settings"]),
+    }
 
 
 def _workloads() -> Entries:
@@ -185,7 +207,7 @@ def _print_all(entries: Entries, of_models: Entries) -> None:
 
 
 def _is_column(key: str, value: Any) -> bool:
-    return key not in ("help", "probe") and not isinstance(value, list)
+    return key not in ("help", "path", "probe", "rounds") and not isinstance(value, list)
 
 
 def _groups(entries: Entries) -> dict[str, Entries]:

@@ -23,7 +23,12 @@ ENGINES = ("iolab", "fio")
 def run(
     experiment: Annotated[
         Path | None,
-        typer.Argument(metavar="[EXPERIMENT.toml]", help="The experiment, or a fio job file.", show_default=False),
+        typer.Argument(
+            metavar="[EXPERIMENT.toml]",
+            help="The experiment, a fio job file, or the name of an experiment that comes with iolab: iolab list "
+            "experiments",
+            show_default=False,
+        ),
     ] = None,
     machine: Annotated[
         str | None,
@@ -190,8 +195,9 @@ def _load(path: Path, machine: str | None, engine: str | None, probes: list[str]
         raise InputError(f"{machine}: {unknown('machine', machine, ['host', 'model:NAME'])}", where="--machine")
     from iolab.adapters.experiment import loads
     from iolab.adapters.experiment.from_fio import is_job_file, text_of
-    from iolab.adapters.experiment.parse import read_text
+    from iolab.adapters.experiment.parse import find, read_text
 
+    path = find(path)
     text = read_text(path)
     if not is_job_file(path, text):
         if engine is not None:

@@ -1,0 +1,146 @@
+"""The package alone, as a wheel installs it: no checkout around it, no compiler, data and all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import iolab
+import pytest
+from conftest import CommandLine
+from iolab.base import data
+from iolab.base.errors import InputError
+from build_wheels import expected, missing_from
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = Path(iolab.__file__).parent
+FOLDERS = ("machines", "experiments", "published")
+SHORT = """\
+title = "Two depths"
+machine = "model:nvme"
+rounds = 3
+seed = 1
+
+[workloads.reads]
+pattern = "random"
+file_size = "64MiB"
+duration = "10ms"
+
+[settings.one]
+workload = { queue_depth = 1 }
+
+[settings.sixteen]
+workload = { queue_depth = 16 }
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a copy of the package, files in place of links."""
+    place = tmp_path_factory.mktemp("site-packages")
+    shutil.copytree(PACKAGE, place / "iolab", ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+def alone(installed: Path, cwd: Path, *arguments: str) -> str:
+    """What the copy prints, away from the checkout, with nothing in PATH."""
+    places = [str(installed), *(place for place in sys.path if place.endswith("-packages"))]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "iolab", *arguments],
+        cwd=cwd,
+        env={"PYTHONPATH": os.pathsep.join(places), "PATH": "", "IOLAB_STATE_DIR": str(cwd / "state"), "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_copy_is_what_runs(installed: Path, tmp_path: Path) -> None:
+    (listed,) = json.loads(alone(installed, tmp_path, "list", "experiments", "model", "--json"))["experiments"]
+    assert Path(listed["path"]) == (installed / "iolab" / "data" / "experiments" / "model.toml").resolve()
+
+
+def test_machines_figures_and_experiments_come_with_the_package(installed: Path, tmp_path: Path) -> None:
+    machines = json.loads(alone(installed, tmp_path, "list", "machines", "--json"))
+    names = {path.stem for path in (ROOT / "machines").glob("*.toml")}
+    assert {entry["name"] for entry in machines["machines"]} == {"host", *(f"model:{name}" for name in names)}
+    assert machines["scorecard"], "what was stored of published figures"
+    experiments = json.loads(alone(installed, tmp_path, "list", "experiments", "--json"))["experiments"]
+    assert {entry["name"] for entry in experiments} == {path.stem for path in (ROOT / "experiments").glob("*.toml")}
+
+
+def test_a_simulated_experiment_runs_and_is_compared(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SHORT)
+    alone(installed, tmp_path, "run", "short.toml", "--out", "out")
+    compared = json.loads(alone(installed, tmp_path, "compare", "out", "--metric", "iops", "--json"))
+    assert [one["verdict"] for one in compared["comparisons"]] == ["faster"]
+
+
+def test_an_experiment_that_comes_with_iolab_runs_by_its_name(iolab: CommandLine) -> None:
+    iolab("run", "model", "--rounds", "1", "--out", "out")
+    assert (iolab.cwd / "out" / "experiment.toml").read_text() == (data.EXPERIMENTS / "model.toml").read_text()
+
+
+def test_a_file_of_that_name_comes_first(iolab: CommandLine) -> None:
+    iolab.write("model", SHORT)
+    iolab("run", "model", "--rounds", "1", "--out", "out")
+    assert (iolab.cwd / "out" / "experiment.toml").read_text() == SHORT
+
+
+def test_a_name_of_nothing_has_the_nearest_one(iolab: CommandLine) -> None:
+    iolab("run", "modle", status=2).assert_one_clear_line(2, "modle: no such file", "did you mean model?")
+    iolab("run", "qqqq", status=2).assert_one_clear_line(2, "qqqq: no such file", "iolab list experiments")
+
+
+@pytest.mark.parametrize("path", sorted(data.EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
+def test_files_that_an_experiment_names_come_with_it(path: Path) -> None:
+    named = [one["file"] for one in tomllib.loads(path.read_text())["workloads"].values() if "file" in one]
+    assert all((data.EXPERIMENTS / name).is_file() for name in named)
+
+
+def test_an_installation_without_data_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="this installation of iolab has no machines; install iolab again"):
+        data.names(tmp_path / "machines")
+
+
+def test_what_a_wheel_has_to_hold_is_the_package_and_its_data() -> None:
+    names = expected()
+    assert {"iolab/__init__.py", "iolab/py.typed", "iolab/_native.abi3.so", "iolab/data/machines/nvme.toml"} < set(names)
+    assert "iolab/data/published/results/group-idle.json" in names
+    assert len([name for name in names if name.startswith("iolab/data/")]) == sum(
+        path.is_file() for folder in FOLDERS for path in (ROOT / folder).rglob("*")
+    )
+
+
+def packed(path: Path, names: Sequence[str]) -> Path:
+    with zipfile.ZipFile(path, "w") as made:
+        for name in names:
+            made.writestr(name, "")
+    return path
+
+
+def test_a_wheel_that_lacks_a_file_is_found(tmp_path: Path) -> None:
+    whole = expected()
+    whole += [f"iolab-{iolab.__version__}.dist-info/licenses/LICENSE-{name}" for name in ("MIT", "APACHE")]
+    assert missing_from(packed(tmp_path / "whole.whl", whole)) == []
+    without = [name for name in whole if not name.endswith(("nvme.toml", "LICENSE-MIT"))]
+    lacking = missing_from(packed(tmp_path / "part.whl", without))
+    assert "iolab/data/machines/nvme.toml" in lacking
+    assert any(name.endswith("LICENSE-MIT") for name in lacking)
+
+
+def test_the_licences_are_named_alike_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    crates = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
+    assert project["license"] == crates["license"] == "MIT OR Apache-2.0"
+    assert all((ROOT / name).read_text().strip() for name in project["license-files"])
