@@ -14,10 +14,10 @@ from pathlib import Path
 
 import iolab
 import pytest
+from build_wheels import expected, missing_from
 from conftest import CommandLine
 from iolab.base import data
 from iolab.base.errors import InputError
-from build_wheels import expected, missing_from
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(iolab.__file__).parent
@@ -115,7 +115,9 @@ def test_an_installation_without_data_says_so(tmp_path: Path) -> None:
 
 def test_what_a_wheel_has_to_hold_is_the_package_and_its_data() -> None:
     names = expected()
-    assert {"iolab/__init__.py", "iolab/py.typed", "iolab/_native.abi3.so", "iolab/data/machines/nvme.toml"} < set(names)
+    assert {"iolab/__init__.py", "iolab/py.typed", "iolab/_native.abi3.so", "iolab/data/machines/nvme.toml"} < set(
+        names
+    )
     assert "iolab/data/published/results/group-idle.json" in names
     assert len([name for name in names if name.startswith("iolab/data/")]) == sum(
         path.is_file() for folder in FOLDERS for path in (ROOT / folder).rglob("*")

@@ -56,4 +56,3 @@ def copy_of(path: Path) -> str:
     """The name under which a run keeps a copy of a machine's, a device's or a mount's file."""
     folder = [path.parent.name] if path.parent.name in _PARTS else []
     return "%2F".join(["machines", *folder, path.name])
-

@@ -15,7 +15,9 @@ Entries = list[dict[str, Any]]
 
 
 def list_names(
-    what: Annotated[str, typer.Argument(metavar="machines|experiments|workloads|settings|probes|metrics", show_default=False)],
+    what: Annotated[
+        str, typer.Argument(metavar="machines|experiments|workloads|settings|probes|metrics", show_default=False)
+    ],
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Show only this one, in full.", show_default=False)
     ] = None,
