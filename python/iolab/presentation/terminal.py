@@ -35,10 +35,12 @@ class Guarded:
         self.unguarded = stream
 
     def write(self, text: str) -> int:
+        """Writes the text with what a terminal would obey made visible; what rich has drawn stays as it is."""
         self.unguarded.write(text if isinstance(text, Drawn) else visible(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
+        """Writes each text as `write` does; no ends of lines are added."""
         for line in lines:
             self.write(line)
 

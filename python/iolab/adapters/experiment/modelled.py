@@ -64,6 +64,7 @@ def machines_under(settings: Sequence[Setting], machine: MachineFile, problems: 
 
 
 def described(machine: MachineFile, machines: Machines) -> ModelledMachine:
+    """The machine as the experiment keeps it: as filed, under each setting, and the files that it was read from."""
     return ModelledMachine(
         as_filed=machine.table,
         under={setting: changed.table for setting, changed in machines.items()},

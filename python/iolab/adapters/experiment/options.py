@@ -32,6 +32,8 @@ Share = Annotated[float, BeforeValidator(_read_share)]
 
 
 class ExperimentOptions(Options):
+    """The top of an experiment's file."""
+
     title: str = option("", "The question the experiment asks.")
     machine: str = option("host", "Where trials run: host is this machine, model:NAME a simulated one.")
     rounds: int = option(
@@ -61,6 +63,8 @@ class ExperimentOptions(Options):
 
 
 class CompareOptions(Options):
+    """What is compared, [compare]."""
+
     baseline: str | None = option(None, "The setting that the others are compared with.", default_is="the first")
     metrics: list[str] | None = option(
         None,
@@ -72,6 +76,8 @@ class CompareOptions(Options):
 
 
 class ScratchOptions(Options):
+    """`kind = "scratch"` of [target]."""
+
     kind: Literal["scratch"] = option("scratch", "A loop device that iolab makes for each trial and removes after it.")
     size: Bytes = option(4 * 2**30, "Size of the device; its backing file is sparse.", unit="bytes", ge=16 * 2**20)
     filesystem: Literal["ext2", "ext3", "ext4", "xfs", "btrfs", "none"] = option(
@@ -107,6 +113,7 @@ class ScratchOptions(Options):
     )
 
     def target(self) -> ScratchTarget:
+        """The target as a trial carries it, sizes in bytes."""
         return ScratchTarget(
             size_bytes=self.size,
             filesystem=None if self.filesystem == "none" else self.filesystem,
@@ -125,22 +132,30 @@ def _side(size_bytes: int | None, backing: str | None) -> SideDevice | None:
 
 
 class DirectoryOptions(Options):
+    """`kind = "directory"` of [target]."""
+
     kind: Literal["directory"] = option("directory", "A directory; iolab makes a subdirectory in it and removes it.")
     path: str = option(".", "The directory.")
 
     def target(self) -> DirectoryTarget:
+        """The target as a trial carries it."""
         return DirectoryTarget(path=self.path)
 
 
 class FileOptions(Options):
+    """`kind = "file"` of [target]."""
+
     kind: Literal["file"] = option("file", "One named file; the files of jobs are regions of it.")
     path: str = option(..., "The file.", expected='a path such as "/data/iolab.bin"')
 
     def target(self) -> FileTarget:
+        """The target as a trial carries it."""
         return FileTarget(path=self.path)
 
 
 class DeviceOptions(Options):
+    """`kind = "device"` of [target]."""
+
     kind: Literal["device"] = option("device", "A block device; the files of jobs are regions of it.")
     path: str | None = option(
         None, "The device.", default_is="must be given, or paths", expected='a path such as "/dev/nvme1n1"'
@@ -154,6 +169,7 @@ class DeviceOptions(Options):
     destroy: bool = option(False, "Overwrite the device even if it carries signatures, partitions or other data.")
 
     def target(self) -> DeviceTarget:
+        """The target as a trial carries it; the devices are looked at when the run begins."""
         paths = self.paths or ([] if self.path is None else [self.path])
         return DeviceTarget(paths=paths, destroy=self.destroy)
 

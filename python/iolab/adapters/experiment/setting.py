@@ -55,6 +55,8 @@ SHORTCUTS = ("engine",)
 
 @dataclass(frozen=True)
 class Setting:
+    """A setting of the experiment, its matrix expanded."""
+
     name: str
     written_as: str
     """Its table's name in the file, before expansion."""

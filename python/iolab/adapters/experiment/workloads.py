@@ -15,6 +15,8 @@ from iolab.domain.workload import KINDS, Kind
 
 @dataclass(frozen=True)
 class Workload:
+    """A workload of the experiment, its matrix expanded."""
+
     name: str
     written_as: str
     """Its table's name in the file, before expansion."""

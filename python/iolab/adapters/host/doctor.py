@@ -31,6 +31,8 @@ AS_ROOT = "run as root: sudo iolab ..."
 
 @dataclass(frozen=True)
 class Finding:
+    """What one look at the machine found, and what would mend it."""
+
     area: str
     what: str
     state: State

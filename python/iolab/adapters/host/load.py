@@ -22,9 +22,14 @@ POLL_S = 0.1
 class UnderWay(Protocol):
     """What the engine runs, or the model: `iolab._native`'s handles."""
 
-    def snapshot(self) -> str: ...
-    def stop(self) -> None: ...
-    def wait(self, timeout_s: float) -> str | None: ...
+    def snapshot(self) -> str:
+        """JSON of the progress so far."""
+
+    def stop(self) -> None:
+        """Asks it to end early; `wait` then has its record."""
+
+    def wait(self, timeout_s: float) -> str | None:
+        """JSON of the record, None while running. OSError when the engine broke down."""
 
 
 def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
@@ -45,9 +50,12 @@ class Watcher(Protocol):
     """Who is told of progress, and says when to stop."""
 
     @property
-    def on_progress(self) -> OnProgress: ...
+    def on_progress(self) -> OnProgress:
+        """Called some times per second with what the phase is doing."""
+
     @property
-    def should_stop(self) -> ShouldStop: ...
+    def should_stop(self) -> ShouldStop:
+        """Whether the phase is to end early."""
 
 
 def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> dict[str, Any]:

@@ -25,9 +25,14 @@ NS_PER_S = 1e9
 class UnderWay(Protocol):
     """What the engine hands out for a load and for a sort alike."""
 
-    def snapshot(self) -> str: ...
-    def stop(self) -> None: ...
-    def wait(self, timeout_s: float) -> str | None: ...
+    def snapshot(self) -> str:
+        """JSON of the progress so far."""
+
+    def stop(self) -> None:
+        """Asks it to end early; `wait` then has its record."""
+
+    def wait(self, timeout_s: float) -> str | None:
+        """JSON of the record, None while running. OSError when the engine broke down."""
 
 
 def main() -> int:

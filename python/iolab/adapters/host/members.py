@@ -31,6 +31,8 @@ OnSnapshots = Callable[[list[Json]], None]
 
 @dataclass(frozen=True)
 class Task:
+    """What a member process does: a load or a sort, in which control groups, on which CPUs."""
+
     name: str
     work: Literal["load", "sort"]
     spec: Json

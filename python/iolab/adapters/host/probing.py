@@ -47,6 +47,8 @@ READERS: dict[str, Callable[[Json, Site], Reader]] = {"extents": extents.Extents
 
 @dataclass
 class Probed:
+    """What the probes of a phase saw, by name, and why others could not run."""
+
     observations: dict[str, Json] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 

@@ -63,6 +63,7 @@ class TargetPlace:
 
     @property
     def path(self) -> Path:
+        """The directory for files, or the file or node that regions lie in."""
         path = self.directory.path if self.directory else self.regions
         assert path is not None
         return path

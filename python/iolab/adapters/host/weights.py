@@ -25,6 +25,8 @@ WITHOUT = 'controller = "none" in the workload runs the groups without weights'
 
 @dataclass(frozen=True)
 class Weights:
+    """The control groups of a phase's weighted groups, weights set, and what has to be said of them."""
+
     cgroups: dict[str, Cgroup]
     """By the group's name."""
     notes: list[str]

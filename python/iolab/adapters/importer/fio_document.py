@@ -25,6 +25,8 @@ _JOB_LIST = re.compile(r"\"(?:jobs|client_stats)\"\s*+:\s*+\[")
 
 
 class Document(NamedTuple):
+    """A JSON document of fio, and the line of the file on which it starts."""
+
     line: int
     content: dict[str, Any]
     problem: str | None

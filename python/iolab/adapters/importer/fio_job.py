@@ -23,6 +23,8 @@ _V2_BITS = "FIO_IO_U_PLAT_BITS"
 
 @dataclass(frozen=True)
 class Latency:
+    """The latency of one direction as fio summarises it, in ns."""
+
     count: float
     min_ns: float
     max_ns: float
@@ -46,12 +48,15 @@ class Side:
 
 @dataclass(frozen=True)
 class Job:
+    """A job's result in fio's JSON."""
+
     name: str
     group: int
     raw: dict[str, Any]
 
     @cached_property
     def sides(self) -> dict[str, Side]:
+        """By direction, and `sync`: what the job did there; directions without operations are left out."""
         found = {way: _side(table(self.raw, way)) for way in WAYS}
         found["sync"] = _side(table(self.raw, "sync"))
         return {way: side for way, side in found.items() if side.ops > 0}
@@ -64,14 +69,17 @@ class Job:
 
     @property
     def has_cpu(self) -> bool:
+        """Whether fio says how much CPU time the job took."""
         return "usr_cpu" in self.raw and "sys_cpu" in self.raw
 
     @property
     def cpu_user_s(self) -> float:
+        """CPU time in user mode, in seconds, over all threads that the result stands for."""
         return number(self.raw, "usr_cpu") / 100 * self.runtime_ms / 1000
 
     @property
     def cpu_system_s(self) -> float:
+        """CPU time in the kernel, in seconds, over all threads that the result stands for."""
         return number(self.raw, "sys_cpu") / 100 * self.runtime_ms / 1000
 
 
@@ -87,6 +95,7 @@ def number(source: dict[str, Any], name: str) -> float:
 
 
 def table(source: dict[str, Any], name: str) -> dict[str, Any]:
+    """The object of this name; empty where there is none, or another kind of value."""
     value = source.get(name)
     return value if isinstance(value, dict) else {}
 

@@ -13,6 +13,8 @@ from iolab.adapters.importer.text import Captions, is_rule, looks_like_rest_of_r
 
 @dataclass(frozen=True)
 class Format:
+    """A format of other programs' results, as the registry `formats.FORMATS` has it."""
+
     name: str
     help: str
     recognises: Callable[[Source], bool]
@@ -48,6 +50,7 @@ class TableReader(ABC):
         """Any other line: settings that hold for the tables after it may be remembered. Most tables need none."""
 
     def read(self) -> None:
+        """Reads the whole source into the results. A table cut off in its last line is a problem noted there."""
         cut: Line | None = None
         for line in self.source.lines(self.results.problem):
             if not line.text.strip():

@@ -91,6 +91,7 @@ class Reports:
                 sample(means, metric, value * scale, op=op, weight=weight)
 
     def finish(self, source: Source, results: Results) -> None:
+        """Adds a row of means for each device and for the CPUs: without the first report, where there are others."""
         for name, means in (self._later or self._first).items():
             row = results.table(1).row(source.stem_without_round, f"{WORKLOAD} {name}")
             add_means(row, means, interval_s=None)

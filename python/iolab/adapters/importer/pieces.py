@@ -21,9 +21,11 @@ class Sums(Protocol):
     """What a piece comes to. `add` takes whole lines, bytes `begin` to `end` of `text`, the first of which starts at
     `offset` of the file, and releases the interpreter's lock; ValueError(offset) names a line that it can't read."""
 
-    def add(self, text: bytes, begin: int, end: int, offset: int) -> None: ...
+    def add(self, text: bytes, begin: int, end: int, offset: int) -> None:
+        """Takes lines in; see the class."""
 
-    def merge(self, later: Self, /) -> None: ...
+    def merge(self, later: Self, /) -> None:
+        """Takes in what a later piece of the file came to."""
 
 
 T = TypeVar("T", bound=Sums)
@@ -69,6 +71,7 @@ def _lines_from(descriptor: int, start: int, begin: int, end: int, path: Path) -
 
 
 def line_too_long(path: Path | str) -> InputError:
+    """The error for a line longer than a piece may be. Raised by the caller."""
     return InputError(f"a line longer than {LINE_BYTES_MAX >> 20} MiB", where=str(path))
 
 

@@ -92,6 +92,7 @@ class Row:
         self._append(TableRow(self.phase, job, None, "fault", name, None, None, 1.0, text))
 
     def note(self, text: str) -> None:
+        """Adds a remark that stands with the trial's metrics."""
         self._append(TableRow(None, None, None, "note", None, None, None, None, text))
 
     def _append(self, row: TableRow) -> None:
@@ -110,6 +111,7 @@ class Table:
     rows: list[Row] = field(default_factory=list)
 
     def row(self, setting: str, workload: str, phase: str = MAIN) -> Row:
+        """A new row for a setting, a workload and a phase, spaces in their names made single."""
         row = Row(" ".join(setting.split()), " ".join(workload.split()), phase, self.room)
         self.room.take()
         self.rows.append(row)
@@ -117,11 +119,14 @@ class Table:
 
     @property
     def content(self) -> tuple[Any, ...]:
+        """What the table says, for telling whether another says the same."""
         return tuple((row.place, tuple(row.rows)) for row in self.rows)
 
 
 @dataclass
 class ImportedTrial:
+    """A round of a workload under a setting, as a file of another program has it."""
+
     trial: int
     round: int
     workload: str
@@ -155,6 +160,7 @@ class Results:
         self._workloads: set[str] = set()
 
     def begin_source(self, name: str, stem: str) -> None:
+        """What follows comes from the file `name`; `stem` names the setting where the file does not."""
         self._close()
         self.source, self._stem = name, stem
         self._contents = {}

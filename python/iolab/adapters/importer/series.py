@@ -24,6 +24,7 @@ class Series:
     _intervals: list[_Interval] = field(default_factory=list)
 
     def add(self, value: float, weight: float = 1.0) -> None:
+        """Takes in the next sample; `weight` is its share in means, such as the requests that it stands for."""
         if self.count == self.per_interval * INTERVALS_MAX:
             self._intervals = [_merged(pair) for pair in _pairs(self._intervals)]
             self.per_interval *= 2

@@ -25,6 +25,8 @@ _ROUND_NUMBER = re.compile(r"(?<=.)[-_.](?:round|run|r|iteration|iter)[-_.]?\d+$
 
 @dataclass(frozen=True)
 class Line:
+    """A line of a source, as importers look at it."""
+
     number: int
     """From 1."""
     text: str
@@ -32,11 +34,14 @@ class Line:
 
     @cached_property
     def words(self) -> list[str]:
+        """The words between spaces."""
         return self.text.split()
 
 
 @dataclass(frozen=True)
 class Source:
+    """A file to be imported, or several that are one text."""
+
     path: Path
     paths: tuple[Path, ...] = ()
     """More files whose lines follow; line numbers go on."""
@@ -44,6 +49,7 @@ class Source:
 
     @property
     def name(self) -> str:
+        """The first file's path, for error lines."""
         return str(self.path)
 
     @property
@@ -88,6 +94,7 @@ class Source:
 
     @cached_property
     def head_lines(self) -> list[str]:
+        """The lines of the head; the last one may be cut off."""
         return self.head.split("\n")
 
     @property

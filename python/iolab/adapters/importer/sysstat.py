@@ -43,6 +43,7 @@ def clock_s(word: str) -> int | None:
 
 
 def sample(means: Means, metric: str, value: float, *, op: str = "all", job: str = "all", weight: float = 1.0) -> None:
+    """Adds one value to the metric's series, with the weight that it has in the mean."""
     means.setdefault((metric, op, job), Series()).add(value, weight)
 
 

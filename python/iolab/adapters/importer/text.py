@@ -84,6 +84,7 @@ class Captions:
 
     @property
     def current(self) -> str | None:
+        """The caption for a table that begins here; None where there is none."""
         return self.caption or self.section
 
     def read(self, line: Line, *, in_table: bool = False) -> None:

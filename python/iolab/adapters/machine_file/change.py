@@ -33,6 +33,8 @@ class Change:
 
 
 class InvalidChange(InvalidMachine):
+    """What is wrong with a machine as a setting changes it, and which change is to blame."""
+
     def __init__(self, error: InvalidMachine, change: Change) -> None:
         super().__init__(error.key, error.what)
         self.change = change
@@ -40,6 +42,8 @@ class InvalidChange(InvalidMachine):
 
 @dataclass(frozen=True)
 class Changed:
+    """A machine's table after all changes of a setting, checked."""
+
     table: Table
     changes: tuple[Change, ...]
 

@@ -54,6 +54,7 @@ class MachineFile:
 
     @property
     def drives(self) -> int:
+        """How many drives the machine has, counted ones each by itself."""
         return len(self.table["drives"])
 
     @property

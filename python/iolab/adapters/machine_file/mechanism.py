@@ -31,6 +31,8 @@ _OF_GROUPS = {
 
 @dataclass(frozen=True)
 class Refusal:
+    """Why a simulated machine cannot run a phase, and which option of the workload is to blame."""
+
     key: str
     """The option to blame."""
     what: str

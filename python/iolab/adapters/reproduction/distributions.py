@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
+    """A published summary of repeated measurements, in the distribution's unit."""
+
     low: float
     mean: float
     high: float
@@ -42,6 +44,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Question:
+    """Pairs of rows of a published distribution, and what was said of them."""
+
     name: str
     pairs: list[Pair]
     text: str | None
@@ -76,6 +80,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Distribution:
+    """Published summaries of repeated measurements, and the questions asked of them."""
+
     name: str
     """FILE/DISTRIBUTION."""
     title: str

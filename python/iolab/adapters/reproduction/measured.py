@@ -19,6 +19,8 @@ Trial = tuple[str, str]
 
 @dataclass(frozen=True)
 class Value:
+    """A run's value for a published cell, in the cell's unit, or why it has none."""
+
     value: float | None
     reason: str | None
     """Why there is no value."""

@@ -54,6 +54,8 @@ SHARE = 'a share such as "8%" or 0.08'
 
 
 class FileOptions(Options):
+    """The top of a file of published figures."""
+
     title: str = option(..., "What was published.")
     case_study: str = option(..., "The number of the case study that it belongs to.")
     source: str = option(..., "Who published it where and when.")
@@ -82,6 +84,8 @@ class FittedOptions(Options):
 
 
 class TableOptions(Options):
+    """A published table, [tables.NAME]."""
+
     title: str = option(..., "What the rows, the columns and the figures are.")
     unit: str = option(..., "The unit of the figures.")
     columns: list[str] = option(..., "The columns' names.", expected='a list such as ["test1", "total"]')

@@ -24,6 +24,8 @@ PARTS = ("tables", "claims", "distributions")
 
 @dataclass(frozen=True)
 class Published:
+    """A file of published figures, read and checked."""
+
     name: str
     title: str
     case_study: str

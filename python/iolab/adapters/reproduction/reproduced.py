@@ -40,6 +40,8 @@ class NotCompared:
 
 @dataclass(frozen=True)
 class ReproducedTable:
+    """A published table with what a run has for its cells."""
+
     table: Table
     compared: list[Compared]
     not_compared: list[NotCompared]
@@ -47,15 +49,19 @@ class ReproducedTable:
     """What was aimed at, with what came out."""
 
     def of_role(self, role: Role) -> list[Compared]:
+        """The compared cells of one role: those that were fitted, or the predictions."""
         return [one for one in self.compared if one.cell.role == role]
 
     @property
     def mean_abs_error(self) -> dict[str, float | None]:
+        """By role, the mean of the errors' absolute values as a share; None where there is no cell."""
         return {role: mean_error(self.of_role(role)) for role in ROLES}
 
 
 @dataclass(frozen=True)
 class Reproduced:
+    """A file of published figures beside the run that reproduces it."""
+
     published: Published
     rounds: int
     tables: list[ReproducedTable]

@@ -22,6 +22,7 @@ class Compared:
 
     @property
     def error(self) -> float:
+        """The relative error, a share: 0.1 is 10 % above the published figure."""
         return (self.modelled - self.cell.published) / self.cell.published
 
 
@@ -68,6 +69,7 @@ def claims(aim: AimOptions, cells: Sequence[Compared], *, unanswered: int) -> It
 
 
 def percent(share: float | None) -> str:
+    """A share as a percentage of three digits; `-` for None."""
     return "-" if share is None else f"{share * 100:.3g} %"
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statement:
+    """A published claim without figures: which verdict a metric of two settings should have."""
+
     name: str
     text: str
     who: str
@@ -34,6 +36,8 @@ class Statement:
 
 @dataclass(frozen=True)
 class JudgedStatement:
+    """A claim beside the verdict that a run gives."""
+
     statement: Statement
     comparison: Comparison
     absent: str | None
@@ -46,6 +50,7 @@ class JudgedStatement:
 
     @property
     def claim(self) -> Claim:
+        """The claim with the verdict found, and whether they agree."""
         found = self.absent or self.comparison.judgement.verdict
         expected = " or ".join(self.statement.verdicts)
         return Claim(f"{self.statement.text} ({self.statement.who}): {found}, said {expected}", self.met)

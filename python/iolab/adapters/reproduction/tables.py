@@ -32,6 +32,8 @@ class CellSelector:
 
 @dataclass(frozen=True)
 class Cell:
+    """A published figure, its role, and where a run has its like."""
+
     row: str
     column: str
     published: float
@@ -43,6 +45,7 @@ class Cell:
 
     @property
     def name(self) -> str:
+        """`row/column`, as patterns name it."""
         return f"{self.row}/{self.column}"
 
     def matches(self, pattern: str) -> bool:
@@ -52,6 +55,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
+    """A published table, its cells resolved."""
+
     name: str
     """FILE/TABLE."""
     title: str

@@ -35,6 +35,7 @@ class ByMachine:
         return chosen.run(trial, on_progress, should_stop)
 
     def close(self) -> None:
+        """Ends the worker processes of both kinds of machine."""
         self._model.close()
         self._host.close()
 

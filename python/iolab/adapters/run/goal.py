@@ -22,6 +22,8 @@ ROUNDS_MAX_UNTIL_DECIDED = 50
 
 @dataclass(frozen=True)
 class Goal:
+    """How many rounds a run is to have, and whether it may end before."""
+
     rounds: int
     until_decided: bool
     """Stop after a round that leaves nothing undecided; `rounds` is then the most."""

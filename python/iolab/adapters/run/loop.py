@@ -50,6 +50,7 @@ class Run:
 
     @property
     def trials(self) -> int:
+        """How many trials the run has, whatever their status."""
         return sum(self.trials_by_status.values())
 
 

@@ -29,6 +29,7 @@ class Plan:
     seed: int
 
     def round(self, number: int) -> list[Trial]:
+        """The trials of the round of this number, from 0, in their order."""
         return trials(self.experiment, 1, seed=self.seed, first_round=number)
 
     def check(self) -> None:

@@ -21,6 +21,7 @@ from iolab.domain.experiment import IMPORTED
 
 
 def digest(experiment_text: str) -> str:
+    """SHA-256 of an experiment's text, in hexadecimal: by it a resumed run knows that it is the same."""
     return hashlib.sha256(experiment_text.encode()).hexdigest()
 
 

@@ -41,34 +41,43 @@ MACHINE_BYTES_MAX = 64 * MIB
 
 @dataclass(frozen=True)
 class RunDirectory:
+    """The parts of a run directory by name; nothing is looked at until it is asked for."""
+
     path: Path
 
     @property
     def experiment_file(self) -> Path:
+        """The experiment's text, as it was given."""
         return self.path / "experiment.toml"
 
     @property
     def machine_file(self) -> Path:
+        """The machine's description."""
         return self.path / "machine.json"
 
     @property
     def journal_file(self) -> Path:
+        """What happened, a line each."""
         return self.path / "journal.jsonl"
 
     @property
     def trials(self) -> Path:
+        """The directory of the trials' files."""
         return self.path / "trials"
 
     @property
     def files(self) -> Path:
+        """The directory of copies of what the experiment names."""
         return self.path / "files"
 
     @property
     def index(self) -> Path:
+        """The directory of files that are derived from the trials', for fast reading."""
         return self.path / "index"
 
     @property
     def traces(self) -> Path:
+        """The directory of trace files that simulated trials wrote."""
         return self.path / "traces"
 
     def write_traces(self, trial: int, traces: Mapping[str, str]) -> None:
@@ -79,6 +88,7 @@ class RunDirectory:
             write_atomically(self.traces / f"{trial:06d}.{name}", unpacked_trace(packed))
 
     def trial_file(self, trial: int) -> Path:
+        """The file of the trial of this number, whether it exists or not."""
         return self.trials / trial_file_name(trial)
 
     @staticmethod
@@ -121,6 +131,7 @@ class RunDirectory:
 
 
 def trial_file_name(trial: int) -> str:
+    """The name of a trial's file: six digits or more, so that names sort like numbers up to a million."""
     return f"{trial:06d}.parquet"
 
 

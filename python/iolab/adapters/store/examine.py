@@ -23,6 +23,8 @@ READ_BUT_NOT_IN_JOURNAL = "is not in the journal (read all the same; a resumed r
 
 @dataclass
 class Examination:
+    """What a look at a run directory found to be whole."""
+
     trials: dict[int, Event] = field(default_factory=dict)
     """`trial_finished` by trial, for those whose file is whole, in order."""
     index_files: list[Path] = field(default_factory=list)

@@ -35,10 +35,12 @@ def block_of(trial: int) -> int:
 
 
 def trials_of(block: int) -> range:
+    """The trials of the index block that begins with trial `block`."""
     return range(block, block + TRIALS_PER_FILE)
 
 
 def index_file(directory: RunDirectory, block: int) -> Path:
+    """The index file of the block that begins with trial `block`, whether it exists or not."""
     return directory.index / f"{block:06d}.parquet"
 
 

@@ -73,6 +73,7 @@ class Journal:
         return self._clocks.monotonic_ns()
 
     def close(self) -> None:
+        """Closes the file, which lets others write to it; nothing the second time."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -29,6 +29,8 @@ _DEPTH_MAX = 16
 
 @dataclass(frozen=True)
 class Claims:
+    """What footer and page headers say that the file holds."""
+
     rows: int
     columns: int
     page_bytes: int
@@ -36,6 +38,7 @@ class Claims:
 
     @property
     def decoded_bytes(self) -> int:
+        """The memory that decoding would take, in bytes, at most."""
         return self.rows * self.columns * VALUE_BYTES + self.page_bytes
 
 

@@ -69,6 +69,7 @@ class RunData:
 
     @property
     def path(self) -> Path:
+        """The run's directory."""
         return self.directory.path
 
     @property
@@ -78,6 +79,7 @@ class RunData:
 
     @cached_property
     def experiment_text(self) -> str:
+        """The text of experiment.toml. InputError if it cannot be read."""
         return self.directory.experiment_text()
 
     @cached_property

@@ -43,6 +43,7 @@ class RunState:
         return self.sessions[0] if self.sessions and self.sessions[0]["event"] == "run_started" else {}
 
     def sha256_of(self) -> dict[int, str]:
+        """By finished trial, the SHA-256 of its file in hexadecimal."""
         return {trial: event["sha256"] for trial, event in self.finished.items()}
 
 

@@ -35,6 +35,7 @@ class Stored:
 
     @staticmethod
     def of(content: bytes) -> Stored:
+        """What the content of a trial's file is known by: size and SHA-256."""
         return Stored(len(content), hashlib.sha256(content).hexdigest())
 
 

@@ -119,6 +119,7 @@ class CsvColumns:
 
     @property
     def better(self) -> dict[str, Better]:
+        """By column, the direction that the options give it; others are left to their names."""
         lower: dict[str, Better] = dict.fromkeys(self.lower_is_better or (), "lower")
         return lower | dict.fromkeys(self.higher_is_better or (), "higher")
 

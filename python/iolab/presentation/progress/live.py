@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from iolab.base.plain_text import one_line
+from iolab.domain.executor import Display
 from iolab.presentation import terminal
 from iolab.presentation.progress import words
 from iolab.presentation.progress.pace import Pace, Speedometer
@@ -24,7 +27,7 @@ REFRESH_PER_SECOND = 8
 BAR_WIDTH = 40
 
 
-class LiveDisplay:
+class LiveDisplay(Display):
     """Draws on stderr; lines that should stay (`say`, trials that went wrong) scroll by above the bar."""
 
     def __init__(self, console: Console | None = None) -> None:
@@ -46,23 +49,28 @@ class LiveDisplay:
             redirect_stdout=False,
         )
 
+    @override
     def begin(self, path: Path, *, finished: int) -> None:
         self._finished = finished
         self.say(f"run in {path}" + (f": {finished} trials finished before" if finished else ""))
         self._live.start()
 
+    @override
     def planned(self, trials_by_workload: Mapping[str, int]) -> None:
         self._pace.plan(trials_by_workload)
 
+    @override
     def trial_started(self, trial: Trial) -> None:
         self._trial = trial
         self._trial_started_ns = time.monotonic_ns()
         self._speedometer = Speedometer()
         self._activity = "starting"
 
+    @override
     def trial_progress(self, progress: Progress) -> None:
         self._activity = words.activity(progress, self._speedometer.rate(progress))
 
+    @override
     def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None:
         self._trial = None
         self._finished += 1
@@ -70,12 +78,15 @@ class LiveDisplay:
         if record.status != "ok":
             self.say(f"{words.title(trial)}: {words.outcome(record, duration_ns)}")
 
+    @override
     def say(self, line: str) -> None:
         self._console.print(one_line(line), soft_wrap=True)
 
+    @override
     def looked(self, line: str) -> None:
         self._look = one_line(line)
 
+    @override
     def end(self) -> None:
         self._trial = None
         self._live.stop()

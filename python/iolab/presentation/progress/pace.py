@@ -16,6 +16,8 @@ WINDOW_NS = NS_PER_S
 
 @dataclass(frozen=True)
 class Rate:
+    """How fast a phase goes now."""
+
     bytes_per_s: float
     ios_per_s: float
 
@@ -60,12 +62,15 @@ class Pace:
 
     @property
     def to_come(self) -> int:
+        """How many trials are still to come."""
         return self._to_come.total()
 
     def plan(self, trials_by_workload: Mapping[str, int]) -> None:
+        """Adds so many trials by workload to those that are still to come."""
         self._to_come.update(trials_by_workload)
 
     def finished(self, workload: str, duration_ns: int) -> None:
+        """Takes one trial off, and remembers how long it took."""
         self._to_come[workload] -= 1
         taken = self._taken_ns[workload]
         taken[0] += duration_ns

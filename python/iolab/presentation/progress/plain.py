@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from typing_extensions import override
+
 from iolab.base.plain_text import one_line
+from iolab.domain.executor import Display
 from iolab.presentation.progress import words
 from iolab.presentation.progress.pace import Pace, Speedometer
 
@@ -20,7 +23,7 @@ LINE_EVERY_NS = 5_000_000_000
 BRIEF_LINE_EVERY_NS = 30_000_000_000
 
 
-class PlainDisplay:
+class PlainDisplay(Display):
     """Writes to `stream`. With `brief`, finished trials are lines only when they went wrong."""
 
     def __init__(
@@ -35,17 +38,21 @@ class PlainDisplay:
         self._trial: Trial | None = None
         self._last_line_ns = monotonic_ns()
 
+    @override
     def begin(self, path: Path, *, finished: int) -> None:
         self._finished = finished
         self.say(f"run in {path}" + (f": {finished} trials finished before" if finished else ""))
 
+    @override
     def planned(self, trials_by_workload: Mapping[str, int]) -> None:
         self._pace.plan(trials_by_workload)
 
+    @override
     def trial_started(self, trial: Trial) -> None:
         self._trial = trial
         self._speedometer = Speedometer()
 
+    @override
     def trial_progress(self, progress: Progress) -> None:
         rate = self._speedometer.rate(progress)
         every_ns = BRIEF_LINE_EVERY_NS if self._brief else LINE_EVERY_NS
@@ -53,6 +60,7 @@ class PlainDisplay:
             return
         self.say(f"{self._place(self._finished + 1)} {words.title(self._trial)}: {words.activity(progress, rate)}")
 
+    @override
     def trial_finished(self, trial: Trial, record: Record, duration_ns: int) -> None:
         self._trial = None
         self._finished += 1
@@ -62,13 +70,16 @@ class PlainDisplay:
             place = self._place(self._finished)
             self.say(f"{place} {words.title(trial)}: {words.outcome(record, duration_ns)}{left}")
 
+    @override
     def say(self, line: str) -> None:
         self._last_line_ns = self._monotonic_ns()
         print(one_line(line), file=self._stream, flush=True)
 
+    @override
     def looked(self, line: str) -> None:
         self.say(line)
 
+    @override
     def end(self) -> None:
         self._trial = None
 

@@ -26,6 +26,7 @@ def time_left(duration_ns: float | None) -> str:
 
 
 def title(trial: Trial) -> str:
+    """`WORKLOAD under SETTING, round N`, rounds from 1."""
     return f"{trial.workload} under {trial.setting}, round {trial.round + 1}"
 
 

@@ -183,6 +183,7 @@ MAIN_FACTS = (
 
 
 def main_facts(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and text of the facts that a reader asks about first, those that there are."""
     rows = dict(all_facts(machine))
     return [(name, rows[name]) for name in MAIN_FACTS if name in rows]
 

@@ -45,6 +45,7 @@ class Plot:
         self.height = self.height or FRAME_HEIGHT_PX + PANEL_HEIGHT_PX * len(self.panels)
 
     def add(self, trace: dict[str, Any], panel: int = 0) -> None:
+        """Adds a trace of Plotly to the panel of this number, from 0."""
         self.traces.append({**trace, "xaxis": _axis("x", panel), "yaxis": _axis("y", panel)})
 
     def figure(self) -> dict[str, Any]:
@@ -133,6 +134,7 @@ def literal(text: str) -> str:
 
 
 def colour_of(place: int) -> str:
+    """The colour of the setting at this place among the run's; colours repeat."""
     return COLOURS[place % len(COLOURS)]
 
 
@@ -141,19 +143,23 @@ def _axis(name: str, panel: int) -> str:
 
 
 def by(frame: polars.DataFrame, column: str) -> list[tuple[str, polars.DataFrame]]:
+    """The frame in parts, one for each value of the column, in the order of first appearance."""
     parts = frame.partition_by(column, as_dict=True, maintain_order=True)
     return [(str(key), part) for (key,), part in parts.items()]
 
 
 def by_setting(frame: polars.DataFrame, settings: list[str]) -> list[tuple[str, polars.DataFrame]]:
+    """The frame in parts by setting, in the run's order of settings."""
     return sorted(by(frame, "setting"), key=lambda part: settings.index(part[0]))
 
 
 def plot_id(figure: str, run: RunData, workload: str, number: int) -> str:
+    """The id of a plot's element on the page: unique, and the same each time that the report is made."""
     return f"{figure}-{run.workloads.index(workload)}-{number}"
 
 
 def caption(workload: str, phase: str) -> str:
+    """A plot's caption: the workload, and the phase where there are several."""
     return workload if phase == "main" else f"{workload}, {phase.replace('_', ' ')}"
 
 

@@ -46,6 +46,8 @@ TABLES = {"block": "affinity", "cpu": "cycles", "extents": "extents", "switches"
 
 @dataclass(frozen=True)
 class Table:
+    """A table of a probe as text."""
+
     name: str
     """As in `iolab show --as`."""
     help: str

@@ -39,6 +39,8 @@ _CAPTIONED = re.compile(r"(?P<label>.*?)(?: \((?P<caption>.*)\))?")
 
 @dataclass(frozen=True)
 class Line:
+    """A line of the table: one placement of A, Q and C, or one setting."""
+
     label: tuple[str, ...]
     """The letters of A, Q and C, or a setting's name alone."""
     values: tuple[float | None, ...]
@@ -48,6 +50,7 @@ class Line:
 
     @property
     def text(self) -> str:
+        """The label as one text."""
         return " ".join(self.label)
 
 

@@ -11,6 +11,8 @@ from iolab.presentation.table.words import change_with_interval, label, unit_of,
 
 @dataclass(frozen=True)
 class GridCell:
+    """A setting's value of a metric, all of it text."""
+
     setting: str
     value: str
     """`183.4 ± 2.1`, or `-` where absent."""
@@ -23,11 +25,14 @@ class GridCell:
 
     @property
     def verdict_word(self) -> str | None:
+        """The verdict alone: `faster`, `slower`, `same` or `undecided`."""
         return self.verdict.split()[0] if self.verdict else None
 
 
 @dataclass(frozen=True)
 class GridRow:
+    """A metric's line of the table."""
+
     metric: str
     label: str
     unit: str
@@ -51,6 +56,7 @@ class Block:
 
     @property
     def settings(self) -> list[str]:
+        """The settings of the columns, the baseline first."""
         return [cell.setting for cell in self.rows[0].cells] if self.rows else []
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+    """The documented JSON of the run (`as_dict`); with `metrics` only those keys."""
     return dumps(as_dict(summarise(run, metrics=metrics), run)) + "\n"
 
 

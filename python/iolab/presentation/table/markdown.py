@@ -20,6 +20,7 @@ WIDTH_MAX = 120
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+    """The run's table in Markdown, workload by workload; with `metrics` only those keys."""
     summary = summarise(run, metrics=metrics)
     lines = [f"# {summary.title}", ""]
     said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."

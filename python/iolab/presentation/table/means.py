@@ -27,9 +27,11 @@ class PhaseMeans:
     """Means of 1/value, for what is per something: where rounds differ, not the same as 1/mean."""
 
     def get(self, metric: str) -> float | None:
+        """The mean of a metric over the rounds, in its unit; None where no round has it."""
         return self.means.get(metric)
 
     def inverse(self, metric: str) -> float | None:
+        """The mean of 1/metric over the rounds; None where no round has it, or one has zero."""
         return self.inverse_means.get(metric)
 
 

@@ -33,6 +33,8 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True)
 class Statistic:
+    """A statistic over repetitions, as a table of mmtests has it."""
+
     name: str
     of: Callable[[list[float]], float]
     better: Better
@@ -51,6 +53,7 @@ class Measured:
 
     @property
     def better(self) -> Better:
+        """Which way is better; the higher, where the metric does not say."""
         return "lower" if self.row.better == "lower" else "higher"
 
     def gain_percent(self, statistic: Statistic, setting: str, baseline: str) -> float | None:

@@ -100,6 +100,7 @@ def _tall(block: Block, footnotes: Footnotes, *, verdict_below: bool = False) ->
 
 
 def empty_table() -> Table:
+    """A table of rich in the style of all tables, without columns."""
     from rich import box
     from rich.table import Table
 

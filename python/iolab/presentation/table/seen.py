@@ -17,6 +17,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Seen:
+    """What a probe observed in one phase of a workload under a setting."""
+
     workload: str
     setting: str
     phase: str
@@ -25,6 +27,7 @@ class Seen:
 
     @property
     def title(self) -> str:
+        """`WORKLOAD, SETTING, PHASE`."""
         return f"{self.workload}, {self.setting}, {self.phase}"
 
     def as_dict(self) -> Json:

@@ -41,6 +41,7 @@ class Waits:
     chain: list[str] = field(default_factory=list)
 
     def add(self, row: Json) -> None:
+        """Takes in a row of a probe's observation."""
         self.switches += row["switches"]
         for part, found in self.times.items():
             found.append(row[part])
@@ -48,13 +49,16 @@ class Waits:
             self.states[state] = self.states.get(state, 0) + count
 
     def total_ns(self, part: str) -> int:
+        """The time spent in this part of all switches, in ns."""
         return sum(row["sum_ns"] for row in self.times[part])
 
     def mean_ns(self, part: str) -> float | None:
+        """The mean time of this part of a switch, in ns; None where none was timed."""
         count = sum(row["count"] for row in self.times[part])
         return self.total_ns(part) / count if count else None
 
     def max_ns(self) -> float | None:
+        """The longest stall, in ns; None where none was timed."""
         return max((row["max_ns"] for row in self.times["stall"] if row["max_ns"] is not None), default=None)
 
 

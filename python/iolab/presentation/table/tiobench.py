@@ -42,6 +42,7 @@ class Shape:
 
     @property
     def heading(self) -> str:
+        """The four lines that the tool prints above its tables."""
         return (
             f"file size = {self.file_bytes / MEGABYTE:.0f} megs\n"
             f"block size = {self.block_bytes} bytes\n"
@@ -65,11 +66,13 @@ class Line:
 
     @property
     def cpu_efficiency(self) -> float | None:
+        """Megabytes per second over the share of a CPU that they took; None where either is missing."""
         if self.rate_mb_per_s is None or not self.cpu_percent:
             return None
         return self.rate_mb_per_s / (self.cpu_percent / 100)
 
     def text(self, width: int) -> str:
+        """The line as the tool prints it, its identifier `width` characters wide."""
         return " ".join(
             (
                 f"{self.identifier:<{width}}",
