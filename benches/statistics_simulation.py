@@ -213,7 +213,7 @@ def discovery(experiments: int) -> Table:
             x, y = 100 * np.exp(0.03 * (np.sqrt(0.5) * shared + np.sqrt(0.5) * own))
             y[:real] *= 1.1
             judged = control_false_discovery(
-                [judge(list(a), list(b), better="higher") for a, b in zip(x, y, strict=True)]
+                [judge(list(a), list(b), nature="rate") for a, b in zip(x, y, strict=True)]
             )
             claimed = np.array([one.verdict in ("faster", "slower") for one in judged])
             false_share.append(claimed[real:].sum() / max(1, claimed.sum()))
@@ -232,11 +232,11 @@ def rounds_to_decide(experiments: int) -> Table:
             for _ in range(experiments):
                 x, y = 100 * np.exp(0.03 * rng.standard_normal((2, n + 200)))
                 y *= 1 + shift
-                first = judge(list(x[:n]), list(y[:n]), better="higher")
+                first = judge(list(x[:n]), list(y[:n]), nature="rate")
                 if first.rounds_to_decide and first.rounds_to_decide <= 200:
                     now = n + first.rounds_to_decide
                     asked.append(first.rounds_to_decide)
-                    settled.append(judge(list(x[:now]), list(y[:now]), better="higher").verdict != "undecided")
+                    settled.append(judge(list(x[:now]), list(y[:now]), nature="rate").verdict != "undecided")
             row = [percent(len(asked) / experiments, 0), f"{np.median(asked):.0f}", percent(float(np.mean(settled)), 0)]
             table.append([f"{shift:.0%}", str(n), *row])
     return table

@@ -227,9 +227,57 @@ def test_a_csv_option_says_which_way_is_better(tmp_path: Path, capsys: pytest.Ca
     rows = [f"{arm},{turn},{value + turn / 1000}" for turn in range(9) for arm, value in (("a", 1.0), ("b", 2.0))]
     (tmp_path / "numbers.csv").write_text("\n".join(["arm,turn,score", *rows]))
     arguments = ["compare", str(tmp_path / "numbers.csv"), "--setting-column", "arm", "--round-column", "turn"]
-    for option, verdict in (("--lower-is-better", "slower"), ("--higher-is-better", "faster")):
+    for option, verdict in (("--lower-is-better", "worse"), ("--higher-is-better", "better")):
         assert invoke([*arguments, "--baseline", "a", option, "score", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["comparisons"][0]["verdict"] == verdict
+
+
+DOUBLED = {
+    "read.iops": "faster",
+    "latency_ns_p99": "slower",
+    "cpu_ns_per_io": "worse",
+    "page_cache_hit_share": "better",
+    "queue_depth_mean": "higher",
+    "request_bytes_mean": "higher",
+}
+"""The verdict on each metric where the candidate has twice the baseline's value."""
+
+
+def compare_doubled(directory: Path, *arguments: str) -> int:
+    """The exit status of `iolab compare` on a CSV file of these metrics."""
+    rows = [
+        ",".join([arm, str(turn), *(str(value + turn / 1000) for _ in DOUBLED)])
+        for turn in range(9)
+        for arm, value in (("a", 1.0), ("b", 2.0))
+    ]
+    (directory / "numbers.csv").write_text("\n".join([",".join(["arm", "turn", *DOUBLED]), *rows]))
+    columns = ["--setting-column", "arm", "--round-column", "turn", "--baseline", "a"]
+    return invoke(["compare", str(directory / "numbers.csv"), *columns, *arguments])
+
+
+def test_only_rates_and_times_are_faster_or_slower(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare_doubled(tmp_path, "--json") == 0
+    comparisons = json.loads(capsys.readouterr().out)["comparisons"]
+    assert {one["metric"]: one["verdict"] for one in comparisons} == DOUBLED
+    assert compare_doubled(tmp_path) == 0
+    assert "1 slower, 1 worse, 1 faster, 1 better, 2 higher" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("condition", "named"),
+    [
+        *((bad, {"latency_ns_p99", "cpu_ns_per_io"}) for bad in ("slower", "worse")),
+        *((good, {"read.iops", "page_cache_hit_share"}) for good in ("faster", "better")),
+    ],
+)
+def test_fail_on_means_the_good_or_the_bad_direction_of_each_metric(
+    condition: str, named: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for metric in DOUBLED:
+        neutral = DOUBLED[metric] == "higher"
+        status = compare_doubled(tmp_path, "--metric", metric, "--fail-on", condition)
+        assert status == (2 if neutral else 1 if metric in named else 0), metric
+        assert ("can never hold, neither way is better" in capsys.readouterr().err) == neutral
 
 
 @pytest.mark.parametrize("what", ["machines", "experiments", "workloads", "settings", "metrics"])

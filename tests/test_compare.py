@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 from iolab.base.errors import InputError
-from iolab.domain.compare import Comparison, Pair, compare_csv, compare_pairs, compare_table, direction
+from iolab.domain.compare import Comparison, Pair, compare_csv, compare_pairs, compare_table, nature_of
+from iolab.domain.definition import better_of
 from iolab.domain.verdict import judge
 
 X = [100.0, 101.0, 99.0, 102.0, 98.0, 100.5, 99.5, 101.5]
@@ -34,8 +35,8 @@ def run(file: Path, **options: object) -> list[Comparison]:
 def test_every_numeric_column_is_a_metric(tmp_path: Path) -> None:
     iops, latency = run(csv(tmp_path, good_rows()))
     assert (iops.metric, iops.setting, iops.against, iops.judgement.verdict) == ("iops", "B", "A", "faster")
-    assert (latency.metric, latency.better, latency.judgement.verdict) == ("lat_us", "lower", "faster")
-    assert iops.judgement.ratio == judge(X, Y, better="higher").ratio
+    assert (latency.metric, latency.nature, latency.judgement.verdict) == ("lat_us", "time", "faster")
+    assert iops.judgement.ratio == judge(X, Y, nature="rate").ratio
     assert list(iops.as_dict())[:5] == ["metric", "workload", "setting", "against", "baseline"]
 
 
@@ -46,7 +47,8 @@ def test_rows_in_any_order_are_paired_by_round(tmp_path: Path) -> None:
 
 
 def test_better_overrides(tmp_path: Path) -> None:
-    assert run(csv(tmp_path, good_rows()), better={"iops": "lower"})[0].judgement.verdict == "slower"
+    assert run(csv(tmp_path, good_rows()), better={"iops": "lower"})[0].judgement.verdict == "worse"
+    assert run(csv(tmp_path, good_rows()), better={"iops": "higher"})[0].judgement.verdict == "faster"
 
 
 def test_unpaired_rounds_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ def test_unpaired_rounds_are_left_out_and_counted(tmp_path: Path) -> None:
     iops, latency = run(csv(tmp_path, rows))
     assert (iops.judgement.n, iops.unpaired_rounds, latency.unpaired_rounds) == (len(X), 2, 2)
     assert iops.notes == ["2 unpaired rounds left out"]
-    assert iops.judgement.ratio == judge(X, Y, better="higher").ratio
+    assert iops.judgement.ratio == judge(X, Y, nature="rate").ratio
 
 
 def test_workloads_are_compared_apart(tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_false_discoveries_are_controlled_over_the_table() -> None:
     frame = pl.DataFrame({"setting": ["A", "B"] * 10, "round": [i // 2 for i in range(20)], **columns})
     judged = [one.judgement for one in compare_table(frame, "setting", "round", "A")]
     assert sum(one.p_value <= 0.05 for one in judged) > 5
-    assert sum(one.verdict in ("faster", "slower") for one in judged) <= 1
+    assert sum(one.differs for one in judged) <= 1
 
 
 def test_the_sequential_rule_shares_its_promise() -> None:
@@ -134,18 +136,19 @@ def test_the_sequential_rule_shares_its_promise() -> None:
 
 
 @pytest.mark.parametrize(
-    "metric,way",
+    "metric,nature",
     [
-        ("rate_bytes_per_s", "higher"),
-        ("read.latency_ns_p99", "lower"),
-        ("random_read/cpu_ns_per_io", "lower"),
-        ("MB/s", "higher"),
-        ("ops_per_sec", "higher"),
-        ("elapsed", "lower"),
-        ("clat p99 (us)", "lower"),
-        ("iops_min", "higher"),
-        ("score", "higher"),
+        ("rate_bytes_per_s", "rate"),
+        ("read.latency_ns_p99", "time"),
+        ("random_read/cpu_ns_per_io", "cost"),
+        ("MB/s", "rate"),
+        ("ops_per_sec", "rate"),
+        ("elapsed", "time"),
+        ("clat p99 (us)", "time"),
+        ("iops_min", "rate"),
+        ("score", "benefit"),
     ],
 )
-def test_direction(metric: str, way: str) -> None:
-    assert direction(metric) == way
+def test_nature(metric: str, nature: str) -> None:
+    assert nature_of(metric) == nature
+    assert better_of(nature_of(metric, "higher")) == "higher" and better_of(nature_of(metric, "lower")) == "lower"

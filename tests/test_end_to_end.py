@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from iolab.domain.definition import Verdict
 from support.command_line import CommandLine
 from support.devices import queue_attribute
 from support.experiments import SCRATCH, TWO_SCHEDULERS, experiment
 from support.runs import statuses, times_finished
 
-VERDICTS = ("faster", "slower", "same", "undecided")
+VERDICTS = get_args(Verdict)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from iolab.adapters.run import plan
 from iolab.base import histogram
 from iolab.base.errors import InputError
 from iolab.domain import metric
-from iolab.domain.metric import DEFAULT_COMPARED, METRICS, Key, Row, key_of, parse_key
+from iolab.domain.definition import TOOL_METRICS
+from iolab.domain.metric import DEFAULT_COMPARED, METRICS, Key, Row, describe, key_of, parse_key
 from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import CommandsPhase, Trial
@@ -28,6 +30,33 @@ def trial(workload: str) -> Trial:
 
 ONE_READER = trial("duration = '1s'")
 TWO_MIXED = trial("duration = '1s'\njobs = 2\nread_percent = 50\nverify = true\nfsync_every = 2")
+
+
+UNITS = {"rate": {"bytes/s", "1/s"}, "time": {"ns", "s"}}
+
+
+def test_a_rate_or_a_time_is_in_such_a_unit() -> None:
+    for one in (*METRICS.values(), *TOOL_METRICS.values()):
+        assert one.unit in UNITS.get(one.nature, {one.unit}), one.name
+
+
+def test_what_is_spent_or_spread_is_no_time_that_anybody_waits_for() -> None:
+    for one in (*METRICS.values(), *TOOL_METRICS.values()):
+        if re.search(r"(^|_)(cpu|stddev|cycles)(_|$)", one.name):
+            assert one.nature not in ("rate", "time"), one.name
+
+
+@pytest.mark.parametrize(
+    ("column", "nature"),
+    [
+        *(("MB/s", "rate"), ("tps", "rate"), ("reads_per_second", "rate"), ("read throughput", "rate")),
+        *(("lat_us", "time"), ("run time", "time"), ("elapsed_s", "time"), ("seconds", "time")),
+        *(("cpu time", "cost"), ("lat_stddev", "cost"), ("io errors", "cost"), ("cost_x", "cost")),
+        *(("score", "benefit"), ("score_x", "benefit"), ("frames", "benefit"), ("queue_depth_mean", "neutral")),
+    ],
+)
+def test_the_nature_of_a_column_is_told_by_its_words(column: str, nature: str) -> None:
+    assert describe(column).nature == nature
 
 
 def op(*latencies_ns: int, block: int = 4096) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.base.quantity import change, scale_for
 from iolab.domain.compare import Comparison
+from iolab.domain.definition import Nature
 from iolab.domain.metric import METRICS
 from iolab.domain.summary import summarise
 from iolab.domain.verdict import judge
@@ -99,9 +100,15 @@ def test_an_interval_is_read_in_one_notation() -> None:
         assert "%" not in text.replace("95 % interval", "")
 
 
-def comparison(candidate: list[float], *, metric: str = "latency_ns_p99", workload: str | None = "mixed") -> Comparison:
+def comparison(
+    candidate: list[float],
+    *,
+    metric: str = "latency_ns_p99",
+    workload: str | None = "mixed",
+    nature: Nature = "time",
+) -> Comparison:
     baseline = [1e6 + round for round in range(len(candidate))]
-    return Comparison(metric, workload, "new", "old", judge(baseline, candidate, better="lower"), "lower", 0)
+    return Comparison(metric, workload, "new", "old", judge(baseline, candidate, nature=nature), nature, 0)
 
 
 def test_a_sentence_says_what_how_much_and_how_sure() -> None:
@@ -112,6 +119,12 @@ def test_a_sentence_says_what_how_much_and_how_sure() -> None:
     assert slower.endswith("1.500 ms against 1.000 ms over 8 rounds.")
     same = sentence(comparison([1e6 + round for round in range(8)]), "ns", same_within=0.02)
     assert same.startswith("new is the same as old within 2 %: on mixed, latency p99 differs by +0.0 %")
+
+
+def test_a_sentence_on_a_metric_without_direction_does_not_value_it() -> None:
+    deeper = comparison([2e6 + round for round in range(8)], metric="queue_depth_mean", nature="neutral")
+    text = sentence(deeper, "count", same_within=0.02)
+    assert text.startswith("new differs from old: on mixed, queue depth mean is 100.0 % higher (95 % interval ")
 
 
 def test_an_undecided_sentence_says_how_many_more_rounds() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from iolab.base.errors import InputError
+from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, NO_DIFFERENCE, Nature, Verdict, better_of
 from iolab.domain.verdict import Judgement, judge
 from iolab.domain.verdict.interval import LARGEST_EXACT, interval, p_value, signed_rank_critical
 
@@ -42,7 +44,7 @@ def test_six_rounds_have_students_interval() -> None:
     from scipy import stats
 
     expected = stats.ttest_1samp(np.log(np.array(y) / x), 0).confidence_interval(0.95)
-    judgement = judge(x, y, better="higher")
+    judgement = judge(x, y, nature="rate")
     assert judgement.ci_low == pytest.approx(math.exp(expected.low))
     assert judgement.ci_high == pytest.approx(math.exp(expected.high))
 
@@ -52,7 +54,7 @@ def test_ten_rounds_have_the_tabled_signed_rank_interval() -> None:
     x, y = noisy(10, 1.05)
     walsh = sorted((y[i] + y[j]) / (x[i] + x[j]) for i in range(10) for j in range(i, 10))
     assert signed_rank_critical(10, 0.05) == 8
-    assert numbers(judge(x, y, better="higher")) == pytest.approx((walsh[8], walsh[27], walsh[46]))
+    assert numbers(judge(x, y, nature="rate")) == pytest.approx((walsh[8], walsh[27], walsh[46]))
 
 
 def test_critical_values_are_wilcoxons() -> None:
@@ -65,33 +67,52 @@ def test_normal_approximation_joins_the_exact_distribution() -> None:
     assert abs(signed_rank_critical(rounds, 0.05) - signed_rank_critical(rounds + 1, 0.05)) < 60
 
 
-@pytest.mark.parametrize("better,faster", [("higher", 1.2), ("lower", 1 / 1.2), (None, 1.2)])
+@pytest.mark.parametrize(
+    ("nature", "if_higher", "if_lower"),
+    [
+        ("rate", "faster", "slower"),
+        ("time", "slower", "faster"),
+        ("benefit", "better", "worse"),
+        ("cost", "worse", "better"),
+        ("neutral", "higher", "lower"),
+    ],
+)
 @pytest.mark.parametrize("rounds", [3, 5, 6, 10, 30])
-def test_direction(better: str, faster: float, rounds: int) -> None:
-    assert judge(*noisy(rounds, faster), better=better).verdict == "faster"
-    assert judge(*noisy(rounds, 1 / faster), better=better).verdict == "slower"
+def test_a_difference_is_called_by_the_nature_of_the_metric(
+    nature: Nature, if_higher: str, if_lower: str, rounds: int
+) -> None:
+    assert judge(*noisy(rounds, 1.2), nature=nature).verdict == if_higher
+    assert judge(*noisy(rounds, 1 / 1.2), nature=nature).verdict == if_lower
+
+
+def test_every_verdict_is_a_gain_a_loss_without_direction_or_no_difference() -> None:
+    groups = (GAINS, LOSSES, frozenset(DIFFERENCES["neutral"]), NO_DIFFERENCE)
+    assert sorted(word for group in groups for word in group) == sorted(get_args(Verdict))
+    for nature, (if_higher, if_lower) in DIFFERENCES.items():
+        gain = {"higher": if_higher, "lower": if_lower, None: None}[better_of(nature)]
+        assert (gain in GAINS) == (nature != "neutral")
 
 
 @pytest.mark.parametrize("rounds", [5, 10, 30])
 def test_same_needs_the_whole_interval_within_the_margin(rounds: int) -> None:
     x, y = noisy(rounds, 1.0, spread=0.004)
-    assert judge(x, y, better="higher", same_within=0.02).verdict == "same"
-    assert judge(x, y, better="higher", same_within=0.0001).verdict == "undecided"
+    assert judge(x, y, nature="rate", same_within=0.02).verdict == "same"
+    assert judge(x, y, nature="rate", same_within=0.0001).verdict == "undecided"
 
 
 def test_a_real_difference_within_the_margin_is_the_same() -> None:
     x, y = noisy(30, 1.01, spread=0.002)
-    assert judge(x, y, better="higher", same_within=0.02).verdict == "same"
-    assert judge(x, y, better="higher", same_within=0.005).verdict == "faster"
+    assert judge(x, y, nature="rate", same_within=0.02).verdict == "same"
+    assert judge(x, y, nature="rate", same_within=0.005).verdict == "faster"
 
 
 def test_exact_numbers_are_decided_exactly() -> None:
     for rounds in (2, 5, 6, 7, 30):
-        judgement = judge([5.0] * rounds, [5.5] * rounds, better="lower")
+        judgement = judge([5.0] * rounds, [5.5] * rounds, nature="time")
         assert numbers(judgement) == pytest.approx((1.1, 1.1, 1.1))
         assert (judgement.verdict, judgement.p_value, judgement.rounds_to_decide) == ("slower", 0.0, 0)
         assert (judgement.baseline, judgement.candidate) == (5.0, 5.5)
-        equal = judge([5.0] * rounds, [5.0] * rounds, better="lower", same_within=0)
+        equal = judge([5.0] * rounds, [5.0] * rounds, nature="time", same_within=0)
         assert (equal.verdict, numbers(equal), equal.p_value) == ("same", (1, 1, 1), 1.0)
 
 
@@ -109,7 +130,7 @@ def test_exact_numbers_are_decided_exactly() -> None:
     ],
 )
 def test_no_ratio_is_undecided_with_a_reason(x: list[float | None], y: list[float | None], reason: str) -> None:
-    judgement = judge(x, y, better="higher")
+    judgement = judge(x, y, nature="rate")
     assert (judgement.verdict, judgement.ratio, judgement.p_value, judgement.rounds_to_decide) == (
         "undecided",
         None,
@@ -120,65 +141,65 @@ def test_no_ratio_is_undecided_with_a_reason(x: list[float | None], y: list[floa
 
 
 def test_zeros_on_both_sides_are_the_same() -> None:
-    assert judge([0.0] * 5, [0.0] * 5, better="lower").verdict == "same"
+    assert judge([0.0] * 5, [0.0] * 5, nature="time").verdict == "same"
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e290])
 def test_extreme_values(scale: float) -> None:
     x, y = noisy(10, 1.1)
-    scaled = judge([scale * value for value in x], [scale * value for value in y], better="higher")
-    assert numbers(scaled) == pytest.approx(numbers(judge(x, y, better="higher")))
+    scaled = judge([scale * value for value in x], [scale * value for value in y], nature="rate")
+    assert numbers(scaled) == pytest.approx(numbers(judge(x, y, nature="rate")))
 
 
 def test_rounds_that_lack_a_number_are_left_out() -> None:
     x, y = noisy(10, 1.1)
-    holed = judge([*x, 5.0, math.nan], [*y, None, 5.0], better="higher")
-    assert holed == judge(x, y, better="higher")
+    holed = judge([*x, 5.0, math.nan], [*y, None, 5.0], nature="rate")
+    assert holed == judge(x, y, nature="rate")
 
 
 def test_wrong_arguments() -> None:
     with pytest.raises(InputError, match="2 rounds and candidate 3"):
-        judge([1, 2], [1, 2, 3], better=None)
+        judge([1, 2], [1, 2, 3], nature="neutral")
     with pytest.raises(InputError, match="same_within"):
-        judge([1, 2], [1, 2], better=None, same_within=-0.1)
+        judge([1, 2], [1, 2], nature="neutral", same_within=-0.1)
     with pytest.raises(InputError, match="confidence"):
-        judge([1, 2], [1, 2], better=None, confidence=95)
+        judge([1, 2], [1, 2], nature="neutral", confidence=95)
 
 
 def test_fields_of_the_json() -> None:
-    assert list(judge([1, 2], [1, 2], better=None).as_dict()) == [
+    assert list(judge([1, 2], [1, 2], nature="neutral").as_dict()) == [
         *("baseline", "candidate", "n", "ratio", "ci_low", "ci_high"),
         *("p_value", "q_value", "verdict", "rounds_to_decide"),
     ]
 
 
 def test_rounds_to_decide_grow_with_the_noise_and_end() -> None:
-    asked = [judge(*noisy(5, 1.03, spread, seed=3), better="higher").rounds_to_decide for spread in (0.02, 0.04, 0.08)]
+    asked = [judge(*noisy(5, 1.03, spread, seed=3), nature="rate").rounds_to_decide for spread in (0.02, 0.04, 0.08)]
     assert all(more is not None and more > 0 for more in asked)
     assert asked == sorted(asked)
-    assert judge(*noisy(5, 1.0, 2.0), better="higher", same_within=0.0).rounds_to_decide is None
+    assert judge(*noisy(5, 1.0, 2.0), nature="rate", same_within=0.0).rounds_to_decide is None
 
 
 def test_a_drift_is_no_difference_without_spread() -> None:
     """The candidate happened to run second in all five rounds of a machine that slows down by 3 % per trial."""
     trials = 100 * 0.97 ** np.arange(10) * (1 + 0.001 * np.array([0, 1, -1, 0, 1, 0, -1, 1, 0, -1]))
-    assert judge(list(trials[0::2]), list(trials[1::2]), better="higher").verdict == "undecided"
+    assert judge(list(trials[0::2]), list(trials[1::2]), nature="rate").verdict == "undecided"
 
 
 def test_an_outlier_does_not_hide_a_difference() -> None:
     x, y = noisy(30, 1.1)
     x[7] *= 10
-    assert judge(x, y, better="higher").verdict == "faster"
+    assert judge(x, y, nature="rate").verdict == "faster"
 
 
 def test_many_rounds_are_summed_in_groups() -> None:
-    low, _, high = numbers(judge(*noisy(2500, 1.01), better="higher", same_within=0))
+    low, _, high = numbers(judge(*noisy(2500, 1.01), nature="rate", same_within=0))
     assert 1.005 < low < 1.01 < high < 1.015
 
 
 @given(pairs)
 def test_swapping_the_arms_inverts_the_ratio(arms: tuple[list[float], list[float]]) -> None:
-    one, other = judge(*arms, better="higher"), judge(*reversed(arms), better="higher")
+    one, other = judge(*arms, nature="rate"), judge(*reversed(arms), nature="rate")
     low, ratio, high = numbers(one)
     assert numbers(other) == pytest.approx((1 / high, 1 / ratio, 1 / low))
     assert other.p_value == pytest.approx(one.p_value)
@@ -186,13 +207,13 @@ def test_swapping_the_arms_inverts_the_ratio(arms: tuple[list[float], list[float
 
 @given(pairs, st.floats(1e-6, 1e6))
 def test_the_unit_does_not_matter(arms: tuple[list[float], list[float]], unit: float) -> None:
-    scaled = judge(*([unit * value for value in arm] for arm in arms), better="higher")
-    assert numbers(scaled) == pytest.approx(numbers(judge(*arms, better="higher")))
+    scaled = judge(*([unit * value for value in arm] for arm in arms), nature="rate")
+    assert numbers(scaled) == pytest.approx(numbers(judge(*arms, nature="rate")))
 
 
 @given(pairs, st.floats(0.0, 0.5))
 def test_the_verdict_follows_from_the_interval(arms: tuple[list[float], list[float]], margin: float) -> None:
-    judgement = judge(*arms, better="higher", same_within=margin)
+    judgement = judge(*arms, nature="rate", same_within=margin)
     low, ratio, high = numbers(judgement)
     assert low <= ratio <= high
     if 1 / (1 + margin) <= low and high <= 1 + margin:
@@ -220,8 +241,8 @@ def test_a_rounds_own_level_cancels(levels: list[float], order: list[int]) -> No
     if (steps >= 0).all() or (steps <= 0).all():
         return
     x, y = np.array([1, 1.01, 0.99, 1.02, 0.98, 1.0]), np.array([1.05, 1.04, 1.07, 1.03, 1.06, 1.05])[list(order)]
-    flat = numbers(judge(list(x), list(y), better="higher"))
-    assert numbers(judge(list(x * levels), list(y * levels), better="higher")) == pytest.approx(flat)
+    flat = numbers(judge(list(x), list(y), nature="rate"))
+    assert numbers(judge(list(x * levels), list(y * levels), nature="rate")) == pytest.approx(flat)
 
 
 @given(pairs, st.floats(0.0, 1e308))
@@ -231,5 +252,5 @@ def test_a_rounds_own_level_cancels(levels: list[float], order: list[int]) -> No
 def test_no_margin_is_too_narrow_or_too_wide_to_judge(
     both: tuple[list[float], list[float]], same_within: float
 ) -> None:
-    judgement = judge(*both, better="higher", same_within=same_within)
+    judgement = judge(*both, nature="rate", same_within=same_within)
     assert judgement.rounds_to_decide is None or 0 <= judgement.rounds_to_decide <= 1000

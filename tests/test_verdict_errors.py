@@ -85,18 +85,18 @@ def test_levels_add_up_to_less_than_bonferroni_would_allow() -> None:
 def test_sequential_decides_and_waits() -> None:
     rng = np.random.default_rng(2)
     x, y = 100 * np.exp(0.02 * rng.standard_normal((2, 20)))
-    clear = [judge_sequential(x[:n], 1.2 * y[:n], better="lower", max_rounds=20).verdict for n in range(2, 21)]
+    clear = [judge_sequential(x[:n], 1.2 * y[:n], nature="time", max_rounds=20).verdict for n in range(2, 21)]
     assert clear[: FIRST_LOOK - 2] == ["undecided"] * (FIRST_LOOK - 2)
     assert "slower" in clear[:8] and "faster" not in clear
-    alike = [judge_sequential(x[:n], x[:n] * 1.0001, better="lower", max_rounds=20).verdict for n in range(5, 8)]
+    alike = [judge_sequential(x[:n], x[:n] * 1.0001, nature="time", max_rounds=20).verdict for n in range(5, 8)]
     assert alike == ["same"] * 3
-    early = judge_sequential(x[:3], 1.2 * y[:3], better="lower", max_rounds=20)
+    early = judge_sequential(x[:3], 1.2 * y[:3], nature="time", max_rounds=20)
     assert (early.verdict, early.rounds_to_decide) == ("undecided", FIRST_LOOK - 3)
 
 
 def test_sequential_shares_its_promise_among_comparisons() -> None:
     x, y = 100 * np.exp(0.03 * np.random.default_rng(4).standard_normal((2, 10)))
-    one, many = (judge_sequential(x, 1.03 * y, better=None, max_rounds=20, comparisons=n) for n in (1, 50))
+    one, many = (judge_sequential(x, 1.03 * y, nature="neutral", max_rounds=20, comparisons=n) for n in (1, 50))
     assert one.p_value == many.p_value and one.q_value is not None
     assert many.q_value == pytest.approx(min(1, 50 * one.q_value))
     assert many.ci_low < one.ci_low < one.ci_high < many.ci_high
@@ -106,15 +106,15 @@ def test_sequential_p_value_agrees_with_its_interval() -> None:
     rng = np.random.default_rng(6)
     for _ in range(100):
         x, y = 100 * np.exp(0.05 * rng.standard_normal((2, 12)))
-        judgement = judge_sequential(x, 1.06 * y, better=None, max_rounds=20, same_within=0)
-        assert (judgement.verdict == "faster") == (judgement.p_value <= 0.05 and judgement.ratio > 1)
+        judgement = judge_sequential(x, 1.06 * y, nature="neutral", max_rounds=20, same_within=0)
+        assert (judgement.verdict == "higher") == (judgement.p_value <= 0.05 and judgement.ratio > 1)
 
 
 def test_sequential_arguments() -> None:
     with pytest.raises(InputError, match="max_rounds"):
-        judge_sequential([1, 2], [1, 2], better=None, max_rounds=4)
+        judge_sequential([1, 2], [1, 2], nature="neutral", max_rounds=4)
     with pytest.raises(InputError, match="comparisons"):
-        judge_sequential([1, 2], [1, 2], better=None, max_rounds=10, comparisons=0)
+        judge_sequential([1, 2], [1, 2], nature="neutral", max_rounds=10, comparisons=0)
 
 
 def judged(p: float) -> Judgement:
@@ -132,7 +132,7 @@ def test_q_values_are_benjamini_and_hochbergs() -> None:
 
 
 def test_judgements_without_p_do_not_count() -> None:
-    undefined = judge([1.0], [1.0], better=None)
+    undefined = judge([1.0], [1.0], nature="neutral")
     held = control_false_discovery([undefined, judged(0.04), undefined])
     assert [one.q_value for one in held] == [None, 0.04, None]
     assert control_false_discovery([]) == []
@@ -140,8 +140,8 @@ def test_judgements_without_p_do_not_count() -> None:
 
 def test_a_clear_difference_survives_a_hundred_metrics() -> None:
     rng = np.random.default_rng(8)
-    alike = [judge(*np.exp(0.03 * rng.standard_normal((2, 10))), better=None) for _ in range(99)]
+    alike = [judge(*np.exp(0.03 * rng.standard_normal((2, 10))), nature="neutral") for _ in range(99)]
     x, y = np.exp(0.02 * rng.standard_normal((2, 10)))
-    held = control_false_discovery([judge(x, 1.2 * y, better=None), *alike])
-    assert held[0].verdict == "faster" and held[0].q_value is not None
+    held = control_false_discovery([judge(x, 1.2 * y, nature="neutral"), *alike])
+    assert held[0].verdict == "higher" and held[0].q_value is not None
     assert not math.isnan(held[0].q_value)

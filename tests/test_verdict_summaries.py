@@ -14,7 +14,7 @@ SUMMARIES = st.builds(Summary, st.integers(5, 200), st.floats(50, 100), st.float
 
 
 def contrast(baseline: Summary, candidate: Summary) -> Contrast:
-    return contrasts([([baseline], [candidate])], better="lower")[0]
+    return contrasts([([baseline], [candidate])], nature="time")[0]
 
 
 @given(SUMMARIES, SUMMARIES)
@@ -45,7 +45,7 @@ def test_swapped_arms_have_the_inverse_ratio(x: Summary, y: Summary) -> None:
 
 def test_the_mean_of_equal_rows_is_as_sure_as_all_their_values() -> None:
     """Four rows of ten values of one distribution say what one row of forty says."""
-    four = contrasts([([Summary(10, 100, 4)] * 4, [Summary(10, 103, 4)] * 4)], better="lower")[0]
+    four = contrasts([([Summary(10, 100, 4)] * 4, [Summary(10, 103, 4)] * 4)], nature="time")[0]
     one = contrast(Summary(40, 100, 4), Summary(40, 103, 4))
     assert four.difference == pytest.approx(one.difference)
     assert four.p_value == pytest.approx(one.p_value, rel=0.2)
@@ -54,8 +54,8 @@ def test_the_mean_of_equal_rows_is_as_sure_as_all_their_values() -> None:
 def test_of_many_pairs_a_weak_difference_is_not_claimed() -> None:
     weak = ([Summary(10, 100, 4)], [Summary(10, 104, 4)])
     nothing = ([Summary(10, 100, 4)], [Summary(10, 100.1, 4)])
-    assert contrasts([weak], better="lower")[0].verdict == "slower"
-    many = contrasts([weak, *[nothing] * 7], better="lower")[0]
+    assert contrasts([weak], nature="time")[0].verdict == "slower"
+    many = contrasts([weak, *[nothing] * 7], nature="time")[0]
     assert many.verdict == "undecided" and many.q_value == pytest.approx(8 * many.p_value)
 
 

@@ -10,19 +10,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from iolab.base import csv_table
 from iolab.base.errors import InputError, unknown
+from iolab.domain.definition import better_of
 from iolab.domain.metric import describe
 from iolab.domain.verdict import control_false_discovery, judge, judge_sequential
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from iolab.domain.definition import Better, Nature
     from iolab.domain.verdict import Judgement
 
-Better = Literal["higher", "lower"]
 Numbers = list[float | None]
 """A value per round, None where it is absent."""
 
@@ -58,7 +59,8 @@ class Comparison:
     against: str
     """The baseline."""
     judgement: Judgement
-    better: Better
+    nature: Nature
+    """The metric's."""
     unpaired_rounds: int
     """Rounds left out, because only one of the two settings has this metric there."""
 
@@ -159,29 +161,32 @@ def compare_pairs(
 ) -> list[Comparison]:
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
-    `better` overrides which way of a metric is faster. `max_rounds`: the most rounds of a run that may stop at any
+    `better` overrides which way of a metric is better. `max_rounds`: the most rounds of a run that may stop at any
     round; the sequential rule judges then, its promise shared among all pairs.
     """
-    ways = [(better or {}).get(pair.metric) or direction(pair.metric) for pair in pairs]
+    natures = [nature_of(pair.metric, (better or {}).get(pair.metric)) for pair in pairs]
     judge_pair: Callable[..., Judgement] = judge
     if max_rounds is not None:
         judge_pair = partial(judge_sequential, max_rounds=max_rounds, comparisons=len(pairs))
     judgements = [
-        judge_pair(pair.baseline_values, pair.candidate_values, better=way, same_within=same_within)
-        for pair, way in zip(pairs, ways, strict=True)
+        judge_pair(pair.baseline_values, pair.candidate_values, nature=nature, same_within=same_within)
+        for pair, nature in zip(pairs, natures, strict=True)
     ]
     if max_rounds is None:
         judgements = control_false_discovery(judgements)
     return [
-        Comparison(pair.metric, pair.workload, pair.candidate, pair.baseline, judgement, way, pair.unpaired_rounds)
-        for pair, judgement, way in zip(pairs, judgements, ways, strict=True)
+        Comparison(pair.metric, pair.workload, pair.candidate, pair.baseline, judgement, nature, pair.unpaired_rounds)
+        for pair, judgement, nature in zip(pairs, judgements, natures, strict=True)
     ]
 
 
-def direction(metric: str) -> Better:
-    """Which way is faster, as the registry of metrics says. Of others by the words of their name: rates are better
-    high; latencies, durations, CPU time and counts of what hurts are better low; the rest is better high."""
-    return describe(metric).better or "higher"
+def nature_of(metric: str, better: Better | None = None) -> Nature:
+    """The metric's nature, as the registry says; of others by the words of their name (`describe_by_name`). `better`:
+    which way is better, where a user says so; a rate or a time of which the other way is better is neither."""
+    nature = describe(metric).nature
+    if better is None or better == better_of(nature):
+        return nature
+    return "benefit" if better == "higher" else "cost"
 
 
 def _require(word: str, words: Collection[str], what: str, where: str) -> None:

@@ -1,8 +1,10 @@
-"""What a metric is: name, unit, direction and help, and for iolab's own how it is computed from an observation.
+"""What a metric is: name, unit, nature and help, and for iolab's own how it is computed from an observation.
 
 Also the metrics that other programs measure and iolab itself does not, for imported numbers. What a tool measures that
 iolab measures too has iolab's name (`iolab.domain.metric.METRICS`). A summary over repetitions, such as a tool's own
 average, has a name of its own: it is one number, not a round.
+
+The nature says how a difference of a metric is called, in every verdict.
 """
 
 from __future__ import annotations
@@ -15,9 +17,31 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
 
-
 Scope = Literal["op", "transfer", "io", "phase", "measure", "probe"]
-Better = Literal["higher", "lower"] | None
+Nature = Literal["rate", "time", "benefit", "cost", "neutral"]
+"""What a metric says, and so how a difference is called. rate: work done per time, more is faster. time: how long
+something took, more is slower. benefit: anything else of which more is better. cost: anything else of which more is
+worse, such as CPU time, which nobody waits for, or a spread. neutral: more is neither, as of a queue depth."""
+Better = Literal["higher", "lower"]
+Verdict = Literal["faster", "slower", "better", "worse", "higher", "lower", "same", "undecided"]
+
+DIFFERENCES: dict[Nature, tuple[Verdict, Verdict]] = {
+    "rate": ("faster", "slower"),
+    "time": ("slower", "faster"),
+    "benefit": ("better", "worse"),
+    "cost": ("worse", "better"),
+    "neutral": ("higher", "lower"),
+}
+"""By the metric's nature: what a candidate is called whose values are higher, and one whose values are lower."""
+GAINS: frozenset[Verdict] = frozenset({"faster", "better"})
+LOSSES: frozenset[Verdict] = frozenset({"slower", "worse"})
+NO_DIFFERENCE: frozenset[Verdict] = frozenset({"same", "undecided"})
+
+
+def better_of(nature: Nature) -> Better | None:
+    """Which way is better; None where neither is."""
+    ways: dict[Nature, Better] = {"rate": "higher", "benefit": "higher", "time": "lower", "cost": "lower"}
+    return ways.get(nature)
 
 
 @dataclass(frozen=True)
@@ -28,8 +52,13 @@ class Described:
     unit: str
     """`bytes/s`, `1/s`, `Hz`, `bytes`, `ns`, `s`, `cycles`, `count`, `share` (0 to 1), `percent`; empty where it is not
     known."""
-    better: Better
+    nature: Nature
     help: str
+
+    @property
+    def better(self) -> Better | None:
+        """Which way is better; None where neither is."""
+        return better_of(self.nature)
 
 
 @dataclass(frozen=True)
@@ -70,24 +99,33 @@ def describe_by_name(key: str) -> Described:
     high.
     """
     name = key.rpartition("/")[2]
-    family: dict[str, Better] = {SCORE: "higher", COST: "lower"}
-    for prefix, better in family.items():
+    family: dict[str, Nature] = {SCORE: "benefit", COST: "cost"}
+    for prefix, nature in family.items():
         if name.startswith(prefix):
             what = name.removeprefix(prefix).replace("_", " ")
-            return Described(name, "", better, f"The benchmark's own {what}, in its own unit.")
+            return Described(name, "", nature, f"The benchmark's own {what}, in its own unit.")
     unit = next((unit for pattern, unit in _UNITS if pattern.search(key)), "")
-    return Described(key, unit, _direction(key.lower()), "As the file names it.")
+    return Described(key, unit, _nature(key.lower()), "As the file names it.")
 
 
-def _direction(name: str) -> Better:
+def _nature(name: str) -> Nature:
     if re.search(r"(/|per_?)s(ec)?(ond)?\b", name):
-        return "higher"
-    return "lower" if _LOWER_IS_BETTER & set(re.split(r"[^a-z0-9]+", name)) else "higher"
+        return "rate"
+    words = set(re.split(r"[^a-z0-9]+", name))
+    # What is used or goes wrong before times: CPU time is no time that anybody waits for.
+    for nature, meant in _WORDS.items():
+        if meant & words:
+            return nature
+    return "benefit"
 
 
-_LOWER_IS_BETTER = {
-    *("latency", "lat", "clat", "slat", "cpu", "time", "elapsed", "duration", "delay", "wait", "stall", "stalls"),
-    *("ns", "us", "ms", "s", "sec", "seconds", "errors", "faults", "switches", "retries", "misses"),
+_WORDS: dict[Nature, set[str]] = {
+    "cost": {"cpu", "errors", "faults", "switches", "retries", "misses", "stalls", "stddev"},
+    "time": {
+        *("latency", "lat", "clat", "slat", "time", "elapsed", "duration", "delay", "wait", "stall"),
+        *("ns", "us", "ms", "s", "sec", "seconds"),
+    },
+    "rate": {"iops", "rate", "throughput", "bandwidth", "bw", "kbps", "mbps", "gbps", "tps", "qps"},
 }
 
 _UNITS = [
@@ -112,27 +150,30 @@ def _all() -> Iterator[Described]:
 
 def _times() -> Iterator[Described]:
     for name, what in (*SUMMARIES.items(), ("stddev", "Standard deviation of the")):
-        yield Described(f"elapsed_s_{name}", "s", "lower", f"{what} wall time over the tool's own repetitions.")
-    yield Described("cpu_s", "s", "lower", "CPU time, user and system.")
+        nature: Nature = "cost" if name == "stddev" else "time"
+        yield Described(f"elapsed_s_{name}", "s", nature, f"{what} wall time over the tool's own repetitions.")
+    yield Described("cpu_s", "s", "cost", "CPU time, user and system.")
 
 
 def _rates() -> Iterator[Described]:
     for name, what in SUMMARIES.items():
         help_ = f"{what} rate of a thread or process."
-        yield Described(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "higher", help_)
-    yield Described("transfer_bytes_min", "bytes", None, "Bytes transferred by the process with the smallest transfer.")
+        yield Described(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "rate", help_)
+    yield Described(
+        "transfer_bytes_min", "bytes", "neutral", "Bytes transferred by the process with the smallest transfer."
+    )
 
 
 def _requests() -> Iterator[Described]:
-    yield Described("device_busy_percent", "percent", None, "Time with requests outstanding at the device.")
-    yield Described("device_service_ns_mean", "ns", "lower", "iostat's svctm; its authors advise against using it.")
-    yield Described("block_input_bytes", "bytes", None, "Read from devices on behalf of the process.")
-    yield Described("block_output_bytes", "bytes", None, "Written to devices on behalf of the process.")
+    yield Described("device_busy_percent", "percent", "neutral", "Time with requests outstanding at the device.")
+    yield Described("device_service_ns_mean", "ns", "time", "iostat's svctm; its authors advise against using it.")
+    yield Described("block_input_bytes", "bytes", "neutral", "Read from devices on behalf of the process.")
+    yield Described("block_output_bytes", "bytes", "neutral", "Written to devices on behalf of the process.")
 
 
 def _processes() -> Iterator[Described]:
-    yield Described("resident_bytes_max", "bytes", "lower", "Highest resident memory.")
-    yield Described("swaps", "count", "lower", "Times that the process was swapped out.")
+    yield Described("resident_bytes_max", "bytes", "cost", "Highest resident memory.")
+    yield Described("swaps", "count", "cost", "Times that the process was swapped out.")
 
 
 TOOL_METRICS: dict[str, Described] = {metric.name: metric for metric in _all()}

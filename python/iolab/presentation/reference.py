@@ -106,11 +106,11 @@ def _fio_refused_table() -> str:
 
 def _metrics_table() -> str:
     rows = [
-        (f"`{m.name}`", m.unit, m.better or "", ", ".join(ops_of(m)), "yes" if m.per_job else "", m.help)
+        (f"`{m.name}`", m.unit, m.nature, ", ".join(ops_of(m)), "yes" if m.per_job else "", m.help)
         for m in METRICS.values()
         if m.probe is None
     ]
-    return markdown_table(("metric", "unit", "better", "of", "per job", "what it is"), rows)
+    return markdown_table(("metric", "unit", "nature", "of", "per job", "what it is"), rows)
 
 
 def _probes_table() -> str:
@@ -122,13 +122,13 @@ def _probe_tables(name: str) -> str:
     """A probe's options, and the metrics that it gives."""
     probe = PROBES[name]
     options = options_table(probe.options) if probe.options.model_fields else "No options.\n"
-    metrics = [(f"`{m.name}`", m.unit, m.better or "", m.help) for m in probe.metrics]
-    return options + "\n" + markdown_table(("metric", "unit", "better", "what it is"), metrics)
+    metrics = [(f"`{m.name}`", m.unit, m.nature, m.help) for m in probe.metrics]
+    return options + "\n" + markdown_table(("metric", "unit", "nature", "what it is"), metrics)
 
 
 def _tool_metrics_table() -> str:
-    rows = [(f"`{m.name}`", m.unit, m.better or "", m.help) for m in TOOL_METRICS.values()]
-    return markdown_table(("metric", "unit", "better", "what it is"), rows)
+    rows = [(f"`{m.name}`", m.unit, m.nature, m.help) for m in TOOL_METRICS.values()]
+    return markdown_table(("metric", "unit", "nature", "what it is"), rows)
 
 
 def _formats_table() -> str:

@@ -20,6 +20,9 @@ from iolab.domain.verdict.summaries import Contrast, Summary, contrasts
 
 if TYPE_CHECKING:
     from iolab.base.problem import Problems
+    from iolab.domain.definition import Nature
+
+UNITS_OF_TIME = ("ns", "us", "ms", "s", "min", "h")
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def _reading(options: DistributionOptions, questions: Sequence[Question], unit: 
     asked = [(question, pair) for question in questions for pair in question.pairs]
     judged = contrasts(
         [(arm(pair.baseline_rows), arm(pair.candidate_rows)) for _, pair in asked],
-        better=options.better,
+        nature=_nature(options),
         same_within=options.same_within,
     )
     compared = [
@@ -145,6 +148,13 @@ def _reading(options: DistributionOptions, questions: Sequence[Question], unit: 
         for (question, pair), contrast in zip(asked, judged, strict=True)
     ]
     return Reading(unit, per_round, n, compared)
+
+
+def _nature(options: DistributionOptions) -> Nature:
+    """Figures in a unit of time are times, figures per second rates, unless the other way is better."""
+    if options.better == "lower":
+        return "time" if options.unit in UNITS_OF_TIME else "cost"
+    return "rate" if options.unit.endswith("/s") else "benefit"
 
 
 def _rounds(n: float, per_round: int) -> int | None:
@@ -183,7 +193,7 @@ def _questions(options: DistributionOptions, path: KeyPath, problems: Problems) 
             which = f"{shown(asked.baseline)}: {len(found['baseline'])} rows"
             problems.add((*path, name, "baseline"), f"{which}; expected one, or pooled = true")
         if asked.text is not None:
-            check_verdicts(asked.verdict, (*path, name, "verdict"), problems)
+            check_verdicts(asked.verdict, _nature(options), (*path, name, "verdict"), problems)
             if asked.who is None:
                 problems.add((*path, name, "who"), "missing; expected who said it")
         if not all(found.values()):

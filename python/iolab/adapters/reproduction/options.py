@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from iolab.adapters.experiment.options import Share
 from iolab.base.errors import InputError, unknown
 from iolab.base.option import Options, option, shown
+from iolab.domain.definition import DIFFERENCES, NO_DIFFERENCE, Nature
 from iolab.domain.metric import parse_key
-from iolab.domain.verdict import Verdict
 
 if TYPE_CHECKING:
     from iolab.base.problem import Problems
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 KeyPath = tuple[str, ...]
 OptionsT = TypeVar("OptionsT", bound=Options)
-VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
 def by_name(
@@ -41,11 +40,12 @@ def check_metric(key: str, path: KeyPath, problems: Problems) -> None:
         problems.add(path, str(error))
 
 
-def check_verdicts(words: Sequence[str], path: KeyPath, problems: Problems) -> None:
-    """Notes a problem at `path` for each word that is no verdict, and if there is none."""
+def check_verdicts(words: Sequence[str], nature: Nature, path: KeyPath, problems: Problems) -> None:
+    """Notes a problem at `path` for each word that is no verdict on a metric of this nature, and if there is none."""
+    possible = (*DIFFERENCES[nature], *sorted(NO_DIFFERENCE))
     for word in words:
-        if word not in VERDICTS:
-            problems.add(path, f"{word}: {unknown('verdict', word, VERDICTS)}")
+        if word not in possible:
+            problems.add(path, f"{word}: {unknown('verdict', word, possible)}")
     if not words:
         problems.add(path, "an empty list; expected at least one verdict")
 

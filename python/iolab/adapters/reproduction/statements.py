@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.reproduction.options import KeyPath, StatementOptions, by_name, check_metric, check_verdicts
 from iolab.adapters.reproduction.score import Claim
-from iolab.domain.compare import Comparison, Pair, compare_pairs
+from iolab.domain.compare import Comparison, Pair, compare_pairs, nature_of
 from iolab.domain.metric import ALL
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def read_statements(tables: dict[str, Any], problems: Problems) -> Iterator[Stat
     for name, options in by_name(StatementOptions, tables, ("claims",), "a statement", problems).items():
         path: KeyPath = ("claims", name)
         check_metric(options.metric, (*path, "metric"), problems)
-        check_verdicts(options.verdict, (*path, "verdict"), problems)
+        check_verdicts(options.verdict, nature_of(options.metric), (*path, "verdict"), problems)
         if options.setting == options.baseline:
             problems.add((*path, "setting"), f"{options.setting}: expected another setting than the baseline")
         yield Statement(

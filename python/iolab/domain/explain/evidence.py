@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -52,8 +52,7 @@ class WithSetting:
 
     movement: Movement
     judgement: Judgement
-    """Its verdict reads faster as higher. Without a ratio, because of a zero for instance, p is that of the
-    differences."""
+    """Of a neutral metric. Without a ratio, because of a zero for instance, p is that of the differences."""
 
     @property
     def moved(self) -> bool:
@@ -108,7 +107,7 @@ class WithResult:
 
 def judge_setting(arms: Arms, same_within: float) -> Judgement:
     """What the setting does to the metric, on its own: `with_setting` adjusts it for how many are looked at."""
-    judgement = judge(list(arms.baseline), list(arms.candidate), better="higher", same_within=same_within)
+    judgement = judge(list(arms.baseline), list(arms.candidate), nature="neutral", same_within=same_within)
     if judgement.p_value is None and judgement.n >= 2:
         x, y = arms.baseline[arms.present], arms.candidate[arms.present]
         return replace(judgement, p_value=float(p_value_of_differences(x, y)))
@@ -150,10 +149,4 @@ def _movement(judgement: Judgement, arms: Arms) -> Movement:
         if judgement.q_value is None or judgement.q_value > ALPHA:
             return "undecided"
         return "higher" if (arms.candidate - arms.baseline)[arms.present].mean() > 0 else "lower"
-    match judgement.verdict:
-        case "faster":
-            return "higher"
-        case "slower":
-            return "lower"
-        case other:
-            return other
+    return cast(Movement, judgement.verdict)

@@ -20,7 +20,8 @@ from iolab.domain.summary import summarise
 if TYPE_CHECKING:
     import polars as pl
 
-    from iolab.domain.compare import Better, Comparison
+    from iolab.domain.compare import Comparison
+    from iolab.domain.definition import Better
     from iolab.domain.measured_run import MeasuredRun
 
 

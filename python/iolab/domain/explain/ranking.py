@@ -112,9 +112,9 @@ def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explaine
     Args:
         frame: a row per (workload, setting, round), columns of these names and one per metric, in any unit; null or NaN
             where a number is absent. `workload` may be missing.
-        results: verdicts on metrics of the frame. Only what is faster or slower is explained.
+        results: verdicts on metrics of the frame. Only what differs is explained.
     """
-    places = {_place(one): _Measures(arms_of(frame, _place(one))) for one in results if one.judgement.verdict in MOVED}
+    places = {_place(one): _Measures(arms_of(frame, _place(one))) for one in results if one.judgement.differs}
     told: list[Comparison] = []
     why: list[str | None] = []
     for one in results:
@@ -136,9 +136,6 @@ def explain(frame: pl.DataFrame, results: Sequence[Comparison]) -> list[Explaine
         _nothing(one, reason) if reason else _explained(one, places[_place(one)], next(evidence))
         for one, reason in zip(results, why, strict=True)
     ]
-
-
-MOVED = ("faster", "slower")
 
 
 def suspicion(key: str) -> int:

@@ -1,12 +1,12 @@
 """The registry of metrics, and their values from a record.
 
-Each metric's name, unit, direction and help have their one home, in the file of its noun here or of the probe that
+Each metric's name, unit, nature and help have their one home, in the file of its noun here or of the probe that
 gives it. A value that could not be measured is None with a reason, never zero.
 """
 
 from __future__ import annotations
 
-from iolab.domain.definition import Better, Described, Metric, Scope
+from iolab.domain.definition import Better, Described, Metric, Nature, Scope
 from iolab.domain.metric.meaning import meant
 from iolab.domain.metric.registry import (
     ALL,
@@ -31,6 +31,7 @@ __all__ = [
     "Described",
     "Key",
     "Metric",
+    "Nature",
     "Row",
     "Scope",
     "describe",

@@ -8,7 +8,7 @@ METRICS = (
     Metric(
         "latency_ns_mean",
         "ns",
-        "lower",
+        "time",
         "Mean latency, exact. From submission to completion; in an open loop from the time the operation was due.",
         "op",
         lambda seen: seen.latency_mean(),
@@ -18,7 +18,7 @@ METRICS = (
     Metric(
         "latency_ns_stddev",
         "ns",
-        "lower",
+        "cost",
         "Standard deviation of the latency, exact.",
         "op",
         lambda seen: seen.latency_stddev(),
@@ -27,7 +27,7 @@ METRICS = (
     Metric(
         "latency_ns_stddev_job_mean",
         "ns",
-        "lower",
+        "cost",
         "Mean over the jobs of each job's own standard deviation: without the spread between the jobs.",
         "io",
         lambda seen: seen.latency_stddev_job_mean(),
@@ -36,7 +36,7 @@ METRICS = (
     Metric(
         "latency_ns_min",
         "ns",
-        "lower",
+        "time",
         "Lowest latency, exact.",
         "op",
         lambda seen: seen.latency_min(),
@@ -45,7 +45,7 @@ METRICS = (
     Metric(
         "latency_ns_max",
         "ns",
-        "lower",
+        "time",
         "Highest latency, exact.",
         "op",
         lambda seen: seen.latency_max(),
@@ -55,7 +55,7 @@ METRICS = (
         Metric(
             f"latency_ns_p{label}",
             "ns",
-            "lower",
+            "time",
             f"{percent} % of operations took at most this long; from the histogram, at most 1 % too high.",
             "op",
             lambda seen, share=percent / 100: seen.latency_quantile(share),  # type: ignore[misc]
@@ -67,7 +67,7 @@ METRICS = (
         Metric(
             f"latency_share_over_{seconds}s",
             "share",
-            "lower",
+            "cost",
             f"Share of operations that took longer than {seconds} s.",
             "op",
             lambda seen, over_ns=seconds * 10**9: seen.latency_share_over(over_ns),  # type: ignore[misc]

@@ -6,7 +6,7 @@ from iolab.domain.definition import Metric
 
 METRICS = (
     *(
-        Metric(name, unit, "lower", help, "measure", lambda seen, name=name: seen.measure(name), absent)  # type: ignore[misc]
+        Metric(name, unit, "cost", help, "measure", lambda seen, name=name: seen.measure(name), absent)  # type: ignore[misc]
         for name, unit, help, absent in (
             (
                 "elapsed_s_spread",
@@ -49,7 +49,7 @@ METRICS = (
     Metric(
         "files_per_s",
         "1/s",
-        "higher",
+        "rate",
         "Files created, written, synced and closed per second: the sum of the threads' own rates, as fs_mark prints "
         "it.",
         "measure",
@@ -60,7 +60,7 @@ METRICS = (
     Metric(
         "files_per_s_wall",
         "1/s",
-        "higher",
+        "rate",
         "Files per second of all threads together: all files over the time from the common start to the last file.",
         "measure",
         lambda seen: seen.measure("files_per_s_wall"),
@@ -69,7 +69,7 @@ METRICS = (
     Metric(
         "app_overhead_s",
         "s",
-        "lower",
+        "time",
         "Sum of the threads' times outside create, write, fsync, sync and close, until their last file.",
         "measure",
         lambda seen: seen.measure("app_overhead_s"),
@@ -79,7 +79,7 @@ METRICS = (
     Metric(
         "filesystem_used_percent",
         "percent",
-        None,
+        "neutral",
         "How full the filesystem was after the phase; space reserved for root counts as used.",
         "measure",
         lambda seen: seen.measure("filesystem_used_percent"),

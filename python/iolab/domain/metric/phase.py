@@ -8,7 +8,7 @@ METRICS = (
     Metric(
         "elapsed_s",
         "s",
-        "lower",
+        "time",
         "Wall time from the common start to the last completion (a job's own), warm-up and transient included.",
         "phase",
         lambda seen: seen.elapsed_s,
@@ -18,7 +18,7 @@ METRICS = (
     Metric(
         "measured_s",
         "s",
-        None,
+        "neutral",
         "Time that the other metrics cover.",
         "phase",
         lambda seen: seen.measured_s,
@@ -27,7 +27,7 @@ METRICS = (
     Metric(
         "transient_s",
         "s",
-        None,
+        "neutral",
         "Time cut off at the start because it was not yet steady.",
         "phase",
         lambda seen: seen.transient_s,
@@ -36,7 +36,7 @@ METRICS = (
     Metric(
         "errors",
         "count",
-        "lower",
+        "cost",
         "Failed operations and short transfers, over the whole phase.",
         "phase",
         lambda seen: seen.errors,
@@ -45,7 +45,7 @@ METRICS = (
     Metric(
         "mismatches",
         "count",
-        "lower",
+        "cost",
         "Blocks that were read with wrong contents, over the whole phase.",
         "io",
         lambda seen: seen.mismatches,

@@ -8,7 +8,7 @@ METRICS = (
     Metric(
         "rate_bytes_per_s",
         "bytes/s",
-        "higher",
+        "rate",
         "Bytes transferred by all jobs, divided by the measured time; a final sync counts as time.",
         "transfer",
         lambda seen: seen.per_second(seen.bytes),
@@ -18,7 +18,7 @@ METRICS = (
     Metric(
         "iops",
         "1/s",
-        "higher",
+        "rate",
         "Completed operations per second of measured time.",
         "op",
         lambda seen: seen.per_second(seen.count),
@@ -28,7 +28,7 @@ METRICS = (
     Metric(
         "rate_sum_bytes_per_s",
         "bytes/s",
-        "higher",
+        "rate",
         "Sum of the jobs' own rates, each until its own last operation; above rate_bytes_per_s if the jobs end at "
         "different times. iozone calls it the children's throughput.",
         "io",
@@ -36,11 +36,11 @@ METRICS = (
         NO_TIME,
         per_job=True,
     ),
-    Metric("ops", "count", None, "Completed operations.", "op", lambda seen: seen.count, NO_IO),
+    Metric("ops", "count", "neutral", "Completed operations.", "op", lambda seen: seen.count, NO_IO),
     Metric(
         "bytes",
         "bytes",
-        None,
+        "neutral",
         "Bytes transferred.",
         "transfer",
         lambda seen: seen.bytes,
@@ -54,7 +54,7 @@ SHARING = (
     Metric(
         "fairness_jain",
         "share",
-        "higher",
+        "benefit",
         "Jain's index of the jobs' rates: 1 when all are equal, 1/n when one of n has everything.",
         "io",
         lambda seen: seen.fairness(),
@@ -63,7 +63,7 @@ SHARING = (
     Metric(
         "fairness_jain_weighted",
         "share",
-        "higher",
+        "benefit",
         "Jain's index of the weighted groups' rates per weight: 1 when each has what its weight entitles it to.",
         "measure",
         lambda seen: seen.fairness_weighted(),
@@ -72,7 +72,7 @@ SHARING = (
     Metric(
         "share_of_entitlement",
         "share",
-        "higher",
+        "benefit",
         "A weighted group's share of the bytes over its share of the weights; of the phase, the worst-off group's.",
         "measure",
         lambda seen: seen.share_of_entitlement(),

@@ -8,7 +8,7 @@ METRICS = (
     Metric(
         "cpu_user_s",
         "s",
-        "lower",
+        "cost",
         "CPU time of the jobs' threads in user mode, measured part.",
         "phase",
         lambda seen: seen.threads("cpu_user_ns") / 1e9,
@@ -17,7 +17,7 @@ METRICS = (
     Metric(
         "cpu_system_s",
         "s",
-        "lower",
+        "cost",
         "CPU time of the jobs' threads in the kernel, measured part.",
         "phase",
         lambda seen: seen.threads("cpu_system_ns") / 1e9,
@@ -26,7 +26,7 @@ METRICS = (
     Metric(
         "cpu_percent",
         "percent",
-        "lower",
+        "cost",
         "CPU time of the jobs' threads, user and system, per measured time; 100 is one CPU.",
         "phase",
         lambda seen: seen.per_second(100 * seen.cpu_ns() / 1e9),
@@ -35,7 +35,7 @@ METRICS = (
     Metric(
         "cpu_ns_per_io",
         "ns",
-        "lower",
+        "cost",
         "CPU time of the jobs' threads, user and system, per completed read or write.",
         "io",
         lambda seen: seen.per_io(seen.cpu_ns()),
@@ -44,7 +44,7 @@ METRICS = (
     Metric(
         "cpu_ns_per_byte",
         "ns",
-        "lower",
+        "cost",
         "CPU time of the jobs' threads, user and system, per byte read or written.",
         "io",
         lambda seen: seen.cpu_ns() / seen.bytes if seen.bytes else None,
@@ -53,7 +53,7 @@ METRICS = (
     Metric(
         "process_cpu_ns_per_io",
         "ns",
-        "lower",
+        "cost",
         "CPU time of the whole process, including the rings' kernel workers, per completed read or write.",
         "io",
         lambda seen: seen.per_io(seen.process_cpu_ns),
@@ -62,7 +62,7 @@ METRICS = (
     Metric(
         "context_switches_per_io",
         "count",
-        "lower",
+        "cost",
         "Context switches of the jobs' threads, voluntary and not, per completed read or write.",
         "io",
         lambda seen: seen.per_io(seen.threads("context_switches_voluntary", "context_switches_involuntary")),
@@ -71,7 +71,7 @@ METRICS = (
     Metric(
         "context_switches_voluntary",
         "count",
-        "lower",
+        "cost",
         "Context switches because a job's thread waited.",
         "phase",
         lambda seen: seen.threads("context_switches_voluntary"),
@@ -80,7 +80,7 @@ METRICS = (
     Metric(
         "context_switches_involuntary",
         "count",
-        "lower",
+        "cost",
         "Context switches because a job's thread was preempted.",
         "phase",
         lambda seen: seen.threads("context_switches_involuntary"),
@@ -89,7 +89,7 @@ METRICS = (
     Metric(
         "faults_minor",
         "count",
-        "lower",
+        "cost",
         "Page faults of the jobs' threads without I/O.",
         "phase",
         lambda seen: seen.threads("faults_minor"),
@@ -98,7 +98,7 @@ METRICS = (
     Metric(
         "faults_major",
         "count",
-        "lower",
+        "cost",
         "Page faults of the jobs' threads that waited for I/O.",
         "phase",
         lambda seen: seen.threads("faults_major"),

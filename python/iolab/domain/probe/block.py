@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from iolab.base.option import Bytes, option
-from iolab.domain.definition import NO_TIME, Better, Metric
+from iolab.domain.definition import NO_TIME, Metric, Nature
 from iolab.domain.probe.probe import Probe, SampledOptions, observed
 
 NAME = "block"
@@ -44,14 +44,16 @@ class BlockOptions(SampledOptions):
 
 
 def _metrics() -> Iterator[Metric]:
-    yield _metric("bios_queued_per_s", "1/s", None, "Bios that entered the block layer.", NO_TIME, _rate("bios_queued"))
     yield _metric(
-        "requests_issued_per_s", "1/s", None, "Requests issued to the driver.", NO_TIME, _rate("requests_issued")
+        "bios_queued_per_s", "1/s", "neutral", "Bios that entered the block layer.", NO_TIME, _rate("bios_queued")
+    )
+    yield _metric(
+        "requests_issued_per_s", "1/s", "neutral", "Requests issued to the driver.", NO_TIME, _rate("requests_issued")
     )
     yield _metric(
         "merges_per_s",
         "1/s",
-        None,
+        "neutral",
         "Bios and requests merged into others before they went to the device.",
         NO_TIME,
         _rate(*MERGES),
@@ -59,32 +61,42 @@ def _metrics() -> Iterator[Metric]:
     yield _metric(
         "merged_percent",
         "percent",
-        None,
+        "neutral",
         "Share of bios and requests that were merged into others.",
         _NO_REQUEST,
         _merged_percent,
     )
     yield _metric(
-        "request_bytes_mean", "bytes", None, "Mean size of the devices' requests.", _NO_REQUEST, _mean("request_bytes")
+        "request_bytes_mean",
+        "bytes",
+        "neutral",
+        "Mean size of the devices' requests.",
+        _NO_REQUEST,
+        _mean("request_bytes"),
     )
     for name, what in TIMES.items():
-        yield _metric(f"{name}_mean", "ns", "lower", f"{what}: mean.", _NO_REQUEST, _mean(name))
-        yield _metric(f"{name}_p99", "ns", "lower", f"{what}: 99th percentile.", _NO_REQUEST, _p99(name))
+        yield _metric(f"{name}_mean", "ns", "time", f"{what}: mean.", _NO_REQUEST, _mean(name))
+        yield _metric(f"{name}_p99", "ns", "time", f"{what}: 99th percentile.", _NO_REQUEST, _p99(name))
     yield _metric(
         "queue_depth_mean",
         "count",
-        None,
+        "neutral",
         "Mean number of requests at the devices.",
         _NO_EVENT,
         _depth(sum, "mean"),
     )
     yield _metric(
-        "queue_depth_max", "count", None, "Most requests that a device had at any time.", _NO_EVENT, _depth(max, "max")
+        "queue_depth_max",
+        "count",
+        "neutral",
+        "Most requests that a device had at any time.",
+        _NO_EVENT,
+        _depth(max, "max"),
     )
     yield _metric(
         "seek_sectors_mean",
         "count",
-        "lower",
+        "cost",
         "Mean distance from the end of the previous request of the same device, in issue order, in sectors of 512 "
         "bytes.",
         "fewer than two requests moved data",
@@ -93,28 +105,28 @@ def _metrics() -> Iterator[Metric]:
     yield _metric(
         "sequential_share",
         "share",
-        "higher",
+        "benefit",
         "Share of requests that begin where the previous one ended, 0 to 1.",
         "fewer than two requests moved data",
         _sequential_share,
     )
     for where, (what, of) in SIDES.items():
         for side, on in (("local", "on the CPU where"), ("remote", "on another CPU than where")):
-            better: Better = "lower" if side == "remote" else None
+            nature: Nature = "cost" if side == "remote" else "neutral"
             name = f"{where}_{side}"
-            yield _metric(name, "count", better, f"{what} {on} {of}.", _NO_EVENT, _per_device(name))
+            yield _metric(name, "count", nature, f"{what} {on} {of}.", _NO_EVENT, _per_device(name))
     yield _metric(
         "block_events_lost",
         "count",
-        "lower",
+        "cost",
         "Events lost because the ring buffers were full; the other metrics are then incomplete.",
         "it is not counted",
         lambda found: found.get("trace_events_lost"),
     )
 
 
-def _metric(name: str, unit: str, better: Better, help: str, absent: str, of: Callable[[Json], float | None]) -> Metric:
-    return observed(NAME, name, unit, better, help, absent, of)
+def _metric(name: str, unit: str, nature: Nature, help: str, absent: str, of: Callable[[Json], float | None]) -> Metric:
+    return observed(NAME, name, unit, nature, help, absent, of)
 
 
 def _total(found: Json) -> Json:

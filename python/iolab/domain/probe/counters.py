@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.option import Options
-from iolab.domain.definition import NO_IO, Better, Metric
+from iolab.domain.definition import NO_IO, Metric, Nature
 from iolab.domain.probe.probe import Probe, observed
 
 if TYPE_CHECKING:
@@ -23,30 +23,30 @@ class CountersOptions(Options):
 
 
 def _metrics() -> Iterator[Metric]:
-    better: Better
-    for name, event, better, what in (
-        ("cpu_cycles", "cycles", "lower", "CPU cycles, all CPUs together."),
-        ("instructions", "instructions", "lower", "Instructions that were completed, all CPUs together."),
-        ("cache_misses", "cache-misses", "lower", "Accesses that missed the last-level cache, all CPUs."),
+    nature: Nature
+    for name, event, nature, what in (
+        ("cpu_cycles", "cycles", "cost", "CPU cycles, all CPUs together."),
+        ("instructions", "instructions", "cost", "Instructions that were completed, all CPUs together."),
+        ("cache_misses", "cache-misses", "cost", "Accesses that missed the last-level cache, all CPUs."),
         (
             "stalled_cycles_frontend",
             "stalled-cycles-frontend",
-            "lower",
+            "cost",
             "Cycles in which no instruction was available to issue.",
         ),
         (
             "stalled_cycles",
             "stalled-cycles-backend",
-            "lower",
+            "cost",
             "Cycles in which no instruction was issued because data or a free unit was missing.",
         ),
     ):
-        yield observed(NAME, name, "count", better, what, _NOT_COUNTED, lambda found, event=event: _count(found, event))  # type: ignore[misc]
+        yield observed(NAME, name, "count", nature, what, _NOT_COUNTED, lambda found, event=event: _count(found, event))  # type: ignore[misc]
     yield observed(
         NAME,
         "stalled_cycles_percent",
         "percent",
-        "lower",
+        "cost",
         "Share of stalled_cycles in all cycles.",
         _NOT_COUNTED,
         lambda found: _ratio(_count(found, "stalled-cycles-backend"), _count(found, "cycles"), 100),
@@ -55,7 +55,7 @@ def _metrics() -> Iterator[Metric]:
         NAME,
         "instructions_per_cycle",
         "count",
-        "higher",
+        "benefit",
         "Instructions over cycles.",
         _NOT_COUNTED,
         lambda found: _ratio(_count(found, "instructions"), _count(found, "cycles")),
@@ -68,7 +68,7 @@ def _metrics() -> Iterator[Metric]:
         yield Metric(
             f"counted_cycles_per_{unit}",
             "cycles",
-            "lower",
+            "cost",
             f"Cycles of all CPUs, counted, per {per}: the one's rate over the other's.",
             "probe",
             lambda seen, of=of: _cycles_per(seen, of),  # type: ignore[misc]
@@ -82,7 +82,7 @@ def _sharing_metrics() -> Iterator[Metric]:
     yield Metric(
         "line_transfers_per_io",
         "count",
-        "lower",
+        "cost",
         "On a simulated machine: cache lines that moved from one CPU to another, per completed read or write.",
         "probe",
         lambda seen: _ratio(_shared(seen.probe(NAME), None, "transfers"), seen.count),
@@ -110,7 +110,7 @@ def _sharing_metrics() -> Iterator[Metric]:
             NAME,
             name,
             unit,
-            "lower",
+            "time" if unit == "ns" else "cost",
             f"On a simulated machine, for lists through which a CPU hands completions or calls to another CPU: {what}.",
             f"{_MODELS_ONLY}, or nothing was handed over",
             lambda found, part=part, scale=scale: _ratio(  # type: ignore[misc]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iolab.domain.definition import NO_IO, Better, Metric
+from iolab.domain.definition import NO_IO, Metric, Nature
 from iolab.domain.probe.probe import Probe, SampledOptions, mean, measured_span, observed
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ _NO_IO_OR_TICK = f"{NO_IO}, or {_NO_TICK}"
 
 def _metrics() -> Iterator[Metric]:
     for state, where in STATES.items():
-        better: Better = None if state in ("iowait", "idle", "guest", "guest_nice") else "lower"
+        nature: Nature = "neutral" if state in ("iowait", "idle", "guest", "guest_nice") else "cost"
         yield observed(
             NAME,
             f"cpu_{state}_percent",
             "percent",
-            better,
+            nature,
             f"CPU time: {where}. 100 is all CPUs.",
             _NO_TICK,
             lambda found, state=state: found["means"]["all"][f"{state}_percent"],  # type: ignore[misc]
@@ -55,7 +55,7 @@ def _metrics() -> Iterator[Metric]:
         NAME,
         "cpu_busy_percent",
         "percent",
-        "lower",
+        "cost",
         "CPU time of the whole machine that was neither idle nor waiting nor stolen. 100 is all CPUs.",
         _NO_TICK,
         _busy_percent,
@@ -64,7 +64,7 @@ def _metrics() -> Iterator[Metric]:
         NAME,
         "cpu_kernel_percent",
         "percent",
-        "lower",
+        "cost",
         "CPU time in the kernel and its interrupts, hard and soft: what tables often post as %sys. 100 is all CPUs.",
         _NO_TICK,
         lambda found: _sum_percent(found, IN_KERNEL),
@@ -77,7 +77,7 @@ def _metrics() -> Iterator[Metric]:
             NAME,
             name,
             "1/s",
-            "lower",
+            "cost",
             what,
             "no time was observed",
             lambda found, column=column: mean(found, column),  # type: ignore[misc]
@@ -86,7 +86,7 @@ def _metrics() -> Iterator[Metric]:
         NAME,
         "cpu_frequency_hz",
         "Hz",
-        None,
+        "neutral",
         "Mean clock frequency of the CPUs: scaling_cur_freq, else /proc/cpuinfo, else the time-stamp counter's rate.",
         _NO_FREQUENCY,
         _frequency_hz,
@@ -129,7 +129,7 @@ def _cost(
             return seen.per_io(amount)
         return amount / seen.bytes if seen.bytes else None
 
-    return Metric(name, unit, "lower", help, "probe", read, absent, probe=NAME)
+    return Metric(name, unit, "cost", help, "probe", read, absent, probe=NAME)
 
 
 def _machine_ns(seen: Observation, found: dict[str, Any]) -> float | None:

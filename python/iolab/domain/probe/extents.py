@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from iolab.base.option import Options, option
-from iolab.domain.definition import Better, Metric
+from iolab.domain.definition import Metric, Nature
 from iolab.domain.probe.probe import Probe, observed
 
 NAME = "extents"
@@ -35,46 +35,46 @@ def layouts(found: Json) -> list[Json]:
 
 
 def _metrics() -> Iterator[Metric]:
-    what: tuple[tuple[str, str, Better, str, Callable[[Json], float | None]], ...] = (
+    what: tuple[tuple[str, str, Nature, str, Callable[[Json], float | None]], ...] = (
         (
             "extents_per_file_mean",
             "count",
-            "lower",
+            "cost",
             "Extents of a file; those that touch in the file and on the device count as one.",
             lambda found: _ratio(_sum(found, "extents"), len(layouts(found))),
         ),
         (
             "extents_per_file_max",
             "count",
-            "lower",
+            "cost",
             "Extents of the file with the most extents.",
             lambda found: max(file["extents"] for file in layouts(found)),
         ),
         (
             "extent_bytes_mean",
             "bytes",
-            "higher",
+            "benefit",
             "Bytes of an extent.",
             lambda found: _ratio(_sum(found, "mapped_bytes"), _sum(found, "extents")),
         ),
         (
             "interleave_switches",
             "count",
-            "lower",
+            "cost",
             "Changes from one file's extents to another's along the device, ignoring gaps.",
             lambda found: _sum_of_devices(found, "switches"),
         ),
         (
             "interleave_share",
             "share",
-            "lower",
+            "cost",
             "0 if each file lies in one stretch, 1 if each extent is followed by another file's.",
             _interleave_share,
         ),
         (
             "stretch_bytes_mean",
             "bytes",
-            "higher",
+            "benefit",
             "Bytes of a file that lie between two changes of the file along the device.",
             lambda found: _ratio(
                 _sum_of_devices(found, "bytes"), _sum_of_devices(found, "switches") + len(found["interleaving"])
@@ -83,7 +83,7 @@ def _metrics() -> Iterator[Metric]:
         (
             "file_hole_bytes",
             "bytes",
-            None,
+            "neutral",
             "Bytes within the files' sizes where nothing is allocated.",
             lambda found: float(sum(file["hole_bytes"] or 0 for file in layouts(found))),
         ),
@@ -91,7 +91,7 @@ def _metrics() -> Iterator[Metric]:
             (
                 f"file_{flag}_bytes",
                 "bytes",
-                None,
+                "neutral",
                 f"Bytes in extents that are {means}.",
                 lambda found, flag=flag: float(
                     sum(dict(file["bytes_by_flag"]).get(flag, 0) for file in layouts(found))
@@ -100,8 +100,8 @@ def _metrics() -> Iterator[Metric]:
             for flag, means in (("unwritten", "allocated and not yet written"), ("shared", "shared with other files"))
         ),
     )
-    for name, unit, better, help, of in what:
-        yield observed(NAME, name, unit, better, help, "no file has an extent", of)
+    for name, unit, nature, help, of in what:
+        yield observed(NAME, name, unit, nature, help, "no file has an extent", of)
 
 
 def _interleave_share(found: Json) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from iolab.domain.definition import Better, Metric
+from iolab.domain.definition import Metric, Nature
 from iolab.domain.probe.probe import Probe, SampledOptions, highest, mean, measured_span, observed
 
 if TYPE_CHECKING:
@@ -19,44 +19,49 @@ LEVELS = {
     "cached_bytes": "The page cache, shared memory included",
     "swap_used_bytes": "Swap in use",
 }
-RATES: dict[str, tuple[str, str, Better, str]] = {
-    "swap_in_bytes_per_s": ("swap_in_bytes_per_s", "bytes/s", "lower", "Brought back from swap (pswpin)."),
-    "swap_out_bytes_per_s": ("swap_out_bytes_per_s", "bytes/s", "lower", "Written to swap (pswpout)."),
-    "page_in_bytes_per_s": ("page_in_bytes_per_s", "bytes/s", None, "Read from block devices, whole machine (pgpgin)."),
+RATES: dict[str, tuple[str, str, Nature, str]] = {
+    "swap_in_bytes_per_s": ("swap_in_bytes_per_s", "bytes/s", "cost", "Brought back from swap (pswpin)."),
+    "swap_out_bytes_per_s": ("swap_out_bytes_per_s", "bytes/s", "cost", "Written to swap (pswpout)."),
+    "page_in_bytes_per_s": (
+        "page_in_bytes_per_s",
+        "bytes/s",
+        "neutral",
+        "Read from block devices, whole machine (pgpgin).",
+    ),
     "page_out_bytes_per_s": (
         "page_out_bytes_per_s",
         "bytes/s",
-        None,
+        "neutral",
         "Written to block devices, whole machine (pgpgout).",
     ),
-    "page_faults_per_s": ("faults_per_s", "1/s", "lower", "Page faults, whole machine (pgfault)."),
+    "page_faults_per_s": ("faults_per_s", "1/s", "cost", "Page faults, whole machine (pgfault)."),
     "page_faults_major_per_s": (
         "faults_major_per_s",
         "1/s",
-        "lower",
+        "cost",
         "Page faults that waited for I/O, whole machine (pgmajfault).",
     ),
-    "pages_scanned_per_s": ("pages_scanned_per_s", "1/s", "lower", "Pages scanned by reclaim (pgscan_*)."),
-    "pages_reclaimed_per_s": ("pages_reclaimed_per_s", "1/s", None, "Pages freed by reclaim (pgsteal_*)."),
+    "pages_scanned_per_s": ("pages_scanned_per_s", "1/s", "cost", "Pages scanned by reclaim (pgscan_*)."),
+    "pages_reclaimed_per_s": ("pages_reclaimed_per_s", "1/s", "neutral", "Pages freed by reclaim (pgsteal_*)."),
     "refaults_per_s": (
         "refaults_per_s",
         "1/s",
-        "lower",
+        "cost",
         "Pages brought back soon after they were evicted (workingset_refault*).",
     ),
 }
-"""Metric -> column, unit, direction, help."""
+"""Metric -> column, unit, nature, help."""
 _NOT_SHOWN = "this kernel's /proc/meminfo or /proc/vmstat does not show it"
 
 
 def _metrics() -> Iterator[Metric]:
     for column, what in LEVELS.items():
-        better: Better = None if column == "cached_bytes" else "lower"
+        nature: Nature = "neutral" if column == "cached_bytes" else "cost"
         yield observed(
             NAME,
             f"{column}_mean",
             "bytes",
-            better,
+            nature,
             f"{what}, mean over time.",
             _NOT_SHOWN,
             lambda found, column=column: mean(found, column),  # type: ignore[misc]
@@ -65,20 +70,20 @@ def _metrics() -> Iterator[Metric]:
             NAME,
             f"{column}_max",
             "bytes",
-            better,
+            nature,
             f"{what}, the most that was seen.",
             _NOT_SHOWN,
             lambda found, column=column: highest(found, f"{column}_max"),  # type: ignore[misc]
         )
-    for name, (column, unit, better, what) in RATES.items():
-        yield observed(NAME, name, unit, better, what, _NOT_SHOWN, lambda found, column=column: mean(found, column))  # type: ignore[misc]
+    for name, (column, unit, nature, what) in RATES.items():
+        yield observed(NAME, name, unit, nature, what, _NOT_SHOWN, lambda found, column=column: mean(found, column))  # type: ignore[misc]
     for resource in ("cpu", "memory", "io"):
         for kind, who in (("some", "at least one task"), ("full", "all tasks that could run")):
             yield observed(
                 NAME,
                 f"pressure_{resource}_{kind}_share",
                 "share",
-                "lower",
+                "cost",
                 f"Share of the time in which {who} waited for {'I/O' if resource == 'io' else resource} (PSI).",
                 "the kernel keeps no pressure stall information: CONFIG_PSI, and psi=1 on its command line",
                 lambda found, column=f"pressure_{resource}_{kind}_share": mean(found, column),  # type: ignore[misc]
@@ -86,7 +91,7 @@ def _metrics() -> Iterator[Metric]:
     yield Metric(
         "page_cache_hit_share",
         "share",
-        "higher",
+        "benefit",
         "1 - (bytes that iolab's process read from devices, read_bytes of /proc/self/io) / (bytes that the jobs read); "
         "0 if read-ahead read more than was asked for.",
         "probe",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base.option import Duration, Options, extras, option
-from iolab.domain.definition import Better, Metric
+from iolab.domain.definition import Metric, Nature
 from iolab.domain.phase_record import series_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def observed(
     probe: str,
     name: str,
     unit: str,
-    better: Better,
+    nature: Nature,
     help: str,
     absent: str,
     of: Callable[[dict[str, Any]], float | None] | None = None,
@@ -66,7 +66,7 @@ def observed(
     return Metric(
         name,
         unit,
-        better,
+        nature,
         help,
         "probe",
         lambda seen: None if (found := seen.probe(probe)) is None else read(found),

@@ -3,7 +3,13 @@
 `docs/reference/statistics.md` says what is computed, why this and not something else, and how often it errs.
 """
 
-from iolab.domain.verdict.judgement import Judgement, Verdict, control_false_discovery, judge
+from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
 from iolab.domain.verdict.sequential import FIRST_LOOK, judge_sequential
 
-__all__ = ["FIRST_LOOK", "Judgement", "Verdict", "control_false_discovery", "judge", "judge_sequential"]
+__all__ = [
+    "FIRST_LOOK",
+    "Judgement",
+    "control_false_discovery",
+    "judge",
+    "judge_sequential",
+]

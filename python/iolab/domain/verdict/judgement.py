@@ -6,16 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iolab.base.errors import InputError
+from iolab.domain.definition import DIFFERENCES, NO_DIFFERENCE, Nature, Verdict
 from iolab.domain.verdict.interval import LARGE, estimate, interval, p_value, typical
-
-Verdict = Literal["faster", "slower", "same", "undecided"]
-Better = Literal["higher", "lower"]
 
 POWER = 0.8
 """`rounds_to_decide` more rounds settle it with this probability, if the estimates hold."""
@@ -56,24 +54,29 @@ class Judgement:
         hidden = {"same_within", "alpha", "reason"}
         return {name: value for name, value in asdict(self).items() if name not in hidden}
 
+    @property
+    def differs(self) -> bool:
+        """Whether the verdict is that there is a difference, whichever way."""
+        return self.verdict not in NO_DIFFERENCE
+
 
 def judge(
     baseline: Sequence[float | None],
     candidate: Sequence[float | None],
     *,
-    better: Better | None,
+    nature: Nature,
     same_within: float = 0.02,
     confidence: float = 0.95,
 ) -> Judgement:
     """Compare two settings on numbers paired by index, one pair per round, in the order in which the rounds ran.
 
-    `better` says which way is faster (None: higher). `same_within` is the margin of *same*, 0.02 for 2 %: the interval
-    has to lie within 1 / 1.02 ... 1.02. A round that lacks a number (None, NaN) on either side is left out. Raises
-    InputError for sequences of different length and for a margin or confidence out of range.
+    `nature`, the metric's, says how a difference is called. `same_within` is the margin of *same*, 0.02 for 2 %: the
+    interval has to lie within 1 / 1.02 ... 1.02. A round that lacks a number (None, NaN) on either side is left out.
+    Raises InputError for sequences of different length and for a margin or confidence out of range.
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence}, expected a number between 0 and 1")
-    return judge_at(1 - confidence, baseline, candidate, better=better, same_within=same_within)
+    return judge_at(1 - confidence, baseline, candidate, nature=nature, same_within=same_within)
 
 
 def judge_at(
@@ -81,7 +84,7 @@ def judge_at(
     baseline: Sequence[float | None],
     candidate: Sequence[float | None],
     *,
-    better: Better | None,
+    nature: Nature,
     same_within: float,
 ) -> Judgement:
     """`judge` with an interval that misses with probability alpha."""
@@ -101,7 +104,7 @@ def judge_at(
     if not (0 < low <= high < math.inf):
         return _undefined(x, y, BEYOND, same_within, alpha)
     x, y = scaled
-    verdict = decide(low, high, better, same_within)
+    verdict = decide(low, high, nature, same_within)
     return Judgement(
         baseline=float(typical(x)) * scale,
         candidate=float(typical(y)) * scale,
@@ -131,7 +134,7 @@ def rounds_to_decide(
 ) -> int | None:
     """Further rounds after which the interval excludes 1 or lies within the margin, whichever comes first, with
     probability `POWER` if the estimated ratio and spread are the true ones. None: more than a thousand.
-    `alpha_difference` is the level that *faster* and *slower* need, where it is finer than the interval's.
+    `alpha_difference` is the level that a difference needs, where it is finer than the interval's.
     """
     from scipy.special import stdtrit
 
@@ -168,13 +171,14 @@ def _square(x: float) -> float:
     return x * x
 
 
-def decide(low: float, high: float, better: Better | None, same_within: float) -> Verdict:
+def decide(low: float, high: float, nature: Nature, same_within: float) -> Verdict:
     """What the interval of a ratio says."""
     if low >= 1 / (1 + same_within) and high <= 1 + same_within:
         return "same"
     if low <= 1 <= high:
         return "undecided"
-    return "slower" if (low > 1) == (better == "lower") else "faster"
+    if_higher, if_lower = DIFFERENCES[nature]
+    return if_higher if low > 1 else if_lower
 
 
 def _paired(
@@ -245,8 +249,7 @@ def q_values(p_values: Sequence[float]) -> list[float]:
 def with_q_value(judgement: Judgement, q: float) -> Judgement:
     """The judgement after adjusting its p-value for the number of comparisons."""
     held = replace(judgement, q_value=q)
-    claimed = judgement.verdict in ("faster", "slower")
-    if not claimed or q <= judgement.alpha:
+    if not judgement.differs or q <= judgement.alpha:
         return held
     ratio, low, high, p = judgement.ratio, judgement.ci_low, judgement.ci_high, judgement.p_value
     assert ratio is not None and low is not None and high is not None and p is not None, "claimed without an interval"

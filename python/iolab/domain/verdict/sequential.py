@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from iolab.base.errors import InputError
-from iolab.domain.verdict.judgement import Better, Judgement, judge_at
+from iolab.domain.definition import Nature
+from iolab.domain.verdict.judgement import Judgement, judge_at
 
 FIRST_LOOK = 5
 SHAPE = 0.4
@@ -31,7 +32,7 @@ def judge_sequential(
     baseline: Sequence[float | None],
     candidate: Sequence[float | None],
     *,
-    better: Better | None,
+    nature: Nature,
     max_rounds: int,
     same_within: float = 0.02,
     comparisons: int = 1,
@@ -50,7 +51,7 @@ def judge_sequential(
     alpha = (1 - confidence) / comparisons
     rounds = min(sum(_is_number(x) and _is_number(y) for x, y in zip(baseline, candidate, strict=False)), max_rounds)
     level = nominal_level(max(rounds, FIRST_LOOK), max_rounds, alpha)
-    judgement = judge_at(level, baseline, candidate, better=better, same_within=same_within)
+    judgement = judge_at(level, baseline, candidate, nature=nature, same_within=same_within)
     if judgement.p_value is None:
         return judgement
     p = overall_p_value(judgement.p_value, max(rounds, FIRST_LOOK), max_rounds)

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iolab.base.errors import InputError
-from iolab.domain.verdict.judgement import Better, Verdict, decide, q_values, rounds_needed
+from iolab.domain.definition import NO_DIFFERENCE, Nature, Verdict
+from iolab.domain.verdict.judgement import decide, q_values, rounds_needed
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,17 @@ class Contrast:
     """How many values each summary would have to be of for a verdict other than *undecided*, with the power of
     `rounds_to_decide`; infinite where no number suffices."""
     n_to_see: float
-    """The same for *faster* or *slower*, if the ratio is the true one."""
+    """The same for a difference, if the ratio is the true one."""
 
 
 def contrasts(
-    pairs: Sequence[tuple[Arm, Arm]], *, better: Better, same_within: float = 0.02, alpha: float = 0.05
+    pairs: Sequence[tuple[Arm, Arm]], *, nature: Nature, same_within: float = 0.02, alpha: float = 0.05
 ) -> list[Contrast]:
     """Each pair's candidate, the second, against its baseline, with the share of false discoveries among all pairs
     controlled as in `control_false_discovery`. InputError for summaries of which no ratio can be told."""
     found = [_contrast(*pair, alpha) for pair in pairs]
     return [
-        one.judged(q, better=better, same_within=same_within, alpha=alpha)
+        one.judged(q, nature=nature, same_within=same_within, alpha=alpha)
         for one, q in zip(found, q_values([one.p_value for one in found]), strict=True)
     ]
 
@@ -75,10 +76,10 @@ class _Contrast:
     p_value: float
     spread: float
 
-    def judged(self, q: float, *, better: Better, same_within: float, alpha: float) -> Contrast:
-        verdict = decide(self.ci_low, self.ci_high, better, same_within)
+    def judged(self, q: float, *, nature: Nature, same_within: float, alpha: float) -> Contrast:
+        verdict = decide(self.ci_low, self.ci_high, nature, same_within)
         level = alpha
-        if verdict in ("faster", "slower") and q > alpha:
+        if verdict not in NO_DIFFERENCE and q > alpha:
             verdict, level = "undecided", alpha * self.p_value / q
         return Contrast(
             difference=self.difference,

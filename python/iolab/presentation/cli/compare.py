@@ -65,11 +65,12 @@ def compare(
     fail_on: FailOn = None,
     json: Json = False,
 ) -> None:
-    """Judge for each metric whether a setting is faster, slower, the same within a margin, or undecided.
+    """Judge for each metric whether a setting is faster or slower, the same within a margin, or undecided.
 
     Settings are compared within rounds. Each comparison shows both typical values, the change with its 95 %
     interval, p, q (p adjusted for the number of comparisons), the verdict, and how many more rounds would decide.
-    Rounds of two runs are paired by their number.
+    Rounds of two runs are paired by their number. Rates and times are faster or slower, other metrics better or worse;
+    those of which neither way is better are higher or lower.
     """
     conditions = check_conditions(fail_on)
     margin = _share(same_within)

@@ -49,7 +49,7 @@ def explain(
     from_: From = None,
     json: Json = False,
 ) -> None:
-    """Show what moved together with each metric that is faster or slower, and what did not.
+    """Show what moved together with each metric that differs, and what did not.
 
     There are two kinds of evidence: a metric moved with the setting, by its own verdict; or it moves with the result
     within settings, from round to round. Neither shows a cause. A metric that did not move explains nothing.

@@ -140,7 +140,10 @@ def _probes() -> Entries:
             "help": probe.help,
             "reads from": list(probe.needs),
             "options": options_json(probe.options),
-            "metrics": [{"name": m.name, "unit": m.unit, "better": m.better, "help": m.help} for m in probe.metrics],
+            "metrics": [
+                {"name": m.name, "unit": m.unit, "nature": m.nature, "better": m.better, "help": m.help}
+                for m in probe.metrics
+            ],
         }
         for probe in PROBES.values()
     ]
@@ -157,6 +160,7 @@ def _metrics() -> Entries:
             "name": metric.name,
             "help": metric.help,
             "unit": metric.unit,
+            "nature": metric.nature,
             "better": metric.better,
             **measured.get(metric.name, imported),
         }

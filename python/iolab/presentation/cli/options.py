@@ -11,7 +11,7 @@ import typer
 from iolab.base.errors import InputError
 
 if TYPE_CHECKING:
-    from iolab.domain.compare import Better
+    from iolab.domain.definition import Better
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
@@ -63,8 +63,9 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="CONDITION",
-        help="Exit with status 1 if a comparison has this verdict: slower, faster or undecided; or if a trial had "
-        "I/O errors or wrong data, or failed: faulty. May be given several times.",
+        help="Exit with status 1 if a comparison is slower (or worse: the metric changed in its bad direction), "
+        "faster (or better) or undecided; or if a trial had I/O errors or wrong data, or failed: faulty. May be given "
+        "several times.",
         show_default=False,
     ),
 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
+from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -67,7 +68,15 @@ def _exit_if_all_failed(data: RunData) -> None:
         raise typer.Exit(EXIT_CONDITION)
 
 
-VERDICT_CONDITIONS = ("slower", "faster", "undecided")
+VERDICT_CONDITIONS: dict[str, frozenset[Verdict]] = {
+    "slower": LOSSES,
+    "worse": LOSSES,
+    "faster": GAINS,
+    "better": GAINS,
+    "undecided": frozenset({"undecided"}),
+}
+"""The verdicts under which each holds: whatever a metric's nature calls a change in its bad direction, or its good one.
+A metric of which neither way is better meets none of them."""
 NAMED_MAX = 5
 CONDITIONS = (*VERDICT_CONDITIONS, "faulty")
 
@@ -82,15 +91,27 @@ def check_conditions(given: Sequence[str] | None) -> list[str]:
 
 
 def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *, trials_not_ok: int = 0) -> None:
-    """Says on stderr which conditions hold, and ends the command with status 1 if any does."""
+    """Says on stderr which conditions hold, and ends the command with status 1 if any does.
+
+    InputError where a condition asks for a change in a good or a bad direction and no metric has one: a gate that
+    cannot fail is none.
+    """
     from iolab.presentation.table.words import label
 
+    directed = [word for word in conditions if VERDICT_CONDITIONS.get(word, frozenset()) & (LOSSES | GAINS)]
+    if directed and comparisons and all(comparison.nature == "neutral" for comparison in comparisons):
+        raise InputError(
+            f"{directed[0]}: can never hold, neither way is better of {label(comparisons[0].metric)}",
+            where="--fail-on",
+            remedy="compare a metric with a direction too (`iolab list metrics`)",
+        )
+    verdicts = frozenset[str]().union(*(VERDICT_CONDITIONS.get(condition, ()) for condition in conditions))
     met = [
         " ".join(
             (comparison.workload or "", label(comparison.metric), comparison.setting, comparison.judgement.verdict)
         )
         for comparison in comparisons
-        if comparison.judgement.verdict in conditions
+        if comparison.judgement.verdict in verdicts
     ]
     if "faulty" in conditions and trials_not_ok:
         met.append(f"{trials_not_ok} {'trial is' if trials_not_ok == 1 else 'trials are'} not ok")

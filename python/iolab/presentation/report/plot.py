@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.plain_text import one_line
+from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 
 if TYPE_CHECKING:
     import polars
@@ -18,7 +19,13 @@ COLOURS = ("#3987c9", "#e07b39", "#2ca583", "#c96aa5", "#a8861a", "#7a6fd6", "#7
 """Told apart with any kind of colour vision, and readable on white and on black; markers and dashes differ too."""
 MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
-VERDICT_COLOURS = {"faster": "#1a9a66", "slower": "#d64541", "same": "#6b7a8c", "undecided": "#c28a12"}
+VERDICT_COLOURS: dict[Verdict, str] = {
+    **dict.fromkeys(GAINS, "#1a9a66"),
+    **dict.fromkeys(LOSSES, "#d64541"),
+    **dict.fromkeys(DIFFERENCES["neutral"], "#8e5bb5"),
+    "same": "#6b7a8c",
+    "undecided": "#c28a12",
+}
 
 PANEL_HEIGHT_PX = 300
 FRAME_HEIGHT_PX = 90

@@ -12,7 +12,7 @@ from iolab.presentation.table.words import VERDICTS, label, rounds, tally
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
-    from iolab.domain.verdict import Verdict
+    from iolab.domain.definition import Verdict
 
 NAMED_MAX = 4
 """Metrics that a sentence names for each verdict, those that changed most; more are counted."""

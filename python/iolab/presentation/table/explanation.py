@@ -119,7 +119,7 @@ def _table(one: Explained, *, stacked: bool = False) -> Table:
         change = change_with_interval(judgement) or _from_to(judgement, unit_of(finding.metric))
         name = Text(label(finding.metric))
         table.add_row(
-            Text(_KINDS[finding.kind], style=STYLES["faster"] if finding.kind == "both" else ""),
+            Text(_KINDS[finding.kind], style=STYLES["better"] if finding.kind == "both" else ""),
             name,
             change.replace(" [", "\n[") if stacked else change,
             _probability(judgement.q_value),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 from iolab.base.quantity import ABSENT, scale_for
+from iolab.domain.definition import Verdict
 from iolab.domain.summary import Row, Summary
 from iolab.presentation.table.words import change_with_interval, label, unit_of, verdict_with_rounds
 
@@ -19,14 +21,14 @@ class GridCell:
     change: str | None
     """`+3.1 % [+1.0 %, +5.2 %]`, against the baseline."""
     verdict: str | None
-    """`faster`, ..., or `undecided (12 more)`."""
+    """`faster`, `worse`, ..., or `undecided (12 more)`."""
     reason: str | None
     """Why the value is absent."""
 
     @property
-    def verdict_word(self) -> str | None:
-        """The verdict alone: `faster`, `slower`, `same` or `undecided`."""
-        return self.verdict.split()[0] if self.verdict else None
+    def verdict_word(self) -> Verdict | None:
+        """The verdict without the rounds that would decide."""
+        return cast(Verdict, self.verdict.split()[0]) if self.verdict else None
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 The samples of a statistic are the rounds' values. A mean is harmonic (Hmean) where more is better and arithmetic
 (Amean) where less is; BHmean-50 and BAmean-50 are those of the best half, and so on. A positive percentage is better
-than the baseline. Stars stand around a mean's percentage where the verdict on it is `faster` or `slower`: the same
-verdict as in every other table, from pairs of rounds, which mmtests takes from a test of unpaired samples.
+than the baseline. Stars stand around a mean's percentage where the verdict on it says that there is a difference: the
+same verdict as in every other table, from pairs of rounds; mmtests takes its own from a test of unpaired samples.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 BEST_PERCENT = (50, 95, 99)
 VALUE_WIDTH, PERCENT_WIDTH = 12, 7
 COLUMN_WIDTH = VALUE_WIDTH + PERCENT_WIDTH + 4
-SURE = ("faster", "slower")
 
 Better = Literal["higher", "lower"]
 
@@ -123,7 +122,7 @@ def _cell(one: Measured, statistic: Statistic, setting: str, summary: Summary) -
     gain = one.gain_percent(statistic, setting, summary.baseline)
     percent = f"{'nan' if gain is None else f'{gain + 0.0:.2f}':>{PERCENT_WIDTH}}%"
     comparison = one.row.comparisons.get(setting)
-    sure = statistic.has_verdict and comparison is not None and comparison.judgement.verdict in SURE
+    sure = statistic.has_verdict and comparison is not None and comparison.judgement.differs
     return f"{number} *{percent}*" if sure else f"{number} ({percent})"
 
 

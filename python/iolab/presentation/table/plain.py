@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.summary import Summary, summarise
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
@@ -26,7 +27,13 @@ LEGEND = (
     "Typical value ± half the interquartile range. Change: the typical ratio within rounds with its 95 % interval; "
     "drift cancels in it, so it is not exactly the quotient of the two values."
 )
-STYLES = {"faster": "green", "slower": "red", "same": "blue", "undecided": "yellow"}
+STYLES: dict[Verdict, str] = {
+    **dict.fromkeys(GAINS, "green"),
+    **dict.fromkeys(LOSSES, "red"),
+    **dict.fromkeys(DIFFERENCES["neutral"], "magenta"),
+    "same": "blue",
+    "undecided": "yellow",
+}
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:

@@ -14,10 +14,11 @@ from iolab.domain.summary import Summary
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
-    from iolab.domain.verdict import Judgement, Verdict
+    from iolab.domain.definition import Verdict
+    from iolab.domain.verdict import Judgement
 
 
-VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided")
+VERDICTS: tuple[Verdict, ...] = ("slower", "worse", "faster", "better", "higher", "lower", "same", "undecided")
 """In the order in which they are told: what needs attention first."""
 
 
@@ -51,6 +52,8 @@ def sentence(comparison: Comparison, unit: str, *, same_within: float) -> str:
             return (
                 f"{candidate} is undecided against {comparison.against}: {differs}{doubt}; {_more_rounds(judgement)}."
             )
+        case "higher" | "lower":
+            return f"{candidate} differs from {comparison.against}: {where} is {claim(judgement)} {how_sure}."
         case verdict:
             return f"{candidate} is {verdict} than {comparison.against}: {where} is {claim(judgement)} {how_sure}."
 
@@ -109,7 +112,7 @@ def unit_of(key: str) -> str:
 
 
 def tally(comparisons: Iterable[Comparison]) -> str:
-    """`2 faster, 1 slower, 4 undecided`."""
+    """`1 slower, 2 faster, 4 undecided`."""
     counted = Counter(comparison.judgement.verdict for comparison in comparisons)
     counts = [(counted[verdict], verdict) for verdict in VERDICTS]
     return ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing to compare"
