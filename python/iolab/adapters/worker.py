@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.host import host
 from iolab.adapters.host.attended import attend
+from iolab.adapters.simulator import simulation
 from iolab.adapters.system import bounded, safety, state
 from iolab.base.errors import IolabError, MachineError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop, error_to_json
@@ -100,8 +101,6 @@ def _record(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> d
 
 def _execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
     if trial.model is not None:
-        from iolab.adapters.simulator import simulation
-
         return simulation.execute(trial, on_progress, should_stop)
 
     return host.execute(trial, on_progress=on_progress, should_stop=should_stop, locked=True)

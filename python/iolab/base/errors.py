@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from iolab.base.plain_text import one_line
 
@@ -70,8 +71,6 @@ LONGEST_WORD = 200
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The word most like `word`, or None when none is close, or `word` is too long to compare."""
-    from difflib import get_close_matches
-
     if len(word) > LONGEST_WORD:
         return None
     return next(iter(get_close_matches(word, [each for each in words if len(each) <= LONGEST_WORD], cutoff=0.6)), None)

@@ -5,6 +5,7 @@ A page of docs/ marks where a table stands; `make golden` writes it, `make check
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -141,8 +142,6 @@ def _settings_table() -> str:
 
 def _model_settings_table() -> str:
     """The controls that reach a modelled machine, with the keys of its file that they set, from their own examples."""
-    import tomllib
-
     rows = []
     for control in CONTROLS.values():
         example = control.validate_for_model(tomllib.loads(control.example_line)[control.name])

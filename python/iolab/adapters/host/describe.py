@@ -7,10 +7,11 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolab import __version__
+from iolab import __version__, _native
 from iolab.adapters.system import command, interrupt, loop
 from iolab.adapters.system.block import BlockDevice, device_at, device_under
 from iolab.adapters.system.facts import Fact, absent, fields, files, is_absent, text
@@ -173,8 +174,6 @@ def _cgroup() -> dict[str, Fact]:
 
 
 def _versions() -> dict[str, Any]:
-    from importlib.metadata import PackageNotFoundError, version
-
     libraries: dict[str, Fact] = {}
     for name in LIBRARIES:
         try:
@@ -259,10 +258,6 @@ def _distribution() -> Fact:
 
 
 def _build_profile() -> Fact:
-    try:
-        from iolab import _native
-    except ImportError as error:
-        return absent(f"the native extension does not load: {error}")
     return _native.build_profile()
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from iolab import _native
 from iolab.adapters.host import probe_needs
 from iolab.adapters.system import cgroup, command, interrupt, scheduler, swap, undo
 from iolab.adapters.system.block import SYS, BlockDevice, device_in
@@ -78,11 +79,6 @@ def _privileges() -> Iterator[Finding]:
 
 
 def _engine() -> Iterator[Finding]:
-    try:
-        from iolab import _native
-    except ImportError as error:
-        yield Finding("engine", "native extension", "missing", str(error), "build it: make build")
-        return
     profile = _native.build_profile()
     if profile == "release":
         yield _ok("engine", "native extension", "release build")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from iolab.adapters.importer.formats import formats_of, sources_of
 from iolab.adapters.importer.results import Results
 from iolab.adapters.importer.run import in_memory, write
+from iolab.adapters.store import read
 from iolab.adapters.store.directory import check_free
 from iolab.base.errors import InputError
 
 if TYPE_CHECKING:
-    from iolab.adapters.importer.results import Results
     from iolab.adapters.store import RunData
     from iolab.adapters.store.directory import RunDirectory
 
@@ -27,8 +27,6 @@ def open_run(path: Path, format_name: str | None = None) -> RunData:
     if not path.exists():
         raise InputError("does not exist", where=str(path), remedy="name a run's directory, or a file of another tool")
     if path.is_dir():
-        from iolab.adapters.store import read
-
         if format_name is not None:
             raise InputError("is for files, and this is a directory", where="--from", remedy=f"leave it out for {path}")
         return read(path)

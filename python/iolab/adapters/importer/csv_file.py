@@ -18,7 +18,7 @@ from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.results import Results, Row
 from iolab.adapters.importer.source import Source
 from iolab.base.errors import InputError
-from iolab.domain.metric import OPS
+from iolab.domain.metric import METRICS, OPS
 
 TRIAL_COLUMNS = frozenset(
     ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
@@ -78,11 +78,8 @@ def _metric_of(column: str) -> tuple[str, str, str]:
     already: `status` becomes `status_`."""
     phase, _, rest = column.rpartition("/")
     op, _, name = rest.rpartition(".")
-    if re.fullmatch(r"[a-z][a-z0-9_]*", name) and (op or "all") in OPS and re.fullmatch(r"[a-z0-9_]*", phase):
-        from iolab.domain.metric import METRICS
-
-        if name in METRICS:
-            return phase or "main", op or "all", name
+    if name in METRICS and (op or "all") in OPS and re.fullmatch(r"[a-z0-9_]*", phase):
+        return phase or "main", op or "all", name
     plain = column.replace("/", "_per_").replace(".", "_")
     return "main", "all", f"{plain}_" if plain in TRIAL_COLUMNS else plain
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+import iolab
 from iolab.adapters.importer.results import ImportedTrial, Results
 from iolab.adapters.store import imported, index, session, trial_file
 from iolab.adapters.store.directory import RunDirectory, create
@@ -117,8 +118,6 @@ def write(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> R
 
 
 def _started(results: Results) -> Event:
-    import iolab
-
     return {
         "event": "run_started",
         "format": session.FORMAT,

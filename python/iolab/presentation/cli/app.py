@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from iolab import __version__
 from iolab.presentation.cli.compare import compare
 from iolab.presentation.cli.demo import demo
 from iolab.presentation.cli.doctor import doctor
@@ -29,8 +30,6 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from iolab import __version__
-
         print(f"iolab {__version__}")
         raise typer.Exit
 

@@ -7,8 +7,23 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from iolab.base.errors import EXIT_DONE, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_MACHINE, IolabError, RenamedKeyWarning
+import typer
+from typer.main import get_command
+
+from iolab.base.errors import (
+    EXIT_DONE,
+    EXIT_INPUT,
+    EXIT_INTERRUPTED,
+    EXIT_MACHINE,
+    InputError,
+    IolabError,
+    MachineError,
+    RenamedKeyWarning,
+)
 from iolab.base.plain_text import one_line
+from iolab.presentation.cli.app import app
+from iolab.presentation.cli.output import report_defect, report_error, silence_standard_streams
+from iolab.presentation.terminal import guarded_streams
 
 EXIT_DEFECT = 70
 """A defect in iolab itself (EX_SOFTWARE of sysexits.h): none of the documented outcomes of a command."""
@@ -27,8 +42,6 @@ def main() -> None:
 
 def invoke(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit status; every failure becomes one line on stderr."""
-    from iolab.presentation.terminal import guarded_streams
-
     with guarded_streams(), warnings.catch_warnings():
         warnings.simplefilter("once", RenamedKeyWarning)
         warnings.showwarning = _show_warning
@@ -36,12 +49,6 @@ def invoke(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str]) -> int:
-    import typer
-    from typer.main import get_command
-
-    from iolab.presentation.cli.app import app
-    from iolab.presentation.cli.output import report_defect, report_error, silence_standard_streams
-
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     as_json = "--json" in arguments
     try:
@@ -85,22 +92,16 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _as_machine_error(error: PermissionError) -> IolabError:
-    from iolab.base.errors import MachineError
-
     where = None if error.filename is None else str(error.filename)
     return MachineError("no permission", where=where, remedy="name a place that you may use, or run as a user who may")
 
 
 def _without_room(error: OSError) -> IolabError:
-    from iolab.base.errors import MachineError
-
     where = "standard output" if error.filename is None else str(error.filename)
     return MachineError(f"can't be written: {error.strerror}", where=where, remedy="make room")
 
 
 def _as_input_error(error: BaseException) -> IolabError:
-    from iolab.base.errors import InputError
-
     format_message = getattr(error, "format_message", error.__str__)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "iolab"

@@ -9,6 +9,7 @@ from iolab.base.quantity import ABSENT, scale_for
 from iolab.domain.explain.correlation import FEWEST_ROUNDS
 from iolab.domain.explain.evidence import SUSPECTS
 from iolab.domain.explain.ranking import suspicion
+from iolab.domain.probe import PROBES
 from iolab.presentation.table.layout import FirstThatFits
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, STYLES, empty_table, indented
 from iolab.presentation.table.words import change_with_interval, claim, evidence, label, rounds, sentence, unit_of
@@ -47,8 +48,6 @@ def more_to_see(explained: Sequence[Explained], probes_off: Sequence[str], first
     if first_only:
         yield f"Explained is {first_only}, the first that is compared; another with --metric KEY."
     if probes_off and any(one.why_not is None for one in explained):
-        from iolab.domain.probe import PROBES
-
         for name in TELLING_PROBES:
             if name in probes_off:
                 yield f"The probe {name} was off; `iolab run --probe {name}` adds: {PROBES[name].help}"

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from iolab.base.errors import unknown
+
 Reader = Callable[[str, int], Any]
 """Of the text, with `kb_base`."""
 
@@ -106,8 +108,6 @@ def word(*words: str) -> Reader:
 
     def read(text: str, kb_base: int = KB_BASE) -> str:
         if text not in words:
-            from iolab.base.errors import unknown
-
             raise ValueError(f'"{text}": {unknown("value", text, words)}')
         return text
 
