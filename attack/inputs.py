@@ -27,7 +27,7 @@ JOB_FILES = (
     "[w]\nfilename=one:two\nrw=rw\nrate=1m,2m\nthinktime=10\nioengine=libaio\nsize=1g\noffset=1m\nloops=2\n",
     "[l]\nrw=randwrite\nrandom_distribution=zipf:1.2\nverify=crc32c\nblocksize_range=4k-64k\nsize=20%\nfsync=16\n",
 )
-MODELLED = '[workloads.w]\npattern = "random"\nfile_size = "1MiB"\nduration = "10ms"\n[settings.a]\n[settings.b]\n'
+SIMULATED = '[workloads.w]\npattern = "random"\nfile_size = "1MiB"\nduration = "10ms"\n[settings.a]\n[settings.b]\n'
 
 
 class Cases:
@@ -74,7 +74,7 @@ class Cases:
     def _machine(self, rng: random.Random) -> list[str]:
         path = self._changed("machine", rng, "machine.toml")
         experiment = self.case / "experiment.toml"
-        experiment.write_text(f'machine = "model:{path}"\nrounds = 1\nseed = 1\n{MODELLED}')
+        experiment.write_text(f'machine = "model:{path}"\nrounds = 1\nseed = 1\n{SIMULATED}')
         return _told("run", str(experiment), statuses=PLANNED)
 
     def _journal(self, rng: random.Random) -> list[str]:
@@ -166,7 +166,7 @@ def _journal_of_a_run(directory: Path, kind: str) -> bytes:
     if kind == "directory":
         place.mkdir(exist_ok=True)
     experiment = directory / f"{kind}.toml"
-    experiment.write_text(f'rounds = 1\nseed = 1\n[target]\nkind = "{kind}"\npath = "{place}"\n{MODELLED}')
+    experiment.write_text(f'rounds = 1\nseed = 1\n[target]\nkind = "{kind}"\npath = "{place}"\n{SIMULATED}')
     found, over = [b""], threading.Event()
 
     def copy() -> None:

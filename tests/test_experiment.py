@@ -342,7 +342,7 @@ def test_what_no_call_moves_is_refused_before_anything_runs() -> None:
         loads(text, "x.toml")
 
 
-def test_a_time_of_every_modelled_scheduler_takes_a_unit() -> None:
+def test_a_time_of_every_simulated_scheduler_takes_a_unit() -> None:
     text = (
         'machine = "model:quad-7200"\n[workloads.w]\nfile_size = "1MiB"\nduration = "5ms"\n'
         '[settings.s]\nkernel = "2.5.59-mm1"\nscheduler = { name = "deadline", batch_expire = "500ms" }\n'

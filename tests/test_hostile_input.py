@@ -31,7 +31,7 @@ file_size = "1MiB"
 """
 
 
-MODELLED = """\
+SIMULATED = """\
 machine = "model:one_disk"
 [workloads.reads]
 duration = "1ms"
@@ -60,10 +60,10 @@ duration = "1ms"
             '[settings.a]\nnr_requests = "' + "9" * 5000 + '"\n[settings.b]\ncompletion_affinity = "9"',
             "settings.a.nr_requests: nr_requests is '999",
         ),
-        (MODELLED + '"drives.' + "9" * 5000 + '.device" = 1', "expected a number from 0 to 0 in place of 999"),
-        (MODELLED + '"drives.' + "\u0661" * 20 + '.device" = 1', "expected a number from 0 to 0 in place of"),
-        (MODELLED + '"' + ".".join("a" * 10_000) + '" = 1', "a key of more than 32 parts"),
-        (MODELLED + '"drives.0.device" = "' + "9" * 5000 + '"', "drives.0.device"),
+        (SIMULATED + '"drives.' + "9" * 5000 + '.device" = 1', "expected a number from 0 to 0 in place of 999"),
+        (SIMULATED + '"drives.' + "\u0661" * 20 + '.device" = 1', "expected a number from 0 to 0 in place of"),
+        (SIMULATED + '"' + ".".join("a" * 10_000) + '" = 1', "a key of more than 32 parts"),
+        (SIMULATED + '"drives.0.device" = "' + "9" * 5000 + '"', "drives.0.device"),
         ('machine = "model:' + "9" * 5000 + '.toml"', "File name too long"),
         ("rounds = 1e999", "rounds: Infinity given"),
         ('[compare]\nmetrics = ["iops/' + "iops" * 50_000 + '"]', "compare.metrics"),

@@ -15,7 +15,7 @@ from support.command_line import CommandLine
 from support.experiments import experiment
 
 RUST = re.compile(r"\b[uif](?:8|16|32|64|128|size)\b|Option<|struct|invalid type|sequence|\bmap\b")
-MODELLED = 'machine = "model:m.toml"\nrounds = 1\n[workloads.w]\nfile_size = "1MiB"\nduration = "1ms"\n[settings.a]\n'
+SIMULATED = 'machine = "model:m.toml"\nrounds = 1\n[workloads.w]\nfile_size = "1MiB"\nduration = "1ms"\n[settings.a]\n'
 MACHINE = """
 title = "one disk"
 kernel = "6.1"
@@ -70,7 +70,7 @@ def test_types_are_in_the_words_of_the_file(told: str, words: str) -> None:
 def test_no_message_names_a_type_of_rust(wrong: tuple[str, str], words: tuple[str, ...], iolab: CommandLine) -> None:
     assert wrong[0] in MACHINE
     iolab.write("m.toml", MACHINE.replace(*wrong))
-    iolab.write("e.toml", MODELLED)
+    iolab.write("e.toml", SIMULATED)
     outcome = iolab("run", "e.toml", status=2)
     outcome.assert_one_clear_line(2, *words)
     assert not RUST.search(outcome.stderr), outcome.stderr

@@ -1,4 +1,4 @@
-"""Where modelled machines run, queue and complete I/O: settings, cells, and what probes and tables say of it."""
+"""Where simulated machines run, queue and complete I/O: settings, cells, and what probes and tables say of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments on modelled machines: what is refused and on which line, what settings change, and that a run is a
+"""Experiments on simulated machines: what is refused and on which line, what settings change, and that a run is a
 function of machine, experiment and seed."""
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ def refusals(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ('engine = "mmap"', "workloads.reads.engine: the modelled machine has no mechanism for page faults"),
+        ('engine = "mmap"', "workloads.reads.engine: the simulated machine has no mechanism for page faults"),
         ('engine = "null"', "workloads.reads.engine: null does no I/O"),
-        ("verify = true", "workloads.reads.verify: the modelled machine has no mechanism for data"),
+        ("verify = true", "workloads.reads.verify: the simulated machine has no mechanism for data"),
         (
             "cpus = [0]",
             "workloads.reads.cpus: the machine's CPUs have no places; it takes a [cpus] table with topology",
         ),
-        ("poll = true", "workloads.reads.poll: the modelled machine has no mechanism for polling"),
-        ("sqpoll = true", "workloads.reads.sqpoll: the modelled machine has no mechanism for a kernel thread"),
-        ("direct = false", "workloads.reads.direct: the modelled machine has no mechanism for buffered I/O with"),
+        ("poll = true", "workloads.reads.poll: the simulated machine has no mechanism for polling"),
+        ("sqpoll = true", "workloads.reads.sqpoll: the simulated machine has no mechanism for a kernel thread"),
+        ("direct = false", "workloads.reads.direct: the simulated machine has no mechanism for buffered I/O with"),
         ("devices = [2]", "workloads.reads.devices: uses drive 2, the machine has 2, from 0"),
     ],
 )
@@ -86,23 +86,23 @@ def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) 
 @pytest.mark.parametrize(
     ("workload", "said"),
     [
-        ("kind = 'fs_mark'", "x.toml:4: workloads.w.kind: the modelled machine has no mechanism for making"),
-        ("kind = 'make-sequence'", "x.toml:4: workloads.w.kind: the modelled machine has no mechanism for running"),
+        ("kind = 'fs_mark'", "x.toml:4: workloads.w.kind: the simulated machine has no mechanism for making"),
+        ("kind = 'make-sequence'", "x.toml:4: workloads.w.kind: the simulated machine has no mechanism for running"),
         (
             "kind = 'qsbench'",
             "x.toml:4: workloads.w.kind: sorting more than there is memory takes a machine with [swap]",
         ),
         (
             "kind = 'fio'\njob = '''\n[a]\nsize=1m\nrw=read\n'''\nrunner = 'fio'",
-            "x.toml:10: workloads.w.runner: the modelled machine has no mechanism for fio itself",
+            "x.toml:10: workloads.w.runner: the simulated machine has no mechanism for fio itself",
         ),
         (
             "kind = 'iostest'\ncontroller = 'cost'",
-            "x.toml:5: workloads.w.controller: the modelled machine has no mechanism for io.cost",
+            "x.toml:5: workloads.w.controller: the simulated machine has no mechanism for io.cost",
         ),
         (
             "kind = 'mix'\n[workloads.w.jobs.a]\noperations = 1\n[workloads.w.jobs.b]\noperations = 1\npoll = true",
-            "x.toml:9: workloads.w.jobs.b.poll: the modelled machine has no mechanism for polling",
+            "x.toml:9: workloads.w.jobs.b.poll: the simulated machine has no mechanism for polling",
         ),
     ],
 )
@@ -121,14 +121,14 @@ def test_buffered_io_needs_memory(here: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("workqueue_cpus = [0]", "settings.s.workqueue_cpus: the modelled machine has no mechanism for it"),
+        ("workqueue_cpus = [0]", "settings.s.workqueue_cpus: the simulated machine has no mechanism for it"),
         ("irq_cpus = [0]", "settings.s.irq_cpus: drives.0"),
         ("rq_affinity = 1", "settings.s.rq_affinity: drives.0.queue"),
         ("affinity = { application = 'X', queue = 'A', completion = 'I' }", "settings.s.affinity: drives.0"),
         ("completion_affinity = 0", "settings.s.completion_affinity: drives.0"),
         ("queue_affinity = 'I'", "settings.s.queue_affinity: queue_affinity is 'I', expected -1"),
         ("cpus = [0]", "settings.s.cpus: the machine's CPUs have no places; it takes a [cpus] table with topology"),
-        ("mount_options = 'noatime'", "settings.s.mount_options: the modelled machine has no mechanism for it"),
+        ("mount_options = 'noatime'", "settings.s.mount_options: the simulated machine has no mechanism for it"),
         ("nr_requests = 1", "settings.s.nr_requests: "),
         ("kernel = '1.2.13'", "settings.s.kernel: expected a version of Linux from 2.4 on"),
         ("scheduler = 'kyber'", "settings.s.scheduler: drives.0.scheduler"),
@@ -145,7 +145,7 @@ def test_buffered_io_needs_memory(here: Path) -> None:
         ("machine = { 'drives.7.device' = 'quick' }", "settings.s.machine.drives.7.device: "),
         ("machine = { 'drives.0.device.capacity_bytes' = 0 }", "settings.s.machine.drives.0.device.capacity_bytes: "),
         ("engine = 'null'", "settings.s.engine: null does no I/O"),
-        ("probes = { memory = true }", "settings.s.probes.memory: the modelled machine has no such probe"),
+        ("probes = { memory = true }", "settings.s.probes.memory: the simulated machine has no such probe"),
         ("probes = { cpu = true }", "settings.s.probes.cpu: the machine's CPUs have no places"),
     ],
 )
@@ -194,10 +194,10 @@ def test_what_no_longer_goes_with_a_setting_names_both_places(here: Path) -> Non
 def test_a_target_is_for_hosts_and_a_kernel_for_models() -> None:
     target = '[target]\nkind = "scratch"\n'
     assert refusals(f"{HEAD}{target}{READS}")[0] == (
-        "x.toml:3: target: a modelled machine takes no [target]: files lie on its drives"
+        "x.toml:3: target: a simulated machine takes no [target]: files lie on its drives"
     )
     assert refusals(f"{READS}[settings.s]\nkernel = '6.1'\n")[0] == (
-        'x.toml:6: settings.s.kernel: only for a modelled machine, machine = "model:NAME"'
+        'x.toml:6: settings.s.kernel: only for a simulated machine, machine = "model:NAME"'
     )
     assert experiment(f"{target}{READS}", machine="model:small.toml").target.kind == "drives"
 
@@ -288,7 +288,7 @@ machine = { "drives.0.device" = "sata_7200_2008" }
 """
 
 
-def test_weighted_groups_are_control_groups_of_the_modelled_kernel() -> None:
+def test_weighted_groups_are_control_groups_of_the_simulated_kernel() -> None:
     run(f"{HEAD.replace('2', '1')}{WEIGHTED}", "run")
     found = read(Path("run"))
     assert set(found.trials["status"]) == {"ok"}, found.record(0).faults

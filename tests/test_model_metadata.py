@@ -1,5 +1,5 @@
-"""Files made in the modelled XFS: what is refused and on which line, the tool's table, the probe switches, and what the
-allocation workqueue does."""
+"""Files made in the simulated XFS: what is refused and on which line, the tool's table, the probe switches, and
+what the allocation workqueue does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from iolab.base.errors import InputError
 from iolab.presentation.table import render
 from support.machines import line_of
-from support.modelled import experiment, run
+from support.simulated import experiment, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -45,8 +45,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("given", "key", "said"),
     [
-        ('sync = "before_close"', "sync", "the modelled machine has no mechanism for forcing the log of XFS"),
-        ("drop_caches = true", "drop_caches", "the modelled machine has no mechanism for reading directories"),
+        ('sync = "before_close"', "sync", "the simulated machine has no mechanism for forcing the log of XFS"),
+        ("drop_caches = true", "drop_caches", "the simulated machine has no mechanism for reading directories"),
     ],
 )
 def test_what_the_model_does_not_make_is_refused_on_its_line(given: str, key: str, said: str) -> None:

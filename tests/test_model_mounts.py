@@ -18,7 +18,7 @@ from iolab.domain.workload.iozone import IozoneOptions
 from iolab.presentation.table import render
 from support.command_line import CommandLine
 from support.machines import line_of
-from support.modelled import experiment, run
+from support.simulated import experiment, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -113,7 +113,7 @@ def test_buffered_io_on_a_mount_is_refused_and_beside_it_on_a_drive_it_is_not() 
     buffered = (
         "[workloads.w]\ndirect = false\nqueue_depth = 1\nengine = 'psync'\nfile_size = '1MiB'\nduration = '1ms'\n"
     )
-    assert refusal(f"{HEAD}{buffered}devices = [1]\n").startswith("x.toml:4: workloads.w.direct: the modelled machine")
+    assert refusal(f"{HEAD}{buffered}devices = [1]\n").startswith("x.toml:4: workloads.w.direct: the simulated machine")
     assert experiment(f"{HEAD}{buffered}devices = [0]\n")
     assert "uses drive 2, the machine has 1 and 1 mounts, from 0" in refusal(f"{HEAD}{buffered}devices = [2]\n")
 

@@ -1,4 +1,4 @@
-"""Kind qsbench on modelled machines: what is refused, what memory it takes, and what becomes of the load of 2003."""
+"""Kind qsbench on simulated machines: what is refused, what memory it takes, and what becomes of the load of 2003."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iolab.base.errors import InputError
 from iolab.domain.trial import SortPhase
 from iolab.presentation.table import render
 from support.machines import write_machine
-from support.modelled import experiment, run
+from support.simulated import experiment, run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
 
@@ -82,8 +82,8 @@ def test_a_share_is_of_the_machines_memory_where_no_limit_is_said() -> None:
 
 def test_what_the_machine_lacks_is_refused_before_anything_runs(here: Path) -> None:
     assert refusals(HEAD + SORTERS + "cpus = [0]\nswappiness = 10\n") == [
-        "x.toml:5: workloads.sorters.cpus: the modelled machine has no mechanism for choosing a process's CPUs",
-        "x.toml:6: workloads.sorters.swappiness: the modelled machine has no mechanism for swappiness, which its "
+        "x.toml:5: workloads.sorters.cpus: the simulated machine has no mechanism for choosing a process's CPUs",
+        "x.toml:6: workloads.sorters.swappiness: the simulated machine has no mechanism for swappiness, which its "
         "kernels of 2003 do not have",
     ]
     write_machine(here, MACHINE)

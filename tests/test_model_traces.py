@@ -1,4 +1,4 @@
-"""Traces of modelled machines: the files beside the trials, and who reads them."""
+"""Traces of simulated machines: the files beside the trials, and who reads them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_host_has_other_tools_for_it() -> None:
     Path("x.toml").write_text(text)
     with pytest.raises(InputError) as raised:
         load(Path("x.toml"))
-    expected = f"x.toml:{line_of(text, 'trace')}: probes.block.trace: iolab writes traces of modelled machines"
+    expected = f"x.toml:{line_of(text, 'trace')}: probes.block.trace: iolab writes traces of simulated machines"
     assert str(raised.value).startswith(expected)
 
 

@@ -138,9 +138,9 @@ def test_a_cell_is_found_by_its_row_and_column(reproduced: Reproduced) -> None:
         ("2/pinned", "prediction"),
     ]
     # The machine without a machine makes about 10,000 operations of 4 KiB a second and job.
-    modelled = {one.cell.name: one.modelled for one in (*rate.compared, *others.compared)}
+    simulated = {one.cell.name: one.simulated for one in (*rate.compared, *others.compared)}
     expected = {"1/plain": 40000, "1/pinned": 40000, "2/plain": 80000, "2/pinned": 80000, "share/plain": 50}
-    assert modelled == pytest.approx(expected | {"first/plain": 40960000}, rel=0.05)
+    assert simulated == pytest.approx(expected | {"first/plain": 40960000}, rel=0.05)
     assert rate.compared[1].error == pytest.approx(-0.2, abs=0.01)
 
 
@@ -152,7 +152,7 @@ def test_means_are_told_apart_by_role(reproduced: Reproduced) -> None:
 
 
 def test_what_says_nothing_of_the_model_is_left_out_with_the_reason(reproduced: Reproduced) -> None:
-    left_out = {one.cell.row: (one.reason, one.modelled is None) for one in reproduced.tables[1].not_compared}
+    left_out = {one.cell.row: (one.reason, one.simulated is None) for one in reproduced.tables[1].not_compared}
     assert left_out == {
         "none": ("the run has no rate_bytes_per_s of job.7", True),
         "zero": ("of 0 there is no relative error", False),
@@ -311,7 +311,7 @@ def test_an_error_is_relative_to_what_was_published(published: float, ratio: flo
     one = Compared(cell(published), published * ratio)
     assert one.error == pytest.approx(ratio - 1, rel=1e-9, abs=1e-9)
     assert mean_error([one]) == abs(one.error)
-    assert within_factor(one, 1.5) == (1 / 1.5 <= one.modelled / published <= 1.5) or abs(ratio - 1.5) < 1e-6
+    assert within_factor(one, 1.5) == (1 / 1.5 <= one.simulated / published <= 1.5) or abs(ratio - 1.5) < 1e-6
 
 
 def test_an_aim_says_what_came_out() -> None:
@@ -401,13 +401,13 @@ def test_stored_results_are_those_of_this_model(name: str, tmp_path: Path, state
     )
     with ByMachine() as executor:
         done = run(part, tmp_path / "run", executor=executor, progress=SilentDisplay())
-    modelled = {
-        (table.table.name, one.cell.row, one.cell.column): one.modelled
+    simulated = {
+        (table.table.name, one.cell.row, one.cell.column): one.simulated
         for table in compare(published, read(done.path)).tables
         for one in table.compared
     }
-    assert modelled
-    for (table, row, column), value in modelled.items():
+    assert simulated
+    for (table, row, column), value in simulated.items():
         kept = next(cell for cell in stored[table]["cells"] if (cell["row"], cell["column"]) == (row, column))
         assert value == kept["modelled"], f"{table}: {row}/{column}"
 

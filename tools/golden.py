@@ -6,8 +6,8 @@ Three sorts. A page of docs/ (or README.md) may hold tables made from the regist
     <!-- end of table -->
 
 which `iolab.presentation.reference` renders; and a file in tests/golden/ is wholly made: `plans/` holds what each of
-experiments/ comes to, so that a change to what is run, or in which order, shows as a difference; `modelled/` holds the
-tables of some experiments on modelled machines, made shorter, so that a change to what the model says shows too.
+experiments/ comes to, so that a change to what is run, or in which order, shows as a difference; `simulated/` holds the
+tables of some experiments on simulated machines, made shorter, so that a change to what the model says shows too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from iolab.presentation.table import render
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
-MODELLED = {
+SIMULATED = {
     "cached-affinity": ("cycles", {"operations   = 100000": "operations = 1000"}),
     "completion-affinity-16": ("affinity", {'duration      = "18s"': 'duration = "200ms"'}),
 }
@@ -64,7 +64,7 @@ def rendered() -> dict[Path, str]:
     return {
         **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},
         **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in experiments},
-        **{GOLDEN / "modelled" / f"{name}.txt": modelled(name, *shorter) for name, shorter in MODELLED.items()},
+        **{GOLDEN / "simulated" / f"{name}.txt": simulated(name, *shorter) for name, shorter in SIMULATED.items()},
     }
 
 
@@ -83,7 +83,7 @@ def plan_of(path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def modelled(name: str, form: str, shorter: dict[str, str]) -> str:
+def simulated(name: str, form: str, shorter: dict[str, str]) -> str:
     """A table of the experiment, run with its own seed."""
     path = ROOT / "experiments" / f"{name}.toml"
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""Runs the published experiments on their modelled machines and stores what comes out in published/results/.
+"""Runs the published experiments on their simulated machines and stores what comes out in published/results/.
 
 They are a function of machine files, experiments and seeds, so that a change of the model shows as a difference. docs/
 has the scorecard of what is stored; `make golden` writes it.

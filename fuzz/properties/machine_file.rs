@@ -1,5 +1,5 @@
 //! Any machine file is a machine or an error that names a key; a machine that is accepted does the I/O that it is asked
-//! for and keeps the laws of its stations. The first line picks a device, each further one changes a key of the file:
+//! for and keeps the invariants of its stations. The first line picks a device, each further one changes a key of the file:
 //! `drives.0.device.queue_depth=4`.
 
 use serde_json::{Value, json};

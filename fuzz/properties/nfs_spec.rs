@@ -1,5 +1,5 @@
 //! Any JSON is an NFS client or an error that names what is wrong; one that is accepted completes every call, and its
-//! laws hold.
+//! invariants hold.
 
 use stack::nfs::{Call, Completed, Mount, NfsSpec, Operation};
 

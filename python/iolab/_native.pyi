@@ -138,7 +138,7 @@ class MetadataLoad:
 
 @final
 class Model:
-    """A modelled machine, switched on: its phases run one after the other, in simulated time, each on a thread that
+    """A simulated machine, switched on: its phases run one after the other, in simulated time, each on a thread that
     never touches Python. The same machine and phases, which carry the seeds, yield the same records."""
 
     def __new__(cls, machine_json: str) -> Model:

@@ -1,4 +1,4 @@
-"""Small modelled machines, and experiments on them."""
+"""Small simulated machines, and experiments on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! A modelled machine.
+//! A simulated machine.
 
 use std::collections::BTreeMap;
 

@@ -43,18 +43,18 @@ pub fn prepare(phase: &Phase, memory: &Memory) -> Result<Vec<Prepared>, StartErr
         .collect()
 }
 
-/// Checks the phase, and what of it only a modelled machine has.
+/// Checks the phase, and what of it only a simulated machine has.
 fn check_here(phase: &Phase) -> Result<(), StartError> {
     check_phase(phase).map_err(|error| StartError::spec(error.to_string()))?;
     if let Some(file) = phase.files.iter().find(|file| file.place.is_some()) {
         return Err(StartError::spec(format!(
-            "{}: only files of a modelled machine have a place",
+            "{}: only files of a simulated machine have a place",
             file.path
         )));
     }
     if let Some(group) = phase.groups.iter().find(|group| group.cgroup.is_some()) {
         return Err(StartError::spec(format!(
-            "group {:?}: only a modelled machine puts a thread into a cgroup",
+            "group {:?}: only a simulated machine puts a thread into a cgroup",
             group.name
         )));
     }

@@ -1,4 +1,4 @@
-//! A modelled machine at work on a thread of its own: the same handle as a real load's, in simulated time.
+//! A simulated machine at work on a thread of its own: the same handle as a real load's, in simulated time.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What making files in a modelled XFS costs in wall time:
+//! What making files in a simulated XFS costs in wall time:
 //! `cargo run --release -p iolab-stack --example creates [NAME...]`.
 //!
 //! A line for each load: name, wall seconds, files, simulated seconds, wall ns a file.

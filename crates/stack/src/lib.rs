@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-//! The modelled machine. Pure: time, seed and bytes are arguments; mechanisms are state machines without I/O.
+//! The simulated machine. Pure: time, seed and bytes are arguments; mechanisms are state machines without I/O.
 
 pub mod allocator;
 pub mod block;

@@ -81,7 +81,7 @@ impl Station {
         now: Time,
         still_since: impl Iterator<Item = Time>,
     ) -> Result<(), Violation> {
-        let broken = |what| Violation {
+        let violated = |what| Violation {
             station: name.to_owned(),
             what,
         };
@@ -91,7 +91,7 @@ impl Station {
             stays += u128::from(now - since);
         }
         if count != self.inside() {
-            return Err(broken(format!(
+            return Err(violated(format!(
                 "{} entered and {} left, but {count} are inside",
                 self.entered, self.left
             )));
@@ -99,7 +99,7 @@ impl Station {
         let integral =
             self.inside_ns + u128::from(self.inside()) * u128::from(now - self.changed_at);
         if integral != stays {
-            return Err(broken(format!(
+            return Err(violated(format!(
                 "Little's law: the number inside adds up to {integral} ns, the stays to {stays} ns"
             )));
         }

@@ -1,4 +1,4 @@
-//! Laws of a machine whose CPUs are modelled in detail, under loads of all kinds, with CPUs going offline and coming back.
+//! Invariants of a machine whose CPUs are simulated in detail, under loads of all kinds, with CPUs going offline and coming back.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

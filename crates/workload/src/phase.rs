@@ -1,4 +1,4 @@
-//! A phase: files, and groups of jobs that start together on them. What Python hands to the engine and to the modelled
+//! A phase: files, and groups of jobs that start together on them. What Python hands to the engine and to the simulated
 //! machine; see `record` for what comes out.
 
 use serde::Deserialize;
@@ -47,7 +47,7 @@ pub struct FileSpec {
     pub create: bool,
     /// Give it its full size at once, sparsely; else writes make it grow, which what is mapped can't.
     pub extend: bool,
-    /// Which drive of a modelled machine holds the file, from 0; the first where it is absent. Elsewhere the path says it.
+    /// Which drive of a simulated machine holds the file, from 0; the first where it is absent. Elsewhere the path says it.
     pub place: Option<u32>,
     /// The directory in or below which `path` lies; null: the path is followed wherever it leads.
     pub beneath: Option<Directory>,
@@ -84,7 +84,7 @@ pub struct GroupSpec {
     pub fresh_data: bool,
     /// Closing the files counts in the jobs' time. For engines of one operation at a time.
     pub close_in_time: bool,
-    /// The control group of its jobs, on a modelled machine; elsewhere the thread is where its process is.
+    /// The control group of its jobs, on a simulated machine; elsewhere the thread is where its process is.
     pub cgroup: Option<String>,
     /// The jobs, at least one.
     pub jobs: Vec<JobSpec>,

@@ -1,4 +1,4 @@
-//! What a phase yielded, on a host or on the modelled machine. Serialized as JSON; the columns that readers see are made from it in `python/iolab/adapters/store/`.
+//! What a phase yielded, on a host or on the simulated machine. Serialized as JSON; the columns that readers see are made from it in `python/iolab/adapters/store/`.
 //! Times are nanoseconds since the start of the phase unless a name says otherwise.
 
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub enum ClockKind {
     Tsc,
     /// CLOCK_MONOTONIC, by clock_gettime(2).
     Monotonic,
-    /// The modelled machine's: times are simulated.
+    /// The simulated machine's: times are simulated.
     Model,
 }
 

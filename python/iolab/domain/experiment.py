@@ -44,7 +44,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class ModelledMachine:
+class SimulatedMachine:
     """Tables as docs/reference/machines.md describes them, devices in place of their names."""
 
     as_filed: dict[str, Any]
@@ -75,15 +75,15 @@ class Experiment:
     """The file, exactly."""
     probes: Mapping[str, Probes] = field(default_factory=dict)
     """By setting: the probes that are on."""
-    modelled: ModelledMachine | None = None
-    """The machine, where it is a modelled one."""
+    simulated: SimulatedMachine | None = None
+    """The machine, where it is a simulated one."""
     target_by_default: bool = False
     """Whether the file names no target of a host."""
 
     @property
     def attachments(self) -> dict[str, str]:
         """The files that it names, which a run keeps: name of the copy -> text."""
-        found = {} if self.modelled is None else dict(self.modelled.files)
+        found = {} if self.simulated is None else dict(self.simulated.files)
         for workload in (*self.workloads.values(), *self.variants.values()):
             found |= workload.options.attachments
         return found

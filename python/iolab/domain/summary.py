@@ -56,7 +56,7 @@ class Summary:
     seed: int | None
     """Of the order of trials and of all offsets; None where no run drew one, as in other tools' files."""
     simulated: bool
-    """Of a modelled machine's run: all that it takes to have the same numbers again."""
+    """Of a simulated machine's run: all that it takes to have the same numbers again."""
     settings: list[str]
     """The baseline first."""
     rounds: int
@@ -116,7 +116,7 @@ def summarise(
         title=experiment.title or run.path.name,
         machine=experiment.machine,
         seed=started.get("seed"),
-        simulated=experiment.modelled is not None,
+        simulated=experiment.simulated is not None,
         settings=sorted(run.settings, key=lambda name: name != baseline),
         rounds=run.trials["round"].n_unique(),
         trials=run.trials.height,

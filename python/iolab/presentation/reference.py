@@ -141,7 +141,7 @@ def _settings_table() -> str:
 
 
 def _model_settings_table() -> str:
-    """The controls that reach a modelled machine, with the keys of its file that they set, from their own examples."""
+    """The controls that reach a simulated machine, with the keys of its file that they set, from their own examples."""
     rows = []
     for control in CONTROLS.values():
         example = control.validate_for_model(tomllib.loads(control.example_line)[control.name])

@@ -1,4 +1,4 @@
-//! A filesystem that keeps files in long pieces, for those whose own rules are not modelled.
+//! A filesystem that keeps files in long pieces, for those whose own rules are not simulated.
 //!
 //! Not a kernel's algorithm: a file asks for as much as it has, between 64 KiB and a limit, behind its last block where that
 //! is free, else where the first run of that length is; what it does not use is given back when it is closed. Speculative

@@ -1,6 +1,6 @@
 //! Block allocators: where a filesystem puts the blocks of a file.
 //!
-//! How files intermingle on disk is no property of an allocator alone: it follows from the order in which the modelled
+//! How files intermingle on disk is no property of an allocator alone: it follows from the order in which the simulated
 //! CPUs let writers call it.
 
 mod contiguous;
@@ -18,7 +18,7 @@ use crate::cache::FileId;
 pub use space::GROUP_BLOCKS;
 pub use spec::{FilesystemSpec, Geometry, Kind};
 
-/// Blocks of this many bytes, the only size that is modelled.
+/// Blocks of this many bytes, the only size that is simulated.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// A contiguous piece of a file, in blocks: as `bmap` and FIEMAP tell it.

@@ -32,7 +32,7 @@ pub struct FilesystemSpec {
     pub preallocated_blocks: u32,
 }
 
-/// The allocators that are modelled.
+/// The allocators that are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -16,7 +16,7 @@ pub type RequestId = Id<Request>;
 /// A queue's requests by their names.
 pub type Requests = Slab<Request>;
 
-/// A modelled task: a thread that does I/O.
+/// A simulated task: a thread that does I/O.
 pub type TaskId = u32;
 
 /// Which way data go.

@@ -26,7 +26,7 @@ pub(crate) use flushers::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
 pub use page_cache::PageCache;
 pub use spec::{CacheSpec, CacheVariant};
 
-/// Size of a page, the only one that is modelled.
+/// Size of a page, the only one that is simulated.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// Index into the machine's files.

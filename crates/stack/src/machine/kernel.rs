@@ -50,7 +50,7 @@ impl Kernel {
         }
     }
 
-    /// The scheduler of a device for which none is chosen, where it is modelled: CFQ is from 2.6.33 on.
+    /// The scheduler of a device for which none is chosen, where it is simulated: CFQ is from 2.6.33 on.
     pub fn default_scheduler(&self, hardware_queues: u16) -> &'static str {
         match self.version {
             version if version < [2, 5, 39] => "linus",
@@ -134,7 +134,7 @@ impl Kernel {
         self.tasks_plug().then(TaskPlug::default)
     }
 
-    /// Which of the modelled page caches it has.
+    /// Which of the simulated page caches it has.
     pub(super) fn cache_generation(&self) -> CacheVariant {
         match self.version {
             [2, 4, _] => CacheVariant::Linux2_4,
@@ -165,7 +165,7 @@ impl Kernel {
     }
 
     /// How it finds pages to swap out. The reverse map came with 2.5.27; what later kernels made of it (lists by kind of
-    /// page, a swap token) is not modelled.
+    /// page, a swap token) is not simulated.
     pub fn reclaim(&self) -> ReclaimKind {
         if self.version < [2, 5, 27] {
             ReclaimKind::VirtualScan

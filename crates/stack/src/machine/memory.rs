@@ -36,7 +36,7 @@ impl MemorySpec {
         if let Some(other) = windows.iter().position(|window| *window != windows[0]) {
             return Err(SpecError::of(
                 &format!("drives.{other}.queue.read_ahead_kb"),
-                "the modelled page cache reads ahead as far on every drive; give all the same",
+                "the simulated page cache reads ahead as far on every drive; give all the same",
             ));
         }
         self.cache(kernel, drives).check().map_err(|error| {

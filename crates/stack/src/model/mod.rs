@@ -1,4 +1,4 @@
-//! A modelled machine as whoever runs trials sees it: phases in, records out, files by their names.
+//! A simulated machine as whoever runs trials sees it: phases in, records out, files by their names.
 
 mod kinds;
 #[cfg(test)]

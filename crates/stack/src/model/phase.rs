@@ -52,7 +52,7 @@ fn group_of(
         (EngineKind::IoUring | EngineKind::Libaio, false) => {
             if let Some(job) = group.jobs.iter().find(|job| job.queue_depth > 1) {
                 let what = format!(
-                    "job {:?} has queue_depth = {}, and modelled buffered I/O is one at a time; say direct = true, or queue_depth = 1",
+                    "job {:?} has queue_depth = {}, and simulated buffered I/O is one at a time; say direct = true, or queue_depth = 1",
                     job.name, job.queue_depth
                 );
                 return wrong("direct", what);
@@ -69,7 +69,7 @@ fn group_of(
         }
     };
     if path == Path::Buffered && is_on_mount(group, phase, machine) {
-        let what = "the modelled NFS client has no page cache; say direct = true";
+        let what = "the simulated NFS client has no page cache; say direct = true";
         return wrong("direct", what.to_owned());
     }
     if phase.ends_with_first && path == Path::DirectAsync {

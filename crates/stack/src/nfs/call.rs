@@ -2,7 +2,7 @@
 
 use super::spec::TransportRules;
 
-/// An NFS operation on data. Others are not modelled.
+/// An NFS operation on data. Others are not simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// READ.

@@ -186,17 +186,17 @@ impl Mount {
         self.iommu.check(now)?;
         self.signalled
             .check("signalled Sends", now, self.ring.signalled_since())?;
-        let broken = |what: String| {
+        let violated = |what: String| {
             Err(Violation {
                 station: "mount".to_owned(),
                 what,
             })
         };
         if self.slots.used() > usize::from(self.rules.slots) {
-            return broken(format!("{} slots are taken", self.slots.used()));
+            return violated(format!("{} slots are taken", self.slots.used()));
         }
         if self.credits.used() > self.rules.credits {
-            return broken(format!("{} credits are taken", self.credits.used()));
+            return violated(format!("{} credits are taken", self.credits.used()));
         }
         Ok(())
     }

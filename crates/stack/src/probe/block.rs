@@ -1,4 +1,4 @@
-//! The probe `block`: requests on their way through the modelled block layer, by the analysis that the host's has.
+//! The probe `block`: requests on their way through the simulated block layer, by the analysis that the host's has.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ impl BlockProbe {
         }
     }
 
-    /// The observation, and by their names the files that were asked for. `worked`: by drive, where CPUs are modelled in
+    /// The observation, and by their names the files that were asked for. `worked`: by drive, where CPUs are simulated in
     /// detail, and what was counted since the beginning takes the place of what events tell of it.
     pub fn finish(
         self,

@@ -73,7 +73,7 @@ impl CounterProbe {
             value,
             counted_share: 1.0,
         };
-        let what = "the modelled processors execute no instructions";
+        let what = "the simulated processors execute no instructions";
         CounterObservation {
             elapsed_ns: now - self.began,
             events: BTreeMap::from([

@@ -1,4 +1,4 @@
-//! The probe `extents`: where a modelled filesystem has put its files, as the host's probe tells it.
+//! The probe `extents`: where a simulated filesystem has put its files, as the host's probe tells it.
 
 use trace::extents::{Bounds, Examined, Extent, FileMap, Method, Refused};
 
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modelled_file_is_told_as_a_hosts() {
+    fn a_simulated_file_is_told_as_a_hosts() {
         let files = vec![
             ("a".to_owned(), Some(alternating(100))),
             ("b".to_owned(), Some(alternating(101))),

@@ -1,4 +1,4 @@
-//! What probes see on the modelled machine, in the shapes that the host's have.
+//! What probes see on the simulated machine, in the shapes that the host's have.
 //!
 //! [`block::BlockProbe`] takes the queues' events and makes of them what the host's probe makes of the kernel's, and on
 //! request a trace that blktrace's and ftrace's tools read.

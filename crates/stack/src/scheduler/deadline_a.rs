@@ -1,6 +1,6 @@
 //! The deadline scheduler of 2.5.39 to 2.5.57: batches by cost, writes without a deadline, no memory of where it was.
 //!
-//! Source: note on deadline and batch expiry, generation A.
+//! Source: note on deadline and batch expiry, variant A.
 
 use std::collections::VecDeque;
 

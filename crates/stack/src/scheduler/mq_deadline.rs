@@ -1,4 +1,4 @@
-//! mq-deadline with priority classes, from 5.14 on. Before that it is generation C of `deadline`.
+//! mq-deadline with priority classes, from 5.14 on. Before that it is variant C of `deadline`.
 //!
 //! Source: note on BFQ, mq-deadline and kyber (`block/mq-deadline.c`, 5.10 with the code of 5.14).
 

@@ -1,8 +1,8 @@
 //! Memory pressure: processes that sort more than there is memory, a swap area, and reclaim as kernels do it.
 //!
-//! [`Sorting`] runs them all. Every page is modelled: which process touches it when (`quicksort`), where it is (`pages`),
+//! [`Sorting`] runs them all. Every page is simulated: which process touches it when (`quicksort`), where it is (`pages`),
 //! its slot in the area (`slots`), and how a kernel chooses what to take away (`reclaim`). The area lies behind the
-//! request queue and on the device of a modelled drive.
+//! request queue and on the device of a simulated drive.
 
 mod area;
 mod pages;

@@ -264,7 +264,7 @@ impl Memory {
 
     /// Each page is in one place, the frames and slots add up, and the lists have what is in memory.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let broken = |what: String| {
+        let violated = |what: String| {
             Err(Violation {
                 station: "swap".to_owned(),
                 what,
@@ -279,16 +279,16 @@ impl Memory {
         let resident = self.pages.iter().filter(in_memory).count() as u64;
         if resident + self.free != self.frames {
             let (free, frames) = (self.free, self.frames);
-            return broken(format!("{resident} pages in {frames} frames, {free} free"));
+            return violated(format!("{resident} pages in {frames} frames, {free} free"));
         }
         let listed = self.on(List::Active) + self.on(List::Inactive);
         if listed != resident {
-            return broken(format!("{listed} pages on lists, {resident} in memory"));
+            return violated(format!("{listed} pages on lists, {resident} in memory"));
         }
         let slotted = self.pages.iter().filter(|page| page.slot.is_some()).count() as u32;
         if slotted != self.slots.used() {
             let used = self.slots.used();
-            return broken(format!("{slotted} pages with slots, {used} slots in use"));
+            return violated(format!("{slotted} pages with slots, {used} slots in use"));
         }
         for (number, page) in (0..).zip(&self.pages) {
             let owns = page
@@ -299,7 +299,7 @@ impl Memory {
             let moves =
                 page.writing && !matches!(page.place, PageState::Mapped | PageState::Cached);
             if !owns || !has_slot || moves || page.list.is_some() != in_memory(&page) {
-                return broken(format!("page {number} is nowhere in order: {page:?}"));
+                return violated(format!("page {number} is nowhere in order: {page:?}"));
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 //!
 //! The order is that of the host's sort (`engine::sorter`), which fills its memory from the front with random numbers,
 //! sorts it by Hoare's partitioning around the median of three, smaller part first, and reads it through once at the end.
-//! The numbers themselves are not modelled: of random ones, the median of three lies where the median of three uniform
+//! The numbers themselves are not simulated: of random ones, the median of three lies where the median of three uniform
 //! draws does, and in proportion as the scan from the left comes forward the one from the right comes back.
 
 use workload::rng::Stream;

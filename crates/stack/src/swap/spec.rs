@@ -54,7 +54,7 @@ fn page_cluster() -> u32 {
 
 const PROCESSES_MAX: u64 = 256;
 const PASSES_MAX: u64 = 1 << 20;
-/// 64 GiB: what is modelled of a page stays in the host's memory.
+/// 64 GiB: what is simulated of a page stays in the host's memory.
 const BYTES_MAX: u64 = 64 << 30;
 const MEMORY_MIN_BYTES: u64 = 1 << 20;
 /// A second: sums of costs do not overflow.

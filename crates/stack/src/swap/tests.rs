@@ -1,4 +1,4 @@
-//! Laws that every run keeps, and what becomes of the load of 2003 in small.
+//! Invariants of every run, and what becomes of the load of 2003 in small.
 
 use proptest::prelude::*;
 

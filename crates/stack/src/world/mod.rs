@@ -1,4 +1,4 @@
-//! The modelled machine as a whole: tasks on CPUs, files, the page cache, drives; one event queue.
+//! The simulated machine as a whole: tasks on CPUs, files, the page cache, drives; one event queue.
 
 mod bios;
 mod cached;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::BLOCK_BYTES;
 use super::directory::map_blocks;
-use super::volume::broken;
+use super::volume::violated;
 use super::writeback::Writeback;
 use crate::station::Violation;
 use crate::time::Time;
@@ -178,7 +178,7 @@ impl Files {
             .windows(2)
             .any(|pair| pair[0].0 == pair[1].0 && pair[0].1 + pair[0].2 > pair[1].1);
         if overlap {
-            return Err(broken("a block belongs to two files"));
+            return Err(violated("a block belongs to two files"));
         }
         let delayed: u64 = self
             .files
@@ -187,7 +187,7 @@ impl Files {
             .sum();
         let dirty: u64 = self.files.values().map(|file| u64::from(file.dirty)).sum();
         if (delayed, dirty) != (self.delayed_blocks, self.dirty_pages) {
-            return Err(broken("pages do not add up"));
+            return Err(violated("pages do not add up"));
         }
         Ok(all.iter().map(|&(_, _, blocks)| u64::from(blocks)).sum())
     }

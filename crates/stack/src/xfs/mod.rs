@@ -1,5 +1,5 @@
 //! XFS under a metadata load: allocation groups, inodes in chunks, directories, the delayed log, and the allocation
-//! workqueue on modelled processors.
+//! workqueue on simulated processors.
 //!
 //! Sources: the note on XFS (`fs/xfs` of c999a223, 3.4.113 and 3.6.0). docs/model/xfs.md has equations, parameters and limits.
 
@@ -45,7 +45,7 @@ pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
 use switches::{Comm, Scheduling};
 pub use switches::{SwitchesObservation, SwitchesOptions};
 use thread::Thread;
-use volume::{Volume, broken};
+use volume::{Volume, violated};
 use workers::Workers;
 pub use writeback::{Writeback, WritebackCycles};
 
@@ -156,15 +156,15 @@ impl Mounted {
     /// Between phases: no lock is held, no thread stuck, and blocks and inodes add up.
     pub fn check(&self) -> Result<(), Violation> {
         if self.active > 0 {
-            return Err(broken(
+            return Err(violated(
                 "a thread sleeps for ever: the workers of a CPU all wait for a lock whose holder waits for one of them",
             ));
         }
         if !self.flushers.iter().all(Flusher::is_idle) {
-            return Err(broken("a flusher sleeps for ever"));
+            return Err(violated("a flusher sleeps for ever"));
         }
         if !self.locks.all_free() {
-            return Err(broken("a lock was kept"));
+            return Err(violated("a lock was kept"));
         }
         self.volume.check(self.files.check()?)
     }

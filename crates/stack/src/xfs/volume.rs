@@ -292,13 +292,13 @@ impl Volume {
         let inodes: u64 = self.groups.iter().map(Group::inodes).sum();
         let free_inodes: u64 = self.groups.iter().map(Group::free_inodes).sum();
         if self.data_blocks != of_files {
-            return Err(broken("blocks of files do not add up"));
+            return Err(violated("blocks of files do not add up"));
         }
         if free + chunks + self.directory_blocks + of_files != self.blocks_at_first {
-            return Err(broken("blocks do not add up"));
+            return Err(violated("blocks do not add up"));
         }
         if inodes - free_inodes != self.inodes_taken {
-            return Err(broken("inodes do not add up"));
+            return Err(violated("inodes do not add up"));
         }
         Ok(())
     }
@@ -321,7 +321,7 @@ impl Volume {
     }
 }
 
-pub(super) fn broken(what: &str) -> Violation {
+pub(super) fn violated(what: &str) -> Violation {
     Violation {
         station: "allocation groups".to_owned(),
         what: what.to_owned(),

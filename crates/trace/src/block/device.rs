@@ -152,11 +152,11 @@ impl DeviceState {
         let (Some(own), Some(into)) = (own, into.filter(|into| Some(*into) != own)) else {
             return self.measures.unmatched();
         };
-        let Some(absorbed) = self.under_way.requests.remove(own) else {
+        let Some(merged) = self.under_way.requests.remove(own) else {
             return;
         };
-        let bios = absorbed.what.origins();
-        self.grow(into, absorbed.sectors, Merged::Request, bios);
+        let bios = merged.what.origins();
+        self.grow(into, merged.sectors, Merged::Request, bios);
         self.conservation.merged += 1;
         self.measures.merged(event, Merged::Request);
         self.measures.left(event.at_ns, false);

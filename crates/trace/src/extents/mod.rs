@@ -109,7 +109,7 @@ pub enum Method {
     Fiemap,
     /// FIBMAP: block by block, for filesystems without the other.
     Fibmap,
-    /// A modelled filesystem was asked, which has no such calls.
+    /// A simulated filesystem was asked, which has no such calls.
     #[serde(skip_deserializing)]
     Model,
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from iolab.domain.trial import Phase, Trial
 
 ModelKeys = Mapping[tuple[str, ...], Any]
-"""Paths of keys in a modelled machine's file, such as ("drives", "0", "queue", "nr_requests"), with their values."""
+"""Paths of keys in a simulated machine's file, such as ("drives", "0", "queue", "nr_requests"), with their values."""
 
 
 class UnsupportedSetting(MachineError):
@@ -60,7 +60,7 @@ class Control(ABC):
     takes_list: ClassVar[bool] = False
     """Whether one value is itself a list; a list of values is a matrix otherwise."""
     of_models_only: ClassVar[bool] = False
-    """Whether it means nothing on a machine that is not modelled."""
+    """Whether it means nothing on a machine that is not simulated."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class Control(ABC):
         return trial
 
     def validate_for_model(self, value: Any) -> Any:
-        """`validate` for a modelled machine, which may know other words."""
+        """`validate` for a simulated machine, which may know other words."""
         return self.validate(value)
 
     def on_model(self, value: Any, drives: int) -> ModelKeys | None:
-        """What a modelled machine's file (docs/reference/machines.md) says under this control, of all its drives.
+        """What a simulated machine's file (docs/reference/machines.md) says under this control, of all its drives.
         Nothing: the control amends the trial. None: the model has no mechanism for it."""
         return None
 

@@ -23,7 +23,7 @@ VALUES = "a list of CPU numbers, one number, or a string like '0-3,5'"
 
 
 class IrqCpus(Control):
-    """/proc/irq/N/smp_affinity_list of each vector of the device's requests. A modelled drive has one interrupt."""
+    """/proc/irq/N/smp_affinity_list of each vector of the device's requests. A simulated drive has one interrupt."""
 
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue"})
     takes_list: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Controls of what only a modelled machine lets one choose: its kernel, and any key of its file
+"""Controls of what only a simulated machine lets one choose: its kernel, and any key of its file
 (docs/reference/machines.md)."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ModelControl(Control):
 
     @override
     def amend(self, trial: Trial, value: Any) -> Trial:
-        raise InputError(f"{self.name} is for modelled machines only", remedy='say machine = "model:NAME"')
+        raise InputError(f"{self.name} is for simulated machines only", remedy='say machine = "model:NAME"')
 
 
 class Kernel(ModelControl):

@@ -10,7 +10,7 @@ from typing import Any
 
 from iolab import _native
 from iolab.adapters import machine_file
-from iolab.adapters.experiment import filesystems, modelled
+from iolab.adapters.experiment import filesystems, simulated
 from iolab.adapters.experiment.options import (
     TARGETS,
     CompareOptions,
@@ -87,7 +87,7 @@ def loads(
         probes: also on, under every setting.
         machine: instead of the one that the text names; its [target] then counts only on the kind of machine that it
             was written for.
-        already_run: what a modelled machine can do was checked before.
+        already_run: what a simulated machine can do was checked before.
         copies: of a run's experiment, where the run keeps the files that it names.
     """
     document = parse(text, name)
@@ -101,8 +101,8 @@ def loads(
     model = None
     if is_model := machine_file.is_model(chosen):
         if "target" in document.values and machine_file.is_model(own_machine):
-            problems.add(("target",), "a modelled machine takes no [target]: files lie on its drives")
-        model = modelled.read_machine(chosen, problems, given_by=None if machine is None else "--machine")
+            problems.add(("target",), "a simulated machine takes no [target]: files lie on its drives")
+        model = simulated.read_machine(chosen, problems, given_by=None if machine is None else "--machine")
         target: Target | None = None if model is None else DrivesTarget(devices=model.places)
     else:
         target = _read_target(tables.get("target", {}), problems)
@@ -110,21 +110,21 @@ def loads(
         example = 'such as [workloads.reads] with duration = "2s"'
         problems.add(("workloads",), f"no workload; an experiment needs at least one, {example}")
     workloads = read_workloads(tables.get("workloads", {}), problems)
-    settings = read_settings(tables.get("settings", {}), problems, modelled=is_model)
+    settings = read_settings(tables.get("settings", {}), problems, simulated=is_model)
     of_all = read_probes(tables.get("probes", {}), ("probes",), problems)
     compare = _read_compare(tables.get("compare", {}), settings, problems)
     under = variants(workloads, settings, problems)
     of_settings = {
         setting.name: and_also(of_all if setting.probes is None else setting.probes, probes) for setting in settings
     }
-    machines: modelled.Machines = {}
+    machines: simulated.Machines = {}
     if model is not None:
-        machines = modelled.machines_under(settings, model, problems)
+        machines = simulated.machines_under(settings, model, problems)
         if not already_run:
-            modelled.check_probes(of_settings, machines, settings, problems)
-            modelled.check(model, machines, settings, workloads, under, problems)
+            simulated.check_probes(of_settings, machines, settings, problems)
+            simulated.check(model, machines, settings, workloads, under, problems)
     else:
-        modelled.check_no_traces(of_settings, settings, problems)
+        simulated.check_no_traces(of_settings, settings, problems)
         if target is not None:
             filesystems.check(target, workloads, settings, under, problems)
     if len(workloads) * len(settings) > TRIALS_PER_ROUND_MAX:
@@ -145,7 +145,7 @@ def loads(
         compare=compare,
         text=text,
         probes=of_settings,
-        modelled=None if model is None else modelled.described(model, machines),
+        simulated=None if model is None else simulated.described(model, machines),
         target_by_default=model is None and not top.target,
     )
     if not already_run:

@@ -70,11 +70,11 @@ class Setting:
     """Instead of the experiment's; None: the experiment's."""
 
 
-def read_settings(tables: dict[str, Any], problems: Problems, *, modelled: bool = False) -> list[Setting]:
+def read_settings(tables: dict[str, Any], problems: Problems, *, simulated: bool = False) -> list[Setting]:
     """Every member of every setting's matrix, in file order; without any, one that changes nothing.
 
     Args:
-        modelled: they are for a modelled machine.
+        simulated: they are for a simulated machine.
     """
     if not tables:
         return [Setting("default", "default", {}, {}, {})]
@@ -93,7 +93,7 @@ def read_settings(tables: dict[str, Any], problems: Problems, *, modelled: bool 
             full_name = member.named(name)
             if full_name in found:
                 problems.add(path, f"two members of the matrix are named {full_name}; give each value once")
-            found[full_name] = _read_setting(full_name, name, member.table, problems, modelled)
+            found[full_name] = _read_setting(full_name, name, member.table, problems, simulated)
     return list(found.values())
 
 
@@ -102,7 +102,7 @@ def _axis_label(path: tuple[str, ...], value: Any) -> str | None:
     return control.axis(path, value) if control else None
 
 
-def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: Problems, modelled: bool) -> Setting:
+def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: Problems, simulated: bool) -> Setting:
     path = ("settings", written_as)
     controls: dict[str, Any] = {}
     changes: dict[str, Any] = {}
@@ -121,7 +121,7 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
             if both := [other for other in CONTROLS[key].excludes if other in table]:
                 problems.add((*path, key), f"{' and '.join(both)} given too; keep one of them")
             try:
-                controls[key] = _control_value(CONTROLS[key], value, modelled)
+                controls[key] = _control_value(CONTROLS[key], value, simulated)
             except (IolabError, ValueError) as error:
                 problems.add((*path, key), str(error))
         elif key in SHORTCUTS:
@@ -132,15 +132,15 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
     return Setting(name, written_as, controls, changes, change_paths, probes)
 
 
-def _control_value(control: Control, value: Any, modelled: bool) -> Any:
+def _control_value(control: Control, value: Any, simulated: bool) -> Any:
     """InputError where the value is wrong, or the machine has no such thing."""
     if isinstance(value, str) and not is_one_line(value):
         raise InputError(f"{shown(value)} given; expected a text on one line, without control characters")
-    if not modelled:
+    if not simulated:
         if control.of_models_only:
-            raise InputError('only for a modelled machine, machine = "model:NAME"')
+            raise InputError('only for a simulated machine, machine = "model:NAME"')
         return control.validate(value)
     validated = control.validate_for_model(value)
     if control.on_model(validated, drives=1) is None:
-        raise InputError("the modelled machine has no mechanism for it")
+        raise InputError("the simulated machine has no mechanism for it")
     return validated

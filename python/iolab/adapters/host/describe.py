@@ -192,7 +192,7 @@ def _versions() -> dict[str, Any]:
 
 
 def _target(target: Target) -> dict[str, Any]:
-    assert target.kind != "drives", "a modelled machine is described by its file"
+    assert target.kind != "drives", "a simulated machine is described by its file"
     described: dict[str, Any] = {"asked_for": target.model_dump(mode="json")}
     if target.kind == "device":
         return {**described, **site([(Path(path), device_at(Path(path))) for path in target.paths])}

@@ -89,7 +89,7 @@ def prepare(target: Target, phases: Sequence[Phase], undo: UndoJournal, stack: E
     Raises:
         InputError, MachineError: see `safety` and `scratch`.
     """
-    assert target.kind != "drives", "a modelled machine has no place here"
+    assert target.kind != "drives", "a simulated machine has no place here"
     takes_devices = any(phase.takes_devices for phase in phases)
     if target.kind == "scratch":
         return _scratch(target, undo, bare=takes_devices)

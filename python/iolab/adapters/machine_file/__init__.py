@@ -1,13 +1,13 @@
-"""Modelled machines as files describe them (docs/reference/machines.md): found, read with their devices, changed by
+"""Simulated machines as files describe them (docs/reference/machines.md): found, read with their devices, changed by
 settings."""
 
 from __future__ import annotations
 
+from iolab.adapters.machine_file.catalogue import PREFIX, is_model, names
 from iolab.adapters.machine_file.change import Change, Changed, InvalidChange, changed
 from iolab.adapters.machine_file.check import InvalidMachine, check, cpu_count, in_memory, is_detailed, with_groups
 from iolab.adapters.machine_file.machine_file import MachineFile, as_filed, read
 from iolab.adapters.machine_file.mechanism import Refusal, probe_refused, refused
-from iolab.adapters.machine_file.shelf import PREFIX, is_model, names
 
 __all__ = [
     "PREFIX",

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iolab.adapters.machine_file.catalogue import DEVICES, MOUNTS, PREFIX, copy_of, machine_path, part_path
 from iolab.adapters.machine_file.check import InvalidMachine, Table
-from iolab.adapters.machine_file.shelf import DEVICES, MOUNTS, PREFIX, copy_of, machine_path, part_path
 from iolab.adapters.machine_file.tables import as_written, expanded_drives, mounts_with_files
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
 from iolab.base.errors import InputError

@@ -1,4 +1,4 @@
-"""What the modelled machine has no mechanism for, told from a phase alone; the model itself refuses the rest."""
+"""What the simulated machine has no mechanism for, told from a phase alone; the model itself refuses the rest."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from iolab.domain.trial import Phase
 
 _PROBES = ("block", "extents")
-"""The probes that any modelled machine has."""
+"""The probes that any simulated machine has."""
 _PROBES_OF_DETAILED_CPUS = ("cpu", "counters")
 _SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with topology (docs/reference/machines.md)"
 _MAKES_FILES = 'filesystem = { kind = "xfs" } of drive 0 and [cpus] with a topology'
-_NO_MECHANISM = "the modelled machine has no mechanism for"
+_NO_MECHANISM = "the simulated machine has no mechanism for"
 _KINDS = {
     "commands": ("kind", "running programs"),
     "fio": ("runner", 'fio itself; say runner = "iolab"'),
 }
-"""Of phases that no modelled machine runs: the option to blame, and what there is no mechanism for."""
+"""Of phases that no simulated machine runs: the option to blame, and what there is no mechanism for."""
 _OF_GROUPS = {
     "poll": "polling for completions",
     "sqpoll": "a kernel thread that submits",
@@ -50,7 +50,7 @@ def probe_refused(name: str, machine: Table) -> str | None:
         return None if _makes_files(machine) else f"only where files are made: {_MAKES_FILES}"
     if name not in _PROBES_OF_DETAILED_CPUS:
         known = ", ".join((*_PROBES, "nfs", "switches", *_PROBES_OF_DETAILED_CPUS))
-        return f"the modelled machine has no such probe; there are: {known}"
+        return f"the simulated machine has no such probe; there are: {known}"
     return None if is_detailed(machine) else _SIMPLE_CPUS
 
 

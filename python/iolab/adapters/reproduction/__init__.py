@@ -1,4 +1,5 @@
-"""Published figures, asked of a modelled machine again: what was published, what comes out, and how far apart they are.
+"""Published figures, asked of a simulated machine again: what was published, what comes out, and how far apart
+they are.
 
 `published` reads a file of them with its provenance, `tables` and `statements` its parts; `measured` finds each in a
 run, `score` says how good that is, `scorecard` how good all are.

@@ -43,9 +43,9 @@ def _table(one: ReproducedTable, found: Reproduced) -> Object:
         "title": table.title,
         **_file(found),
         "unit": table.unit,
-        "cells": [{**_cell(each.cell), "modelled": each.modelled, "error": each.error} for each in one.compared],
+        "cells": [{**_cell(each.cell), "modelled": each.simulated, "error": each.error} for each in one.compared],
         "not_compared": [
-            {**_cell(each.cell), "modelled": each.modelled, "reason": each.reason} for each in one.not_compared
+            {**_cell(each.cell), "modelled": each.simulated, "reason": each.reason} for each in one.not_compared
         ],
         "mean_abs_error": one.mean_abs_error,
         "aims": [asdict(claim) for claim in one.claims],

@@ -34,7 +34,7 @@ class NotCompared:
     """A cell that says nothing of the model, and why."""
 
     cell: Cell
-    modelled: float | None
+    simulated: float | None
     reason: str
 
 
@@ -173,7 +173,8 @@ def _claims(table: Table, compared: Sequence[Compared], not_compared: Sequence[N
         asked = [one for one in compared if one.cell.role == "prediction" and one.cell.matches(pattern)]
         # What the model was asked and did not answer is no success.
         unanswered = sum(
-            one.cell.role == "prediction" and one.modelled is None and one.cell.matches(pattern) for one in not_compared
+            one.cell.role == "prediction" and one.simulated is None and one.cell.matches(pattern)
+            for one in not_compared
         )
         found += [
             claim if pattern == "*" else replace(claim, text=f"{pattern}: {claim.text}")

@@ -18,12 +18,12 @@ class Compared:
     """A cell, never published as 0, with what the model says, in the table's unit."""
 
     cell: Cell
-    modelled: float
+    simulated: float
 
     @property
     def error(self) -> float:
         """The relative error, a share: 0.1 is 10 % above the published figure."""
-        return (self.modelled - self.cell.published) / self.cell.published
+        return (self.simulated - self.cell.published) / self.cell.published
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Claim:
 
 
 def mean_error(cells: Sequence[Compared]) -> float | None:
-    """Mean of the sizes of (modelled - published) / published; None of no cells."""
+    """Mean of the sizes of (simulated - published) / published; None of no cells."""
     return fmean(abs(one.error) for one in cells) if cells else None
 
 
 def within_factor(one: Compared, factor: float) -> bool:
-    """Whether modelled and published differ by at most this factor, up or down."""
+    """Whether simulated and published differ by at most this factor, up or down."""
     published = one.cell.published
-    return one.modelled > 0 and max(one.modelled / published, published / one.modelled) <= factor
+    return one.simulated > 0 and max(one.simulated / published, published / one.simulated) <= factor
 
 
 def claims(aim: AimOptions, cells: Sequence[Compared], *, unanswered: int) -> Iterator[Claim]:
@@ -62,7 +62,7 @@ def claims(aim: AimOptions, cells: Sequence[Compared], *, unanswered: int) -> It
         yield _counted(good, count, f"cells within a factor of {aim.factor:g}", aim.factor_share)
     if aim.order_beyond is not None:
         pairs = list(_distinct_pairs(cells, aim.order_beyond))
-        good = sum((a.modelled > b.modelled) == (a.cell.published > b.cell.published) for a, b in pairs)
+        good = sum((a.simulated > b.simulated) == (a.cell.published > b.cell.published) for a, b in pairs)
         what = f"pairs of a row that differ by more than {percent(aim.order_beyond - 1)} in the published order"
         claim = _counted(good, len(pairs), what, 1.0)
         yield Claim(claim.text, claim.met and not unanswered)

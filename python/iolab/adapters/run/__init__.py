@@ -58,7 +58,7 @@ def run(
     goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
     path = out or directory.default_path(experiment.title)
     directory.check_free(path)
-    _restore_abandoned(progress, modelled=experiment.modelled is not None)
+    _restore_abandoned(progress, simulated=experiment.simulated is not None)
     _check_target_answers(experiment)
     _say_what_probes_lack(experiment, progress)
     given = experiment.seed if seed is None else seed
@@ -69,7 +69,7 @@ def run(
             f"without root and [target], files go to {Path.cwd()}, through the filesystem there; for a filesystem of "
             "their own on a scratch device: sudo iolab run ..."
         )
-    if experiment.modelled is not None:
+    if experiment.simulated is not None:
         progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
     first_event = {
         "event": "run_started",
@@ -137,12 +137,12 @@ def resume(
             machine=machine,
             copies=opened.files,
         )
-        if consent is not None and experiment.modelled is None and not origin.is_ours(experiment, state):
+        if consent is not None and experiment.simulated is None and not origin.is_ours(experiment, state):
             consent(origin.deeds(experiment))
         goal = Goal.on_resume(state, rounds, until_decided)
         for problem in contents.problems:
             progress.say(f"{opened.path}/{problem}")
-        _restore_abandoned(progress, modelled=experiment.modelled is not None)
+        _restore_abandoned(progress, simulated=experiment.simulated is not None)
         _check_target_answers(experiment)
         _say_what_probes_lack(experiment, progress)
         plan = Plan(experiment, state.started["seed"])
@@ -152,15 +152,15 @@ def resume(
 
 
 def _origin(experiment: Experiment, seed: int) -> dict[str, str]:
-    """A modelled machine does nothing to this one, whoever made the run."""
-    return {} if experiment.modelled is not None else origin.mark(experiment, seed)
+    """A simulated machine does nothing to this one, whoever made the run."""
+    return {} if experiment.simulated is not None else origin.mark(experiment, seed)
 
 
-def _restore_abandoned(progress: Display, *, modelled: bool) -> None:
+def _restore_abandoned(progress: Display, *, simulated: bool) -> None:
     try:
         restored = restore_dead()
     except MachineError as error:
-        if not modelled:
+        if not simulated:
             raise
         progress.say(str(error))  # nothing of this machine is needed
         return
@@ -171,13 +171,13 @@ def _restore_abandoned(progress: Display, *, modelled: bool) -> None:
 
 
 def _check_target_answers(experiment: Experiment) -> None:
-    if experiment.modelled is None:
+    if experiment.simulated is None:
         reach.check_answer(experiment.target)
 
 
 def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
     """Before it takes long; the run goes on, and each trial's record has the reason too."""
-    if experiment.modelled is not None:
+    if experiment.simulated is not None:
         return  # its probes need nothing of this machine
     for name in dict.fromkeys(name for probes in experiment.probes.values() for name in probes):
         for supply in probe_needs.lacking(PROBES[name]):
@@ -185,6 +185,6 @@ def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
 
 
 def _describe_machine(experiment: Experiment) -> dict[str, Any]:
-    if experiment.modelled is None:
+    if experiment.simulated is None:
         return describe.describe(experiment.target)
-    return model.describe(experiment.machine, experiment.modelled.as_filed, list(experiment.modelled.files))
+    return model.describe(experiment.machine, experiment.simulated.as_filed, list(experiment.simulated.files))

@@ -76,7 +76,7 @@ def _place(target: Target) -> str:
         anyway = ", whatever it holds (destroy = true)" if target.destroy else ""
         return f"read or write the device {', '.join(target.paths)}{anyway}"
     if target.kind == "drives":
-        return "nothing: the machine is a modelled one"
+        return "nothing: the machine is a simulated one"
     return f"read or write in the {target.kind} {Path(target.path).absolute()}"
 
 

@@ -84,7 +84,7 @@ def _trial(
     experiment: Experiment, round: int, position: int, per_round: int, workload: str, setting: str, seed: int
 ) -> Trial:
     phases = experiment.workload_under(workload, setting).phases(seed, experiment.target.devices)
-    model = None if experiment.modelled is None else experiment.modelled.under[setting]
+    model = None if experiment.simulated is None else experiment.simulated.under[setting]
     return Trial(
         trial=round * per_round + position,
         round=round,

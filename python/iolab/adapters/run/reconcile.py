@@ -51,7 +51,7 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
             remedy="put the text back, or start a new run with the new one",
         )
     changes = session.differences(state.started.get("fingerprint", {}), session.fingerprint())
-    # What a modelled machine yields is the same wherever it is simulated.
+    # What a simulated machine yields is the same wherever it is simulated.
     if changes and not accept_other_machine and not is_model(state.started["machine"]):
         raise MachineError(
             f"the run was started elsewhere: {'; '.join(changes)}; its trials would not be comparable",

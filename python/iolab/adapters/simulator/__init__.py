@@ -1,4 +1,4 @@
-"""Trials on modelled machines: nothing of this machine is touched, so there is nothing to lock and nothing to undo."""
+"""Trials on simulated machines: nothing of this machine is touched, so there is nothing to lock and nothing to undo."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Simulate = Callable[["Trial", OnProgress, ShouldStop], "Record"]
 
 
 class RunAhead:
-    """An `iolab.domain.executor.Executor` for trials of modelled machines. Use as a context."""
+    """An `iolab.domain.executor.Executor` for trials of simulated machines. Use as a context."""
 
     def __init__(self, *, cores: int | None = None, simulate: Simulate | None = None) -> None:
         """

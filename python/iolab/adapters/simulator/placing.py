@@ -12,7 +12,7 @@ from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoad
 
 Json = dict[str, Any]
 ModelPhase = LoadPhase | MetadataPhase | SortPhase
-"""What modelled machines run; which machine runs which says `machine_file.refused`."""
+"""What simulated machines run; which machine runs which says `machine_file.refused`."""
 
 
 _OF_SORT = {

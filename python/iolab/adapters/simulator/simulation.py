@@ -1,4 +1,4 @@
-"""Runs a trial on the modelled machine that it carries: a function of that machine and of the phases, which have the
+"""Runs a trial on the simulated machine that it carries: a function of that machine and of the phases, which have the
 seeds."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Simulation:
 
     @property
     def machine(self) -> Json:
-        assert self.trial.model is not None, "a trial of a modelled machine carries it"
+        assert self.trial.model is not None, "a trial of a simulated machine carries it"
         return self.trial.model
 
     def run(self) -> None:
@@ -150,4 +150,4 @@ def _switched_on(machine: Json, controls: Mapping[str, Any]) -> _native.Model:
             reason = control.UnsupportedSetting(told.what)
             reason.control = "affinity"
             raise reason from None
-        raise InputError(str(told), where="the modelled machine") from None
+        raise InputError(str(told), where="the simulated machine") from None

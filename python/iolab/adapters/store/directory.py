@@ -6,7 +6,7 @@ files/                 the files that the experiment names, such as fio's job fi
 machine.json           the machine as it was when the run began
 journal.jsonl          what happened when (journal.py)
 trials/000017.parquet  one trial (trial_file.py)
-traces/000017.NAME     traces that a probe of a modelled machine was asked for: PHASE.sda.blktrace.0, PHASE.ftrace.txt
+traces/000017.NAME     traces that a probe of a simulated machine was asked for: PHASE.sda.blktrace.0, PHASE.ftrace.txt
 index/000256.parquet   the metrics of 256 trials, derived from their files; safe to delete (index.py)
 ```
 """

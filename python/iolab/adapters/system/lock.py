@@ -60,7 +60,7 @@ def of_target(target: Target) -> Lock:
         return Lock([])
     if target.kind == "device":
         return _of_devices([Path(path) for path in target.paths])
-    assert target.kind != "drives", "a modelled machine has nothing to lock here"
+    assert target.kind != "drives", "a simulated machine has nothing to lock here"
     path = Path(target.path)
     name = ""
     status = status_of(path)

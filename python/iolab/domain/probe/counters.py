@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAME = "counters"
 _NOT_COUNTED = "this machine's processors do not count it, or other users hold their counters"
-_MODELS_ONLY = "only a modelled machine with detailed CPUs tells it"
+_MODELS_ONLY = "only a simulated machine with detailed CPUs tells it"
 _LISTS = ("completion_list", "call_list")
 
 

@@ -55,7 +55,7 @@ class PhaseSpec(Spec):
         return ()
 
     def in_memory(self, memory_bytes: int) -> Self:
-        """The same, on a modelled machine that has so much memory."""
+        """The same, on a simulated machine that has so much memory."""
         return self
 
     @abstractmethod
@@ -289,7 +289,7 @@ class SortPhase(DevicesPhase):
     """What each process sorts."""
     memory_limit_bytes: int
     share_of_machine: float | None = None
-    """In percent: where no limit was said, what each process sorts of a modelled machine's memory."""
+    """In percent: where no limit was said, what each process sorts of a simulated machine's memory."""
     swap_bytes: int | None = None
     """Of all devices together; None: all that they have."""
     swappiness: int | None

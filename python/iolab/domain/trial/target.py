@@ -139,7 +139,7 @@ class DeviceTarget(Spec):
 
 
 class DrivesTarget(Spec):
-    """The drives of a modelled machine."""
+    """The drives of a simulated machine."""
 
     kind: Literal["drives"] = "drives"
     devices: int

@@ -31,7 +31,7 @@ class Trial(Spec):
     probes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """The probes that are on by name (python/iolab/domain/probe/), each with its options, units in their names."""
     model: dict[str, Any] | None = None
-    """The modelled machine (docs/reference/machines.md), devices in place of their names, settings applied; None: a
+    """The simulated machine (docs/reference/machines.md), devices in place of their names, settings applied; None: a
     host."""
     phases: list[Phase]
 

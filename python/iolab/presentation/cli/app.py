@@ -58,7 +58,7 @@ for command, name, summary in (
     (explain, "explain", "Show what moved together with a difference, and what did not."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
-    (reproduce, "reproduce", "Published figures beside the modelled machine's, with the error of each."),
+    (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),
     (list_names, "list", "List machines, workloads, settings, probes and metrics, with help."),
     (restore, "restore", "Undo what a killed iolab left changed."),
 ):

@@ -27,7 +27,7 @@ def list_names(
     the experiments that come with iolab, which `iolab run NAME` runs.
 
     `iolab list workloads io` shows every option of a workload kind: what it takes, its unit, default, range and help;
-    `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with how well the modelled
+    `iolab list probes block` the options and metrics of a probe. `iolab list machines` ends with how well the simulated
     ones meet what was published of real ones.
     """
     lists = {
@@ -178,7 +178,7 @@ _OF_METRICS = ["name", "unit", "better", "help"]
 
 
 def _stored_results() -> Entries:
-    """What modelled machines made of published figures; nothing where iolab was installed without them."""
+    """What simulated machines made of published figures; nothing where iolab was installed without them."""
     from iolab.adapters.reproduction.scorecard import stored
 
     return stored()

@@ -1,4 +1,4 @@
-"""`iolab reproduce`: published figures beside the modelled machine's."""
+"""`iolab reproduce`: published figures beside the simulated machine's."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def reproduce(
 
     Each table says which cells a parameter was fitted to. All others are predictions, with a mean error of their own.
     What was said in words is judged as `iolab compare` judges, and published means with deviations by themselves.
-    A run on a modelled machine is a function of its files and its seed: it prints the same everywhere.
+    A run on a simulated machine is a function of its files and its seed: it prints the same everywhere.
     """
     _check(fail_on or [])
     if from_ is not None:

@@ -217,7 +217,7 @@ def _say_if_target_is_left_out(experiment: Experiment, path: Path) -> None:
     """Of an experiment that was written for a host and runs on a model by choice of the command line."""
     import tomllib
 
-    if experiment.modelled is not None and "target" in tomllib.loads(experiment.text):
+    if experiment.simulated is not None and "target" in tomllib.loads(experiment.text):
         print(f"{path}: [target] is left out: files lie on the drives of {experiment.machine}", file=sys.stderr)
 
 

@@ -4,7 +4,7 @@
 MBPS is 2^20 bytes per second of all devices together, latencies are seconds, counts are per device; all are means over
 the rounds. Of a cell, bios count as local when they were queued on the application's CPU, and requests when they
 completed on the interrupt's: the posted rows come out that way, whichever CPUs were asked for. Where no CPUs were asked
-for, local is what was issued, and what completed, on the CPU that queued it. A modelled machine counts as the posted
+for, local is what was issued, and what completed, on the CPU that queued it. A simulated machine counts as the posted
 rows do by itself (docs/model/completion.md). The counts need the probe `block`.
 """
 
@@ -86,7 +86,7 @@ def _tables(run: RunData, workload: str) -> list[str]:
 
 
 def _name(run: RunData, setting: str) -> tuple[tuple[str, ...], str | None]:
-    """How the table calls a setting; and the table's caption, of imported variants and of modelled kernels."""
+    """How the table calls a setting; and the table's caption, of imported variants and of simulated kernels."""
     controls = run.experiment.settings.get(setting, {})
     if asked := controls.get("affinity"):
         return tuple(letter(asked[name]) for name in PARTS), controls.get("kernel")
@@ -145,7 +145,7 @@ def _blocks(record: Record) -> list[Mapping[str, Any]]:
 
 
 def _local_and_remote(device: Mapping[str, Any], cell: Mapping[str, int] | None) -> tuple[float, ...]:
-    if cell is None or "interrupt" not in cell:  # no cell, or one of a modelled machine, which has words
+    if cell is None or "interrupt" not in cell:  # no cell, or one of a simulated machine, which has words
         return tuple(device["total"][name] for name in COUNTS)
     return (
         *_split(device["queued_by_cpu"], cell["application"]),

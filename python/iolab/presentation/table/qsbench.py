@@ -57,7 +57,7 @@ def _table(run: RunData, workload: str, options: QsbenchOptions) -> str:
 
 
 def _what(run: RunData, options: QsbenchOptions) -> str:
-    if options.memory_limit is None and run.experiment.modelled is not None:
+    if options.memory_limit is None and run.experiment.simulated is not None:
         return f"{options.share:g} % of the machine's memory each"
     return f"{options.process_bytes / MIB:.1f} MiB each, with {options.host_limit / MIB:.1f} MiB of memory for all"
 

@@ -1,4 +1,4 @@
-"""Published figures beside the model's, for people: three lines to a row, published, modelled, error."""
+"""Published figures beside the model's, for people: three lines to a row, published, simulated, error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from iolab.adapters.reproduction.reproduced import NotCompared, Reproduced, ReproducedTable
     from iolab.adapters.reproduction.statements import JudgedStatement
 
-LINES = ("published", "modelled", "error")
+LINES = ("published", "simulated", "error")
 
 
 def reproductions(found: Sequence[Reproduced]) -> RenderableType:
@@ -119,11 +119,11 @@ def _part(
 def _cell(answer: Compared | NotCompared, footnotes: Footnotes) -> tuple[str, str, str]:
     published = answer.cell.published
     figure = f"{published:.10g}"
-    modelled = ABSENT if answer.modelled is None else _like(figure, answer.modelled)
+    simulated = ABSENT if answer.simulated is None else _like(figure, answer.simulated)
     if isinstance(answer, Compared):
-        error = change(answer.modelled / published)
-        return figure, modelled, f"fit {error}" if answer.cell.role == "fit" else error
-    return figure, modelled, footnotes.mark(answer.reason)
+        error = change(answer.simulated / published)
+        return figure, simulated, f"fit {error}" if answer.cell.role == "fit" else error
+    return figure, simulated, footnotes.mark(answer.reason)
 
 
 def _like(figure: str, value: float) -> str:

@@ -1,6 +1,6 @@
 //! Where ext4 finds room: at the goal, else an aligned power of two, else the best of the extents that it looks at.
 //!
-//! The buddy bitmaps themselves are not modelled: a run of a power of two that is aligned to itself is what they would find.
+//! The buddy bitmaps themselves are not simulated: a run of a power of two that is aligned to itself is what they would find.
 
 use crate::allocator::space::{GROUP_BLOCKS, Space};
 

@@ -29,7 +29,7 @@ pub struct Tunables {
     pub max_budget: u64,
     /// Idle for every sync queue, whatever it costs.
     pub strict_guarantees: bool,
-    /// Has to be off: raising the weights of interactive tasks is not modelled. The kernel's default is on.
+    /// Has to be off: raising the weights of interactive tasks is not simulated. The kernel's default is on.
     pub low_latency: bool,
 }
 

@@ -84,7 +84,7 @@ fn mistakes_are_named_with_what_there_is() {
         error(&[("name", "noop"), ("slice_idle", "0")], "2.6.35"),
         "scheduler noop (2.6) has no tunable \"slice_idle\", it has none"
     );
-    assert!(error(&[("name", "bfq"), ("low_latency", "1")], "6.x").contains("not modelled"));
+    assert!(error(&[("name", "bfq"), ("low_latency", "1")], "6.x").contains("not simulated"));
     assert!(error(&[], "6.x").contains("the name is missing"));
     assert!(error(&[("name", "bfq")], "six").contains("\"six\""));
     assert!(error(&[("name", "cfq"), ("quantum", "0")], "2.6.35").contains("from 1"));

@@ -213,7 +213,7 @@ pub(super) fn bfq(given: &mut Given) -> bfq::Tunables {
     given.number("max_budget", &mut tunables.max_budget, 0);
     given.flag("strict_guarantees", &mut tunables.strict_guarantees);
     if given.number_in("low_latency", 0, 1) == Some(1) {
-        let expected = "0: the raising of weights is not modelled".to_owned();
+        let expected = "0: the raising of weights is not simulated".to_owned();
         given.refuse("low_latency", "1", expected);
     }
     tunables

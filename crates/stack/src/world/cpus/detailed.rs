@@ -1,4 +1,4 @@
-//! CPUs in detail: calls of tasks are work for modelled processors, and drives interrupt them.
+//! CPUs in detail: calls of tasks are work for simulated processors, and drives interrupt them.
 
 use super::Call;
 use super::dma::Dma;

@@ -1,5 +1,5 @@
-"""What of an experiment is different when its machine is a modelled one: the machine under each setting, and everything
-that it has no mechanism for, told before anything runs."""
+"""What of an experiment is different when its machine is a simulated one: the machine under each setting, and
+everything that it has no mechanism for, told before anything runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iolab.base.bounded_file import is_file
 from iolab.base.errors import InputError
 from iolab.base.problem import Problems
 from iolab.base.renamed import renewed_key
-from iolab.domain.experiment import CompiledWorkload, ModelledMachine
+from iolab.domain.experiment import CompiledWorkload, SimulatedMachine
 from iolab.domain.probe import Probes
 
 Machines = dict[str, Changed]
@@ -63,9 +63,9 @@ def machines_under(settings: Sequence[Setting], machine: MachineFile, problems: 
     return found
 
 
-def described(machine: MachineFile, machines: Machines) -> ModelledMachine:
+def described(machine: MachineFile, machines: Machines) -> SimulatedMachine:
     """The machine as the experiment keeps it: as filed, under each setting, and the files that it was read from."""
-    return ModelledMachine(
+    return SimulatedMachine(
         as_filed=machine.table,
         under={setting: changed.table for setting, changed in machines.items()},
         files=machine.copies,
@@ -112,7 +112,7 @@ def check(
 def check_probes(
     probes: Mapping[str, Probes], machines: Machines, settings: Sequence[Setting], problems: Problems
 ) -> None:
-    """Notes the probes that the modelled machine does not have."""
+    """Notes the probes that the simulated machine does not have."""
     for setting in settings:
         for name in probes[setting.name] if setting.name in machines else ():
             if reason := machine_file.probe_refused(name, machines[setting.name].table):
@@ -125,7 +125,7 @@ def check_no_traces(probes: Mapping[str, Probes], settings: Sequence[Setting], p
     for setting in settings:
         if probes[setting.name].get("block", {}).get("trace", "no") != "no":
             path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
-            what = "iolab writes traces of modelled machines; of a host, blktrace and trace-cmd do, beside the run"
+            what = "iolab writes traces of simulated machines; of a host, blktrace and trace-cmd do, beside the run"
             problems.add((*path, "block", "trace"), what)
 
 

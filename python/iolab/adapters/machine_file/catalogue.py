@@ -16,7 +16,7 @@ _PARTS = {DEVICES: "device", MOUNTS: "mount"}
 
 
 def is_model(machine: object) -> bool:
-    """Whether `machine` names a modelled one: `model:NAME`."""
+    """Whether `machine` names a simulated one: `model:NAME`."""
     return isinstance(machine, str) and machine.startswith(PREFIX)
 
 
@@ -44,10 +44,10 @@ def part_path(folder: str, name: str, machine: Path) -> Path:
     Raises:
         InputError: there is none of that name.
     """
-    shelves = [machine.parent / folder, data.MACHINES / folder]
-    found = next((path for shelf in shelves if is_file(path := shelf / f"{name}.toml")), None)
+    folders = [machine.parent / folder, data.MACHINES / folder]
+    found = next((path for place in folders if is_file(path := place / f"{name}.toml")), None)
     if found is None:
-        known = dict.fromkeys(stem for shelf in shelves for stem in data.stems(shelf))
+        known = dict.fromkeys(stem for place in folders for stem in data.stems(place))
         raise InputError(f'"{name}": {unknown(_PARTS[folder], name, known)}')
     return found
 

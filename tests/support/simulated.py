@@ -1,4 +1,4 @@
-"""Experiments on modelled machines, written into the current directory and run there."""
+"""Experiments on simulated machines, written into the current directory and run there."""
 
 from __future__ import annotations
 
