@@ -36,6 +36,8 @@ def written(tmp_path: Path, text: str, name: str = "file.txt") -> Path:
     return path
 
 
+FILEIO = "sysbench fileio rndrw[block=16K,threads=2]"
+TPC_B = "pgbench[TPC-B (sort of),clients=2,threads=2,scale=2]"
 EXPECTED = [
     ("affinity.txt", "A=X,Q=X,C=X", "affinity", "rate_bytes_per_s", 3859.9 * MIB),
     ("affinity.txt", "A=X,Q=X,C=X", "affinity", "latency_ns_mean", 1.190067e9),
@@ -131,6 +133,32 @@ EXPECTED = [
     ("fio-3.33-plus.json", "fio-3.33-plus", "r+w", "read.rate_bytes_per_s", 16003072 / 1.001),
     ("fio-3.33-plus.json", "fio-3.33-plus", "r+w", "read.latency_ns_p99", 5537792.0),
     ("rounds.csv", "bfq", "rounds", "iops", 900.0),
+    ("hyperfine-1.15.json", "sleep 0.02", "command", "elapsed_s", 0.01815546008),
+    ("hyperfine-1.15.json", "sleep 0.02", "command", "cpu_user_s_mean", 0.00138004),
+    ("hyperfine-1.15.csv", "writer bs=64k", "command", "elapsed_s_median", 0.029022098360000005),
+    ("sysbench-fileio.txt", "sysbench-fileio", FILEIO, "read.rate_bytes_per_s", 170.75 * MIB),
+    ("sysbench-fileio.txt", "sysbench-fileio", FILEIO, "iops", 10928.27 + 7285.60),
+    ("sysbench-fileio.txt", "sysbench-fileio", FILEIO, "fsyncs_per_s", 730.23),
+    ("sysbench-oltp.txt", "sysbench-oltp", "sysbench sql[threads=2]", "transactions_per_s", 130.0),
+    ("sysbench-oltp.txt", "sysbench-oltp", "sysbench sql[threads=2]", "latency_ns_p95", 38.94e6),
+    ("sysbench-cpu.txt", "sysbench-cpu", "sysbench cpu[threads=2]", "events_per_s", 950.79),
+    ("sysbench-memory.txt", "sysbench-memory", "sysbench memory[block=1K,threads=1]", "latency_ns_max", 37.89e6),
+    (
+        "sysbench-memory.txt",
+        "sysbench-memory",
+        "sysbench memory[block=1K,threads=1]",
+        "rate_bytes_per_s",
+        1380.92 * MIB,
+    ),
+    ("pgbench-15.txt", "pgbench-15", TPC_B, "transactions_per_s", 176.041170),
+    ("pgbench-15.txt", "pgbench-15", TPC_B, "latency_ns_stddev", 9.279e6),
+    ("pgbench-15.txt", "pgbench-15", "pgbench[select only,clients=2,threads=1,scale=2]", "latency_ns_mean", 0.452e6),
+    ("pgbench_log.20850", "pgbench_log", "pgbench", "latency_ns_mean", 10353362.5),
+    ("agg_log.20945", "agg_log", "pgbench", "ops", 535.0),
+    ("agg_log.20945", "agg_log", "pgbench", "latency_ns_max", 85078e3),
+    ("rate_log.21091", "rate_log", "pgbench", "transactions_skipped", 6.0),
+    ("mmtests-log", "6.1.0-patched", "sysbench-cpu", "elapsed_s", 10.0),
+    ("mmtests-log", "6.1.0-base", "sysbench cpu[threads=2]", "events_per_s", 950.79),
 ]
 
 

@@ -144,6 +144,7 @@ _UNITS = [
 def _all() -> Iterator[Described]:
     yield from _times()
     yield from _rates()
+    yield from _transactions()
     yield from _requests()
     yield from _processes()
 
@@ -152,7 +153,10 @@ def _times() -> Iterator[Described]:
     for name, what in (*SUMMARIES.items(), ("stddev", "Standard deviation of the")):
         nature: Nature = "cost" if name == "stddev" else "time"
         yield Described(f"elapsed_s_{name}", "s", nature, f"{what} wall time over the tool's own repetitions.")
+    yield Described("elapsed_s_median", "s", "time", "Median wall time over the tool's own repetitions.")
     yield Described("cpu_s", "s", "cost", "CPU time, user and system.")
+    for name in ("user", "system"):
+        yield Described(f"cpu_{name}_s_mean", "s", "cost", f"Mean {name} CPU time over the tool's own repetitions.")
 
 
 def _rates() -> Iterator[Described]:
@@ -161,6 +165,18 @@ def _rates() -> Iterator[Described]:
         yield Described(f"rate_per_process_bytes_per_s_{name}", "bytes/s", "rate", help_)
     yield Described(
         "transfer_bytes_min", "bytes", "neutral", "Bytes transferred by the process with the smallest transfer."
+    )
+
+
+def _transactions() -> Iterator[Described]:
+    yield Described("transactions_per_s", "1/s", "rate", "Transactions of a database benchmark.")
+    yield Described("queries_per_s", "1/s", "rate", "Statements of a database benchmark.")
+    yield Described("events_per_s", "1/s", "rate", "sysbench's events: what its test repeats.")
+    yield Described("fsyncs_per_s", "1/s", "rate", "fsync calls.")
+    yield Described("latency_ns_p95", "ns", "time", "95th percentile of the latency, as the tool prints it.")
+    yield Described("transactions_failed", "count", "cost", "Transactions that the database refused.")
+    yield Described(
+        "transactions_skipped", "count", "cost", "Transactions that were too late to be begun (pgbench -L)."
     )
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.adapters.importer.formats import formats_of, sources_of
+from iolab.adapters.importer.mmtests_log import is_log_directory, sources_in
 from iolab.adapters.importer.results import Results
 from iolab.adapters.importer.run import in_memory, write
 from iolab.adapters.store import read
-from iolab.adapters.store.directory import check_free
+from iolab.adapters.store.directory import RunDirectory, check_free
 from iolab.base.errors import InputError
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
-    from iolab.adapters.store.directory import RunDirectory
 
 
 def open_run(path: Path, format_name: str | None = None) -> RunData:
@@ -29,6 +29,8 @@ def open_run(path: Path, format_name: str | None = None) -> RunData:
     if path.is_dir():
         if format_name is not None:
             raise InputError("is for files, and this is a directory", where="--from", remedy=f"leave it out for {path}")
+        if not RunDirectory(path).journal_file.exists() and is_log_directory(path):
+            return open_files([path])
         return read(path)
     return open_files([path], format_name)
 
@@ -49,7 +51,9 @@ def import_files(paths: Sequence[Path], out: Path, format_name: str | None = Non
 def _read(paths: Sequence[Path], format_name: str | None) -> tuple[Results, list[tuple[str, str]]]:
     results = Results()
     used = []
-    for source in sources_of(paths):
+    for path in (path for path in paths if path.is_dir()):
+        used += _read_directory(path, results)
+    for source in sources_of([path for path in paths if not path.is_dir()]):
         formats = formats_of(source, format_name)
         results.begin_source(source.name, source.stem)
         for one in formats:
@@ -58,6 +62,30 @@ def _read(paths: Sequence[Path], format_name: str | None) -> tuple[Results, list
     if not results.finish():
         raise _nothing(results, used)
     return results, used
+
+
+def _read_directory(path: Path, results: Results) -> list[tuple[str, str]]:
+    """What is known of a log directory of mmtests; what is not is passed over, with the number of such files."""
+    if not is_log_directory(path):
+        raise InputError("a directory, and no log directory of mmtests", where=str(path), remedy="name the files in it")
+    used, passed_over = [], 0
+    for source in sources_in(path):
+        try:
+            formats = [one for one in formats_of(source) if one.name != "csv"]
+            results.begin_source(source.name, source.stem)
+            for one in formats:
+                one.parse(source, results)
+        except InputError as error:
+            formats = []
+            if "unrecognised" not in str(error):
+                results.problem(f"passed over: {error}")
+        if formats:
+            used.append((source.name, " ".join(one.name for one in formats)))
+        passed_over += not formats
+    if passed_over:
+        results.begin_source(str(path), path.name)
+        results.problem(f"{passed_over} files are in no format that iolab knows; they are passed over")
+    return used
 
 
 def _nothing(results: Results, used: Sequence[tuple[str, str]]) -> InputError:

@@ -13,16 +13,22 @@ from iolab.adapters.importer.fio_json import FORMAT as FIO_JSON
 from iolab.adapters.importer.fio_log import FORMATS as FIO_LOGS
 from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.fs_mark import FORMAT as FS_MARK
+from iolab.adapters.importer.hyperfine import FORMAT as HYPERFINE
 from iolab.adapters.importer.iostat import FORMAT as IOSTAT
 from iolab.adapters.importer.iostest import FORMAT as IOSTEST
 from iolab.adapters.importer.iozone import FORMAT as IOZONE
 from iolab.adapters.importer.kernels import FORMAT as KERNELS
 from iolab.adapters.importer.mmtests import FORMAT as MMTESTS
+from iolab.adapters.importer.mmtests_log import FORMAT as MMTESTS_LOG
 from iolab.adapters.importer.mountstats import FORMAT as MOUNTSTATS
 from iolab.adapters.importer.mountstats import is_single_snapshot
 from iolab.adapters.importer.mpstat import FORMAT as MPSTAT
+from iolab.adapters.importer.pgbench import FORMAT as PGBENCH
+from iolab.adapters.importer.pgbench import LOG_FORMAT as PGBENCH_LOG
+from iolab.adapters.importer.pgbench import thread_of
 from iolab.adapters.importer.source import Source
 from iolab.adapters.importer.spread import FORMAT as SPREAD
+from iolab.adapters.importer.sysbench import FORMAT as SYSBENCH
 from iolab.adapters.importer.sysstat_json import FORMAT as SYSSTAT_JSON
 from iolab.adapters.importer.time_command import FORMAT as TIME_COMMAND
 from iolab.adapters.importer.tiobench import FORMAT as TIOBENCH
@@ -38,6 +44,11 @@ FORMATS: dict[str, Format] = {
         FS_MARK,
         IOSTEST,
         MMTESTS,
+        MMTESTS_LOG,
+        HYPERFINE,
+        SYSBENCH,
+        PGBENCH,
+        PGBENCH_LOG,
         TIME_COMMAND,
         MOUNTSTATS,
         MPSTAT,
@@ -82,11 +93,17 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
 
 
 def sources_of(paths: Sequence[Path]) -> list[Source]:
-    """A source per file; a snapshot of /proc/self/mountstats and the one after it are read as one."""
+    """A source per file; a snapshot of /proc/self/mountstats and the one after it are read as one, and so are the logs
+    of one pgbench's threads."""
     sources: list[Source] = []
     waiting: Source | None = None
     for path in paths:
         source = Source(path)
+        if (first := thread_of(source)) is not None:
+            place = next((place for place, one in enumerate(sources) if one.name == first), None)
+            if place is not None:
+                sources[place] = Source(sources[place].path, (*sources[place].paths, path))
+                continue
         if waiting is not None and is_single_snapshot(source):
             sources[-1] = Source(waiting.path, (path,))
             waiting = None

@@ -46,6 +46,8 @@ class Source:
     paths: tuple[Path, ...] = ()
     """More files whose lines follow; line numbers go on."""
     head_bytes: int = HEAD_BYTES
+    label: str | None = None
+    """What its setting is called, instead of the file's name."""
 
     @property
     def name(self) -> str:
@@ -55,12 +57,12 @@ class Source:
     @property
     def stem(self) -> str:
         """The file's name without extension: the setting's name where the file has none."""
-        return self.path.stem or self.path.name
+        return self.label or self.path.stem or self.path.name
 
     @property
     def stem_without_round(self) -> str:
         """`base` of `base-run3.json`. A bare number may be anything: a kernel's version, a queue depth."""
-        return _ROUND_NUMBER.sub("", self.stem)
+        return self.label or _ROUND_NUMBER.sub("", self.stem)
 
     @cached_property
     def head(self) -> str:

@@ -16,8 +16,8 @@ def import_files(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Files of other tools. The name of a setting comes from the file's text, else from its name: "
-            "base-run1.json and base-run2.json are two rounds of the setting base.",
+            help="Files of other tools, or a log directory of mmtests. The name of a setting comes from the file's "
+            "text, else from its name: base-run1.json and base-run2.json are two rounds of the setting base.",
             show_default=False,
         ),
     ],
@@ -29,8 +29,8 @@ def import_files(
             metavar="FORMAT",
             help="The format, if the content is not recognised: fio-json, "
             "fio-bw-log, fio-iops-log, "
-            "fio-lat-log, fio-lat-log-usec, tiobench, iozone, fs_mark, iostest, mmtests, time, mountstats, mpstat, "
-            "iostat, affinity, spread, kernels or csv.",
+            "fio-lat-log, fio-lat-log-usec, tiobench, iozone, fs_mark, iostest, mmtests, mmtests-log, hyperfine, "
+            "sysbench, pgbench, pgbench-log, time, mountstats, mpstat, iostat, affinity, spread, kernels or csv.",
             show_default=False,
         ),
     ] = None,

@@ -1,0 +1,167 @@
+"""Files of hyperfine, sysbench, pgbench and mmtests, as their users bring them: through the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from iolab.adapters.importer import mmtests_log, open_files, open_run, pgbench
+from iolab.base.errors import InputError
+from support.command_line import CommandLine
+from test_importer_limits import assert_linear, parsed
+
+IMPORTED = Path(__file__).parent / "imported"
+BEGIN = "Running the test with following options:\nThroughput:\n"
+
+
+def test_hyperfine_runs_are_rounds_and_decide(iolab: CommandLine) -> None:
+    times = [0.100 + 0.001 * (n % 3) for n in range(8)]
+    results = [
+        {"command": "old", "times": times, "exit_codes": [0] * 8, "user": 0.01, "system": 0.02, "mean": 0.1},
+        {"command": "new", "times": [time / 2 for time in times], "exit_codes": [0] * 8},
+    ]
+    iolab.write("timed.json", json.dumps({"results": results}))
+    found = iolab("compare", "timed.json", "--metric", "elapsed_s", "--json").json()["comparisons"]
+    assert [(one["setting"], one["verdict"], one["n"]) for one in found] == [("new", "faster", 8)]
+    assert found[0]["ratio"] == pytest.approx(0.5)
+
+
+def test_a_command_that_failed_makes_its_round_faulty(tmp_path: Path) -> None:
+    path = tmp_path / "timed.json"
+    path.write_text('{"results": [{"command": "a", "times": [1.0, 2.0], "exit_codes": [0, null]}]}')
+    assert open_run(path).trials["status"].to_list() == ["ok", "faulty"]
+
+
+def test_a_csv_of_hyperfine_is_not_read_as_any_csv(iolab: CommandLine) -> None:
+    shutil.copy(IMPORTED / "hyperfine-1.15.csv", iolab.cwd)
+    shown = iolab("show", "hyperfine-1.15.csv", "--as", "csv").stdout.splitlines()
+    assert "elapsed_s_median" in shown[0] and "writer bs=4k" in shown[1]
+
+
+def test_sysbench_reports_of_two_kernels_are_compared(iolab: CommandLine) -> None:
+    report = (IMPORTED / "sysbench-fileio.txt").read_text()
+    for kernel, rate in (("old", "170.75"), ("new", "341.50")):
+        for number in range(6):
+            iolab.write(f"{kernel}-run{number}.txt", report.replace("170.75", f"{float(rate) + number / 10}"))
+    files = [f"{kernel}-run{number}.txt" for number in range(6) for kernel in ("old", "new")]
+    iolab("import", *files, "--out", "run")
+    found = iolab("compare", "run", "--baseline", "old", "--metric", "read.rate_bytes_per_s", "--json").json()
+    assert [(one["setting"], one["verdict"]) for one in found["comparisons"]] == [("new", "faster")]
+
+
+def test_what_sysbench_prints_as_zero_is_absent_with_the_reason() -> None:
+    run = open_run(IMPORTED / "sysbench-memory.txt")
+    absent = run.metrics.filter(key="latency_ns_min")
+    assert absent["value"].to_list() == [None]
+    assert "two decimals" in absent["reason"][0]
+
+
+def test_the_logs_of_one_pgbench_s_threads_are_one_trial() -> None:
+    paths = [IMPORTED / "pgbench_log.20850", IMPORTED / "pgbench_log.20850.1"]
+    run = open_files(paths)
+    assert run.trials.height == 1
+    assert run.metrics.filter(key="ops")["value"].to_list() == [160.0]
+    lines = [line.split() for path in paths for line in path.read_text().splitlines()]
+    latencies = sorted(float(words[2]) * 1000 for words in lines)
+    p50 = run.metrics.filter(key="latency_ns_p50")["value"][0]
+    assert latencies[79] <= p50 <= latencies[79] * 1.012
+    assert run.metrics.filter(key="latency_ns_mean")["value"][0] == pytest.approx(sum(latencies) / 160)
+
+
+def test_progress_alone_has_a_rate(iolab: CommandLine) -> None:
+    lines = [f"progress: {n}.0 s, {100 + n}.0 tps, lat {n}.000 ms stddev 1.0" for n in range(1, 5)]
+    iolab.write("progress.txt", "\n".join(lines))
+    values = iolab("show", "progress.txt", "--metric", "transactions_per_s", "--json").json()["values"]
+    assert [value["median"] for value in values] == [102.5]
+
+
+def test_a_log_that_is_cut_off_says_so(iolab: CommandLine) -> None:
+    text = (IMPORTED / "pgbench_log.20850").read_text()
+    iolab.write("cut_log.1", text[:-9])
+    assert "no line of a pgbench log, left out" in iolab("import", "cut_log.1", "--out", "run").text
+
+
+def test_a_log_directory_of_mmtests_is_a_run(iolab: CommandLine) -> None:
+    shutil.copytree(IMPORTED / "mmtests-log", iolab.cwd / "log")
+    shown = iolab("import", "log", "--out", "run")
+    assert "4 files are in no format that iolab knows" in shown.text
+    found = iolab("show", "run", "--json").json()
+    assert found["settings"] == ["6.1.0-base", "6.1.0-patched"]
+    assert found["rounds"] == 2
+    compared = iolab("compare", "log", "--metric", "elapsed_s", "--json").json()["comparisons"]
+    ratio = {one["workload"]: one["ratio"] for one in compared}
+    assert ratio["sysbench-cpu"] == pytest.approx(0.8, abs=0.01)
+
+
+def test_one_run_of_mmtests_and_the_layout_of_old(iolab: CommandLine) -> None:
+    shutil.copytree(IMPORTED / "mmtests-log" / "6.1.0-base", iolab.cwd / "6.1.0-base")
+    assert iolab("show", "6.1.0-base", "--json").json()["settings"] == ["6.1.0-base"]
+    old = iolab.cwd / "log"
+    for kernel in ("3.0-vanilla", "3.0-mel"):
+        (old / f"tiobench-{kernel}").mkdir(parents=True)
+        (old / f"tests-timestamp-{kernel}").write_text("time :: tiobench 1.0 user 2.0 system 30.0 elapsed\n")
+        shutil.copy(IMPORTED / "sysbench-oltp.txt", old / f"tiobench-{kernel}" / "bench.log")
+    found = iolab("show", "log", "--json").json()
+    assert sorted(found["settings"]) == ["3.0-mel", "3.0-vanilla"]
+    assert {value["workload"] for value in found["values"]} >= {"tiobench"}
+
+
+def test_another_directory_is_refused_in_one_line(iolab: CommandLine) -> None:
+    (iolab.cwd / "some").mkdir()
+    iolab("import", "some", "--out", "run", status=2).assert_one_clear_line(2, "some", "no log directory of mmtests")
+
+
+def test_too_many_files_and_seconds_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mmtests_log, "FILES_MAX", 3)
+    with pytest.raises(InputError, match="more than 3 files"):
+        open_run(IMPORTED / "mmtests-log")
+    monkeypatch.setattr(pgbench, "SECONDS_MAX", 3)
+    path = tmp_path / "log.1"
+    path.write_text("".join(f"0 {n} 100 0 {1_795_387_198 + n} 5\n" for n in range(9)))
+    with pytest.raises(InputError, match=r"log\.1:4: more than 3 seconds"):
+        open_run(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hyperfine", '{"results": [{"command": "a", "times": [1e999, true, "x", 1' + "0" * 400 + "]}]}"),
+        ("hyperfine", '{"results": [{"command": 5, "times": 7, "mean": [1]}, 3]}'),
+        ("hyperfine", "command,mean,stddev,median,user,system,min,max\na,1,2\n"),
+        ("hyperfine", "command,mean,stddev,median,user,system,min,max\n" + '"' + "x" * 200_000 + "\n"),
+        ("sysbench", BEGIN + "    total time:  1.2.3s\n"),
+        (
+            "sysbench",
+            BEGIN + "[ 999999999s ] tps: 1.5.1\n[ 1s ] tps: 1\n",
+        ),
+        ("pgbench", "progress: 0.0 s, 1 tps\nprogress: 0.0 s, 1 tps\ntransaction type: <a>\ntps = 1.1.1\n"),
+        ("pgbench-log", "0 1 0 0 99999999999 999999\n0 1 999999999999999 0 100000000 0\n"),
+        ("pgbench-log", "100000000 0 0 0 0 0\n100000000 5 " + "9" * 30 + " 1 1 1\n"),
+    ],
+)
+def test_hostile_files_end_in_a_run_or_one_line(name: str, text: str, tmp_path: Path) -> None:
+    from test_importer_fuzz import read
+
+    read(text.encode(), name, "hostile.1")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("sysbench", BEGIN + "    total time:  1.2s\n"),
+        ("pgbench", "progress: 1.0 s, 5 tps, lat 1.0 ms\ntransaction type: <a>\ntps = 5 (including)\n"),
+        ("pgbench-log", "0 1 27971 0 1795387198 339277\n"),
+        ("mmtests-log", "time :: a 1 user 1 system 1 elapsed\n"),
+        ("hyperfine", ""),
+    ],
+)
+def test_more_of_the_same_takes_linear_time(name: str, line: str, tmp_path: Path) -> None:
+    def of_size(size: int) -> object:
+        path = tmp_path / f"{size}.txt"
+        times = ",".join(["0.5"] * size)
+        path.write_text(line * size if line else f'{{"results": [{{"command": "a", "times": [{times}]}}]}}')
+        return lambda: parsed(path, name)
+
+    assert_linear(of_size, 1000)  # type: ignore[arg-type]
