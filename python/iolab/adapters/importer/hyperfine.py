@@ -94,6 +94,8 @@ def _parse_csv(source: Source, results: Results) -> None:
         raise InputError(f"not a table: {error}", where=f"{source.name}:{reader.line_num}") from None
     if any(None in row or None in row.values() for row in rows):
         raise InputError("a row has not as many fields as the header", where=source.name, remedy="was it cut off?")
+    if "command" not in (reader.fieldnames or ()):
+        raise InputError("no column 'command'", where=f"{source.name}:1", remedy="expected hyperfine --export-csv")
     table = results.table(1)
     parameters = [
         {key.removeprefix(PARAMETER): value for key, value in row.items() if key.startswith(PARAMETER)} for row in rows
