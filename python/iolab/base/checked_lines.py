@@ -30,7 +30,7 @@ _SUM_BYTES_MAX = len(b',"sum":"0123456789abcdef"}')
 
 
 class Damaged(NamedTuple):
-    """A line that is left out."""
+    """A line that is left out for its damage, and the reason."""
 
     number: int
     """From 1."""

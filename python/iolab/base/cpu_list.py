@@ -21,7 +21,7 @@ def parse(text: str) -> list[int] | None:
 
 
 def text(cpus: Iterable[int]) -> str:
-    """[0, 1, 2, 5] -> `0-2,5`."""
+    """CPUs as a list in the kernel's form: [0, 1, 2, 5] -> `0-2,5`."""
     ranges: list[tuple[int, int]] = []
     for cpu in sorted(set(cpus)):
         if ranges and cpu == ranges[-1][1] + 1:
@@ -38,7 +38,7 @@ def of_mask(mask: str) -> list[int]:
 
 
 def mask(cpus: Iterable[int]) -> str:
-    """[0, 32] -> `1,00000001`."""
+    """CPUs as a mask in the kernel's form: [0, 32] -> `1,00000001`."""
     bits = sum(1 << cpu for cpu in set(cpus))
     words = [bits >> shift & 0xFFFFFFFF for shift in range(0, max(bits.bit_length(), 1), _MASK_WORD_BITS)]
     first, *rest = reversed(words)
@@ -46,10 +46,10 @@ def mask(cpus: Iterable[int]) -> str:
 
 
 def same_list(one: str, other: str) -> bool:
-    """Whether two lists are one set."""
+    """Whether two lists in the kernel's form name the same CPUs."""
     return parse(one) == parse(other)
 
 
 def same_mask(one: str, other: str) -> bool:
-    """Whether two masks are one set."""
+    """Whether two masks in the kernel's form name the same CPUs."""
     return of_mask(one) == of_mask(other)

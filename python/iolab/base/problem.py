@@ -42,7 +42,7 @@ class Problems:
 
     @property
     def file(self) -> str:
-        """What errors call the file."""
+        """The file's name as errors give it."""
         return self._document.name
 
     def stands(self, path: Sequence[str | int]) -> bool:
@@ -50,7 +50,7 @@ class Problems:
         return tuple(map(str, path)) in self._document.lines
 
     def where(self, path: Sequence[str | int]) -> str:
-        """`file.toml:12`."""
+        """The place of a key for an error line: `file.toml:12`."""
         return f"{self._document.name}:{self._document.line(path)}"
 
     def raise_any(self) -> None:

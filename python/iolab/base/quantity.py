@@ -114,17 +114,17 @@ def _gap(suffix: str) -> str:
 
 
 def parse_bytes(text: str) -> int:
-    """`"4KiB"` -> 4096 bytes."""
+    """A size in bytes: `"4KiB"` -> 4096. ValueError says what was expected."""
     return _native.parse_bytes(text)
 
 
 def parse_duration_ns(text: str) -> int:
-    """`"8ms"` -> 8_000_000 ns."""
+    """A duration in ns: `"8ms"` -> 8_000_000. ValueError says what was expected."""
     return _native.parse_duration_ns(text)
 
 
 def parse_rate(text: str) -> float:
-    """`"100MiB/s"` -> bytes per second."""
+    """A rate in bytes per second: `"100MiB/s"` -> 104857600.0. ValueError says what was expected."""
     return _native.parse_rate(text)
 
 
@@ -134,5 +134,5 @@ def format_bytes(count: int) -> str:
 
 
 def format_duration_ns(duration_ns: int) -> str:
-    """8_000_000 -> `8ms`."""
+    """A duration with the largest unit that is exact: 8_000_000 -> `8ms`; `parse_duration_ns` reads it back."""
     return _native.format_duration_ns(duration_ns)

@@ -28,7 +28,7 @@ class CompiledWorkload:
 
     @property
     def file_bytes(self) -> int:
-        """What its files hold together."""
+        """What the workload's files hold together, in bytes."""
         return KINDS[self.kind].file_bytes(self.options)
 
 

@@ -33,11 +33,11 @@ class MeasuredRun(Protocol):
 
     @property
     def workloads(self) -> list[str]:
-        """In the experiment's order."""
+        """The workloads' names, in the experiment's order."""
 
     @property
     def settings(self) -> list[str]:
-        """In the experiment's order."""
+        """The settings' names, in the experiment's order."""
 
     @property
     def keys(self) -> list[str]:

@@ -158,11 +158,11 @@ class Observation:
         return share_over(self._histogram, threshold_ns)
 
     def fairness(self) -> float | None:
-        """Of the jobs' bytes."""
+        """Jain's index of the jobs' bytes, 1/n to 1; None with fewer than two jobs, or without I/O."""
         return _jain([sum(part["bytes"] for part in self._parts_of(job)) for job in self.jobs.values()])
 
     def fairness_weighted(self) -> float | None:
-        """Of the weighted groups' bytes per weight."""
+        """Jain's index of the weighted groups' bytes per weight, 1/n to 1; None with fewer than two, or without I/O."""
         return _jain([self.of_group(group).bytes / group.weight for group in self.phase.weighted_groups])
 
     def share_of_entitlement(self) -> float | None:

@@ -35,7 +35,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One metric of one workload."""
+    """One metric of one workload: a cell per setting, and a comparison per candidate."""
 
     workload: str
     metric: str

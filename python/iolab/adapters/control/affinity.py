@@ -36,7 +36,8 @@ class Affinity(Control):
     reach: ClassVar[frozenset[Reach]] = frozenset({"queue", "machine"})
 
     def validate(self, value: Any) -> dict[str, Part]:
-        """Letters become words."""
+        """The cell that the value names: for each part a CPU's number or a word (`cell.WORDS`), letters made words.
+        InputError otherwise."""
         if not isinstance(value, Mapping) or set(value) != set(cell.PARTS):
             raise self.expected(value)
         parts = {name: _word(value[name]) for name in cell.PARTS}
@@ -45,7 +46,7 @@ class Affinity(Control):
         return parts
 
     def axis(self, path: tuple[str, ...], value: Any) -> str | None:
-        """`A=X`."""
+        """How a matrix labels a part: `A=X` for an application on any other CPU; None for what is no part."""
         if len(path) != 2 or path[1] not in cell.PARTS:
             return None
         return f"{cell.PARTS[path[1]]}={cell.letter(_word(value))}"

@@ -25,7 +25,8 @@ PARTS = {"application": "A", "queue": "Q", "completion": "C"}
 
 @dataclass(frozen=True)
 class Cell:
-    """CPUs."""
+    """The CPUs on which the application runs, requests are queued, completions are handled and interrupts come, by
+    number."""
 
     application: int
     queue: int
@@ -39,7 +40,7 @@ class Cell:
 
 
 def letter(part: Part) -> str:
-    """`X` for other, `3` for CPU 3."""
+    """A part's value as tables show it: `X` for other, `3` for CPU 3."""
     return next((letter for letter, word in LETTERS.items() if word == part), str(part))
 
 

@@ -46,7 +46,7 @@ class LocalProcess:
             child.end()
 
     def close(self) -> None:
-        """Lets others use the targets."""
+        """Releases the locks on the targets, so that other runs may use them."""
         for held in self._locks.values():
             held.release()
         self._locks = {}

@@ -43,7 +43,7 @@ class Task:
 
 
 class MemberDied(MachineError):
-    """A member ended without an answer."""
+    """A member process ended without an answer; the text says how."""
 
     def __init__(self, name: str, exit_status: int) -> None:
         self.name = name

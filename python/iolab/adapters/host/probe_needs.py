@@ -30,7 +30,7 @@ class Supply:
 
 
 def of(need: Need) -> Supply:
-    """What this machine has of it."""
+    """What this machine has of the need, looked at now."""
     return _SUPPLIES[need]()
 
 

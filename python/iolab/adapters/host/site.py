@@ -71,7 +71,7 @@ class TargetPlace:
 
 @dataclass(frozen=True)
 class Site:
-    """A prepared target."""
+    """A prepared target: where the trial's files and regions may be."""
 
     label: str
     places: list[TargetPlace]

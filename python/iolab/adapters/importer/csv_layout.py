@@ -27,7 +27,7 @@ ROWS_LOOKED_AT = 1000
 
 @dataclass
 class Layout:
-    """Which column is what."""
+    """Which column of a CSV file is what, and how its rows are separated."""
 
     separator: str
     columns: list[str]
@@ -44,7 +44,7 @@ class Layout:
 
     @property
     def keys(self) -> list[str]:
-        """In the order of the columns."""
+        """The columns that tell rows apart (setting, workload, round), in the file's order."""
         return [column for column in self.columns if column in (self.setting, self.workload, self.round)]
 
 

@@ -102,7 +102,7 @@ class Row:
 
 @dataclass
 class Table:
-    """Rows that were printed together."""
+    """Rows that a tool printed together, under one heading."""
 
     line: int
     caption: str | None

@@ -31,7 +31,7 @@ Means = dict[tuple[str, str, str], Series]
 
 
 def cpu_metric(column: str) -> str | None:
-    """`%usr` -> `cpu_user_percent`."""
+    """The metric of a CPU state's column: `%usr` -> `cpu_user_percent`; None for any other column."""
     state = CPU_STATES.get(column.removeprefix("%").lower())
     return f"cpu_{state}_percent" if column.startswith("%") and state else None
 

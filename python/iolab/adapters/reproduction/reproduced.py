@@ -69,7 +69,7 @@ class Reproduced:
 
     @property
     def distributions(self) -> list[Distribution]:
-        """They need no run."""
+        """The file's published distributions; their questions are answered without a run."""
         return self.published.distributions
 
     def claims(self) -> Iterator[tuple[str, Claim]]:

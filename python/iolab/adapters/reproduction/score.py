@@ -28,7 +28,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing that was aimed at."""
+    """A published figure or statement that a model aims at, and whether it is met."""
 
     text: str
     """What came out beside what was aimed at."""

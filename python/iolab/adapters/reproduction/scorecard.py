@@ -48,7 +48,7 @@ class Score:
 
 
 def scores(parts: Sequence[Part]) -> Iterator[Score]:
-    """One for each."""
+    """A score for each part of the files, in their order."""
     for part in parts:
         if part["kind"] != "table":
             yield Score(part["name"], aims=part["aims"])

@@ -35,7 +35,7 @@ class ByMachine:
         return chosen.run(trial, on_progress, should_stop)
 
     def close(self) -> None:
-        """Ends the worker processes of both kinds of machine."""
+        """Closes both executors: trials begun ahead end, and locks on targets are released."""
         self._model.close()
         self._host.close()
 

@@ -39,7 +39,7 @@ UNDECIDED_NAMED_MAX = 3
 
 @dataclass(frozen=True)
 class Run:
-    """How a run ended."""
+    """How a run ended: its directory, rounds and trials, and what is still undecided."""
 
     path: Path
     rounds: int
@@ -60,7 +60,7 @@ class Stopped(Exception):
 
 @dataclass
 class Loop:
-    """The trials of one session."""
+    """The loop over the trials of one session, with what it needs of run, plan and machine."""
 
     directory: RunDirectory
     journal: Journal

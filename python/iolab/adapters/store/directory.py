@@ -52,12 +52,12 @@ class RunDirectory:
 
     @property
     def machine_file(self) -> Path:
-        """The machine's description."""
+        """The description of the machine, machine.json."""
         return self.path / "machine.json"
 
     @property
     def journal_file(self) -> Path:
-        """What happened, a line each."""
+        """The journal, journal.jsonl: what happened, an event a line."""
         return self.path / "journal.jsonl"
 
     @property

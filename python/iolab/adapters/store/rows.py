@@ -29,7 +29,7 @@ class TableRow(NamedTuple):
 
 
 def table_rows(record: Record) -> list[TableRow]:
-    """Every row of the record's table."""
+    """Every row of the record's table, in the order in which the trial's file keeps them."""
     rows = list(_metric_rows(record))
     for phase in record.phases:
         jobs = phase_record.jobs_of(phase)

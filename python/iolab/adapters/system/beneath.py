@@ -73,7 +73,7 @@ class Directory:
 
     @classmethod
     def from_json(cls, given: dict[str, Any]) -> Self:
-        """As `as_json` gave it."""
+        """The directory that `as_json` described. KeyError for what it never gave."""
         return cls(Path(given["path"]), given["identity"]["device"], given["identity"]["inode"])
 
     def as_json(self) -> dict[str, Any]:

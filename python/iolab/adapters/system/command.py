@@ -16,7 +16,7 @@ _libc = ctypes.CDLL(None)
 
 
 class CommandFailed(MachineError):
-    """The tool ran and said no."""
+    """The tool ran and ended with an error; the text has its last words."""
 
 
 def find(tool: str) -> str | None:

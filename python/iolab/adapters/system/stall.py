@@ -27,7 +27,7 @@ OF_IO = ("load", "weighted_load", "metadata")
 
 
 class Stall:
-    """Of one trial in one process."""
+    """Watches one trial in one process for as long as it shows no sign of life."""
 
     def __init__(
         self, trial: Trial, process: int, patience_s: float, monotonic_s: Callable[[], float] = time.monotonic
@@ -111,7 +111,7 @@ def _in_flight(disk: str) -> bool:
 
 
 def label(target: Target) -> str:
-    """A target as an error names it."""
+    """A target as an error names it: its path, its devices, or its kind."""
     if target.kind == "device":
         return ", ".join(target.paths)
     if target.kind == "scratch":

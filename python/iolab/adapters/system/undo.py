@@ -226,7 +226,7 @@ def what_stays(owner: int) -> list[str]:
 
 @dataclass
 class Journals:
-    """Whose journals there are."""
+    """The undo journals of this user, by whether their owners live."""
 
     dead: list[Path] = field(default_factory=list)
     """Their owners are dead, and nobody is undoing them."""
@@ -255,7 +255,7 @@ def journals() -> Journals:
 
 
 def abandoned() -> list[Path]:
-    """Journals whose owner is dead."""
+    """The journals whose owner is dead, with nobody undoing them."""
     return journals().dead
 
 

@@ -142,7 +142,7 @@ class UndoFile:
 
 
 def parsed(content: bytes) -> Lines:
-    """The lines of a journal's file."""
+    """A journal's content in lines, checked; damaged ones are told apart (`iolab.base.checked_lines`)."""
     return checked_lines.read(content, is_earlier=lambda header: "boot_id" in header)
 
 

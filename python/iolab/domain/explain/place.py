@@ -36,7 +36,7 @@ class Arms:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Rounds that have both."""
+        """A mask over the rounds: true where both settings have a value."""
         mask: NDArray[np.bool_] = np.isfinite(self.baseline) & np.isfinite(self.candidate)
         return mask
 

@@ -63,7 +63,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Explained:
-    """One result and what was found."""
+    """One result, with what moved together with it and what did not."""
 
     result: Comparison
     why_not: str | None
@@ -79,7 +79,7 @@ class Explained:
 
     @property
     def findings(self) -> list[Finding]:
-        """What moved."""
+        """The metrics that moved, with the setting or with the result, in the order of `looked_at`."""
         return [one for one in self.looked_at if one.kind != "neither"]
 
     @property

@@ -60,7 +60,7 @@ class PhaseSpec(Spec):
 
     @abstractmethod
     def on_cpus(self, cpus: list[int]) -> Self:
-        """The same, on these CPUs only."""
+        """The same phase with its jobs on these CPUs only."""
 
     def submitting_on(self, cpu: int) -> Self | None:
         """The same, its I/O submitted on that CPU wherever its threads run; None where it can't be."""

@@ -37,7 +37,7 @@ class Trial(Spec):
 
     @property
     def writes(self) -> bool:
-        """Whether any measured phase does."""
+        """Whether any measured phase changes what the target holds."""
         return any(phase.measured and phase.writes for phase in self.phases)
 
     def on_devices(self, admitted: list[DeviceIdentity]) -> Trial:

@@ -19,7 +19,7 @@ from iolab.domain.verdict.judgement import decide, q_values, rounds_needed
 
 @dataclass(frozen=True)
 class Summary:
-    """Of `n` independent values."""
+    """Mean and standard deviation of `n` independent values, as they are published in place of the values."""
 
     n: int
     mean: float
@@ -33,7 +33,7 @@ Arm = Sequence[Summary]
 
 @dataclass(frozen=True)
 class Contrast:
-    """Candidate against baseline."""
+    """The candidate's arm against the baseline's: difference and ratio of the means, with intervals and p."""
 
     difference: float
     difference_low: float

@@ -65,7 +65,7 @@ class AioStreamOptions(Options):
 
     @property
     def device_bytes(self) -> int:
-        """What is used of each device."""
+        """How much of each device is used, in bytes."""
         return self.window or self.file_size
 
     @property

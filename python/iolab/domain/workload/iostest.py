@@ -71,7 +71,7 @@ class IostestOptions(Options):
 
     @property
     def sorts(self) -> list[str]:
-        """`bsr+brr` -> bsr, brr."""
+        """The sorts of job that run at the same time: `bsr+brr` -> bsr, brr."""
         return self.job.split("+")
 
     @property
@@ -81,7 +81,7 @@ class IostestOptions(Options):
 
     @property
     def file_bytes(self) -> int:
-        """In whole blocks."""
+        """Size of each job's file in bytes, in whole blocks."""
         return self.file_size // self.block_size * self.block_size
 
     @property

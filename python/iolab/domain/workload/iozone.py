@@ -120,7 +120,7 @@ class IozoneOptions(Options):
 
     @property
     def records(self) -> int:
-        """Of one file."""
+        """How many records each thread's file has."""
         return self.file_size // self.record_size
 
     @property

@@ -180,7 +180,7 @@ class JobOptions(Options):
 
     @property
     def file_bytes(self) -> int:
-        """Size of one file."""
+        """Size of one file in bytes, rounded down to a multiple of 4 KiB."""
         return self.file_size // FILE_GRANULE_BYTES * FILE_GRANULE_BYTES
 
     @property

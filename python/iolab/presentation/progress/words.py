@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def duration(duration_ns: float) -> str:
-    """`2:05` or `1:02:05`."""
+    """A time in ns as `2:05`, or from an hour on as `1:02:05`."""
     minutes, seconds = divmod(round(duration_ns / NS_PER_S), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

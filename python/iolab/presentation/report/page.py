@@ -37,7 +37,7 @@ HOW = (
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
-    """The page as HTML."""
+    """The report as one HTML document, scripts included."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs

@@ -23,7 +23,7 @@ SETTINGS_MAX = 12
 
 @dataclass(frozen=True)
 class Conclusion:
-    """One sentence."""
+    """One sentence of the conclusions, and the verdict that it is about."""
 
     verdict: Verdict
     """The one that it begins with: what needs attention first."""

@@ -21,7 +21,7 @@ class CannotUndo(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an undo did, one line."""
+    """What an undo did, in one line, and whether that is unusual."""
 
     line: str
     unusual: bool = False

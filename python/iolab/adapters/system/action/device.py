@@ -80,7 +80,7 @@ class EraseFilesystem(Action):
 
 @dataclass(frozen=True)
 class EraseSwap(EraseFilesystem):
-    """The same for a swap area."""
+    """A swap area was made on a device that was blank."""
 
     what: ClassVar[str] = "swap area"
 

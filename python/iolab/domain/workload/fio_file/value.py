@@ -178,7 +178,7 @@ def block_split(text: str, kb_base: int = KB_BASE) -> dict[int, float]:
 
 
 def cpu_list(text: str, kb_base: int = KB_BASE) -> list[int]:
-    """`0-3,6` -> CPU numbers."""
+    """CPU numbers of a list in the kernel's form: `0-3,6`. ValueError for any other."""
     cpus: list[int] = []
     for part in text.split(","):
         found = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
@@ -189,7 +189,7 @@ def cpu_list(text: str, kb_base: int = KB_BASE) -> list[int]:
 
 
 def cpu_mask(text: str, kb_base: int = KB_BASE) -> list[int]:
-    """Bit n stands for CPU n."""
+    """CPU numbers of a mask in which bit n stands for CPU n. ValueError for any other."""
     mask = positive(text, kb_base)
     return [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
 
@@ -200,7 +200,7 @@ def paths(text: str, kb_base: int = KB_BASE) -> list[str]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """What `paths` reads back."""
+    """The names in one text, which `paths` reads back."""
     return ":".join(name.replace(":", "\\:") for name in names)
 
 
