@@ -48,6 +48,10 @@ class MeasuredRun(Protocol):
         """Each (workload, setting) that this machine cannot run."""
 
     @property
+    def doubts(self) -> list[tuple[str, str, dict[str, float]]]:
+        """Of each trial its workload, its setting, and what casts doubt on it (`iolab.domain.validity.DOUBTS`)."""
+
+    @property
     def trials(self) -> polars.DataFrame:
         """A row per trial: trial, round, workload, setting, status, ..."""
 

@@ -145,10 +145,13 @@ class Observation:
         return max((part["max_ns"] for _, part in self._latencies()), default=None)
 
     def latency_quantile(self, share: float) -> float | None:
-        """The latency in ns that `share` (0 to 1) of the operations do not exceed; None where none completed.
+        """The latency in ns that `share` (0 to 1) of the operations do not exceed; None where they are so
+        few that it would be the slowest one.
 
         From the histogram: at most 1 % above the true quantile, and never above the highest latency.
         """
+        if self._latency_count() * (1 - share) < 1 - 1e-9:
+            return None  # the slowest of so few operations, and no quantile
         found, highest = quantile(self._histogram, share), self.latency_max()
         # A bucket's upper bound may lie above the highest value that was seen.
         return None if found is None or highest is None else min(found, highest)

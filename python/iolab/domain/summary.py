@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError, unknown
 from iolab.domain.compare import Numbers, Pair, compare_pairs
 from iolab.domain.metric import describe, meant, parse_key
+from iolab.domain.validity import lines
 from iolab.domain.verdict.interval import typical
 from iolab.domain.workload import KINDS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from iolab.domain.measured_run import MeasuredRun
 
 METRICS_NAMED_MAX = 8
+SYNC_TIMES = ("sync.latency_ns_mean", "sync.latency_ns_p99")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Summary:
     same_within: float
     rows: list[Row]
     problems: list[str]
+    doubts: list[str]
+    """What casts doubt on its numbers, and what to do, a line each."""
 
     @property
     def machine_in_words(self) -> str:
@@ -124,6 +128,7 @@ def summarise(
         same_within=margin,
         rows=rows,
         problems=run.problems,
+        doubts=lines(run),
     )
 
 
@@ -152,7 +157,12 @@ def _without_baseline(run: MeasuredRun, baseline: str) -> InputError:
 
 def _compared_keys(run: MeasuredRun) -> list[str]:
     """What the experiment compares. A metric that no trial has, because all failed for instance, is no mistake here."""
-    return _known_keys(run, run.experiment.compare.metrics or _compared_by_kind(run))
+    return _known_keys(run, run.experiment.compare.metrics or [*_compared_by_kind(run), *_syncs(run)])
+
+
+def _syncs(run: MeasuredRun) -> list[str]:
+    """How long syncs took, where any workload syncs."""
+    return list(dict.fromkeys(key.rpartition("/")[2] for key in run.keys if key.endswith(SYNC_TIMES)))
 
 
 def _known_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:

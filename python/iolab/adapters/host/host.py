@@ -17,13 +17,25 @@ from typing import Any
 from iolab import _native
 from iolab.adapters import control
 from iolab.adapters.control import Applied, Context, UnsupportedSetting
-from iolab.adapters.host import commands, describe, fio, load, metadata, outcome, probing, site, sort, weighted_load
+from iolab.adapters.host import (
+    commands,
+    conditions,
+    describe,
+    fio,
+    load,
+    metadata,
+    outcome,
+    probing,
+    site,
+    sort,
+    weighted_load,
+)
 from iolab.adapters.host.site import Site, TargetPlace
 from iolab.adapters.host.surroundings import Surroundings
 from iolab.adapters.system import lock
 from iolab.adapters.system.beneath import itself
 from iolab.adapters.system.undo import UndoJournal
-from iolab.base.errors import IolabError
+from iolab.base.errors import IolabError, MachineError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import failures_of
 from iolab.domain.record import NOT_RESTORED, Fault, Record
@@ -124,8 +136,10 @@ class _Run:
             if self.should_stop():
                 self.interrupted = True
                 return
-            with probing.around(phase, self.trial.probes, where, undo) as probed:
+            with probing.around(phase, self.trial.probes, where, undo) as probed, conditions.around() as seen:
                 done = run_phase(phase, around)
+            _refuse_failed_pin(done)
+            done["conditions"] = seen
             done |= probed.in_record()
             self.faults += outcome.faults(done)
             self.notes += outcome.notes(done)
@@ -140,6 +154,18 @@ class _Run:
                 self.interrupted = True
             if self.interrupted or self.failed:
                 return
+
+
+def _refuse_failed_pin(done: dict[str, Any]) -> None:
+    """MachineError if a thread did not run on the CPUs that were asked for: its numbers answer another question."""
+    notes = [note for group in done["groups"] for note in group["notes"] if note.startswith("pinning to CPUs")]
+    if notes:
+        allowed = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+        raise MachineError(
+            notes[0].partition(";")[0],
+            where=f"phase {done['phase']}",
+            remedy=f"ask for CPUs that iolab may run on: {allowed}",
+        )
 
 
 def _sync(place: TargetPlace) -> None:

@@ -66,6 +66,7 @@ class _TrialFinished(_OfTrial):
     seed: Count
     status: Literal["ok", "faulty", "failed", "impossible"]
     impossible: dict[str, str] = {}
+    doubts: dict[str, float] = {}
     attempt: Number
     started_unix_ns: Nanoseconds
     duration_ns: Nanoseconds | None

@@ -109,6 +109,12 @@ class RunData:
         return {(event["workload"], event["setting"]) for event in events if event["status"] == "impossible"}
 
     @property
+    def doubts(self) -> list[tuple[str, str, dict[str, float]]]:
+        """See `iolab.domain.measured_run`."""
+        events = (event for _, event in sorted(self.found.trials.items()))
+        return [(event["workload"], event["setting"], event.get("doubts", {})) for event in events]
+
+    @property
     def workloads(self) -> list[str]:
         """In the experiment's order."""
         return self._in_order("workload", self.state.started.get("workloads", []))

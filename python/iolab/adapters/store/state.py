@@ -11,6 +11,7 @@ from iolab.adapters.store.event import Event
 from iolab.adapters.store.trial_file import Stored
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceIdentity
+from iolab.domain.validity import doubts
 
 SESSION_EVENTS = ("run_started", "run_resumed")
 CLOCK_SHIFT_TOLERATED_NS = 1_000_000_000
@@ -83,6 +84,7 @@ def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_
         "seed": spec.seed,
         "status": record.status,
         **({"impossible": record.controls_absent} if record.status == "impossible" else {}),
+        **({"doubts": found} if (found := doubts(record)) else {}),
         "attempt": attempt,
         "started_unix_ns": record.started_unix_ns,
         "duration_ns": duration_ns,

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from iolab.domain.definition import NO_OPERATION, Metric
 
+
+def operations_needed(share: float) -> int:
+    """From how many operations on a quantile is another one than the slowest."""
+    return round(1 / (1 - share))
+
+
 METRICS = (
     Metric(
         "latency_ns_mean",
@@ -59,7 +65,7 @@ METRICS = (
             f"{percent} % of operations took at most this long; from the histogram, at most 1 % too high.",
             "op",
             lambda seen, share=percent / 100: seen.latency_quantile(share),  # type: ignore[misc]
-            NO_OPERATION,
+            f"fewer than {operations_needed(percent / 100):,} of them completed: the slowest would be it",
         )
         for label, percent in (("50", 50), ("90", 90), ("99", 99), ("999", 99.9))
     ),

@@ -23,7 +23,7 @@ from iolab.presentation.cli.options import (
     WorkloadColumn,
 )
 from iolab.presentation.cli.outcome import check_conditions, exit_if_met
-from iolab.presentation.cli.output import print_json, print_lines
+from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
@@ -93,6 +93,7 @@ def compare(
     columns.refuse_for(run)
 
     from iolab.adapters.importer import open_run
+    from iolab.domain.validity import lines
 
     data = open_run(run, from_ if run.is_file() else None)
     if run2 is None:
@@ -104,7 +105,7 @@ def compare(
             conditions,
             json=json,
             trials_not_ok=summary.trials_not_ok,
-            problems=data.problems,
+            problems=[*data.problems, *lines(data)],
         )
         return
     if baseline is not None:
@@ -114,7 +115,7 @@ def compare(
     other = open_run(run2, from_ if run2.is_file() else None)
     found = compare_runs(data, other, metrics=metric or (), same_within=margin)
     not_ok = sum(int((~one.trials["status"].is_in(["ok", "impossible"])).sum()) for one in (data, other))
-    problems = [*data.problems, *other.problems]
+    problems = [*data.problems, *other.problems, *lines(data), *lines(other)]
     _finish(found, conditions, json=json, trials_not_ok=not_ok, problems=problems)
 
 
@@ -132,8 +133,7 @@ def _finish(
         from iolab.presentation.table.verdicts import verdicts
         from iolab.presentation.terminal import show
 
-        show(verdicts(comparisons))
-        print_lines(problems, "! ")
+        show(verdicts(comparisons, problems))
     exit_if_met(conditions, comparisons, trials_not_ok=trials_not_ok)
 
 

@@ -65,7 +65,7 @@ def _page(run: RunData, summary: Summary) -> dict[str, Any]:
         "version": iolab.__version__,
         "title": summary.title,
         "facts": list(_facts(run, summary)),
-        "warnings": summary.problems,
+        "warnings": [*summary.problems, *summary.doubts],
         "tally": tally(summary.comparisons).capitalize(),
         "baseline": summary.baseline,
         "same_within": f"{summary.same_within * 100:.3g} %",

@@ -52,4 +52,5 @@ def as_dict(summary: Summary, run: RunData) -> dict[str, Any]:
         ],
         "comparisons": [comparison.as_dict() for comparison in summary.comparisons],
         "problems": summary.problems,
+        "doubts": summary.doubts,
     }

@@ -9,7 +9,7 @@ from iolab.domain.summary import summarise
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
-from iolab.presentation.table.plain import LEGEND
+from iolab.presentation.table.plain import LEGEND, SPREAD
 from iolab.presentation.table.words import rounds, tally
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     lines = [f"# {summary.title}", ""]
     said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
     lines += [said, "", *(f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons))]
-    if summary.comparisons:
+    lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]
+    if summary.comparisons or summary.doubts:
         lines.append("")
     footnotes = Footnotes()
     for workload, block in blocks(summary).items():
@@ -40,7 +41,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
         lines += ["No trial has a value of what is compared.", ""]
     for note in footnotes.lines():
         lines += [note, ""]
-    lines.append(LEGEND)
+    lines.append(LEGEND if summary.comparisons else SPREAD)
     return "\n".join(lines) + "\n"
 
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 SENTENCE_WIDTH_MAX = 110
 CHANGE_HEADING = "change within rounds [95 %]"
+SPREAD = "Typical value ± half the interquartile range."
 LEGEND = (
-    "Typical value ± half the interquartile range. Change: the typical ratio within rounds with its 95 % interval; "
+    f"{SPREAD} Change: the typical ratio within rounds with its 95 % interval; "
     "drift cancels in it, so it is not exactly the quotient of the two values."
 )
 STYLES: dict[Verdict, str] = {
@@ -52,7 +53,7 @@ def tables(summary: Summary) -> RenderableType:
     against = f"; baseline {summary.baseline}; {tally(summary.comparisons)}" if summary.comparisons else ""
     parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
     parts += in_words(summary.comparisons)
-    parts += (Text(f"! {problem}", style="yellow") for problem in summary.problems)
+    parts += (Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts))
     footnotes = Footnotes()
     for workload, block in blocks(summary).items():
         # Not as the table's own title, which is broken where the table is narrower.
@@ -65,7 +66,8 @@ def tables(summary: Summary) -> RenderableType:
         parts.append(Text("\nNo trial has a value of what is compared.\n"))
     if lines := footnotes.lines():
         parts.append(Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
-    parts.append(Padding(Constrain(Text(LEGEND, style="dim"), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
+    legend = LEGEND if summary.comparisons else SPREAD
+    parts.append(Padding(Constrain(Text(legend, style="dim"), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
     return Group(*parts)
 
 

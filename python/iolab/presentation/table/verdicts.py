@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import one_line
 from iolab.base.quantity import ABSENT, Scale, scale_for
 from iolab.presentation.table.layout import FirstThatFits
 from iolab.presentation.table.plain import CHANGE_HEADING, STYLES, empty_table, in_words, indented
@@ -21,15 +22,16 @@ NAMED_MAX = 3
 """Comparisons that share a remark; more are counted."""
 
 
-def verdicts(comparisons: Sequence[Comparison]) -> RenderableType:
-    """What they come to, and a table per workload for people. Below each metric's name the baseline, then a line per
-    candidate: its typical value, the change, how sure, the verdict.
+def verdicts(comparisons: Sequence[Comparison], problems: Sequence[str] = ()) -> RenderableType:
+    """What they come to, the `problems` to know of, and a table per workload for people. Below each metric's name the
+    baseline, then a line per candidate: its typical value, the change, how sure, the verdict.
     """
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(f"{tally(comparisons).capitalize()}."), *in_words(comparisons)]
+    parts += (Text(f"! {one_line(problem)}", style="yellow") for problem in problems)
     for workload, found in groupby(comparisons, key=lambda comparison: comparison.workload):
         of_workload = list(found)
         if workload:

@@ -1,0 +1,195 @@
+"""Whether a trial measured what it seems to measure: what casts doubt on its numbers, by how much, and what to do.
+
+Computed from the record alone; what the machine did meanwhile is in a phase's record under `conditions`, where the
+trial ran here (`iolab.adapters.host.conditions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from iolab.domain.phase_record import jobs_of, ops_of
+from iolab.domain.trial import LoadPhase
+
+if TYPE_CHECKING:
+    from iolab.domain.measured_run import MeasuredRun
+    from iolab.domain.record import Record
+    from iolab.domain.trial import Phase
+
+Json = dict[str, Any]
+
+CACHED_FROM = 0.1
+WRAPPED_FROM = 1.01
+STEAL_FROM = 0.05
+THROTTLED_FROM = 0.02
+GENERATOR_CPU_FROM = 0.95
+"""From here on a reader is told."""
+NAMED_MAX = 3
+"""Workloads or settings that a line names; more are counted."""
+UNACCOUNTED = frozenset({"9p", "virtiofs", "fuse", "fuseblk", "ceph", "cifs", "smb3"})
+"""Filesystems whose reads the kernel does not account to the task that waits for them."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One way in which numbers may not be what they seem."""
+
+    what: Callable[[float], str]
+    """In words, of the largest value of any trial."""
+    remedy: str
+
+
+DOUBTS: dict[str, Doubt] = {
+    "no_io": Doubt(
+        lambda _: "the engine null does no I/O: its operations are no reads or writes",
+        "another engine asks the device",
+    ),
+    "page_cache": Doubt(
+        lambda share: f"up to {_percent(share)} of what was read came from the page cache",
+        "direct = true asks the device, or drop_caches = true and an amount that reads no block twice",
+    ),
+    "wrapped": Doubt(
+        lambda times: f"buffered jobs read up to {times:.1f} times their files: what is read again is in memory",
+        "larger files, or an amount",
+    ),
+    "no_steady_state": Doubt(
+        lambda _: "no steady state: the rate still moved at the end",
+        "a longer duration, or a warm_up",
+    ),
+    "steal": Doubt(
+        lambda share: f"other guests took up to {_percent(share)} of the CPU time (steal)",
+        "a quieter host, or more rounds",
+    ),
+    "cpu_quota": Doubt(
+        lambda share: f"a CPU quota stopped iolab for up to {_percent(share)} of the time",
+        "a higher cpu.max of its control group",
+    ),
+    "thermal": Doubt(
+        lambda times: f"the CPUs were throttled for heat, up to {times:,.0f} times in a trial",
+        "cooling, or a lower fixed frequency",
+    ),
+    "generator_cpu": Doubt(
+        lambda share: (
+            f"a thread of the load generator was busy for up to {_percent(share)} of the time: it may be "
+            "what limits, and not the device"
+        ),
+        "more jobs, or larger requests",
+    ),
+}
+"""By code, in the order in which they are told. docs/read-a-report.md explains each."""
+
+
+def doubts(record: Record) -> dict[str, float]:
+    """The doubts about a trial, each with the largest value over its measured phases."""
+    found: dict[str, float] = {}
+    done = {phase["phase"]: phase for phase in record.phases}
+    filesystems = {str(one.get("type")) for one in _filesystems(record.observed)}
+    for phase in record.spec.phases:
+        if phase.measured and phase.name in done:
+            for code, value in _of_phase(phase, done[phase.name], accounted=not filesystems & UNACCOUNTED):
+                found[code] = max(value, found.get(code, 0.0))
+    return found
+
+
+def lines(run: MeasuredRun) -> list[str]:
+    """A line for each doubt about any of the run's trials: what, where, and what would help."""
+    told = []
+    trials = run.doubts
+    for code, doubt in DOUBTS.items():
+        of_code = [(workload, setting, found[code]) for workload, setting, found in trials if code in found]
+        if of_code:
+            worst = max(value for *_, value in of_code)
+            workloads = _some({workload for workload, *_ in of_code}, run.workloads)
+            settings = _some({setting for _, setting, _ in of_code}, run.settings)
+            count = f"{len(of_code)} of {len(trials)} trials" if len(trials) > 1 else ""
+            places = "; ".join(part for part in (count, workloads, settings) if part)
+            told.append(f"{doubt.what(worst)}{f' ({places})' if places else ''}; what helps: {doubt.remedy}")
+    return told
+
+
+def _some(names: set[str], of: Sequence[str]) -> str:
+    """The names, where they are some of those that there are."""
+    if len(names) == len(of):
+        return ""
+    named = [name for name in of if name in names]
+    more = f" and {len(named) - NAMED_MAX} more" if len(named) > NAMED_MAX else ""
+    return f"{', '.join(named[:NAMED_MAX])}{more}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+def _of_phase(phase: Phase, done: Json, *, accounted: bool) -> Iterator[tuple[str, float]]:
+    transient = done["transient"]
+    if transient is not None and not transient["steady"]:
+        yield "no_steady_state", 1.0
+    yield from _of_machine(done)
+    if isinstance(phase, LoadPhase):
+        groups = {group["name"]: group for group in phase.load["groups"]}
+        if any(group["engine"] == "null" for group in groups.values()):
+            yield "no_io", 1.0
+            return
+        yield from _of_reads(phase.load, done, accounted=accounted)
+        busiest = max((_cpu_share(group, done) for group in done["groups"]), default=0.0)
+        if busiest >= GENERATOR_CPU_FROM:
+            yield "generator_cpu", busiest
+
+
+def _of_machine(done: Json) -> Iterator[tuple[str, float]]:
+    conditions = done.get("conditions", {})
+    elapsed_s = done["elapsed_ns"] / 1e9
+    if (steal := conditions.get("steal_share") or 0.0) >= STEAL_FROM:
+        yield "steal", steal
+    throttled_s = conditions.get("cpu_throttled_s") or 0.0
+    if elapsed_s > 0 and throttled_s / elapsed_s >= THROTTLED_FROM:
+        yield "cpu_quota", min(1.0, throttled_s / elapsed_s)
+    if (times := conditions.get("thermal_throttles") or 0) > 0:
+        yield "thermal", float(times)
+
+
+def _of_reads(load: Json, done: Json, *, accounted: bool) -> Iterator[tuple[str, float]]:
+    """What buffered reads may not have asked the device for."""
+    jobs = jobs_of(done)
+    span_ns = done["measured_to_ns"] - done["measured_from_ns"]
+    read_bytes, buffered = 0, False
+    passes = 0.0
+    for group in load["groups"]:
+        for job in group["jobs"]:
+            read = ops_of(jobs[job["name"]]).get("read") if job["name"] in jobs else None
+            if read is None or not read["bytes"]:
+                continue
+            read_bytes += read["bytes"]
+            if not group["direct"]:
+                buffered = True
+                passes = max(passes, read["bytes"] / max(1, job["length_bytes"] * len(job["files"])))
+    if not buffered or not span_ns:
+        return
+    fetched = done.get("conditions", {}).get("process_read_bytes")
+    if fetched is not None and accounted and len(done["groups"]):
+        # Fetched is of the whole phase, what the jobs read of its measured part.
+        cached = 1 - fetched * span_ns / done["elapsed_ns"] / read_bytes
+        if cached >= CACHED_FROM:
+            yield "page_cache", min(1.0, cached)
+    if passes >= WRAPPED_FROM:
+        yield "wrapped", passes
+
+
+def _cpu_share(group: Json, done: Json) -> float:
+    """Of one CPU, over the measured part: a group is a thread."""
+    span_ns = done["measured_to_ns"] - done["measured_from_ns"]
+    used: float = group["cpu_user_ns"] + group["cpu_system_ns"]
+    return min(1.0, used / span_ns) if span_ns > 0 else 0.0
+
+
+def _filesystems(observed: Any) -> Iterator[Json]:
+    if isinstance(observed, dict):
+        if isinstance(observed.get("filesystem"), dict):
+            yield observed["filesystem"]
+        for value in observed.values():
+            yield from _filesystems(value)
+    elif isinstance(observed, list):
+        for value in observed:
+            yield from _filesystems(value)
