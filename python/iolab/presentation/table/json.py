@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.strict_json import dumps
 from iolab.domain.summary import Summary, summarise
+from iolab.domain.sweep import sweeps
+from iolab.presentation.table import sweep
 from iolab.presentation.table.conclusions import conclusions
 
 if TYPE_CHECKING:
@@ -49,6 +51,10 @@ def as_dict(summary: Summary, run: RunData) -> dict[str, Any]:
         "conclusions": [
             {"verdict": one.verdict, "setting": one.setting, "text": one.text}
             for one in conclusions(summary.comparisons)
+        ],
+        "sweeps": [
+            {"name": one.name, "parameter": one.parameter, "values": one.texts, "text": sweep.sentence(one, summary)}
+            for one in sweeps(summary)
         ],
         "comparisons": [comparison.as_dict() for comparison in summary.comparisons],
         "problems": summary.problems,

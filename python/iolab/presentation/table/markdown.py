@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.domain.summary import summarise
+from iolab.domain.sweep import sweeps
+from iolab.presentation.table import sweep
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import Footnotes
@@ -25,6 +27,8 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     lines = [f"# {summary.title}", ""]
     said = f"{rounds(summary.rounds)}; baseline {_escaped(summary.baseline)}; {tally(summary.comparisons)}."
     lines += [said, "", *(f"- {_escaped(one.text)}" for one in conclusions(summary.comparisons))]
+    told = (sweep.sentence(one, summary) for one in sweeps(summary))
+    lines += [f"- {_escaped(text)}" for text in told if text]
     lines += [f"- **Careful:** {_escaped(doubt)}" for doubt in summary.doubts]
     if summary.comparisons or summary.doubts:
         lines.append("")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 from iolab.domain.summary import Summary, summarise
+from iolab.domain.sweep import sweeps
+from iolab.presentation.table import sweep
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.grid import Block, GridCell, blocks
 from iolab.presentation.table.layout import FirstThatFits, Footnotes
@@ -55,7 +57,18 @@ def tables(summary: Summary) -> RenderableType:
     parts += in_words(summary.comparisons)
     parts += (Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts))
     footnotes = Footnotes()
-    for workload, block in blocks(summary).items():
+    swept: list[RenderableType] = []
+    in_tables = blocks(summary)
+    for one in sweeps(summary):
+        if said := sweep.sentence(one, summary):
+            parts.append(Constrain(Text.assemble(("● ", "cyan"), said), SENTENCE_WIDTH_MAX))
+        if len(one.lines) <= sweep.LINES_MAX:
+            for workload in {point.workload for line in one.lines for point in line.points}:
+                in_tables.pop(workload, None)
+            heading = Padding(Text(sweep.title(one), style="bold cyan"), (1, 0, 0, 0), expand=False)
+            swept += [heading, FirstThatFits(sweep.table(one, summary), Group(*sweep.tables_by_metric(one, summary)))]
+    parts += swept
+    for workload, block in in_tables.items():
         # Not as the table's own title, which is broken where the table is narrower.
         parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
         if block.rows:

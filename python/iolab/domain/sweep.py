@@ -1,0 +1,189 @@
+"""A sweep: settings or workloads of one matrix that differ in one number, which is an axis then and no list of names.
+
+Read from the names that `iolab.base.matrix` gives (`reads[block_size=4KiB,queue_depth=8]`). The knee is Kneedle's
+(docs/reference/statistics.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from iolab.base.quantity import parse_bytes, parse_duration_ns
+
+if TYPE_CHECKING:
+    from iolab.domain.summary import Row, Summary
+
+VALUES_MIN = 3
+"""Two values are a comparison, and not a curve."""
+KNEE_FROM = 0.1
+"""Kneedle's difference at the knee, of 1 at most: below, a curve is as good as a straight line."""
+FLAT_BELOW = 1.05
+"""Highest over lowest throughput, below which the parameter hardly matters."""
+NAMES = frozenset(
+    {"rq_affinity", "nomerges", "queue_affinity", "completion_affinity", "irq_cpus", "workqueue_cpus", "cpus", "seed"}
+)
+"""Parameters whose numbers are names of something, and no amounts."""
+THROUGHPUTS = ("iops", "rate_bytes_per_s", "files_per_s")
+LATENCIES = ("latency_ns_mean", "latency_ns_p99", "latency_ns_p50")
+
+_NAME = re.compile(r"(?P<base>[^\[\]]*)\[(?P<labels>[^\[\]]*)\]$")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of the parameter."""
+
+    x: float
+    text: str
+    """As the experiment has it: `4KiB`."""
+    workload: str
+    setting: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is the same along the axis."""
+
+    name: str
+    """Empty where the sweep has one line."""
+    points: list[Point]
+    """By rising value."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    name: str
+    """The matrix's own: that of its workload or setting before expansion."""
+    parameter: str
+    along: Literal["workload", "setting"]
+    lines: list[Line]
+
+    @property
+    def texts(self) -> list[str]:
+        """Every value of the parameter, rising."""
+        found = {point.x: point.text for line in self.lines for point in line.points}
+        return [found[x] for x in sorted(found)]
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where more of the parameter stops to pay."""
+
+    index: int
+    """Of the point."""
+    height: float
+    """Kneedle's difference there: 0 for a straight line, near 1 for a corner."""
+
+
+def sweeps(summary: Summary) -> list[Sweep]:
+    """Those of the run's workloads, then those of its settings; without any that has a single number only.
+
+    A matrix with several axes is one sweep along the axis with the most values: the others tell its lines apart.
+    """
+    workloads = list(dict.fromkeys(row.workload for row in summary.rows))
+    found = [_sweep(base, members, "workload", summary.settings) for base, members in _matrices(workloads)]
+    swept = {point.workload for sweep in found if sweep for line in sweep.lines for point in line.points}
+    rest = [workload for workload in workloads if workload not in swept]
+    if rest:
+        found += [_sweep(base, members, "setting", rest) for base, members in _matrices(summary.settings)]
+    return [sweep for sweep in found if sweep is not None]
+
+
+def rows_of(sweep: Sweep, summary: Summary) -> dict[str, dict[str, Row]]:
+    """By metric, by workload: the summary's rows that the sweep's points are in, in the summary's order."""
+    workloads = {point.workload for line in sweep.lines for point in line.points}
+    by_metric: dict[str, dict[str, Row]] = {}
+    for row in summary.rows:
+        if row.workload in workloads:
+            by_metric.setdefault(row.metric, {})[row.workload] = row
+    return by_metric
+
+
+def values(line: Line, rows: dict[str, Row]) -> list[float | None]:
+    """The typical value of each of the line's points, of one metric's rows by workload."""
+    return [
+        cell.typical if (row := rows.get(point.workload)) and (cell := row.cells.get(point.setting)) else None
+        for point in line.points
+    ]
+
+
+def main_metric(metrics: Sequence[str], among: Sequence[str]) -> str | None:
+    """The first of `among` that the run has, whatever its phase; of all operations rather than of one."""
+    for name in among:
+        ranked = sorted((key for key in metrics if key.rpartition("/")[2].rpartition(".")[2] == name), key=_is_of_one)
+        if ranked:
+            return ranked[0]
+    return None
+
+
+def knee(x: Sequence[float], y: Sequence[float]) -> Knee | None:
+    """Of a rising curve, by rising x: the point that lies highest above the straight line from the first point to the
+    last, both axes scaled to 0 ... 1 (Satopaa et al., 2011). None where the curve does not rise, or is as good as
+    straight."""
+    if len(x) < VALUES_MIN or x[-1] <= x[0] or max(y) <= y[0]:
+        return None
+    low, high = min(y), max(y)
+    heights = [(b - low) / (high - low) - (a - x[0]) / (x[-1] - x[0]) for a, b in zip(x, y, strict=True)]
+    best = max(range(len(heights)), key=heights.__getitem__)
+    return Knee(best, heights[best]) if heights[best] >= KNEE_FROM and best else None
+
+
+def _matrices(names: Sequence[str]) -> list[tuple[str, dict[str, dict[str, str]]]]:
+    """By the name before expansion, the labels of each member by its full name."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for name in names:
+        if match := _NAME.match(name):
+            pairs = [label.partition("=") for label in match["labels"].split(",")]
+            if all(between for _, between, _ in pairs):
+                found.setdefault(match["base"], {})[name] = {key: value for key, _, value in pairs}
+    return list(found.items())
+
+
+def _sweep(
+    base: str, members: dict[str, dict[str, str]], along: Literal["workload", "setting"], others: Sequence[str]
+) -> Sweep | None:
+    """`others`: settings that each member of a workload's matrix ran under, or workloads under a setting's."""
+    parameter = _axis(members)
+    if parameter is None:
+        return None
+    lines: dict[str, list[Point]] = {}
+    for name, labels in members.items():
+        fixed = [f"{key}={value}" for key, value in labels.items() if key != parameter]
+        for other in others:
+            workload, setting = (name, other) if along == "workload" else (other, name)
+            line = ", ".join([*fixed, other] if len(others) > 1 else fixed)
+            x = _number(labels[parameter])
+            assert x is not None, "an axis has numbers only"
+            lines.setdefault(line, []).append(Point(x, labels[parameter], workload, setting))
+    ordered = [Line(name, sorted(points, key=lambda point: point.x)) for name, points in lines.items()]
+    return Sweep(base, parameter, along, ordered)
+
+
+def _axis(members: dict[str, dict[str, str]]) -> str | None:
+    """The key with the most values, all of them numbers; of equals the last, which varies fastest."""
+    best, most = None, VALUES_MIN - 1
+    for key in dict.fromkeys(key for labels in members.values() for key in labels):
+        if key.rpartition(".")[2] in NAMES:
+            continue
+        texts = {labels.get(key, "") for labels in members.values()}
+        if len(texts) >= max(most, VALUES_MIN) and all(_number(text) is not None for text in texts):
+            best, most = key, len(texts)
+    return best
+
+
+def _number(text: str) -> float | None:
+    """`8`, `4KiB` in bytes, `8ms` in ns."""
+    for read in (float, parse_bytes, parse_duration_ns):
+        try:
+            found = float(read(text))
+        except ValueError:
+            continue
+        return found if found == found and abs(found) != float("inf") else None
+    return None
+
+
+def _is_of_one(key: str) -> bool:
+    return "." in key.rpartition("/")[2]

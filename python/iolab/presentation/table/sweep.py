@@ -1,0 +1,145 @@
+"""A sweep as one table, a line per value of the parameter, and one sentence that says where its knee is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from iolab.base.quantity import change, scale_for
+from iolab.domain.sweep import FLAT_BELOW, LATENCIES, THROUGHPUTS, Knee, knee, main_metric, rows_of, values
+from iolab.presentation.table.words import label, unit_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from iolab.domain.summary import Row, Summary
+    from iolab.domain.sweep import Line, Point, Sweep
+
+METRICS_MAX = 4
+"""Metrics that the table has columns for; the report has all."""
+LINES_TOLD_MAX = 4
+LINES_MAX = 6
+"""Lines of a sweep that a table has room for; of more, each workload keeps a table of its own."""
+
+
+def title(sweep: Sweep) -> str:
+    return f"{sweep.name} over {sweep.parameter}" if sweep.name else f"over {sweep.parameter}"
+
+
+def table(sweep: Sweep, summary: Summary) -> Table:
+    """Columns: the parameter, then for each metric a value per line of the sweep, with the change and the verdict of
+    those that were compared."""
+    return _table(sweep, summary, list(_measured(sweep, summary).items())[:METRICS_MAX])
+
+
+def tables_by_metric(sweep: Sweep, summary: Summary) -> list[Table]:
+    """The same as a table per metric, for a narrow console."""
+    return [_table(sweep, summary, [one]) for one in _measured(sweep, summary).items()]
+
+
+def _measured(sweep: Sweep, summary: Summary) -> dict[str, dict[str, Row]]:
+    """By metric, those that some point has."""
+    found = rows_of(sweep, summary).items()
+    return {
+        metric: rows
+        for metric, rows in found
+        if any(one is not None for line in sweep.lines for one in values(line, rows))
+    }
+
+
+def _table(sweep: Sweep, summary: Summary, shown: Sequence[tuple[str, dict[str, Row]]]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    drawn.add_column(sweep.parameter, justify="right", no_wrap=True)
+    scales = {}
+    for metric, rows in shown:
+        scale = scales[metric] = scale_for(unit_of(metric), (one for line in sweep.lines for one in values(line, rows)))
+        unit = f", {scale.suffix}" if scale.suffix and scale.suffix not in label(metric) else ""
+        for line in sweep.lines:
+            heading = f"{label(metric)}{unit}" + (f"\n{line.name}" if line.name else "")
+            drawn.add_column(heading, justify="right", no_wrap=True)
+    knees = knee_texts(sweep, summary)
+    if knees:
+        drawn.add_column("", no_wrap=True)
+    for text in sweep.texts:
+        cells = []
+        for metric, rows in shown:
+            for line in sweep.lines:
+                point = next((one for one in line.points if one.text == text), None)
+                cells.append("" if point is None else _cell(point, rows, scales[metric].number))
+        drawn.add_row(text, *cells, *([knees.get(text, "")] if knees else []))
+    return drawn
+
+
+def sentence(sweep: Sweep, summary: Summary) -> str | None:
+    """Where the throughput stops to rise, and what the latency does from there on; None without a throughput."""
+    by_metric = rows_of(sweep, summary)
+    throughput = main_metric(list(by_metric), THROUGHPUTS)
+    if throughput is None:
+        return None
+    told = [_of_line(sweep, line, by_metric, throughput) for line in sweep.lines[:LINES_TOLD_MAX]]
+    more = len(sweep.lines) - LINES_TOLD_MAX
+    rest = f"; {more} more {'line' if more == 1 else 'lines'} in the table" if more > 0 else ""
+    return f"{title(sweep)}: {'; '.join(told)}{rest}."
+
+
+def knee_texts(sweep: Sweep, summary: Summary) -> dict[str, str]:
+    """By value of the parameter: `knee`, with the line's name where there are several."""
+    by_metric = rows_of(sweep, summary)
+    throughput = main_metric(list(by_metric), THROUGHPUTS)
+    found: dict[str, list[str]] = {}
+    for line in sweep.lines if throughput else ():
+        points, heights = curve(line, by_metric[throughput or ""])
+        if at := knee([point.x for point in points], heights):
+            found.setdefault(points[at.index].text, []).append(line.name)
+    several = len(sweep.lines) > 1
+    return {text: f"knee: {', '.join(names)}" if several else "knee" for text, names in found.items()}
+
+
+def curve(line: Line, rows: dict[str, Row]) -> tuple[list[Point], list[float]]:
+    """The line's points that have a value, and the values."""
+    pairs = [(point, one) for point, one in zip(line.points, values(line, rows), strict=True) if one is not None]
+    return [point for point, _ in pairs], [one for _, one in pairs]
+
+
+def _of_line(sweep: Sweep, line: Line, by_metric: dict[str, dict[str, Row]], throughput: str) -> str:
+    points, heights = curve(line, by_metric[throughput])
+    prefix = f"{line.name}: " if line.name else ""
+    name = label(throughput)
+    if not heights or max(heights) <= 0:
+        return f"{prefix}no value of {name}"
+    scale = scale_for(unit_of(throughput), heights)
+    if min(heights) > 0 and max(heights) / min(heights) < FLAT_BELOW:
+        return f"{prefix}{name} is {scale.with_unit(max(heights))} at all values"
+    best = max(range(len(heights)), key=heights.__getitem__)
+    at = knee([point.x for point in points], heights)
+    if at is None:
+        return f"{prefix}{name} is highest at {points[best].text}, {scale.with_unit(heights[best])}, without a knee"
+    share = f"{100 * heights[at.index] / heights[best]:.0f} % of the highest"
+    told = f"{prefix}the knee of {name} is at {points[at.index].text}: {scale.with_unit(heights[at.index])}, {share}"
+    return told + "".join(_latency_beyond(points, by_metric, line, at))
+
+
+def _latency_beyond(points: list[Point], by_metric: dict[str, dict[str, Row]], line: Line, at: Knee) -> Iterator[str]:
+    """What the latency is at the knee, and by how much it rises to the last value."""
+    latency = main_metric(list(by_metric), LATENCIES)
+    if latency is None:
+        return
+    by_text = {point.text: one for point, one in zip(line.points, values(line, by_metric[latency]), strict=True)}
+    here, last = by_text.get(points[at.index].text), by_text.get(points[-1].text)
+    if here:
+        yield f", at a {label(latency)} of {scale_for(unit_of(latency), [here]).with_unit(here)}"
+    if here and last and at.index < len(points) - 1:
+        yield f" ({change(last / here)} at {points[-1].text})"
+
+
+def _cell(point: Point, rows: dict[str, Row], number: Callable[[float | None], str]) -> str:
+    row = rows.get(point.workload)
+    cell = row.cells.get(point.setting) if row else None
+    text = number(cell.typical if cell else None)
+    comparison = row.comparisons.get(point.setting) if row else None
+    if comparison is None or comparison.judgement.ratio is None:
+        return text
+    return f"{text} {change(comparison.judgement.ratio)} {comparison.judgement.verdict}"

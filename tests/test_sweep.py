@@ -1,0 +1,106 @@
+"""Sweeps: matrices in which one number changes are an axis, with a knee, one table and one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import CommandLine
+from iolab.domain.summary import summarise
+from iolab.domain.sweep import knee, sweeps
+from iolab.presentation.table import render
+from support.stored import stored_run
+
+DEPTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+MODELLED = """\
+title = "How deep?"
+machine = "model:one_disk"
+rounds = 2
+seed = 1
+[workloads.reads]
+pattern = "random"
+queue_depth = [1, 4, 16]
+file_size = "16MiB"
+duration = "200ms"
+[settings.none]
+scheduler = "none"
+[settings.mq-deadline]
+scheduler = "mq-deadline"
+[compare]
+metrics = ["iops", "latency_ns_mean"]
+"""
+
+
+def swept(directory: Path, workload: str, settings: str = "[settings.a]\n[settings.b]\n") -> list[tuple[object, ...]]:
+    text = (
+        'rounds = 2\nseed = 7\n[target]\nkind = "directory"\npath = "."\n'
+        f'[workloads.reads]\nfile_size = "1MiB"\nduration = "1s"\n{workload}\n{settings}'
+    )
+    found = sweeps(summarise(stored_run(directory / "run", text)))
+    return [(one.name, one.parameter, one.along, one.texts, [line.name for line in one.lines]) for one in found]
+
+
+def test_values_are_sorted_as_amounts_and_settings_are_lines(tmp_path: Path) -> None:
+    found = swept(tmp_path, 'block_size = ["64KiB", "4KiB", "1MiB"]')
+    assert found == [("reads", "block_size", "workload", ["4KiB", "64KiB", "1MiB"], ["a", "b"])]
+
+
+def test_the_axis_with_the_most_values_is_the_sweep_and_others_tell_lines_apart(tmp_path: Path) -> None:
+    found = swept(tmp_path, 'block_size = ["4KiB", "64KiB"]\nqueue_depth = [1, 2, 4]', "[settings.a]\n")
+    assert found == [("reads", "queue_depth", "workload", ["1", "2", "4"], ["block_size=4KiB", "block_size=64KiB"])]
+
+
+def test_a_matrix_of_settings_is_a_sweep_too(tmp_path: Path) -> None:
+    found = swept(tmp_path, "", "[settings.ahead]\nread_ahead_kb = [128, 0, 1024]\n")
+    assert found == [("ahead", "read_ahead_kb", "setting", ["0", "128", "1024"], [""])]
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings"),
+    [
+        ("queue_depth = [1, 2]", "[settings.a]\n"),
+        ('pattern = ["random", "sequential", "backward"]', "[settings.a]\n"),
+        ("", "[settings.a]\nnomerges = [0, 1, 2]\n"),
+    ],
+)
+def test_two_values_words_and_numbers_that_are_names_are_no_axis(tmp_path: Path, workload: str, settings: str) -> None:
+    assert swept(tmp_path, workload, settings) == []
+
+
+def test_the_knee_is_where_a_saturating_curve_bends() -> None:
+    found = knee(DEPTHS, [min(depth, 32) * 1000.0 for depth in DEPTHS])
+    assert found is not None and DEPTHS[found.index] == 32
+    assert found.height == pytest.approx(1 - 31 / 255)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        [1000.0 * depth for depth in DEPTHS],
+        [1000.0 / depth for depth in DEPTHS],
+        [5.0 for _ in DEPTHS],
+        [float(depth**2) for depth in DEPTHS],
+    ],
+)
+def test_straight_falling_flat_and_convex_curves_have_no_knee(curve: list[float]) -> None:
+    assert knee(DEPTHS, curve) is None
+
+
+def test_a_sweep_is_one_table_and_one_sentence(iolab: CommandLine) -> None:
+    experiment = iolab.write("sweep.toml", MODELLED)
+    shown = iolab("run", experiment, "--out", "sweep").stdout.splitlines()
+    assert sum(line.startswith("● reads over queue_depth: ") for line in shown) == 1
+    assert shown.count("reads over queue_depth") == 1 and not any("reads[" in line for line in shown)
+    rows = [line.split()[0] for line in shown if line.split() and line.split()[0] in ("1", "4", "16")]
+    assert rows == ["1", "4", "16"]
+    (said,) = iolab("show", "sweep", "--json").json()["sweeps"]
+    assert said["parameter"] == "queue_depth" and said["values"] == ["1", "4", "16"] and "queue_depth" in said["text"]
+
+
+def test_formats_that_know_no_sweep_keep_every_workload(tmp_path: Path) -> None:
+    text = (
+        'rounds = 2\nseed = 7\n[target]\nkind = "directory"\npath = "."\n'
+        '[workloads.reads]\nfile_size = "1MiB"\nduration = "1s"\nqueue_depth = [1, 2, 4]\n[settings.a]\n'
+    )
+    run = stored_run(tmp_path / "run", text)
+    assert render(run, "csv").count("queue_depth=") == 6
