@@ -55,6 +55,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Sweep:
+    """A matrix along one of its keys."""
+
     name: str
     """The matrix's own: that of its workload or setting before expansion."""
     parameter: str

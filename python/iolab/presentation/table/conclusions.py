@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import MULTIPLE_FROM, change
-from iolab.presentation.table.words import VERDICTS, label, rounds, tally
+from iolab.presentation.table.words import VERDICTS, label, tally
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
@@ -74,7 +74,7 @@ def _of_setting(found: Sequence[Comparison], *, several: bool) -> Conclusion:
 
 
 def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str:
-    """`Undecided, 3 of 9: mq-deadline in rate (about 21 more rounds) and latency p99; kyber in rate.`"""
+    """`Undecided, 3 of 9: mq-deadline in rate (21 more) and latency p99; kyber in rate.`"""
     count = f"Undecided, {len(found)} of {of}" if len(found) < of else f"Undecided, all {of}" if of > 1 else "Undecided"
     if all(one.judgement.n == 1 for one in found):
         return f"{count}: one round has no interval."
@@ -93,7 +93,7 @@ def _of_undecided(found: Sequence[Comparison], of: int, *, several: bool) -> str
 
 def _metrics(found: Sequence[Comparison], *, several: bool, changed: bool) -> list[str]:
     """Each metric once, in the order of the experiment: `rate (-96.7 %)`, `rate on reads (-96.7 %)`, or of several
-    workloads `rate on 5 workloads (-96.7 % to -91.2 %)`. Of undecided ones the rounds that would decide."""
+    workloads `rate on 5 workloads (-96.7 % to -91.2 %)`. Of undecided ones the further rounds that would decide."""
     by_metric: dict[str, list[Comparison]] = {}
     for one in found:
         by_metric.setdefault(one.metric, []).append(one)
@@ -108,10 +108,8 @@ def _metric(ones: Sequence[Comparison], *, several: bool, changed: bool) -> str:
         name += f" on {ones[0].workload}" if len(ones) == 1 else f" on {len(ones)} workloads"
     if ones[0].judgement.verdict == "undecided":
         more = [one.judgement.rounds_to_decide for one in ones if one.judgement.rounds_to_decide]
-        span = (
-            f"{min(more)} to {max(more)} more rounds" if len(set(more)) > 1 else rounds(max(more, default=0), "more ")
-        )
-        return f"{name} (about {span})" if more else name
+        span = " to ".join(dict.fromkeys(map(str, (min(more), max(more))))) if more else ""
+        return f"{name} ({span} more)" if more else name
     ratios = [one.judgement.ratio for one in ones if one.judgement.ratio is not None] if changed else []
     if not ratios:
         return name

@@ -23,6 +23,7 @@ LINES_MAX = 6
 
 
 def title(sweep: Sweep) -> str:
+    """`reads over queue_depth`."""
     return f"{sweep.name} over {sweep.parameter}" if sweep.name else f"over {sweep.parameter}"
 
 
