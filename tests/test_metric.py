@@ -17,6 +17,7 @@ from iolab.base.errors import InputError
 from iolab.domain import metric
 from iolab.domain.definition import TOOL_METRICS
 from iolab.domain.metric import DEFAULT_COMPARED, METRICS, Key, Row, describe, key_of, parse_key
+from iolab.domain.observation import observe
 from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import CommandsPhase, Trial
@@ -151,7 +152,7 @@ def test_rates_latencies_and_cpu_of_one_job() -> None:
     assert found["latency_ns_mean"] == 250
     assert found["latency_ns_stddev"] == pytest.approx(12500**0.5)
     assert (found["latency_ns_min"], found["latency_ns_max"]) == (100, 400)
-    assert (found["latency_ns_p50"], found["latency_ns_p90"], found["latency_ns_p999"]) == (200, 400, 400)
+    assert (found["latency_ns_p50"], found["latency_ns_p90"], found["latency_ns_p999"]) == (200, None, None)
     assert found["cpu_ns_per_io"] == 250
     assert found["process_cpu_ns_per_io"] == 1000
     assert found["cpu_percent"] == pytest.approx(100 * 1000e-9 / 2)
@@ -198,12 +199,23 @@ def test_nothing_is_said_of_operations_that_were_not_asked_for() -> None:
     assert {row.op for row in found} == {"read", "all"}
 
 
+@pytest.mark.parametrize(("share", "needed"), [(0.5, 2), (0.9, 10), (0.99, 100), (0.999, 1000)])
+def test_a_percentile_of_so_few_operations_that_it_is_the_slowest_is_absent(share: float, needed: int) -> None:
+    def seen(count: int) -> float | None:
+        reader = job("job", read=op(*range(1, count + 1)))
+        return observe(ONE_READER.phases[-1], phase(group(reader))).latency_quantile(share)
+
+    assert seen(needed - 1) is None
+    assert seen(needed) is not None
+
+
 def test_what_could_not_be_measured_is_absent_with_a_reason() -> None:
     found = metric.rows(record(TWO_MIXED, phase(group(job("job", write=op(1))))))
     reads = {row.metric: row for row in found if row.op == "read"}
     assert reads["iops"].value == 0
     assert reads["latency_ns_p99"].value is None
-    assert "no such operation" in str(reads["latency_ns_p99"].reason)
+    assert "no such operation" in str(reads["latency_ns_mean"].reason)
+    assert "fewer than 100 of them completed" in str(reads["latency_ns_p99"].reason)
     assert all((row.value is None) == (row.reason is not None) for row in found)
 
 
