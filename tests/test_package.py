@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -146,3 +147,23 @@ def test_the_licences_are_named_alike_everywhere() -> None:
     crates = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
     assert project["license"] == crates["license"] == "MIT OR Apache-2.0"
     assert all((ROOT / name).read_text().strip() for name in project["license-files"])
+
+
+def test_the_layers_take_only_the_extension_and_the_version_of_the_package_itself() -> None:
+    """What `.importlinter` does not count."""
+    taken = {
+        f"{path.relative_to(PACKAGE)}: {alias.name}"
+        for path in PACKAGE.glob("*/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "iolab"
+        for alias in node.names
+        if alias.name not in ("_native", "__version__")
+    }
+    used = {
+        f"{path.relative_to(PACKAGE)}: iolab.{node.attr}"
+        for path in PACKAGE.glob("*/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "iolab"
+        if node.attr not in ("_native", "__version__")
+    }
+    assert not taken | used

@@ -1,3 +1,49 @@
-"""A laboratory for storage I/O on Linux."""
+"""A laboratory for storage I/O on Linux.
+
+    import iolab
+
+    run = iolab.run("model", rounds=3)          # or iolab.load("a run directory, or a file of fio, any CSV ...")
+    iolab.compare(run)                          # verdicts; .frame has them as a table
+    run.figures("latency")[0]                   # plotly
+    iolab.report(run, "report.html")
+
+What is named here is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
+    from iolab.presentation.api import Comparisons, Explanations, Run, compare, explain, load, report, run
 
 __version__ = "0.1.0"
+__all__ = [
+    "Comparisons",
+    "Explanations",
+    "InputError",
+    "InterruptedRun",
+    "IolabError",
+    "MachineError",
+    "Run",
+    "compare",
+    "explain",
+    "load",
+    "report",
+    "run",
+]
+_OF_ERRORS = ("InputError", "InterruptedRun", "IolabError", "MachineError")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'iolab' has no attribute {name!r}")
+    value = getattr(import_module("iolab.base.errors" if name in _OF_ERRORS else "iolab.presentation.api"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
@@ -59,6 +60,22 @@ class InterruptedRun(IolabError):
     """Stopped by Ctrl-C or a signal, everything restored."""
 
     exit_status = EXIT_INTERRUPTED
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+"""Error numbers of a device that is full, or fails."""
+
+
+def from_os_error(error: OSError) -> MachineError | None:
+    """What the system refuses a user: a permission, room. None for any other, which is a defect."""
+    if isinstance(error, PermissionError):
+        where = None if error.filename is None else str(error.filename)
+        remedy = "name a place that you may use, or run as a user who may"
+        return MachineError("no permission", where=where, remedy=remedy)
+    if error.errno not in NO_ROOM:
+        return None
+    where = "standard output" if error.filename is None else str(error.filename)
+    return MachineError(f"can't be written: {error.strerror}", where=where, remedy="make room")
 
 
 class RenamedKeyWarning(FutureWarning):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import secrets
@@ -11,11 +10,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from iolab.base.errors import InputError, IolabError, MachineError
+from iolab.base.errors import NO_ROOM, InputError, IolabError, MachineError
 
 STDOUT = "-"
 _REMEDY = "choose another place"
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 _LINKS_MAX = 40
 
 
@@ -51,7 +49,7 @@ def is_stdout(path: Path) -> bool:
 
 def refused(error: OSError, path: Path) -> IolabError:
     """The kernel's refusal as an error with the path: MachineError where room is lacking, else InputError."""
-    kind = MachineError if error.errno in _NO_ROOM else InputError
+    kind = MachineError if error.errno in NO_ROOM else InputError
     return kind(f"can't be written: {error.strerror}", where=str(path), remedy=_REMEDY)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 import warnings
 from collections.abc import Sequence
@@ -17,8 +16,8 @@ from iolab.base.errors import (
     EXIT_MACHINE,
     InputError,
     IolabError,
-    MachineError,
     RenamedKeyWarning,
+    from_os_error,
 )
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli.app import app
@@ -30,9 +29,6 @@ EXIT_DEFECT = 70
 
 EXIT_BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended: the reader of our output has left."""
-
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def main() -> None:
@@ -66,18 +62,18 @@ def _invoke(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("iolab: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except PermissionError as error:
-        report_error(_as_machine_error(error), as_json=as_json)
-        return EXIT_MACHINE
     except BrokenPipeError:
         silence_standard_streams()
         return EXIT_BROKEN_PIPE
     except OSError as error:
-        if error.errno not in NO_ROOM:
+        known = from_os_error(error)
+        if known is None:
             report_defect(error, as_json=as_json)
             return EXIT_DEFECT
-        silence_standard_streams()
-        report_error(_without_room(error), as_json=False)
+        no_room = not isinstance(error, PermissionError)
+        if no_room:
+            silence_standard_streams()
+        report_error(known, as_json=as_json and not no_room)
         return EXIT_MACHINE
     except (SystemExit, GeneratorExit):
         raise
@@ -89,16 +85,6 @@ def _invoke(arguments: Sequence[str]) -> int:
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """A line, as errors are, instead of a place in our code."""
     print(f"iolab: warning: {one_line(str(message))}", file=sys.stderr)
-
-
-def _as_machine_error(error: PermissionError) -> IolabError:
-    where = None if error.filename is None else str(error.filename)
-    return MachineError("no permission", where=where, remedy="name a place that you may use, or run as a user who may")
-
-
-def _without_room(error: OSError) -> IolabError:
-    where = "standard output" if error.filename is None else str(error.filename)
-    return MachineError(f"can't be written: {error.strerror}", where=where, remedy="make room")
 
 
 def _as_input_error(error: BaseException) -> IolabError:

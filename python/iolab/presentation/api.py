@@ -1,0 +1,539 @@
+"""iolab from Python: `iolab.run`, `load`, `compare`, `explain`, `report`. docs/reference/python.md explains them.
+
+What they return shows itself in a notebook as the command line prints it on a terminal. Every mistake is an exception
+of iolab's own with one line, an `IolabError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from io import StringIO
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from iolab.adapters.experiment import loads
+from iolab.adapters.experiment.parse import find, read_text
+from iolab.adapters.importer import open_files, open_run
+from iolab.adapters.run import run as start
+from iolab.adapters.run.by_machine import ByMachine
+from iolab.adapters.store import read
+from iolab.base.errors import InputError, from_os_error, unknown
+from iolab.domain.across import compare_runs
+from iolab.domain.compare import compare_table
+from iolab.domain.explain import explain as explained
+from iolab.domain.explain.inputs import of_run, of_two_runs
+from iolab.domain.probe import PROBES
+from iolab.domain.summary import summarise
+from iolab.presentation.progress import display
+from iolab.presentation.progress.plain import PlainDisplay
+from iolab.presentation.report import write
+from iolab.presentation.report.figures import figures
+from iolab.presentation.report.plot import literal
+from iolab.presentation.table.explanation import explanations
+from iolab.presentation.table.plain import tables
+from iolab.presentation.table.verdicts import verdicts
+from iolab.presentation.terminal import console
+
+if TYPE_CHECKING:
+    import polars as pl
+    from plotly.graph_objects import Figure
+    from rich.console import RenderableType
+
+    from iolab.adapters.store import RunData
+    from iolab.domain.compare import Comparison
+    from iolab.domain.definition import Better
+    from iolab.domain.experiment import Experiment
+    from iolab.domain.explain import Explained
+
+Source = str | PathLike[str]
+"""The path of a run directory, or of a file of another tool."""
+
+T = TypeVar("T")
+HTML_COLUMNS = 110
+FIGURES = ("differences", "rounds", "time", "latency")
+"""Kinds that most runs have; a workload kind or a probe may add its own."""
+
+
+class Run:
+    """A run that was measured, simulated or imported. Frames are polars, read when first asked for; `.to_pandas()`
+    turns one into a pandas frame."""
+
+    def __init__(self, data: RunData) -> None:
+        """`data` as `iolab.adapters.store.read` gives it; users call `iolab.load` or `iolab.run`."""
+        self._data = data
+
+    @property
+    def path(self) -> Path:
+        """Its directory, or the file that it was read from."""
+        return self._data.path
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with it, a line each: damaged files, doubtful trials. The rest is read all the same."""
+        return self._data.problems
+
+    @property
+    def workloads(self) -> list[str]:
+        """Names, in the experiment's order."""
+        return self._data.workloads
+
+    @property
+    def settings(self) -> list[str]:
+        """Names, in the experiment's order."""
+        return self._data.settings
+
+    @property
+    def keys(self) -> list[str]:
+        """Every metric's key that any trial has: `[phase/][operation.]metric`, the unit in its name."""
+        return self._data.keys
+
+    @property
+    def trials(self) -> pl.DataFrame:
+        """A row per trial: trial, round, position, workload, setting, status, seed, attempt, started_unix_ns,
+        duration_ns (null where it is not known)."""
+        return self._data.trials
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """A row per trial and metric, aggregates over all jobs: trial, round, workload, setting, phase, op, metric,
+        key, value (null where it could not be measured), reason (why)."""
+        return self._data.metrics
+
+    def wide(self, keys: Sequence[str] | None = None) -> pl.DataFrame:
+        """A row per trial: the columns of `trials`, and one per metric in `keys` (default: all).
+
+        Raises:
+            InputError: the run has no metric of that key.
+        """
+        for key in keys or ():
+            if key not in self.keys:
+                raise InputError(f"{key}: {unknown('metric', key, self.keys)}", where=str(self.path))
+        return self._data.wide(None if keys is None else list(keys))
+
+    def values(self, key: str, workload: str | None = None) -> pl.DataFrame:
+        """One metric of one workload: a row per round, a column `round` and one per setting; null: no value.
+
+        Args:
+            key: as in `keys`.
+            workload: may be left out where the run has one.
+
+        Raises:
+            InputError: there is no such metric or workload, or several workloads and none is named.
+        """
+        if key not in self.keys:
+            raise InputError(f"{key}: {unknown('metric', key, self.keys)}", where=str(self.path))
+        return self._data.values(key, self._workload(workload))
+
+    def latency_counts(self, workload: str | None = None) -> pl.DataFrame:
+        """The latency histogram of one workload, all rounds and jobs together: phase, op, setting, latency_ns (the
+        bucket's upper bound, rising), count. Raises InputError as `values`."""
+        return self._data.latency_counts(self._workload(workload))
+
+    def intervals(self, workload: str | None = None, setting: str | None = None) -> pl.DataFrame:
+        """Time series of what was measured: trial, round, workload, setting, phase, job, op, metric, start_ns (since
+        the phase's start), value."""
+        return self._data.intervals(workload=workload, setting=setting)
+
+    def series(self, workload: str | None = None, setting: str | None = None) -> pl.DataFrame:
+        """Time series of probes: trial, round, workload, setting, phase, job (of what: `all`, `cpu0`, ...), metric,
+        probe, at_ns (since the probe's start), value."""
+        return self._data.series(workload=workload, setting=setting)
+
+    def remarks(self) -> pl.DataFrame:
+        """Faults and notes of trials: trial, round, workload, setting, phase, job, what (`fault` or `note`), count,
+        text."""
+        return self._data.remarks()
+
+    def compare(
+        self, *, metrics: Sequence[str] = (), baseline: str | None = None, same_within: float | None = None
+    ) -> Comparisons:
+        """`iolab.compare` of this run."""
+        return compare(self, metrics=metrics, baseline=baseline, same_within=same_within)
+
+    def explain(
+        self, *, metrics: Sequence[str] = (), baseline: str | None = None, workload: str | None = None
+    ) -> Explanations:
+        """`iolab.explain` of this run."""
+        return explain(self, metrics=metrics, baseline=baseline, workload=workload)
+
+    def report(self, path: Source, *, metrics: Sequence[str] = ()) -> Path:
+        """`iolab.report` of this run."""
+        return report(self, path, metrics=metrics)
+
+    def figures(self, kind: str | None = None, *, metrics: Sequence[str] = ()) -> list[Figure]:
+        """The report's plots as plotly figures, which a notebook shows and lets one change.
+
+        Args:
+            kind: `differences` (intervals of the ratios to the baseline), `rounds` (throughput per trial), `time`
+                (throughput within a trial), `latency` (percentiles), or what a probe adds; None: all.
+            metrics: of the differences; default: what the experiment compares.
+
+        Returns:
+            A figure per workload and phase, its title the plot's caption. A kind of `FIGURES` that the run has no data
+            for has none.
+
+        Raises:
+            InputError: there is no such kind.
+        """
+        from plotly.graph_objects import Figure
+
+        with _own_errors():
+            found = figures(self._data, summarise(self._data, metrics=metrics))
+        known = list(dict.fromkeys((*FIGURES, *(one.id for one in found))))
+        if kind is not None and kind not in known:
+            raise InputError(f"{kind}: {unknown('kind of figure', kind, known)}", where="figures")
+        drawn = []
+        for plot in (plot for one in found if kind in (None, one.id) for plot in one.plots):
+            figure = Figure(plot.figure())
+            figure.update_layout(template="plotly", title={"text": literal(plot.caption), "y": 0.98}, margin={"t": 90})
+            drawn.append(figure)
+        return drawn
+
+    def __repr__(self) -> str:
+        names = f"workloads={self.workloads}, settings={self.settings}"
+        return f"Run({str(self.path)!r}, {names}, trials={self.trials.height}, problems={len(self.problems)})"
+
+    def _repr_html_(self) -> str:
+
+        with _own_errors():
+            return _html(tables(summarise(self._data)))
+
+    def _workload(self, name: str | None) -> str:
+        if name is None and len(self.workloads) == 1:
+            return self.workloads[0]
+        if name not in self.workloads:
+            what = "name one of the workloads" if name is None else f"{name}: no such workload"
+            raise InputError(f"{what}: {', '.join(self.workloads)}", where=str(self.path))
+        return name
+
+
+class Comparisons(Sequence["Comparison"]):
+    """Verdicts, a `Comparison` each: metric, workload, setting, against, judgement."""
+
+    def __init__(self, comparisons: Sequence[Comparison], problems: Sequence[str]) -> None:
+        """Users call `iolab.compare`."""
+        self._comparisons = list(comparisons)
+        self.problems = list(problems)
+        """What is wrong with the numbers, a line each."""
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """A row per comparison: metric, workload, setting, against, verdict, ratio (candidate by baseline), its 95 %
+        interval ci_low and ci_high, p, q, n and further fields of `iolab compare --json`; notes are one text."""
+        return _frame([{**one.as_dict(), "notes": "; ".join(one.notes)} for one in self._comparisons])
+
+    @overload
+    def __getitem__(self, index: int) -> Comparison: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Comparison]: ...
+    def __getitem__(self, index: int | slice) -> Comparison | list[Comparison]:
+        return self._comparisons[index]
+
+    def __len__(self) -> int:
+        return len(self._comparisons)
+
+    def __repr__(self) -> str:
+        return f"Comparisons({len(self)}: {', '.join(one.judgement.verdict for one in self)})"
+
+    def _repr_html_(self) -> str:
+
+        return _html(verdicts(self._comparisons), *_remarks(self.problems))
+
+
+class Explanations(Sequence["Explained"]):
+    """What moved together with each result, an `Explained` each: result, why_not, looked_at, findings, ..."""
+
+    def __init__(self, explained: Sequence[Explained], problems: Sequence[str]) -> None:
+        """Users call `iolab.explain`."""
+        self._explained = list(explained)
+        self.problems = list(problems)
+        """What is wrong with the numbers, a line each."""
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """A row per result and metric that was looked at, the strongest evidence first: workload, setting, against,
+        result (the metric explained), metric, kind (`both`, `setting`, `result`, `contrary` or `neither`)."""
+        rows = [
+            {
+                "workload": one.result.workload,
+                "setting": one.result.setting,
+                "against": one.result.against,
+                "result": one.result.metric,
+                "metric": finding.metric,
+                "kind": finding.kind,
+            }
+            for one in self._explained
+            for finding in one.looked_at
+        ]
+        return _frame(rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Explained: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Explained]: ...
+    def __getitem__(self, index: int | slice) -> Explained | list[Explained]:
+        return self._explained[index]
+
+    def __len__(self) -> int:
+        return len(self._explained)
+
+    def __repr__(self) -> str:
+        return f"Explanations({', '.join(f'{one.result.metric}: {len(one.findings)} findings' for one in self)})"
+
+    def _repr_html_(self) -> str:
+
+        return _html(explanations(self._explained), *_remarks(self.problems))
+
+
+def run(
+    experiment: Source,
+    *,
+    out: Source | None = None,
+    machine: str | None = None,
+    rounds: int | None = None,
+    until_decided: bool = False,
+    seed: int | None = None,
+    probes: Sequence[str] = (),
+    progress: bool = False,
+) -> Run:
+    """Runs an experiment, here or on a simulated machine, as `iolab run` does.
+
+    Args:
+        experiment: its file, its text (whatever has a line break), or the name of one that comes with iolab.
+        out: the run directory to make; default: a new one in ./iolab-runs.
+        machine: instead of the experiment's: `host`, or `model:NAME`.
+        rounds: instead of the experiment's; with `until_decided` the most.
+        until_decided: adds rounds until no comparison is undecided.
+        seed: of the order of trials and all random offsets; default: the experiment's, else drawn and recorded.
+        probes: names of probes, on in addition to the experiment's.
+        progress: shows on standard error how the run goes.
+
+    Raises:
+        InputError: the experiment is wrong (a line per mistake), or `out` is taken.
+        MachineError: this machine can't do it; the line says what would make it able.
+        InterruptedRun: by Ctrl-C, everything restored; `iolab run --resume` goes on with it.
+    """
+
+    for name in probes:
+        if name not in PROBES:
+            raise InputError(f"{name}: {unknown('probe', name, PROBES)}", where="probes")
+    with _own_errors(), ByMachine() as executor:
+        done = start(
+            _experiment(experiment, machine, probes),
+            None if out is None else Path(out),
+            executor=executor,
+            progress=display() if progress else PlainDisplay(StringIO(), brief=True),
+            rounds=rounds,
+            until_decided=until_decided,
+            seed=seed,
+            probes=list(dict.fromkeys(probes)),
+        )
+        return Run(read(done.path))
+
+
+def load(path: Source, *more: Source, format: str | None = None) -> Run:
+    """Reads a run directory, or files of other tools: fio, tiobench, iozone, fs_mark, mmtests, any CSV ...
+
+    Args:
+        path: a run directory or a file.
+        more: further files, read together as `iolab import` does.
+        format: of files whose content is not recognised, as `iolab import --from` takes it.
+
+    Raises:
+        InputError: it is neither, can't be read, or its format is not known.
+    """
+
+    paths = [Path(one) for one in (path, *more)]
+    with _own_errors():
+        return Run(open_files(paths, format) if more else open_run(paths[0], format))
+
+
+def compare(
+    data: Run | Source | Any,
+    other: Run | Source | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    baseline: str | None = None,
+    same_within: float | None = None,
+    setting_column: str | None = None,
+    round_column: str | None = None,
+    workload_column: str | None = None,
+    better: Mapping[str, Better] | None = None,
+) -> Comparisons:
+    """Judges for each metric whether a setting is faster, slower, the same within a margin, or undecided.
+
+    Of what is no rate and no time, the verdict says better or worse, or higher or lower.
+
+    Args:
+        data: a `Run`, a path that `load` reads, or a polars or pandas frame with a row per setting and round.
+        other: a second run, whose settings are compared with those of the same name in the first.
+        metrics: keys; default: what the experiment compares. Of a frame columns; default: all others with numbers.
+        baseline: the setting to compare with; default: the experiment's. A frame needs one.
+        same_within: the margin of the verdict `same`, 0.02 for 2 %; default: the experiment's, else 0.02.
+        setting_column: of a frame, which needs it, and `round_column` too.
+        round_column: of a frame; rows of one round are paired.
+        workload_column: of a frame, if it has several workloads.
+        better: of a frame: by column `higher` or `lower`, where its name does not tell.
+
+    Raises:
+        InputError: a name that is not there, an argument that does not fit, numbers that can't be compared.
+    """
+
+    if same_within is not None and not 0 < same_within < 1:
+        raise InputError(
+            f"{same_within!r} given; expected a share above 0 and below 1, such as 0.02", where="same_within"
+        )
+    columns = {
+        "setting_column": setting_column,
+        "round_column": round_column,
+        "workload_column": workload_column,
+        "better": better,
+    }
+    if _is_frame(data):
+        needed = {"setting_column": setting_column, "round_column": round_column, "baseline": baseline}
+        if missing := [name for name, given in needed.items() if given is None]:
+            raise InputError(f"a frame needs {', '.join(missing)}", where="compare")
+        if other is not None:
+            raise InputError("a second run goes with a run, not with a frame", where="other")
+        with _own_errors():
+            found = compare_table(
+                _as_polars(data),
+                str(setting_column),
+                str(round_column),
+                str(baseline),
+                list(metrics) or None,
+                same_within=0.02 if same_within is None else same_within,
+                workload_column=workload_column,
+                better=better,
+                name="frame",
+            )
+        return Comparisons(found, [])
+    for name, given in columns.items():
+        if given is not None:
+            raise InputError("is for frames", where=name, remedy="load(PATH).wide() is one")
+    first = _run_of(data)
+    with _own_errors():
+        if other is None:
+            summary = summarise(first, metrics=metrics, baseline=baseline, same_within=same_within)
+            return Comparisons(summary.comparisons, first.problems)
+        if baseline is not None:
+            raise InputError("two runs are compared setting by setting", where="baseline", remedy="leave it out")
+        second = _run_of(other)
+        found = compare_runs(first, second, metrics=metrics, same_within=same_within)
+    return Comparisons(found, [*first.problems, *second.problems])
+
+
+def explain(
+    data: Run | Source,
+    other: Run | Source | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    baseline: str | None = None,
+    workload: str | None = None,
+) -> Explanations:
+    """What moved together with each metric that is faster or slower, and what did not. It shows no cause.
+
+    Args:
+        data: a `Run`, or a path that `load` reads.
+        other: a second run, as in `compare`.
+        metrics: keys of what is to be explained; default: what the experiment compares.
+        baseline: the setting to compare with; default: the experiment's.
+        workload: this one only.
+
+    Raises:
+        InputError: a name that is not there.
+    """
+
+    with _own_errors():
+        first = _run_of(data)
+        if other is None:
+            inputs = of_run(first, metrics, baseline)
+        elif baseline is not None:
+            raise InputError("two runs are compared setting by setting", where="baseline", remedy="leave it out")
+        else:
+            inputs = of_two_runs(first, _run_of(other), metrics)
+        inputs = inputs.of_workload(workload)
+        return Explanations(explained(inputs.frame, inputs.results), inputs.problems)
+
+
+def report(data: Run | Source, path: Source, *, metrics: Sequence[str] = ()) -> Path:
+    """Writes a run as one HTML file that opens without a network, and returns its path. A file there is replaced.
+
+    Args:
+        data: a `Run`, or a path that `load` reads.
+        path: the file to write.
+        metrics: keys; default: what the experiment compares.
+
+    Raises:
+        InputError: it can't be written there, or the run was measured with a debug build.
+        MachineError: there is no room.
+    """
+
+    with _own_errors():
+        write(_run_of(data), Path(path), metrics)
+    return Path(path)
+
+
+def _experiment(source: Source, machine: str | None, probes: Sequence[str]) -> Experiment:
+
+    if isinstance(source, str) and "\n" in source:
+        return loads(source, "experiment", probes=list(probes), machine=machine)
+    path = find(Path(source))
+    return loads(read_text(path), str(path), probes=list(probes), machine=machine)
+
+
+def _run_of(source: Run | Source) -> RunData:
+    if not isinstance(source, (Run, str, PathLike)):
+        raise InputError(f"{type(source).__name__} given; expected a run of iolab.load or a path", where="run")
+    return (source if isinstance(source, Run) else load(source))._data
+
+
+def _is_frame(data: Any) -> bool:
+    return hasattr(data, "columns") and hasattr(data, "to_dict")
+
+
+def _as_polars(data: Any) -> pl.DataFrame:
+    import polars as pl
+
+    if isinstance(data, pl.DataFrame):
+        return data
+    return pl.DataFrame({str(name): column.tolist() for name, column in data.items()}, strict=False)
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _remarks(problems: Sequence[str]) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield from (Text(f"! {problem}", style="yellow") for problem in problems)
+
+
+def _html(*parts: RenderableType) -> str:
+    """What a terminal would show, for a notebook: names in it are escaped, colours are the notebook's or readable on
+    white and on black."""
+
+    drawing = console(StringIO(), width=HTML_COLUMNS, record=True, force_terminal=True, color_system="truecolor")
+    for part in parts:
+        drawing.print(part)
+    return drawing.export_html(
+        inline_styles=True,
+        code_format='<pre style="line-height:1.25;overflow-x:auto;white-space:pre">{code}</pre>',
+    )
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """What the system refuses as an error of iolab's own; a defect stays what it is, with its traceback."""
+    try:
+        yield
+    except OSError as error:
+        if (known := from_os_error(error)) is None:
+            raise
+        raise known from error

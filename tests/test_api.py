@@ -1,0 +1,215 @@
+"""What `import iolab` offers: a run, its frames, verdicts, explanations, figures and report, and errors of one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import iolab
+import pandas
+import polars as pl
+import pytest
+from conftest import CommandLine
+
+SHORT = """\
+title = "What do <sixteen> buy & cost?"
+machine = "model:nvme"
+rounds = 4
+seed = 1
+
+[workloads.reads]
+pattern = "random"
+file_size = "64MiB"
+duration = "10ms"
+
+[settings.one]
+workload = { queue_depth = 1 }
+
+[settings.sixteen]
+workload = { queue_depth = 16 }
+
+[compare]
+metrics = ["iops", "latency_ns_p99"]
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> iolab.Run:
+    where = tmp_path_factory.mktemp("api")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IOLAB_STATE_DIR", str(where / "state"))
+        return iolab.run(SHORT, out=where / "out")
+
+
+def test_a_run_has_frames_in_both_libraries(run: iolab.Run) -> None:
+    assert (run.workloads, run.settings, run.problems) == (["reads"], ["one", "sixteen"], [])
+    assert run.trials.height == 8 and set(run.trials["status"]) == {"ok"}
+    assert {"iops", "latency_ns_p99"} < set(run.keys)
+    assert run.values("iops").columns == ["round", "one", "sixteen"]
+    assert run.values("iops", "reads").height == 4
+    wide = run.wide(["iops", "latency_ns_p99"])
+    assert wide.height == 8 and wide.columns[-2:] == ["iops", "latency_ns_p99"]
+    as_pandas = wide.to_pandas()
+    assert isinstance(as_pandas, pandas.DataFrame) and list(as_pandas["iops"]) == wide["iops"].to_list()
+    assert set(run.latency_counts()["setting"]) == {"one", "sixteen"}
+    assert not run.intervals().is_empty()
+    assert run.remarks().columns[-1] == "text"
+    assert run.series().columns[-2:] == ["at_ns", "value"]
+
+
+def test_verdicts_are_those_of_the_command_line(run: iolab.Run, iolab_: CommandLine) -> None:
+    told = iolab_("compare", run.path, "--json").json()["comparisons"]
+    compared = iolab.compare(run)
+    assert [one.as_dict() for one in compared] == told
+    assert [(one.metric, one.judgement.verdict) for one in compared] == [
+        ("iops", "faster"),
+        ("latency_ns_p99", "slower"),
+    ]
+    assert compared.frame["verdict"].to_list() == ["faster", "slower"]
+    assert iolab.compare(str(run.path), metrics=["iops"])[0].judgement.verdict == "faster"
+    assert run.compare(baseline="sixteen", metrics=["iops"])[0].judgement.verdict == "slower"
+    assert len(compared[:1]) == 1 and len(list(compared)) == len(compared) == 2
+
+
+def test_two_runs_are_compared_by_name(run: iolab.Run) -> None:
+    compared = iolab.compare(run, run.path, metrics=["iops"])
+    assert [one.judgement.ratio for one in compared] == [1.0, 1.0]
+    assert len(iolab.explain(run, run, metrics=["iops"])) == 2
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_a_frame_is_compared(library: str) -> None:
+    rows = {
+        "kernel": ["old", "new"] * 6,
+        "turn": [turn for turn in range(6) for _ in range(2)],
+        "seconds": [value + turn / 100 for turn in range(6) for value in (9.0, 8.0)],
+    }
+    frame = pl.DataFrame(rows) if library == "polars" else pandas.DataFrame(rows)
+    (one,) = iolab.compare(frame, setting_column="kernel", round_column="turn", baseline="old")
+    assert (one.metric, one.judgement.verdict) == ("seconds", "faster")
+    (one,) = iolab.compare(
+        frame, setting_column="kernel", round_column="turn", baseline="old", better={"seconds": "higher"}
+    )
+    assert one.judgement.verdict == "worse"
+
+
+def test_a_result_is_explained(run: iolab.Run) -> None:
+    explained = iolab.explain(run, metrics=["iops"])
+    assert explained[0].result.metric == "iops"
+    assert set(explained.frame.columns) >= {"result", "metric", "kind"}
+    assert len(explained[:1]) == 1
+    assert len(run.explain(workload="reads")) == 2
+
+
+def test_other_tools_files_are_loaded(tmp_path: Path) -> None:
+    for name, seconds in (("a", 9.0), ("b", 8.0)):
+        rows = "".join(f"{name},{turn},{seconds + turn / 100}\n" for turn in range(6))
+        (tmp_path / f"{name}.csv").write_text(f"setting,round,seconds\n{rows}")
+    assert iolab.load(tmp_path / "a.csv").settings == ["a"]
+    both = iolab.load(tmp_path / "a.csv", str(tmp_path / "b.csv"), format="csv")
+    assert both.settings == ["a", "b"]
+
+
+def test_the_report_is_written_as_the_command_does(run: iolab.Run, tmp_path: Path) -> None:
+    path = iolab.report(run, tmp_path / "report.html", metrics=["iops"])
+    assert path == run.report(path) and "plotly" in path.read_text()
+
+
+def test_figures_are_those_of_the_report(run: iolab.Run) -> None:
+    latency = run.figures("latency")
+    assert [figure.layout.title.text for figure in latency] == ["reads"]
+    assert {trace.name for trace in latency[0].data} == {"one", "sixteen"}
+    assert len(run.figures()) >= len(latency) + len(run.figures("differences"))
+
+
+def test_a_notebook_shows_what_the_terminal_does_and_obeys_no_text(run: iolab.Run) -> None:
+    for shown in (run, run.compare(), run.explain()):
+        html = shown._repr_html_()
+        assert html.startswith("<pre") and html.endswith("</pre>")
+        assert "sixteen" in html
+    assert "What do &lt;sixteen&gt; buy &amp; cost?" in run._repr_html_()
+    for told in (iolab.Comparisons([], ["<script>x</script>"]), iolab.Explanations([], ["<script>x</script>"])):
+        assert "! &lt;script&gt;" in told._repr_html_() and "<script" not in told._repr_html_()
+
+
+def test_what_is_printed_is_short(run: iolab.Run) -> None:
+    assert repr(run).startswith("Run(") and "sixteen" in repr(run)
+    assert repr(run.compare()) == "Comparisons(2: faster, slower)"
+    assert repr(run.explain(metrics=["iops"])).startswith("Explanations(iops: ")
+
+
+def test_mistakes_are_errors_of_one_line(run: iolab.Run, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [1.0]})
+    for mistake, said in (
+        (lambda: iolab.load(tmp_path / "gone"), "gone"),
+        (lambda: iolab.run("modle"), "did you mean model?"),
+        (lambda: iolab.run(SHORT, machine="model:nvem"), "nvem"),
+        (lambda: iolab.run(SHORT.replace("pattern", "patern"), out=tmp_path / "x"), "experiment:7:"),
+        (lambda: iolab.run(SHORT, probes=["blok"]), "did you mean block?"),
+        (lambda: iolab.run(SHORT, out=run.path), "out"),
+        (lambda: run.values("iop"), "did you mean iops?"),
+        (lambda: run.wide(["iop"]), "did you mean iops?"),
+        (lambda: run.values("iops", "writes"), "writes: no such workload"),
+        (lambda: run.figures("latncy"), "did you mean latency?"),
+        (lambda: iolab.compare(run, same_within=2), "same_within"),
+        (lambda: iolab.compare(run, setting_column="x"), "is for frames"),
+        (lambda: iolab.compare(run, run, baseline="one"), "baseline"),
+        (lambda: iolab.explain(run, run, baseline="one"), "baseline"),
+        (lambda: iolab.explain(run, workload="writes"), "writes"),
+        (lambda: iolab.compare(frame), "setting_column, round_column, baseline"),
+        (lambda: iolab.compare(frame, run, setting_column="a", round_column="a", baseline="1"), "not with a frame"),
+        (lambda: iolab.compare(17), "int given"),
+        (lambda: iolab.report(run, tmp_path / "no" / "such" / "report.html"), "no"),
+    ):
+        with pytest.raises(iolab.IolabError) as raised:
+            mistake()
+        assert said in str(raised.value) and "\n" not in str(raised.value), raised.value
+
+
+def test_what_the_system_refuses_is_an_error_of_iolab(
+    run: iolab.Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import iolab.presentation.api as api
+
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied", "/x")
+
+    monkeypatch.setattr(api, "write", refuse)
+    with pytest.raises(iolab.MachineError, match="/x: no permission"):
+        iolab.report(run, tmp_path / "report.html")
+
+
+def test_an_interrupted_run_is_an_error_of_iolab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import iolab.presentation.api as api
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise iolab.InterruptedRun("stopped", where="out")
+
+    monkeypatch.setattr(api, "start", interrupted)
+    with pytest.raises(iolab.InterruptedRun):
+        iolab.run(SHORT, out=tmp_path / "out")
+
+
+def test_importing_loads_nothing_that_is_slow() -> None:
+    text = "import iolab, sys; print(sorted(n for n in sys.modules if n.startswith(('iolab', 'polars', 'typer'))))"
+    places = os.pathsep.join(place for place in sys.path if place)
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "PYTHONPATH": places},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "['iolab']"
+    assert set(iolab.__all__) < set(dir(iolab))
+    with pytest.raises(AttributeError, match="has no attribute 'runn'"):
+        _ = iolab.runn
+
+
+@pytest.fixture
+def iolab_(request: pytest.FixtureRequest) -> CommandLine:
+    """The command line; `iolab` is the package here."""
+    command_line: CommandLine = request.getfixturevalue("iolab")
+    return command_line
