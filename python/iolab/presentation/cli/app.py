@@ -8,6 +8,7 @@ import typer
 
 from iolab import __version__
 from iolab.presentation.cli.compare import compare
+from iolab.presentation.cli.complete import Install, Show
 from iolab.presentation.cli.demo import demo
 from iolab.presentation.cli.doctor import doctor
 from iolab.presentation.cli.explain import explain
@@ -39,6 +40,8 @@ def iolab(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
+    show_completion: Show = None,
+    install_completion: Install = None,
 ) -> None:
     """A laboratory for storage I/O on Linux: change one thing, measure, and learn whether the difference is real.
 

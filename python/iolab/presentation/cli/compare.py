@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import InputError
+from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import (
     Baseline,
     CsvColumns,
@@ -34,6 +35,7 @@ def compare(
         Path,
         typer.Argument(
             metavar="RUN|FILE",
+            autocompletion=complete.runs_and_files,
             help="A run directory, or a file of another tool, including any CSV.",
             show_default=False,
         ),
@@ -42,6 +44,7 @@ def compare(
         Path | None,
         typer.Argument(
             metavar="[RUN2|FILE2]",
+            autocompletion=complete.runs_and_files,
             help="A second run or file. Its settings are compared with the settings of the same name in the first.",
             show_default=False,
         ),

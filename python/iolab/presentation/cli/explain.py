@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import InputError
+from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import (
     Baseline,
     CsvColumns,
@@ -31,6 +32,7 @@ def explain(
         list[Path],
         typer.Argument(
             metavar="RUN|FILE...",
+            autocompletion=complete.runs_and_files,
             help="A run directory, or a file of another tool, including any CSV. A second one: its settings are "
             "compared with those of the same name in the first. Several files: read together, as `iolab import` does.",
             show_default=False,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from iolab.base.errors import InputError, unknown
+from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
@@ -16,7 +17,12 @@ Entries = list[dict[str, Any]]
 
 def list_names(
     what: Annotated[
-        str, typer.Argument(metavar="machines|experiments|workloads|settings|probes|metrics", show_default=False)
+        str,
+        typer.Argument(
+            metavar="machines|experiments|workloads|settings|probes|metrics",
+            show_default=False,
+            autocompletion=complete.lists,
+        ),
     ],
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Show only this one, in full.", show_default=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import InputError
+from iolab.presentation.cli import complete
 
 if TYPE_CHECKING:
     from iolab.domain.definition import Better
@@ -34,6 +35,7 @@ RunOrFile = Annotated[
         metavar="RUN|FILE",
         help="A run directory, or a file of another tool: fio, tiobench, iozone, fs_mark, mmtests, any CSV ...",
         show_default=False,
+        autocompletion=complete.runs_and_files,
     ),
 ]
 
@@ -55,6 +57,7 @@ Metrics = Annotated[
         help="Key of a metric, [phase/][operation.]metric: latency_ns_p99, read.iops, random_read/rate_bytes_per_s. "
         "May be given several times. See `iolab list metrics`.",
         show_default=False,
+        autocompletion=complete.metrics,
     ),
 ]
 

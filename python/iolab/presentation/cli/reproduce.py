@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
+from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
@@ -28,6 +29,7 @@ def reproduce(
             help="The name of published figures that come with iolab, or a file FIGURES.toml.  [default: all that "
             "come with iolab]",
             show_default=False,
+            autocompletion=complete.figures,
         ),
     ] = None,
     rounds: Annotated[

@@ -11,6 +11,7 @@ import typer
 
 from iolab.base.errors import InputError, InterruptedRun, unknown
 from iolab.base.plain_text import one_line
+from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import FailOn, Json, Patience, seconds
 from iolab.presentation.cli.outcome import check_conditions, show_outcome
 
@@ -28,6 +29,7 @@ def run(
             help="The experiment, a fio job file, or the name of an experiment that comes with iolab: iolab list "
             "experiments",
             show_default=False,
+            autocompletion=complete.experiments,
         ),
     ] = None,
     machine: Annotated[
@@ -36,6 +38,7 @@ def run(
             help="Where trials run, instead of the experiment's machine: host, or a simulated machine, model:NAME. "
             "See: iolab list machines",
             show_default=False,
+            autocompletion=complete.machines,
         ),
     ] = None,
     rounds: Annotated[
@@ -67,6 +70,7 @@ def run(
             help="Continue the run in DIR, after a kill or for more rounds. Finished trials are kept. The experiment "
             "is the run's own.",
             show_default=False,
+            autocompletion=complete.runs,
         ),
     ] = None,
     seed: Annotated[
@@ -102,6 +106,7 @@ def run(
             help="Switch this probe on, with its default options, in addition to the experiment's. May be given "
             "several times. See: iolab list probes",
             show_default=False,
+            autocompletion=complete.probes,
         ),
     ] = None,
     patience: Patience = None,

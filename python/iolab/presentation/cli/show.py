@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import From, Json, Metrics, RunOrFile
 from iolab.presentation.table import FORMATS
 
@@ -18,6 +19,7 @@ def show(
         typer.Option(
             "--as",
             metavar="FORMAT",
+            autocompletion=complete.tables,
             help="; ".join(f"{name}: {purpose}" for name, purpose in FORMATS.items()) + ".",
         ),
     ] = "plain",
