@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHOWN_MAX = 40
 """Characters of a part of a key that a message quotes."""
 KEY_PARTS_MAX = 32
-"""As deep as a file may nest (experiment/toml.py): what is made of more is deeper than it can be written down."""
+"""As deep as a file may nest (base/toml.py): what is made of more is deeper than it can be written down."""
 
 
 @dataclass(frozen=True)

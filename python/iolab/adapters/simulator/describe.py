@@ -1,4 +1,4 @@
-"""A simulated machine for people and for tables, in the shape that a host's description has (machine/describe.py)."""
+"""A simulated machine for people and for tables, in the shape that a host's description has (host/describe.py)."""
 
 from __future__ import annotations
 
