@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,8 +12,25 @@ import pytest
 from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.presentation.report import write
+from iolab.presentation.table import render
 from support.browser import BROWSER, BROWSERS, opened
 from support.stored import TWO_SETTINGS, stored_run
+
+PLOTS = ["differences-0", "rounds-0-0", "time-0-0", "latency-0-0", "latency-map-0-0", "latency-map-0-1"]
+BYTES_MAX = 2_000_000
+SWEEP = """\
+rounds = 2
+seed = 7
+[target]
+kind = "directory"
+path = "."
+[workloads.reads]
+file_size = "1MiB"
+duration = "1s"
+queue_depth = [1, 2, 4]
+[settings.plain]
+[settings.fast]
+"""
 
 
 class Addresses(HTMLParser):
@@ -70,12 +88,46 @@ def test_names_are_text_and_never_markup(page: Path) -> None:
 
 def test_its_plots_hold_the_numbers_of_the_run(page: Path, run: RunData) -> None:
     plots = dict(re.findall(r'data-plot="([\w-]+)">(.*?)</script>', page.read_text(), flags=re.S))
-    assert set(plots) == {"differences-0", "rounds-0-0", "time-0-0", "latency-0-0"}
+    assert set(plots) == set(PLOTS)
     rounds = json.loads(plots["rounds-0-0"])["data"]
     fast = next(trace for trace in rounds if trace["name"] == "fast" and trace["yaxis"] == "y")
     rates = run.values("read.rate_bytes_per_s", "both")["fast"].to_list()
     assert [y / fast["y"][0] for y in fast["y"]] == pytest.approx([rate / rates[0] for rate in rates])
     assert fast["x"] == list(range(1, 9))
+
+
+def test_the_conclusion_comes_first_and_then_why(page: Path) -> None:
+    text = without_plotting_library(page)
+    order = ["Conclusion</h2>", "Why</h2>", "Results</h2>", "How large, how sure</h2>", "Latency heat map</h2>"]
+    places = [text.index(heading) for heading in order]
+    assert places == sorted(places)
+    assert "moved" in text[places[1] : places[2]], "what iolab explain prints"
+
+
+def test_it_is_small_and_offers_its_numbers_as_csv(page: Path, run: RunData) -> None:
+    assert page.stat().st_size < BYTES_MAX
+    (address,) = re.findall(r'download="iolab.csv" href="data:text/csv;charset=utf-8;base64,([^"]*)"', page.read_text())
+    assert b64decode(address).decode() == render(run, "csv")
+
+
+def test_a_sweep_has_its_curves_above_the_tables(tmp_path: Path) -> None:
+    write(stored_run(tmp_path / "run", SWEEP, faster={"fast": 1.2}), tmp_path / "sweep.html")
+    text = (tmp_path / "sweep.html").read_text()
+    assert text.index('id="sweeps-heading"') < text.index('id="table-heading"')
+    plots = {
+        name: json.loads(plot) for name, plot in re.findall(r'data-plot="([\w-]+)">(.*?)</script>', text, flags=re.S)
+    }
+    assert [trace["x"] for trace in plots["sweep-0"]["data"][:2]] == [[1, 2, 4], [1, 2, 4]]
+    assert {trace["name"] for trace in plots["sweep-0-against"]["data"]} == {"plain", "fast"}
+    assert plots["latency-map-0-0"]["data"][0]["x"] == ["1", "2", "4"]
+    assert all(plot["data"] for plot in plots.values()), "no empty plots"
+
+
+def test_the_latencies_of_a_column_of_the_heat_map_are_all_of_them(page: Path) -> None:
+    plots = dict(re.findall(r'data-plot="([\w-]+)">(.*?)</script>', page.read_text(), flags=re.S))
+    (heat,) = json.loads(plots["latency-map-0-0"])["data"]
+    assert heat["x"] == ["plain", "fast", "alike"]
+    assert [sum(column) for column in zip(*heat["z"], strict=True)] == pytest.approx([100] * 3, abs=0.01)
 
 
 def test_a_page_that_cannot_be_written_is_one_clear_error(run: RunData, tmp_path: Path) -> None:
@@ -96,7 +148,7 @@ def test_numbers_of_a_debug_build_are_not_reported(
 def test_a_browser_draws_every_plot_without_a_network_and_without_an_error(page: Path, tmp_path: Path) -> None:
     opened_page = opened(page, tmp_path / "profile")
     drawn = re.findall(r'<div class="plot[^"]*" id="([\w-]+)".*?</figure>', opened_page.dom, flags=re.S)
-    assert drawn == ["differences-0", "rounds-0-0", "time-0-0", "latency-0-0"]
+    assert drawn == PLOTS
     for figure in re.findall(r"<figure>.*?</figure>", opened_page.dom, flags=re.S):
-        assert '<svg class="main-svg"' in figure and 'class="trace scatter' in figure
+        assert '<svg class="main-svg"' in figure and ('class="trace scatter' in figure or 'class="hm"' in figure)
     assert not opened_page.console, "\n".join(opened_page.console)

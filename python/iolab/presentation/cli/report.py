@@ -29,8 +29,8 @@ def report(
 ) -> None:
     """Write a run as one HTML file that opens without a network.
 
-    It holds the verdicts in words, the table, throughput over rounds and over time, latency distributions, the machine,
-    the exact experiment, and what went wrong.
+    It holds the conclusion, what to be careful about, what moved together, the table (also as CSV), sweeps, throughput
+    over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong.
     """
     from iolab.adapters.importer import open_run
     from iolab.base import output_file

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.quantity import scale_for
 from iolab.domain.summary import Summary
-from iolab.presentation.report import probes, steps
+from iolab.presentation.report import probes, steps, sweeps
 from iolab.presentation.report.plot import (
     FRAME_HEIGHT_PX,
     VERDICT_COLOURS,
@@ -36,6 +37,7 @@ FOREST_ROW_PX = 34
 RATIO_SHOWN_MAX = 1000.0
 FIGURES_OF_KINDS = (steps.figure,)
 """What single workload kinds add: (run, settings) -> a figure, without plots where the run has no such workload."""
+NINES_APART, LATENCY_APART = 0.02, 1.03
 PERCENTILES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999)
 
 
@@ -45,6 +47,7 @@ def figures(run: RunData, summary: Summary) -> list[Figure]:
     left_out = len(run.workloads) - len(workloads)
     only = f" Shown are the first {len(workloads)} of {len(run.workloads)} workloads." if left_out else ""
     found = [
+        sweeps.figure(summary),
         Figure(
             "differences",
             "How large, how sure",
@@ -71,10 +74,12 @@ def figures(run: RunData, summary: Summary) -> list[Figure]:
             f"All rounds together: which share of the operations took at most how long. Lower is better.{only}",
             [plot for workload in workloads for plot in _latency(run, summary.settings, workload)],
         ),
+        sweeps.heat_maps(run, summary, workloads),
         *(of_kind(run, summary.settings) for of_kind in FIGURES_OF_KINDS),
         probes.figure(run, summary.settings, workloads),
     ]
-    return [figure for figure in found if figure.plots]
+    drawn = [replace(figure, plots=[plot for plot in figure.plots if plot.traces]) for figure in found]
+    return [figure for figure in drawn if figure.plots]
 
 
 def _forests(summary: Summary) -> list[Plot]:
@@ -260,10 +265,24 @@ def _percentiles(setting: str, place: int, rows: polars.DataFrame, *, showlegend
     """The cumulated histogram; the slowest operation stands at the share that it leaves below it."""
     total = float(rows["count"].sum())
     shares = [min(share, 1 - 0.5 / total) for share in (rows["count"].cum_sum() / total).to_list()]
-    latencies_ns = rows["latency_ns"].to_list()
-    text = [f"{share * 100:.5g} % within {_duration(ns)}" for share, ns in zip(shares, latencies_ns, strict=True)]
-    line = series(setting, place, [_nines(share) for share in shares], latencies_ns, showlegend=showlegend)
+    points = _apart(
+        [
+            (round(_nines(share), 3), latency_ns)
+            for share, latency_ns in zip(shares, rows["latency_ns"].to_list(), strict=True)
+        ]
+    )
+    text = [f"{(1 - 10**-nines) * 100:.5g} % within {_duration(ns)}" for nines, ns in points]
+    line = series(setting, place, [nines for nines, _ in points], [ns for _, ns in points], showlegend=showlegend)
     return line | {"text": text, "hovertemplate": f"%{{text}}<extra>{literal(setting)}</extra>"}
+
+
+def _apart(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The first and the last, and of those between the ones that an eye tells apart: a histogram has thousands."""
+    kept = points[:1]
+    for nines, latency_ns in points[1:-1]:
+        if nines - kept[-1][0] >= NINES_APART or latency_ns > kept[-1][1] * LATENCY_APART:
+            kept.append((nines, latency_ns))
+    return kept + points[1:][-1:]
 
 
 def _nines(share: float) -> float:

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import io
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import iolab
+from iolab.base.errors import InputError
 from iolab.base.plain_text import visible
+from iolab.domain.explain import explain
+from iolab.domain.explain.inputs import of_run
 from iolab.domain.summary import Summary, summarise
+from iolab.domain.sweep import sweeps
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.plot import Figure
+from iolab.presentation.table import csv
 from iolab.presentation.table.conclusions import conclusions
+from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
+from iolab.presentation.table.sweep import sentence
 from iolab.presentation.table.words import sentences, tally
+from iolab.presentation.terminal import console
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
 
 
 REMARKS_SHOWN_MAX = 50
+WHY_WIDTH = 100
+CSV_BYTES_MAX = 200_000
+"""Before base64, which makes a third more of it: the page stays below 2 MB."""
 
 HOW = (
     "Each round runs every workload under every setting once, in an order shuffled anew for each round, so that what "
@@ -40,7 +53,6 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The report as one HTML document, scripts included."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
 
     environment = Environment(
         loader=PackageLoader("iolab.presentation.report", "."),
@@ -51,16 +63,16 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     )
     summary = summarise(run, metrics=metrics)
     return environment.get_template("page.html.j2").render(
-        page=_page(run, summary),
+        page=_page(run, summary, metrics),
         figures=[_figure(figure) for figure in figures(run, summary)],
         style=Markup(_asset("page.css")),
         script=Markup(_asset("page.js")),
         # Its strings hold a few control characters as they are; written out, they mean the same to a browser.
-        plotly_js=Markup(visible(get_plotlyjs())),
+        plotly_js=Markup(visible(_asset("plotly-cartesian.min.js"))),
     )
 
 
-def _page(run: RunData, summary: Summary) -> dict[str, Any]:
+def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> dict[str, Any]:
     return {
         "version": iolab.__version__,
         "title": summary.title,
@@ -72,6 +84,7 @@ def _page(run: RunData, summary: Summary) -> dict[str, Any]:
         "conclusions": [
             {"verdict": one.verdict, "sentence": _unbroken(one.text)} for one in conclusions(summary.comparisons)
         ],
+        "swept": [_unbroken(text) for one in sweeps(summary) if (text := sentence(one, summary))],
         "verdicts": [
             {"verdict": comparison.judgement.verdict, "sentence": _unbroken(text)}
             for comparison, text in sentences(summary)
@@ -82,6 +95,8 @@ def _page(run: RunData, summary: Summary) -> dict[str, Any]:
             for workload, rows in grid(summary).items()
         ],
         "probe_tables": probes.tables(run),
+        "why": _why(run, metrics),
+        "csv": _csv(run, metrics),
         "remarks": _remarks(run),
         "machine": main_facts(run.machine),
         "machine_in_full": list(all_facts(run.machine)),
@@ -89,6 +104,34 @@ def _page(run: RunData, summary: Summary) -> dict[str, Any]:
         "how": HOW,
         "source": str(run.path),
     }
+
+
+def _why(run: RunData, metrics: Sequence[str]) -> str | None:
+    """What `iolab explain` prints; None where nothing differs."""
+    try:
+        inputs = of_run(run, metrics, None)
+    except InputError:
+        return None
+    explained = explain(inputs.frame, inputs.results)
+    if all(one.why_not for one in explained):
+        return None
+    text = io.StringIO()
+    console(text, width=WHY_WIDTH, color_system=None).print(explanations(explained))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
+
+
+def _csv(run: RunData, metrics: Sequence[str]) -> Any:
+    """A data address of every trial's metrics as CSV; of the compared ones where all are too many, else None."""
+    from markupsafe import Markup
+
+    for keys in ((), [*dict.fromkeys(row.metric for row in summarise(run, metrics=metrics).rows)]):
+        try:
+            content = csv.render(run, keys).encode()
+        except InputError:
+            return None
+        if len(content) <= CSV_BYTES_MAX:
+            return Markup(f"data:text/csv;charset=utf-8;base64,{b64encode(content).decode()}")
+    return None
 
 
 def _facts(run: RunData, summary: Summary) -> Iterator[str]:
