@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.control import (
     affinity,
+    background,
     cache,
     cpu,
     filesystem,
     interrupt,
     kernel_file,
+    limit,
     model,
     power,
     priority,
@@ -43,7 +45,7 @@ __all__ = [
     "validate",
 ]
 
-_FAMILIES = (model, filesystem, queue, interrupt, writeback, power, cpu, priority, cache, affinity)
+_FAMILIES = (model, filesystem, queue, interrupt, writeback, power, cpu, background, priority, limit, cache, affinity)
 
 CONTROLS: dict[str, Control] = {control.name: control for family in _FAMILIES for control in family.CONTROLS}
 """In the order in which they are applied: what resets another, or decides what another finds, comes before it."""

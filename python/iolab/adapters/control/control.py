@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from iolab.base import plain_text
@@ -14,6 +15,7 @@ from iolab.domain.trial.target import Reach
 
 if TYPE_CHECKING:
     from iolab.adapters.system.block import BlockDevice
+    from iolab.adapters.system.cgroup import Cgroup
     from iolab.adapters.system.undo import UndoJournal
     from iolab.domain.trial import Phase, Trial
 
@@ -40,6 +42,14 @@ class Context:
     undo: UndoJournal
     until_end: ExitStack = field(default_factory=ExitStack)
     """Left when the trial ends: for what the kernel itself takes back from a process that dies."""
+    before_undo: ExitStack = field(default_factory=ExitStack)
+    """Left before anything is taken back: for processes that would be in its way."""
+    groups: dict[str, Cgroup] = field(default_factory=dict)
+    """Control groups that the trial's process joins for measured phases, by their hierarchy's root."""
+    notes: list[str] = field(default_factory=list)
+    """Of the trial: for what is known only when it is over."""
+    path: Path = Path("/")
+    """The target's directory, file or device."""
 
 
 @dataclass(frozen=True)

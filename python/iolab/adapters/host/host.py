@@ -32,8 +32,9 @@ from iolab.adapters.host import (
 )
 from iolab.adapters.host.site import Site, TargetPlace
 from iolab.adapters.host.surroundings import Surroundings
-from iolab.adapters.system import lock
+from iolab.adapters.system import cgroup, lock
 from iolab.adapters.system.beneath import itself
+from iolab.adapters.system.cgroup import Cgroup
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import IolabError, MachineError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
@@ -67,6 +68,7 @@ def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, l
             run.interrupted = True
         finally:
             on_progress(Progress(phase="", doing="restoring"))
+            run.before_undo.close()
             run.restored(undo)
     return run.record()
 
@@ -84,6 +86,8 @@ class _Run:
     observed: dict[str, Any] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    groups: dict[str, Cgroup] = field(default_factory=dict)
+    before_undo: ExitStack = field(default_factory=ExitStack)
     interrupted: bool = False
     absent: dict[str, str] = field(default_factory=dict)
     """The control that is not to be had here, and why; the trial is then impossible."""
@@ -100,7 +104,19 @@ class _Run:
         if "queue" in reach:
             for disk in sorted({place.device.disk.name for place in where.places if place.device is not None}):
                 stack.enter_context(lock.of_queue(disk))
-        contexts = [Context(place.label, place.device, undo, stack) for place in where.places]
+        contexts = [
+            Context(
+                place.label,
+                place.device,
+                undo,
+                stack,
+                self.before_undo,
+                self.groups,
+                self.notes,
+                place.path,
+            )
+            for place in where.places
+        ]
         self.applied = control.apply(amended.controls, *contexts)
         self.notes += [note for change in self.applied.values() for note in change.notes]
         phases = site.place(where, control.place(amended.phases, self.applied), undo)
@@ -136,7 +152,12 @@ class _Run:
             if self.should_stop():
                 self.interrupted = True
                 return
-            with probing.around(phase, self.trial.probes, where, undo) as probed, conditions.around() as seen:
+            limits = self.groups.values() if phase.measured else ()
+            with (
+                probing.around(phase, self.trial.probes, where, undo) as probed,
+                conditions.around() as seen,
+                cgroup.joined(limits),
+            ):
                 done = run_phase(phase, around)
             _refuse_failed_pin(done)
             done["conditions"] = seen

@@ -49,7 +49,12 @@ def deeds(experiment: Experiment) -> list[str]:
     """What the run does to this machine, a line each: where it writes, what it sets, what it runs."""
     found = dict.fromkeys([_place(experiment.target)])
     for setting, controls in experiment.settings.items():
-        found |= dict.fromkeys(f"set {name} = {shown(value)} (setting {setting})" for name, value in controls.items())
+        found |= dict.fromkeys(
+            f"run sh -c {shown(value)} beside the load (setting {setting})"
+            if name == "background"
+            else f"set {name} = {shown(value)} (setting {setting})"
+            for name, value in controls.items()
+        )
         for workload in experiment.workloads:
             compiled = experiment.workload_under(workload, setting)
             for phase in compiled.phases(seed=0, devices=experiment.target.devices):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -105,6 +107,34 @@ def make(hierarchy: Hierarchy, name: str, undo: UndoJournal) -> Cgroup:
     except OSError as error:
         raise MachineError(f"cannot make a control group: {error.strerror}", where=str(path)) from error
     return Cgroup(path, hierarchy.version)
+
+
+def enable(hierarchy: Hierarchy, undo: UndoJournal) -> None:
+    """The controller, for groups of version 2 that are there already. MachineError as `make`."""
+    _enable(hierarchy, hierarchy.controller, undo)
+
+
+@contextmanager
+def joined(groups: Iterable[Cgroup]) -> Iterator[None]:
+    """This process and what it starts in the groups, of different hierarchies; after that this process where it was.
+
+    Raises:
+        MachineError: the kernel refuses.
+    """
+    with ExitStack() as back:
+        for group in groups:
+            home = _home(group)
+            group.add(os.getpid())
+            back.callback(_write, home / "cgroup.procs", str(os.getpid()))
+        yield
+
+
+def _home(group: Cgroup) -> Path:
+    """The group in the same hierarchy that this process is in now."""
+    if group.version == 1:
+        return group.path.parent
+    own = next((line.split(":", 2)[2] for line in _lines(OWN_GROUPS) if line.startswith("0::")), "/")
+    return group.path.parent / own.lstrip("/")
 
 
 def missing(what: str, v1: str, v2: str) -> MachineError:

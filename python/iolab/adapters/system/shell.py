@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from iolab.adapters.system import command
 from iolab.base import child_process
@@ -33,6 +34,34 @@ class Ended:
     stopped: bool
 
 
+class Beside:
+    """A shell command that runs until it is ended, with everything that it starts."""
+
+    def __init__(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> None:
+        self._process = process
+        self._output = output
+
+    @classmethod
+    def start(cls, text: str, *, directory: Path, environment: Mapping[str, str]) -> Beside:
+        """Starts `sh -c TEXT` in the directory. It dies with this process. MachineError as `run`, and without root."""
+        if os.geteuid() != 0:
+            raise MachineError(
+                "a command in the background needs root: what it starts is kept in a PID namespace",
+                remedy="run as root: sudo iolab run ...",
+            )
+        output = tempfile.TemporaryFile()  # noqa: SIM115 closed by `end`
+        return cls(_start(text, directory, environment, output), output)
+
+    def end(self) -> Ended | None:
+        """Kills it; None unless it had ended already."""
+        status = self._process.poll()
+        if status is None:
+            self._process.kill()
+            self._process.wait()
+        with self._output:
+            return None if status is None else Ended(status, _end_of(self._output), stopped=False)
+
+
 def run(text: str, *, directory: Path, environment: Mapping[str, str], should_stop: ShouldStop) -> Ended:
     """Runs `sh -c TEXT` in the directory. On return no process of it is left, also when `should_stop` became true.
 
@@ -42,25 +71,33 @@ def run(text: str, *, directory: Path, environment: Mapping[str, str], should_st
     Raises:
         MachineError: no permission to make a PID namespace, or unshare is not installed.
     """
+    with tempfile.TemporaryFile() as output:
+        process = _start(text, directory, environment, output)
+        stopped = _wait(process, should_stop)
+        said = _end_of(output)
+    return Ended(process.returncode, said, stopped)
+
+
+def _start(text: str, directory: Path, environment: Mapping[str, str], output: IO[bytes]) -> subprocess.Popen[bytes]:
     unshare = command.find(ALONE[0])
     if unshare is None:
         raise MachineError(f"{ALONE[0]} is not installed", remedy="install it: sudo apt-get install util-linux")
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            [unshare, *ALONE[1:], "/bin/sh", "-c", text],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=directory,
-            env={**child_process.environment(), "LC_ALL": "C", **environment},
-            start_new_session=True,
-            preexec_fn=command.die_with_parent,
-        )
-        stopped = _wait(process, should_stop)
-        size = output.seek(0, os.SEEK_END)
-        output.seek(max(0, size - OUTPUT_KEPT_BYTES))
-        said = output.read().decode(errors="replace")
-    return Ended(process.returncode, said, stopped)
+    return subprocess.Popen(
+        [unshare, *ALONE[1:], "/bin/sh", "-c", text],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        cwd=directory,
+        env={**child_process.environment(), "LC_ALL": "C", **environment},
+        start_new_session=True,
+        preexec_fn=command.die_with_parent,
+    )
+
+
+def _end_of(output: IO[bytes]) -> str:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - OUTPUT_KEPT_BYTES))
+    return output.read().decode(errors="replace")
 
 
 def _wait(process: subprocess.Popen[bytes], should_stop: ShouldStop) -> bool:

@@ -16,7 +16,7 @@ from iolab.adapters.system import lock
 from iolab.adapters.system.action.base import Action, CannotUndo, Outcome, refusal
 from iolab.adapters.system.action.path import CGROUP, is_kernels, missing_tree, require_mounted
 
-CONTROLLERS = ("io", "memory")
+CONTROLLERS = ("io", "memory", "cpu")
 CGROUP_PATIENCE_S = 10.0
 """A killed process leaves its group when its I/O is done."""
 
