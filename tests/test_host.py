@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from iolab.adapters.host import host, outcome
+from iolab.adapters.host.host import sync_filesystem
 from iolab.adapters.host.local_process import LocalProcess
 from iolab.adapters.system import lock
 from iolab.adapters.system.action import Unmount
@@ -384,3 +385,11 @@ def test_what_a_probe_lost_is_noted() -> None:
         "main: probe block: 47 events found its buffers full: what it says is incomplete",
         "main: probe block: CPU 1 went offline",
     ]
+
+
+def test_a_filesystem_that_does_not_take_what_was_laid_out_is_an_error(tmp_path: Path) -> None:
+    fd = os.open(tmp_path, os.O_RDONLY)
+    sync_filesystem(fd)
+    os.close(fd)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        sync_filesystem(fd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from collections.abc import Callable
@@ -12,9 +13,11 @@ import pytest
 from fake_machine import EXPERIMENT, TRIALS_PER_ROUND, FakeExecutor, SilentDisplay, event_names, events, experiment
 from iolab.adapters.run import Run
 from iolab.adapters.store import read, session, trial_file
+from iolab.adapters.store.directory import RunDirectory, create
 from iolab.adapters.store.journal import Journal
 from iolab.base import durable
 from iolab.base.errors import InputError, InterruptedRun, MachineError
+from iolab.domain.record import packed_trace
 from iolab.domain.trial import Trial
 
 pytestmark = pytest.mark.usefixtures("state_dir")
@@ -76,6 +79,41 @@ def test_a_file_is_durable_before_the_journal_says_so(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Journal, "append", checked)
     assert start(tmp_path / "run").trials == TRIALS
+
+
+def synced_directories(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows by the path of each directory that is made durable from now on, as it is called then."""
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def recorded(fd: int) -> None:
+        path = Path(f"/proc/self/fd/{fd}").readlink()
+        if path.is_dir():
+            synced.append(str(path))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    return synced
+
+
+def test_the_names_of_copies_and_traces_are_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = synced_directories(monkeypatch)
+    first = {"event": "run_started"}
+    made = create(
+        tmp_path / "run", experiment_text="", machine={}, first_event=first, attachments={"depth.fio": "[job]\n"}
+    )
+    nursery = str(tmp_path / f".run.{os.getpid()}.new")
+    assert {nursery, f"{nursery}/trials", f"{nursery}/index", f"{nursery}/files", str(tmp_path)} <= set(synced)
+    synced.clear()
+    made.write_traces(3, {"main.ftrace.txt": packed_trace(b"events")})
+    assert synced == [str(made.path), str(made.traces)]
+    assert (made.traces / "000003.main.ftrace.txt").read_bytes() == b"events"
+
+
+def test_a_disk_that_refuses_traces_is_one_line(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "gone")
+    with pytest.raises(MachineError, match="can't be written: No such file or directory"):
+        run.write_traces(0, {"main.ftrace.txt": packed_trace(b"events")})
 
 
 def test_the_seed_is_drawn_once_recorded_and_can_be_given(tmp_path: Path) -> None:

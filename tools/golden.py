@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import hashlib
 import json
 import re
 import sys
 import tempfile
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
 
 from iolab.adapters import experiment
@@ -74,13 +74,68 @@ def fresh_table(found: re.Match[str]) -> str:
 
 
 def plan_of(path: Path) -> str:
-    """The trials of the first two rounds with seed 1; the phases, which are long, by the start of their digest."""
-    lines = ["trial round workload setting seed phases"]
+    """The trials of the first two rounds with seed 1, in their order, then what they do: each distinct list of phases
+    once, with the seeds of the first trial that has it. Phases that differ in nothing but seeds are the same."""
+    order = ["trial round seed workload setting: phases"]
+    distinct: dict[str, list[str]] = {}
     for trial in plan.trials(experiment.load(path), 2, seed=1):
-        phases = json.dumps([phase.model_dump() for phase in trial.phases], sort_keys=True)
-        digest = hashlib.sha256(phases.encode()).hexdigest()[:16]
-        lines.append(f"{trial.trial} {trial.round} {trial.workload} {trial.setting} {trial.seed} {digest}")
-    return "\n".join(lines) + "\n"
+        phases = [phase.model_dump() for phase in trial.phases]
+        known = SEED.sub("seed", json.dumps(phases))
+        if known not in distinct:
+            distinct[known] = [line for phase in phases for line in outline(stripped(phase), "- ", "  ")]
+        number = list(distinct).index(known) + 1
+        order.append(f"{trial.trial} {trial.round} {trial.seed} {trial.workload} {trial.setting}: {number}")
+    described = (line for n, lines in enumerate(distinct.values(), 1) for line in ("", f"phases {n}", *lines))
+    return "\n".join((*order, *described)) + "\n"
+
+
+SEED = re.compile(r'"seed": \d+')
+NUMBER = re.compile(r"\d+")
+LINE_LENGTH = 110
+
+
+def stripped(value: object) -> object:
+    """Without the keys that say nothing: null, false and what is empty."""
+    if isinstance(value, dict):
+        found = {key: stripped(inner) for key, inner in value.items()}
+        return {key: inner for key, inner in found.items() if inner not in (None, False, [], {})}
+    return [stripped(inner) for inner in value] if isinstance(value, list) else value
+
+
+def outline(value: object, head: str, indent: str) -> list[str]:
+    """The value as JSON on the line that `head` begins; what is too long for it, part by part on lines of its own. Of
+    neighbours in a list that differ in nothing but numbers, the first and the last."""
+    line = f"{head}{json.dumps(value, ensure_ascii=False)}"
+    if len(line) <= LINE_LENGTH or not isinstance(value, dict | list):
+        return [line]
+    if isinstance(value, dict):
+        return _outline_of_table(value, head, indent)
+    inner = indent + "  "
+    lines = [head.rstrip()]
+    for _, alike in groupby(value, key=lambda item: NUMBER.sub("0", json.dumps(item))):
+        first, *others = alike
+        lines += outline(first, f"{inner}- ", inner + "  ")
+        if len(others) > 1:
+            lines.append(f"{inner}({len(others) - 1} more)")
+        lines += outline(others[-1], f"{inner}- ", inner + "  ") if others else []
+    return lines
+
+
+def _outline_of_table(table: dict[str, object], head: str, indent: str) -> list[str]:
+    """Short values side by side, in their order; a long one on lines of its own."""
+    lines = [head.rstrip()]
+    has_room = True
+    for key, item in table.items():
+        one, *more = outline(item, f"{key}: ", indent + "  ")
+        if more:
+            lines += [f"{indent}{one}", *more]
+            has_room = False
+        elif has_room and len(lines[-1]) + len(one) < LINE_LENGTH:
+            lines[-1] += f"{'' if lines[-1] == head.rstrip() else ','} {one}"
+        else:
+            lines.append(f"{indent}{one}")
+            has_room = True
+    return lines
 
 
 def simulated(name: str, form: str, shorter: dict[str, str]) -> str:

@@ -189,17 +189,28 @@ def _refuse_failed_pin(done: dict[str, Any]) -> None:
         )
 
 
+def sync_filesystem(fd: int) -> None:
+    """Writes the filesystem that the descriptor is on to its disk (syncfs(2)). OSError if the kernel says that it could
+    not: what was laid out may be lost, and is not to be measured."""
+    if ctypes.CDLL(None, use_errno=True).syncfs(fd) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
 def _sync(place: TargetPlace) -> None:
-    """What was laid out is on its disk before anything is measured (syncfs(2) of the target's filesystem)."""
-    if place.directory is not None:
-        with place.directory.opened() as directory:
-            ctypes.CDLL(None).syncfs(directory)
-        return
-    fd = os.open(itself(place.file.fd) if place.file else place.path, os.O_RDONLY | os.O_CLOEXEC)
+    """What was laid out is on its disk before anything is measured. MachineError where the disk did not take it."""
     try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        if place.directory is not None:
+            with place.directory.opened() as directory:
+                sync_filesystem(directory)
+            return
+        fd = os.open(itself(place.file.fd) if place.file else place.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise load.refused(error, f"{place.label}: syncing what was laid out") from error
 
 
 Runner = Callable[[Any, Surroundings], dict[str, Any]]

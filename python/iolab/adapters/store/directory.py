@@ -30,7 +30,7 @@ from typing import Any
 from iolab.adapters.store.event import Event
 from iolab.adapters.store.journal import Journal
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
-from iolab.base.durable import remove_leftovers, sync_directory, write_atomically, write_durably
+from iolab.base.durable import refusals_explained, remove_leftovers, sync_directory, write_atomically, write_durably
 from iolab.base.errors import InputError
 from iolab.domain.record import unpacked_trace
 
@@ -81,9 +81,11 @@ class RunDirectory:
         return self.path / "traces"
 
     def write_traces(self, trial: int, traces: Mapping[str, str]) -> None:
-        """The trial's traces (`Record.traces`), each whole and durable on return. OSError if the disk refuses."""
-        if traces:
-            self.traces.mkdir(exist_ok=True)
+        """The trial's traces (`Record.traces`), each whole and durable on return. MachineError if the disk refuses."""
+        if traces and not self.traces.is_dir():
+            with refusals_explained(self.traces):
+                self.traces.mkdir(exist_ok=True)
+                sync_directory(self.path)
         for name, packed in traces.items():
             write_atomically(self.traces / f"{trial:06d}.{name}", unpacked_trace(packed))
 
@@ -184,13 +186,15 @@ def create(
         draft = RunDirectory(nursery)
         write_durably(draft.experiment_file, experiment_text.encode())
         for name, text in (attachments or {}).items():
-            (nursery / "files").mkdir(exist_ok=True)
-            write_durably(nursery / "files" / name, text.encode())
+            draft.files.mkdir(exist_ok=True)
+            write_durably(draft.files / name, text.encode())
         description = (json.dumps(machine, indent=2, ensure_ascii=False) + "\n").encode()
         write_durably(draft.machine_file, description)
         with Journal(draft.journal_file) as journal:
             journal.append(**first_event, machine_sha256=hashlib.sha256(description).hexdigest())
-        sync_directory(nursery)
+        for made in (draft.trials, draft.index, draft.files, nursery):
+            if made.is_dir():
+                sync_directory(made)
         nursery.rename(path)
         sync_directory(path.parent)
     except OSError as error:

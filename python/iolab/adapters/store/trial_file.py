@@ -40,7 +40,7 @@ class Stored:
 
 
 def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> Stored:
-    """Writes the record's file, whole and durable on return. OSError if the disk refuses.
+    """Writes the record's file, whole and durable on return. MachineError if the disk refuses.
 
     `rows`: the table of a record that comes from elsewhere; without them it is computed from the record.
     """
