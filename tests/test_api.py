@@ -22,7 +22,7 @@ seed = 1
 [workloads.reads]
 pattern = "random"
 file_size = "64MiB"
-duration = "10ms"
+duration = "100ms"
 
 [settings.one]
 workload = { queue_depth = 1 }

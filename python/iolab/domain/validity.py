@@ -55,8 +55,8 @@ DOUBTS: dict[str, Doubt] = {
         "larger files, or an amount",
     ),
     "no_steady_state": Doubt(
-        lambda _: "no steady state: the rate still moved at the end",
-        "a longer duration, or a warm_up",
+        lambda _: "no steady state was seen: the numbers cover everything after the warm-up",
+        "a longer duration or a warm_up, or cut_transient = false where the start counts",
     ),
     "steal": Doubt(
         lambda share: f"other guests took up to {_percent(share)} of the CPU time (steal)",

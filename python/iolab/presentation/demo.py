@@ -66,6 +66,7 @@ file_size = "{length.file_size}"
 drop_caches = true
 amount = "{length.file_size}"   # once through the file at most: what was read before is in the page cache
 duration = "{length.duration}"
+cut_transient = false     # so short a trial is measured from its start to its end
 
 [settings.ahead_128KiB]   # the kernel's default, and the baseline
 read_ahead_kb = 128
@@ -102,6 +103,7 @@ block_size = "4KiB"
 file_size = "{length.file_size}"
 direct = {str(direct).lower()}
 duration = "{length.duration}"
+cut_transient = false     # so short a trial is measured from its start to its end
 
 [settings.requests_4KiB]  # the baseline
 
