@@ -103,6 +103,15 @@ REQUIRED: dict[str, Draw] = {
     "arms of 2 % and 10 %": arms(gaussian(0.02), gaussian(0.1)),
 }
 
+INDEPENDENT = (
+    "white noise, 5 %",
+    "lognormal, 30 %",
+    "1 % outliers x 10, noise 3 %",
+    "two modes 25 % apart, noise 3 %",
+    "arms of 2 % and 10 %",
+)
+"""Those that have no drift: rounds that are not interleaved can promise nothing under the others."""
+
 HARSHER: dict[str, Draw] = {
     "white noise, 20 %": independent(gaussian(0.2)),
     "AR(1), 0.5, 5 %": autoregressive(0.5, gaussian(0.05)),

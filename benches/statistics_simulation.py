@@ -12,11 +12,13 @@ import numpy as np
 from iolab.domain.verdict import FIRST_LOOK, control_false_discovery, judge
 from iolab.domain.verdict.interval import interval
 from iolab.domain.verdict.sequential import nominal_level
+from iolab.domain.verdict.unpaired import p_value
 from numpy.typing import NDArray
 from result import Result, bounded
 from statistics_methods import CANDIDATES, COMPARED, Rejects
 from statistics_noise import (
     HARSHER,
+    INDEPENDENT,
     REQUIRED,
     Draw,
     autoregressive,
@@ -32,6 +34,7 @@ Table = list[list[str]]
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "statistics.md"
 ROUNDS = (5, 10, 30)
+UNPAIRED_ROUNDS = (2, 3, 5, 10, 30)
 ALPHA = 0.05
 MARGIN = 0.02
 CHUNK = 4000
@@ -72,6 +75,7 @@ def study(experiments: int) -> dict[str, Table]:
     return {
         "identical": identical(REQUIRED, experiments),
         "harsher": identical(HARSHER, experiments),
+        "unpaired": unpaired(max(100, experiments // 5)),
         "power": power(experiments // 4),
         "candidates": candidates(experiments // 2),
         "sequential": sequential(experiments // SEQUENTIAL_SHARE),
@@ -98,6 +102,19 @@ def false_and_coverage(draw: Draw, experiments: int, rounds: int) -> tuple[float
         claimed.append(differs(low, high))
         covered.append((low <= 1) & (high >= 1))
     return float(np.concatenate(claimed).mean()), float(np.concatenate(covered).mean())
+
+
+def unpaired(experiments: int) -> Table:
+    """The same of rounds that are not interleaved, and nothing drifts: false faster or slower, in percent."""
+    table = [["identical settings", *(f"{n} of each: false" for n in UNPAIRED_ROUNDS)]]
+    for name in INDEPENDENT:
+        row = [name]
+        for place, n in enumerate(UNPAIRED_ROUNDS):
+            x, y = REQUIRED[name](np.random.default_rng([7, place]), experiments, n)
+            false = [p_value(one, other) <= ALPHA for one, other in zip(x, y, strict=True)]
+            row.append(percent(float(np.mean(false))))
+        table.append(row)
+    return table
 
 
 def power(experiments: int) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import iolab.adapters.run
 import pytest
@@ -65,11 +66,14 @@ def stored_run(
     *,
     faster: dict[str, float] | None = None,
     executor: FakeExecutor | None = None,
+    machine: dict[str, Any] | None = None,
 ) -> RunData:
     """A finished run of an experiment in `path`; `faster` is by how much a setting's rate exceeds the others'."""
     executor = executor or FakeExecutor(faster=faster or {})
     experiment = loads(text, "experiment.toml")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOLAB_STATE_DIR", str(path.parent / "state"))
-        iolab.adapters.run.run(experiment, path, executor=executor, progress=SilentDisplay(), machine=MACHINE)
+        iolab.adapters.run.run(
+            experiment, path, executor=executor, progress=SilentDisplay(), machine=machine or MACHINE
+        )
     return read(path)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base import csv_table
 from iolab.base.errors import InputError, unknown
 from iolab.domain.definition import better_of
 from iolab.domain.metric import describe
-from iolab.domain.verdict import control_false_discovery, judge, judge_sequential
+from iolab.domain.verdict import control_false_discovery, judge, judge_sequential, judge_unpaired
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 Numbers = list[float | None]
 """A value per round, None where it is absent."""
+Pairing = Literal["round", "boot", "none"]
+"""What two values have in common that are compared: a round; two boots one after the other; nothing."""
+NOT_INTERLEAVED = "not interleaved: drift is in this difference"
+BY_BOOT = "paired by boot: what changed between two boots is in this difference"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two settings' values of one metric on one workload, paired by index."""
+    """Two settings' values of one metric on one workload, paired by index unless `pairing` is none."""
 
     metric: str
     workload: str | None
@@ -39,10 +43,15 @@ class Pair:
     baseline_values: Sequence[float | None]
     """A value per round; None or NaN where it is absent."""
     candidate_values: Sequence[float | None]
+    pairing: Pairing = "round"
+    job: str | None = None
+    """None: all of the workload's jobs together."""
 
     @property
     def unpaired_rounds(self) -> int:
-        """How many rounds have only one of the two."""
+        """How many rounds have only one of the two, of those that are paired."""
+        if self.pairing == "none":
+            return 0
         both = zip(self.baseline_values, self.candidate_values, strict=True)
         return sum(_absent(ours) != _absent(theirs) for ours, theirs in both)
 
@@ -63,12 +72,20 @@ class Comparison:
     """The metric's."""
     unpaired_rounds: int
     """Rounds left out, because only one of the two settings has this metric there."""
+    pairing: Pairing = "round"
+    job: str | None = None
 
     @property
     def notes(self) -> list[str]:
         """What a reader has to know beside the numbers."""
-        dropped = f"{self.unpaired_rounds} unpaired rounds left out" if self.unpaired_rounds else None
-        return [note for note in (dropped, self.judgement.reason) if note]
+        dropped = f"{self.unpaired_rounds} unpaired {self.pairing}s left out" if self.unpaired_rounds else None
+        drift = {"round": None, "boot": BY_BOOT, "none": NOT_INTERLEAVED}[self.pairing]
+        return [note for note in (dropped, self.judgement.reason, drift) if note]
+
+    @property
+    def place(self) -> str:
+        """The workload, and its job; empty where the table has none."""
+        return (self.workload or "") + (f", job {self.job}" if self.job else "")
 
     def as_dict(self) -> dict[str, Any]:
         """One JSON object: metric, workload, setting, against, the judgement's fields, notes."""
@@ -78,6 +95,8 @@ class Comparison:
             "setting": self.setting,
             "against": self.against,
             **self.judgement.as_dict(),
+            "job": self.job,
+            "pairing": self.pairing,
             "notes": self.notes,
         }
 
@@ -161,21 +180,34 @@ def compare_pairs(
 ) -> list[Comparison]:
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
-    `better` overrides which way of a metric is better. `max_rounds`: the most rounds of a run that may stop at any
-    round; the sequential rule judges then, its promise shared among all pairs.
+    Pairs that have no rounds in common are judged by `judge_unpaired`. `better` overrides which way of a metric is
+    better. `max_rounds`: the most rounds of a run that may stop at any round; the sequential rule judges then, its
+    promise shared among all pairs.
     """
     natures = [nature_of(pair.metric, (better or {}).get(pair.metric)) for pair in pairs]
     judge_pair: Callable[..., Judgement] = judge
     if max_rounds is not None:
         judge_pair = partial(judge_sequential, max_rounds=max_rounds, comparisons=len(pairs))
     judgements = [
-        judge_pair(pair.baseline_values, pair.candidate_values, nature=nature, same_within=same_within)
+        (judge_unpaired if pair.pairing == "none" else judge_pair)(
+            pair.baseline_values, pair.candidate_values, nature=nature, same_within=same_within
+        )
         for pair, nature in zip(pairs, natures, strict=True)
     ]
     if max_rounds is None:
         judgements = control_false_discovery(judgements)
     return [
-        Comparison(pair.metric, pair.workload, pair.candidate, pair.baseline, judgement, nature, pair.unpaired_rounds)
+        Comparison(
+            metric=pair.metric,
+            workload=pair.workload,
+            setting=pair.candidate,
+            against=pair.baseline,
+            judgement=judgement,
+            nature=nature,
+            unpaired_rounds=pair.unpaired_rounds,
+            pairing=pair.pairing,
+            job=pair.job,
+        )
         for pair, judgement, nature in zip(pairs, judgements, natures, strict=True)
     ]
 

@@ -11,6 +11,8 @@ from iolab.domain.experiment import Experiment
 if TYPE_CHECKING:
     import polars
 
+    from iolab.domain.compare import Pairing
+
 
 class MeasuredRun(Protocol):
     """A run that was measured, simulated or imported."""
@@ -44,6 +46,10 @@ class MeasuredRun(Protocol):
         """Every metric's key that any trial has."""
 
     @property
+    def machine(self) -> dict[str, Any]:
+        """Its description; empty if unreadable."""
+
+    @property
     def impossible(self) -> set[tuple[str, str]]:
         """Each (workload, setting) that this machine cannot run."""
 
@@ -61,3 +67,9 @@ class MeasuredRun(Protocol):
 
     def values(self, key: str, workload: str) -> polars.DataFrame:
         """One metric of one workload: a row per round, a column `round` and one per setting; null: no value."""
+
+    def job_metrics(self, *, workload: str | None = None, setting: str | None = None) -> polars.DataFrame:
+        """The columns of `metrics`, and job: of each job by itself, where a workload has several."""
+
+    def pairing(self, baseline: str, candidate: str) -> Pairing:
+        """What the values of two settings have in common."""

@@ -104,7 +104,7 @@ def summarise(
     values = values_by_setting(run, chosen_keys(run, metrics) if metrics else _compared_keys(run))
     started = run.started
     judged = compare_pairs(
-        _pairs(_possible(run, values), baseline),
+        _pairs(run, _possible(run, values), baseline),
         same_within=margin,
         max_rounds=started["rounds"] if started.get("until_decided") else None,
     )
@@ -130,6 +130,30 @@ def summarise(
         problems=run.problems,
         doubts=lines(run),
     )
+
+
+def compare_jobs(
+    run: MeasuredRun,
+    metrics: Sequence[str] = (),
+    baseline: str | None = None,
+    same_within: float | None = None,
+    only: str | None = None,
+) -> list[Comparison]:
+    """The comparisons of `summarise`, and those of each job; `only`: those of this job alone. Errors as of both."""
+    baseline = run.experiment.compare.baseline if baseline is None else baseline
+    keys = chosen_keys(run, metrics) if metrics else _compared_keys(run)
+    found: dict[tuple[str, str | None, str], dict[str, Numbers]] = {}
+    if only is None:
+        found = {(workload, None, key): values for (workload, key), values in values_by_setting(run, keys).items()}
+    found |= jobs_by_setting(run, keys, only)
+    pairs = [
+        Pair(key, workload, baseline, setting, by_setting[baseline], values, run.pairing(baseline, setting), job)
+        for (workload, job, key), by_setting in found.items()
+        for setting, values in by_setting.items()
+        if setting != baseline and baseline in by_setting and (workload, setting) not in run.impossible
+    ]
+    margin = run.experiment.compare.same_within if same_within is None else same_within
+    return compare_pairs(pairs, same_within=margin)
 
 
 def chosen_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:
@@ -200,6 +224,38 @@ def values_by_setting(run: MeasuredRun, keys: Sequence[str]) -> dict[tuple[str, 
     }
 
 
+def jobs_by_setting(
+    run: MeasuredRun, keys: Sequence[str], only: str | None = None
+) -> dict[tuple[str, str | None, str], dict[str, Numbers]]:
+    """By (workload, job, key): setting -> the job's value in each round. `only`: of this job. InputError if no trial
+    has such a job."""
+    import polars as pl
+
+    rows = run.job_metrics()
+    names = rows["job"].unique(maintain_order=True).to_list()
+    if only is not None and only not in names:
+        none = "no workload has several jobs" if not names else unknown("job", only, names)
+        raise InputError(f"{only}: {none}", where="--job")
+    found: dict[tuple[str, str | None, str], dict[str, Numbers]] = {}
+    for workload in run.workloads:
+        of_workload = rows.filter(pl.col("workload") == workload)
+        for job in names if only is None else [only]:
+            of_job = of_workload.filter(pl.col("job") == job)
+            for key in keys:
+                chosen = of_job.filter(pl.col("key") == key)
+                if chosen["value"].is_not_null().any():
+                    rounds = sorted(of_workload["round"].unique())
+                    by_round = {
+                        (setting, round): value
+                        for setting, round, value in chosen.select("setting", "round", "value").iter_rows()
+                    }
+                    present = [setting for setting in run.settings if setting in set(chosen["setting"])]
+                    found[workload, job, key] = {
+                        setting: [by_round.get((setting, round)) for round in rounds] for setting in present
+                    }
+    return found
+
+
 def _possible(
     run: MeasuredRun, values: dict[tuple[str, str], dict[str, Numbers]]
 ) -> dict[tuple[str, str], dict[str, Numbers]]:
@@ -212,9 +268,9 @@ def _possible(
     }
 
 
-def _pairs(values: dict[tuple[str, str], dict[str, Numbers]], baseline: str) -> list[Pair]:
+def _pairs(run: MeasuredRun, values: dict[tuple[str, str], dict[str, Numbers]], baseline: str) -> list[Pair]:
     return [
-        Pair(key, workload, baseline, candidate, by_setting[baseline], numbers)
+        Pair(key, workload, baseline, candidate, by_setting[baseline], numbers, run.pairing(baseline, candidate))
         for (workload, key), by_setting in values.items()
         for candidate, numbers in by_setting.items()
         if candidate != baseline and baseline in by_setting

@@ -35,9 +35,10 @@ def open_run(path: Path, format_name: str | None = None) -> RunData:
     return open_files([path], format_name)
 
 
-def open_files(paths: Sequence[Path], format_name: str | None = None) -> RunData:
-    """What the files hold together, as one run in memory. InputError names what is wrong, and where."""
-    results, sources = _read(paths, format_name)
+def open_files(paths: Sequence[Path], format_name: str | None = None, setting: str | None = None) -> RunData:
+    """What the files hold together, as one run in memory. `setting`: what the files measured, where they don't say so.
+    InputError names what is wrong, and where."""
+    results, sources = _read(paths, format_name, setting)
     return in_memory(paths[0], results, sources)
 
 
@@ -48,12 +49,14 @@ def import_files(paths: Sequence[Path], out: Path, format_name: str | None = Non
     return write(out, results, sources)
 
 
-def _read(paths: Sequence[Path], format_name: str | None) -> tuple[Results, list[tuple[str, str]]]:
+def _read(
+    paths: Sequence[Path], format_name: str | None, setting: str | None = None
+) -> tuple[Results, list[tuple[str, str]]]:
     results = Results()
     used = []
     for path in (path for path in paths if path.is_dir()):
         used += _read_directory(path, results)
-    for source in sources_of([path for path in paths if not path.is_dir()]):
+    for source in sources_of([path for path in paths if not path.is_dir()], setting):
         formats = formats_of(source, format_name)
         results.begin_source(source.name, source.stem)
         for one in formats:

@@ -16,6 +16,8 @@ IN_VAIN_MAX = 16
 COUNTING = 64
 """An error counts the lines before it; so many characters of them cost as much as decoding one."""
 SAME_START_MS = 1500
+CLOCK_MS_MAX = 1e12 * 9
+"""In ns, it fits into 64 bits."""
 JOB_LISTS = ("jobs", "client_stats")
 
 _OUTERMOST = re.compile(r"^\{", re.MULTILINE)
@@ -125,6 +127,13 @@ def job_list(content: dict[str, Any]) -> list[Any]:
     """The job results, of one machine or of clients."""
     found: list[Any] = next((content[name] for name in JOB_LISTS if isinstance(content.get(name), list)), [])
     return found
+
+
+def started_unix_ns(content: dict[str, Any]) -> int:
+    """When the run began: its clock, which is read at the end, less what it took; 0 where there is none."""
+    clock_ms = number(content, "timestamp_ms") or 1000 * number(content, "timestamp")
+    started_ms = _start_ms({**content, "timestamp_ms": clock_ms})
+    return int(started_ms * 1_000_000) if started_ms is not None and 0 < started_ms < CLOCK_MS_MAX else 0
 
 
 def _start_ms(content: dict[str, Any]) -> float | None:

@@ -10,16 +10,20 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from iolab.adapters.importer.fio_document import Document, documents, job_list, last_of_each_run
-from iolab.adapters.importer.fio_job import Job, Latency, Side, number
+from iolab.adapters.importer.fio_document import Document, documents, job_list, last_of_each_run, started_unix_ns
+from iolab.adapters.importer.fio_job import Job, Latency, Side, number, table
 from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.results import MAIN, Results, Row
 from iolab.adapters.importer.source import Source, json_text
 from iolab.base.histogram import quantile
 
 NAMES_MAX = 3
+OPTIONS_MAX = 200
+TEXT_MAX = 200
+OPTIONS_OF_NO_EFFECT = ("name", "description", "output", "output-format", "group_reporting")
 ALL_CLIENTS = "All clients"
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 NO_QUANTILE = "quantiles of jobs don't make one of all; run fio with --output-format=json+"
@@ -48,10 +52,31 @@ def _add_run(source: Source, results: Results, document: Document) -> None:
     phases: dict[str, int] = {}
     for members in groups.values():
         phase = MAIN if len(groups) == 1 else _phase(members[0].name, phases)
-        _add_group(opened.row(source.stem_without_round, workload, phase), members)
-    version = document.content.get("fio version")
+        row = opened.row(source.stem_without_round, workload, phase)
+        row.started_unix_ns = started_unix_ns(document.content)
+        _add_group(row, members)
+    results.setting_says(source.stem_without_round, dict(_said(document.content, jobs)))
+
+
+def _said(content: dict[str, Any], jobs: list[Job]) -> Iterator[tuple[str, str]]:
+    """What it was measured with: version, the jobs' options, the disks that were busy."""
+    version = content.get("fio version")
     if isinstance(version, str):
-        results.settings.setdefault(source.stem_without_round, {})["fio_version"] = version
+        yield "fio_version", version[:TEXT_MAX]
+    of_all = table(content, "global options")
+    of_jobs = {job.name: of_all | table(job.raw, "job options") for job in jobs}
+    for name in list(dict.fromkeys(name for options in of_jobs.values() for name in options))[:OPTIONS_MAX]:
+        if name in OPTIONS_OF_NO_EFFECT:
+            continue
+        values = {job: str(options[name])[:TEXT_MAX] for job, options in of_jobs.items() if name in options}
+        if len(values) == len(jobs) and len(set(values.values())) == 1:
+            yield name[:TEXT_MAX], next(iter(values.values()))
+            continue
+        yield from ((f"{job}: {name}"[:TEXT_MAX], value) for job, value in list(values.items())[:NAMES_MAX])
+    disks = content.get("disk_util")
+    names = [disk.get("name") for disk in disks if isinstance(disk, dict)] if isinstance(disks, list) else []
+    if names:
+        yield "device", ", ".join(map(str, names))[:TEXT_MAX]
 
 
 def _jobs(content: dict[str, Any]) -> list[Job]:
@@ -89,8 +114,9 @@ def _add_group(row: Row, jobs: list[Job]) -> None:
         for job in jobs:
             sides = list(job.sides.values())
             _add_rates(row, [side for name, side in job.sides.items() if name != "sync"], "all", job.name)
-            latencies = [side.latency for side in sides if side.latency]
-            row.add("latency_ns_mean", _mean(latencies), job=job.name, absent="no I/O")
+            if not sides:
+                row.add("latency_ns_mean", None, job=job.name, absent="no I/O")
+            _add_latency(row, [side.latency for side in sides if side.latency], "all", job.name)
             for way, side in job.sides.items():
                 row.histogram(side.latency.bins if side.latency else (), op=way, job=job.name)
     for job in jobs:
@@ -128,18 +154,18 @@ def _add_rates(row: Row, sides: list[Side], op: str, job: str = "all") -> None:
         row.add("ops", ops, op=op)
 
 
-def _add_latency(row: Row, latencies: list[Latency], op: str) -> None:
+def _add_latency(row: Row, latencies: list[Latency], op: str, name: str = "all") -> None:
     if not latencies:
         return
-    row.add("latency_ns_mean", _mean(latencies), op=op)
-    row.add("latency_ns_stddev", _stddev(latencies), op=op)
-    row.add("latency_ns_min", min(latency.min_ns for latency in latencies), op=op)
-    row.add("latency_ns_max", max(latency.max_ns for latency in latencies), op=op)
+    row.add("latency_ns_mean", _mean(latencies), op=op, job=name)
+    row.add("latency_ns_stddev", _stddev(latencies), op=op, job=name)
+    row.add("latency_ns_min", min(latency.min_ns for latency in latencies), op=op, job=name)
+    row.add("latency_ns_max", max(latency.max_ns for latency in latencies), op=op, job=name)
     bins = _merged(latencies) if all(latency.bins for latency in latencies) else []
     for short, share in SHARES.items():
         alone = latencies[0].percentiles_ns.get(short) if len(latencies) == 1 else None
         value = alone if alone is not None else quantile([(at, at, n) for at, n in bins], share) if bins else None
-        row.add(f"latency_ns_{short}", value, op=op, absent=NO_QUANTILE)
+        row.add(f"latency_ns_{short}", value, op=op, job=name, absent=NO_QUANTILE)
 
 
 def _add_processor(row: Row, jobs: list[Job]) -> None:

@@ -92,20 +92,20 @@ def formats_of(source: Source, name: str | None = None) -> list[Format]:
     )
 
 
-def sources_of(paths: Sequence[Path]) -> list[Source]:
+def sources_of(paths: Sequence[Path], label: str | None = None) -> list[Source]:
     """A source per file; a snapshot of /proc/self/mountstats and the one after it are read as one, and so are the logs
-    of one pgbench's threads."""
+    of one pgbench's threads. `label`: what the setting of all is called, where the files don't say."""
     sources: list[Source] = []
     waiting: Source | None = None
     for path in paths:
-        source = Source(path)
+        source = Source(path, label=label)
         if (first := thread_of(source)) is not None:
             place = next((place for place, one in enumerate(sources) if one.name == first), None)
             if place is not None:
-                sources[place] = Source(sources[place].path, (*sources[place].paths, path))
+                sources[place] = replace(sources[place], paths=(*sources[place].paths, path))
                 continue
         if waiting is not None and is_single_snapshot(source):
-            sources[-1] = Source(waiting.path, (path,))
+            sources[-1] = replace(waiting, paths=(path,))
             waiting = None
             continue
         sources.append(source)

@@ -51,6 +51,8 @@ class Row:
     room: Room = field(default_factory=Room)
     rows: list[TableRow] = field(default_factory=list)
     faulty: bool = False
+    started_unix_ns: int = 0
+    """When it was measured; 0 where the source does not say."""
     said: set[tuple[str, str]] = field(default_factory=set)
     """Key and job of every metric in it."""
 
@@ -131,6 +133,9 @@ class ImportedTrial:
     round: int
     workload: str
     setting: str
+    source: int = 0
+    """The place of its file among all that were read."""
+    started_unix_ns: int = 0
     rows: list[TableRow] = field(default_factory=list)
     faulty: bool = False
 
@@ -148,6 +153,7 @@ class Results:
         self.machine: dict[str, Any] = {}
         self.source = ""
         self._stem = ""
+        self._source_number = -1
         self._tables: list[Table] = []
         self._by_place: dict[tuple[str, str, int], ImportedTrial] = {}
         self._rounds: dict[tuple[str, str, str, str], int] = {}
@@ -163,6 +169,7 @@ class Results:
         """What follows comes from the file `name`; `stem` names the setting where the file does not."""
         self._close()
         self.source, self._stem = name, stem
+        self._source_number += 1
         self._contents = {}
 
     def table(
@@ -172,6 +179,14 @@ class Results:
         table = Table(line, caption, repeats, self._room)
         self._tables.append(table)
         return table
+
+    def setting_says(self, setting: str, facts: dict[str, str]) -> None:
+        """What a source says of a setting; what another source said otherwise is a problem."""
+        known = self.settings.setdefault(setting, {})
+        for name, value in facts.items():
+            before = known.setdefault(name, value)
+            if before != value:
+                self.problem(f"{name} is {value}, and {before} in another file of {setting}: not the same measurement")
 
     def problem(self, text: str, line: int | None = None) -> None:
         """Something that a reader of the numbers has to know, once."""
@@ -231,7 +246,8 @@ class Results:
         place = (row.setting, row.workload, number)
         trial = self._by_place.get(place)
         if trial is None:
-            trial = ImportedTrial(len(self.trials), number, row.workload, row.setting)
+            trial = ImportedTrial(len(self.trials), number, row.workload, row.setting, self._source_number)
+            trial.started_unix_ns = row.started_unix_ns
             self._by_place[place] = trial
             self.trials.append(trial)
         trial.rows += row.rows

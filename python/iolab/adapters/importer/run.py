@@ -137,7 +137,8 @@ def _machine(results: Results, sources: Sequence[tuple[str, str]]) -> dict[str, 
 
 
 def _finished(trial: ImportedTrial, origin: Path, stored: Stored) -> dict[str, Any]:
-    return describe_finished(_record(trial, origin), stored, attempt=1, duration_ns=None)
+    event = describe_finished(_record(trial, origin), stored, attempt=1, duration_ns=None)
+    return {**event, "source": trial.source}
 
 
 def _record(trial: ImportedTrial, origin: Path) -> Record:
@@ -157,8 +158,8 @@ def _record(trial: ImportedTrial, origin: Path) -> Record:
     return Record(
         spec=spec,
         status="faulty" if trial.faulty else "ok",
-        started_unix_ns=0,
-        ended_unix_ns=0,
+        started_unix_ns=trial.started_unix_ns,
+        ended_unix_ns=trial.started_unix_ns,
         controls_applied={},
         controls_absent={},
         phases=[],

@@ -100,8 +100,8 @@ def _pair(statement: Statement, measured: Measured) -> Pair:
         for setting in (statement.baseline, statement.setting)
     )
     rounds = sorted(ours.keys() | theirs.keys())
-    values = ([side[number].value if number in side else None for number in rounds] for side in (ours, theirs))
-    return Pair(statement.metric, statement.workload, statement.baseline, statement.setting, *values)
+    x, y = ([side[number].value if number in side else None for number in rounds] for side in (ours, theirs))
+    return Pair(statement.metric, statement.workload, statement.baseline, statement.setting, x, y)
 
 
 def _why_absent(statement: Statement, comparison: Comparison, measured: Measured) -> str | None:

@@ -72,6 +72,7 @@ class _TrialFinished(_OfTrial):
     duration_ns: Nanoseconds | None
     size_bytes: Count
     sha256: Sha256
+    source: Number = 0
 
 
 class _DevicesAdmitted(_Any):

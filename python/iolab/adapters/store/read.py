@@ -21,12 +21,14 @@ from iolab.adapters.store.trial_file import read_record, table_schema
 from iolab.base import strict_json
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError
+from iolab.domain.across import interleaved, spans
 from iolab.domain.experiment import IMPORTED
 
 if TYPE_CHECKING:
     import polars
 
     from iolab.adapters.experiment import Experiment
+    from iolab.domain.compare import Pairing
     from iolab.domain.record import Record
 
 TRIALS_NAMED_MAX = 5
@@ -107,6 +109,21 @@ class RunData:
         """Each (workload, setting) that the machine could not run."""
         events = self.found.trials.values()
         return {(event["workload"], event["setting"]) for event in events if event["status"] == "impossible"}
+
+    def pairing(self, baseline: str, candidate: str) -> Pairing:
+        """See `iolab.domain.measured_run`. Imported numbers have rounds in common where one file holds both settings,
+        or where the clock tells that they were measured in turns."""
+        if self.state.started.get("machine") != IMPORTED:
+            return "round"
+        ours, theirs = (self._sources_of(setting) for setting in (baseline, candidate))
+        if ours & theirs or not (ours and theirs) or interleaved(spans(self, baseline), spans(self, candidate)):
+            return "round"
+        return "none"
+
+    def _sources_of(self, setting: str) -> set[int]:
+        """The files that an imported setting's numbers come from, by their place; empty of runs that don't say so."""
+        events = self.found.trials.values()
+        return {event["source"] for event in events if event["setting"] == setting and "source" in event}
 
     @property
     def doubts(self) -> list[tuple[str, str, dict[str, float]]]:

@@ -1,10 +1,11 @@
-"""Is the difference real? Verdicts on numbers paired by round, a pure function of those numbers.
+"""Is the difference real? Verdicts on numbers, paired by round or not, a pure function of those numbers.
 
 `docs/reference/statistics.md` says what is computed, why this and not something else, and how often it errs.
 """
 
 from iolab.domain.verdict.judgement import Judgement, control_false_discovery, judge
 from iolab.domain.verdict.sequential import FIRST_LOOK, judge_sequential
+from iolab.domain.verdict.unpaired import judge_unpaired
 
 __all__ = [
     "FIRST_LOOK",
@@ -12,4 +13,5 @@ __all__ = [
     "control_false_discovery",
     "judge",
     "judge_sequential",
+    "judge_unpaired",
 ]

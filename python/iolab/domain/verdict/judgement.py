@@ -48,11 +48,14 @@ class Judgement:
     """Level of the interval: 0.05 for 95 %."""
     reason: str | None = None
     """Why the ratio is undefined."""
+    n_baseline: int | None = None
+    """Rounds of the baseline, where they are not the candidate's; None: the arms are paired, so both have `n`."""
 
     def as_dict(self) -> dict[str, Any]:
         """The fields that tables and JSON show."""
         hidden = {"same_within", "alpha", "reason"}
-        return {name: value for name, value in asdict(self).items() if name not in hidden}
+        shown = {name: value for name, value in asdict(self).items() if name not in hidden}
+        return {**shown, "n_baseline": self.n if self.n_baseline is None else self.n_baseline}
 
     @property
     def differs(self) -> bool:
@@ -91,9 +94,10 @@ def judge_at(
     if not (same_within >= 0 and math.isfinite(same_within)):
         raise InputError(f"same_within is {same_within}, expected a share such as 0.02")
     x, y = _paired(baseline, candidate)
-    reason = _why_undefined(x, y)
+    few = f"{len(x)} of the rounds has both settings, a verdict needs at least 2"
+    reason = few if len(x) < 2 else why_no_ratio(np.concatenate([x, y]))
     if reason:
-        return _undefined(x, y, reason, same_within, alpha)
+        return undefined(x, y, reason, same_within, alpha)
     if not x.any() and not y.any():
         return Judgement(0.0, 0.0, len(x), 1.0, 1.0, 1.0, 1.0, None, "same", 0, same_within, alpha)
     scale = math.ldexp(1.0, math.frexp(float(x.max()))[1] - 1)
@@ -102,7 +106,7 @@ def judge_at(
         low, high = (float(end) for end in interval(*scaled, alpha))
         ratio = float(estimate(*scaled))
     if not (0 < low <= high < math.inf):
-        return _undefined(x, y, BEYOND, same_within, alpha)
+        return undefined(x, y, BEYOND, same_within, alpha)
     x, y = scaled
     verdict = decide(low, high, nature, same_within)
     return Judgement(
@@ -191,10 +195,8 @@ def _paired(
     return x[both], y[both]
 
 
-def _why_undefined(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
-    if len(x) < 2:
-        return f"{len(x)} of the rounds has both settings, a verdict needs at least 2"
-    both = np.concatenate([x, y])
+def why_no_ratio(both: NDArray[np.float64]) -> str | None:
+    """Why no ratio can be told of the two arms, whose values are `both`; None where it can."""
     if not np.isfinite(both).all():
         return "a value is infinite"
     if (both < 0).any():
@@ -206,9 +208,16 @@ def _why_undefined(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None
     return None
 
 
-def _undefined(
-    x: NDArray[np.float64], y: NDArray[np.float64], reason: str, same_within: float, alpha: float
+def undefined(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    reason: str,
+    same_within: float,
+    alpha: float,
+    n_baseline: int | None = None,
 ) -> Judgement:
+    """A judgement without a ratio, of the values that the two arms have."""
+
     def middle(values: NDArray[np.float64]) -> float | None:
         if not len(values) or not np.isfinite(values).all():
             return None
@@ -216,7 +225,20 @@ def _undefined(
         return float(np.median(values / 2) * 2) if np.abs(values).max() > LARGE else float(np.median(values))
 
     return Judgement(
-        middle(x), middle(y), len(x), None, None, None, None, None, "undecided", None, same_within, alpha, reason
+        baseline=middle(x),
+        candidate=middle(y),
+        n=len(y),
+        ratio=None,
+        ci_low=None,
+        ci_high=None,
+        p_value=None,
+        q_value=None,
+        verdict="undecided",
+        rounds_to_decide=None,
+        same_within=same_within,
+        alpha=alpha,
+        reason=reason,
+        n_baseline=n_baseline,
     )
 
 

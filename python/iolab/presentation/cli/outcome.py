@@ -107,9 +107,7 @@ def exit_if_met(conditions: Sequence[str], comparisons: Sequence[Comparison], *,
         )
     verdicts = frozenset[str]().union(*(VERDICT_CONDITIONS.get(condition, ()) for condition in conditions))
     met = [
-        " ".join(
-            (comparison.workload or "", label(comparison.metric), comparison.setting, comparison.judgement.verdict)
-        )
+        " ".join((comparison.place, label(comparison.metric), comparison.setting, comparison.judgement.verdict))
         for comparison in comparisons
         if comparison.judgement.verdict in verdicts
     ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from iolab.domain.comparable import Conditions
     from iolab.domain.compare import Comparison
 
 NAMED_MAX = 3
@@ -32,13 +33,25 @@ def verdicts(comparisons: Sequence[Comparison], problems: Sequence[str] = ()) ->
 
     parts: list[RenderableType] = [Text(f"{tally(comparisons).capitalize()}."), *in_words(comparisons)]
     parts += (Text(f"! {one_line(problem)}", style="yellow") for problem in problems)
-    for workload, found in groupby(comparisons, key=lambda comparison: comparison.workload):
+    for place, found in groupby(comparisons, key=lambda comparison: comparison.place):
         of_workload = list(found)
-        if workload:
-            parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
+        if place:
+            parts.append(Padding(Text(place, style="bold cyan"), (1, 0, 0, 0), expand=False))
         parts.append(FirstThatFits(_table(of_workload), _table(of_workload, stacked=True)))
     parts += (Text(f"! {line}", style="yellow") for line in _notes(comparisons))
     return Group(*parts)
+
+
+def condition_lines(conditions: Conditions) -> list[str]:
+    """What differs between the arms, a line each, and what could not be compared."""
+    lines = [f"differs: {one}" for one in conditions.differs]
+    if conditions.conclusion and conditions.differs:
+        lines.append(f"         {conditions.conclusion}")
+    elif conditions.conclusion:
+        lines.append(f"differs: {conditions.conclusion}")
+    if conditions.unknown:
+        lines.append(f"could not be compared, not on record: {', '.join(conditions.unknown)}")
+    return lines
 
 
 def _notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -58,7 +71,9 @@ def _table(comparisons: Sequence[Comparison], *, stacked: bool = False) -> Table
 
     table = empty_table()
     table.add_column("metric, setting", overflow="fold")
-    headings = ("change within rounds\n[95 %]", "p\nq") if stacked else (CHANGE_HEADING, "p", "q")
+    paired = all(comparison.pairing == "round" for comparison in comparisons)
+    heading = CHANGE_HEADING if paired else "change [95 %]"
+    headings = (heading.replace(" [", "\n["), "p\nq") if stacked else (heading, "p", "q")
     for heading in ("value", "n", *headings):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
@@ -73,7 +88,9 @@ def _table(comparisons: Sequence[Comparison], *, stacked: bool = False) -> Table
             against, value = baseline = (comparison.against, comparison.judgement.baseline)
             # Again only where another baseline, or other rounds of it, are compared with.
             if shown is None or (value is not None and baseline != shown):
-                table.add_row(indented(against), scale.number(value), style="dim")
+                of_its_own = comparison.judgement.n_baseline
+                n = "" if of_its_own is None else str(of_its_own)
+                table.add_row(indented(against), scale.number(value), n, style="dim")
                 shown = baseline
             table.add_row(indented(comparison.setting), *_cells(comparison, scale, stacked=stacked))
         table.add_section()

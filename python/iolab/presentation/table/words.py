@@ -66,8 +66,14 @@ def evidence(judgement: Judgement, unit: str) -> str:
     return (
         f"(95 % interval {low} to {high}), "
         f"{scale.with_unit(judgement.candidate)} against {scale.with_unit(judgement.baseline)} "
-        f"over {rounds(judgement.n)}"
+        f"over {_rounds_of_both(judgement)}"
     )
+
+
+def _rounds_of_both(judgement: Judgement) -> str:
+    if judgement.n_baseline is None:
+        return rounds(judgement.n)
+    return f"{rounds(judgement.n)} against {judgement.n_baseline} that are not interleaved"
 
 
 def claim(judgement: Judgement) -> str:

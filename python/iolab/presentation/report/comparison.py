@@ -1,0 +1,73 @@
+"""The page of `iolab compare`: what differs between the arms, then each comparison with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import iolab
+from iolab.base import output_file
+from iolab.base.plain_text import visible
+from iolab.base.quantity import ABSENT, scale_for
+from iolab.domain.metric import describe
+from iolab.presentation.table.words import change_with_interval, label, tally, verdict_with_rounds
+
+if TYPE_CHECKING:
+    from iolab.domain.compare import Comparison
+
+
+def write(
+    path: Path, title: str, about: Sequence[str], comparisons: Sequence[Comparison], problems: Sequence[str]
+) -> None:
+    """Writes the page to `path`, as `iolab.base.output_file` does. `about`: what stands above the numbers, a line
+    each. Errors as of that."""
+    output_file.write(path, render(title, about, comparisons, problems).encode())
+
+
+def render(title: str, about: Sequence[str], comparisons: Sequence[Comparison], problems: Sequence[str]) -> str:
+    """The page as HTML; it opens without a network and has no script."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("iolab.presentation.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    return environment.get_template("comparison.html.j2").render(
+        title=title,
+        version=iolab.__version__,
+        style=Markup((files("iolab.presentation.report") / "page.css").read_text()),
+        about=about,
+        tally=tally(comparisons).capitalize(),
+        blocks=[
+            {"place": place or "Results", "rows": [_row(one) for one in found]}
+            for place, found in groupby(comparisons, key=lambda one: one.place)
+        ],
+        notes=list(dict.fromkeys(note for one in comparisons for note in one.notes)),
+        problems=problems,
+    )
+
+
+def _row(comparison: Comparison) -> dict[str, Any]:
+    judgement, metric = comparison.judgement, describe(comparison.metric)
+    scale = scale_for(metric.unit, (judgement.baseline, judgement.candidate))
+    return {
+        "key": comparison.metric,
+        "help": metric.help,
+        "label": label(comparison.metric),
+        "unit": scale.suffix,
+        "against": comparison.against,
+        "setting": comparison.setting,
+        "baseline": scale.number(judgement.baseline),
+        "candidate": scale.number(judgement.candidate),
+        "n": judgement.n if judgement.n_baseline is None else f"{judgement.n_baseline}, {judgement.n}",
+        "change": change_with_interval(judgement) or ABSENT,
+        "word": judgement.verdict,
+        "verdict": verdict_with_rounds(judgement),
+    }

@@ -1,0 +1,321 @@
+"""`iolab compare` of several runs and files: whether they can be compared, what is told, how names are read."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iolab.presentation.cli.invoke import invoke
+from support.stored import MACHINE, stored_run
+
+ONE_SETTING = """\
+title = "Reads"
+rounds = 6
+seed = 7
+
+[target]
+kind = "directory"
+path = "."
+
+[workloads.reads]
+engine = "null"
+queue_depth = {depth}
+duration = "1s"
+
+[compare]
+metrics = ["iops", "latency_ns_mean"]
+"""
+SECOND_NS = 1_000_000_000
+
+
+def fio(
+    path: Path,
+    *,
+    iops: float = 1000.0,
+    depth: int = 8,
+    at_s: int = 1_700_000_000,
+    version: str = "fio-3.36",
+    jobs: dict[str, float] | None = None,
+) -> Path:
+    """What fio would write of jobs that each read at so many times `iops` for ten seconds, which ended at `at_s`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(str(path.name) + str(path.parent.name))
+    found = [_job(name, iops * factor * draw.uniform(0.99, 1.01)) for name, factor in (jobs or {"reads": 1.0}).items()]
+    document = {
+        "fio version": version,
+        "timestamp": at_s,
+        "timestamp_ms": at_s * 1000,
+        "global options": {"iodepth": str(depth), "bs": "4k"},
+        "jobs": found,
+        "disk_util": [{"name": "nvme0n1"}],
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
+def _job(name: str, iops: float) -> dict[str, Any]:
+    count = int(10 * iops)
+    latency = {"min": 1000, "max": 900_000, "mean": 1e9 / iops, "stddev": 10.0, "N": count}
+    return {
+        "jobname": name,
+        "groupid": 0,
+        "error": 0,
+        "job options": {"name": name, "rw": "randread"},
+        "read": {
+            "io_bytes": 4096 * count,
+            "bw_bytes": 4096 * iops,
+            "total_ios": count,
+            "runtime": 10_000,
+            "lat_ns": latency,
+        },
+    }
+
+
+def compared(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> Any:
+    assert invoke(["compare", *map(str, arguments), "--json"]) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def text(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+    assert invoke(["compare", *map(str, arguments)]) == status
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return captured.out + captured.err
+
+
+def two_runs(tmp_path: Path, *, depth: int = 8, kernel: str = "6.8.0-test", machine: str = "A <model>") -> None:
+    stored_run(tmp_path / "old", ONE_SETTING.format(depth=8))
+    described = {**MACHINE, "kernel": {"release": kernel}, "cpu": {"model": machine}}
+    stored_run(tmp_path / "new", ONE_SETTING.format(depth=depth), faster={"default": 1.3}, machine=described)
+
+
+def test_the_one_thing_that_differs_is_what_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_runs(tmp_path)
+    document = compared(capsys, tmp_path / "old", tmp_path / "new")
+    assert document["differs"] == [{"what": "kernel", "values": {"old": "6.1.0-test", "new": "6.8.0-test"}}]
+    assert document["conclusion"] == "kernel is the one thing that differs: it is what is compared"
+    assert {"filesystem", "device"} <= set(document["not_compared"])
+    shown = text(capsys, tmp_path / "old", tmp_path / "new")
+    assert shown.startswith("differs: kernel: 6.1.0-test (old), 6.8.0-test (new)\n")
+    assert "could not be compared, not on record: " in shown
+
+
+def test_everything_that_differs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_runs(tmp_path, depth=32, machine="Another")
+    names = {one["what"] for one in compared(capsys, tmp_path / "old", tmp_path / "new")["differs"]}
+    assert names == {"kernel", "CPU", "workload reads: queue_depth"}
+    shown = text(capsys, tmp_path / "old", tmp_path / "new")
+    assert "differs: workload reads: queue_depth: 8 (old), 32 (new)" in shown
+    assert "3 things differ: the numbers compare all of them together" in shown
+
+
+def test_runs_of_different_days_are_not_paired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_runs(tmp_path)
+    for one in compared(capsys, tmp_path / "old", tmp_path / "new")["comparisons"]:
+        assert one["pairing"] == "none"
+        assert one["notes"] == ["not interleaved: drift is in this difference"]
+    shown = text(capsys, tmp_path / "old", tmp_path / "new")
+    assert "not interleaved: drift is in this difference" in shown
+    (iops,) = compared(capsys, tmp_path / "old", tmp_path / "new", "--metric", "iops")["comparisons"]
+    assert iops["verdict"] == "faster" and 1.29 < iops["ratio"] < 1.31
+
+
+def test_simulated_rounds_of_the_same_seed_are_paired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated = """
+machine = "model:nvme"
+rounds = 2
+seed = {seed}
+[workloads.reads]
+file_size = "1MiB"
+duration = "5ms"
+queue_depth = {depth}
+"""
+    for name, seed, depth in (("old", 1, 2), ("new", 1, 4), ("other", 2, 4)):
+        (tmp_path / f"{name}.toml").write_text(simulated.format(seed=seed, depth=depth))
+        assert invoke(["run", str(tmp_path / f"{name}.toml"), "--out", str(tmp_path / name), "--json"]) == 0
+    capsys.readouterr()
+    document = compared(capsys, tmp_path / "old", tmp_path / "new", "--metric", "iops")
+    assert [one["pairing"] for one in document["comparisons"]] == ["round"]
+    assert document["differs"] == [{"what": "workload reads: queue_depth", "values": {"old": "2", "new": "4"}}]
+    document = compared(capsys, tmp_path / "old", tmp_path / "other", "--metric", "iops")
+    assert [one["pairing"] for one in document["comparisons"]] == ["none"]
+
+
+def test_settings_of_one_run_stay_paired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored_run(tmp_path / "run")
+    document = compared(capsys, tmp_path / "run")
+    assert {one["pairing"] for one in document["comparisons"]} == {"round"}
+    assert "differs" not in document
+
+
+def test_the_page_has_what_differs_above_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_runs(tmp_path, machine="<script>alert(1)</script>")
+    assert "Report: " in text(capsys, tmp_path / "old", tmp_path / "new", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.index("kernel: 6.1.0-test (old)") < page.index("<table>")
+    assert "not interleaved: drift is in this difference" in page
+    assert "<script>" not in page and "&lt;script&gt;" in page
+
+
+def test_of_three_runs_the_first_is_the_baseline_or_the_named_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, faster in (("a", 1.0), ("b", 1.2), ("c", 0.7)):
+        stored_run(tmp_path / name, ONE_SETTING.format(depth=8), faster={"default": faster})
+    paths = [tmp_path / name for name in "abc"]
+    found = compared(capsys, *paths, "--metric", "iops")["comparisons"]
+    assert [(one["setting"], one["against"], one["verdict"]) for one in found] == [
+        ("default in b", "default in a", "faster"),
+        ("default in c", "default in a", "slower"),
+    ]
+    found = compared(capsys, *paths, "--metric", "iops", "--baseline", "c")["comparisons"]
+    assert [one["against"] for one in found] == ["default in c"] * 2
+    assert "--baseline" in text(capsys, *paths, "--baseline", "bb", status=2)
+    assert "is given twice" in text(capsys, paths[0], paths[0], status=2)
+
+
+def test_natural_names_are_rounds_of_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [
+        fio(tmp_path / f"{name}-{number}.json", iops=iops, at_s=1_700_000_000 + 1000 * place + 60 * number)
+        for place, (name, iops) in enumerate((("old", 1000), ("new", 1500)))
+        for number in (1, 2, 3)
+    ]
+    document = compared(capsys, *files, "--metric", "iops")
+    (one,) = document["comparisons"]
+    assert (one["setting"], one["against"], one["n"], one["n_baseline"]) == ("new", "old", 3, 3)
+    assert (one["verdict"], one["pairing"]) == ("faster", "none")
+    shown = text(capsys, *files)
+    assert shown.startswith(
+        "names read as setting and round: old (3), new (3); --group-by REGEX reads them otherwise\n"
+    )
+    (one,) = compared(capsys, *files, "--metric", "iops", "--baseline", "new")["comparisons"]
+    assert one["verdict"] == "slower"
+
+
+def test_files_that_were_measured_in_turns_are_paired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [
+        fio(tmp_path / f"{name}-{number}.json", iops=iops, at_s=1_700_000_000 + 100 * number + 20 * place)
+        for place, (name, iops) in enumerate((("old", 1000), ("new", 1500)))
+        for number in range(1, 6)
+    ]
+    (one,) = compared(capsys, *files, "--metric", "iops")["comparisons"]
+    assert (one["pairing"], one["notes"]) == ("round", [])
+
+
+def test_numbers_that_may_be_something_else_are_no_rounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for names in (("qd-8", "qd-16"), ("linux-5.10", "linux-6.1"), ("qd-1", "qd-2")):
+        files = [fio(tmp_path / f"{name}.json") for name in names]
+        document = compared(capsys, *files)
+        assert "names" not in document
+        assert {one["setting"] for one in document["comparisons"]} == {names[1]}
+
+
+def test_directories_are_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, iops in (("old", 1000), ("new", 1500)):
+        for number in (1, 2, 10):
+            fio(tmp_path / name / f"run{number}.json", iops=iops)
+    (tmp_path / "new" / "notes.bin").write_bytes(b"\0\1\2")
+    document = compared(capsys, tmp_path / "old", tmp_path / "new", "--metric", "iops")
+    assert document["names"] == "directories read as settings: old (3), new (3)"
+    (one,) = document["comparisons"]
+    assert (one["against"], one["setting"], one["n"], one["verdict"]) == ("old", "new", 3, "faster")
+    assert any("notes.bin: left out" in problem for problem in document["problems"])
+
+
+def test_one_directory_is_read_by_its_names_or_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, iops in (("old", 1000), ("new", 1500)):
+        for number in (1, 2, 3):
+            fio(tmp_path / "all" / f"{name}-{number}.json", iops=iops)
+    (one,) = compared(capsys, tmp_path / "all", "--metric", "iops", "--baseline", "old")["comparisons"]
+    assert (one["setting"], one["n"]) == ("new", 3)
+    for pattern in (r"/(old|new)", r"/(?P<setting>[a-z]+)-(?P<round>\d)", r"(/)(?P<setting>[a-z]+)"):
+        document = compared(capsys, tmp_path / "all", "--metric", "iops", "--group-by", pattern)
+        assert document["names"] == "names read by --group-by: new (3), old (3)"
+        assert document["comparisons"][0]["against"] == "new"
+    for wrong, word in (("(", "no regular expression"), ("old", "has no group"), ("(older)", "does not match")):
+        assert word in text(capsys, tmp_path / "all", "--group-by", wrong, status=2)
+
+
+def test_what_fio_says_of_itself_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = fio(tmp_path / "base.json")
+    other = fio(tmp_path / "deeper.json", depth=32, version="fio-3.28")
+    document = compared(capsys, one, other)
+    assert document["differs"] == [
+        {"what": "fio version", "values": {"base": "fio-3.36", "deeper": "fio-3.28"}},
+        {"what": "fio: iodepth", "values": {"base": "8", "deeper": "32"}},
+    ]
+    assert "kernel" in document["not_compared"] and "device" not in document["not_compared"]
+
+
+def test_rounds_with_other_options_are_no_rounds_of_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("old", "new"):
+        for number in (1, 2):
+            fio(tmp_path / f"{name}-{number}.json", depth=8 * number)
+    problems = compared(capsys, *sorted(tmp_path.glob("*.json")))["problems"]
+    assert any("iodepth is 16, and 8 in another file of old" in problem for problem in problems)
+
+
+def test_jobs_are_compared_one_by_one_and_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, writer in (("old", 1.0), ("new", 2.0)):
+        for number in range(1, 6):
+            fio(tmp_path / f"{name}-{number}.json", jobs={"reader": 1.0, "writer": writer})
+    files = [*sorted(tmp_path.glob("old*")), *sorted(tmp_path.glob("new*"))]
+    found = compared(capsys, *files, "--metric", "iops")["comparisons"]
+    assert {one["job"]: one["verdict"] for one in found} == {None: "faster", "reader": "same", "writer": "faster"}
+    shown = text(capsys, *files, "--metric", "latency_ns_mean")
+    assert "reader+writer, job reader" in shown and "reader+writer, job writer" in shown
+    (writer,) = compared(capsys, *files, "--metric", "iops", "--job", "writer")["comparisons"]
+    assert writer["job"] == "writer" and 1.9 < writer["ratio"] < 2.1
+    assert "did you mean writer?" in text(capsys, *files, "--job", "writr", status=2)
+    assert "--by-job" in text(capsys, *files, "--job", "writer", "--by-job", status=2)
+
+
+def test_jobs_of_a_run_are_compared_where_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored_run(tmp_path / "run", faster={"fast": 1.2})
+    asked = [tmp_path / "run", "--metric", "rate_bytes_per_s"]
+    assert {one["job"] for one in compared(capsys, *asked)["comparisons"]} == {None}
+    jobs = {one["job"] for one in compared(capsys, *asked, "--by-job")["comparisons"]}
+    assert None in jobs and len(jobs) == 3
+    only = next(job for job in jobs if job)
+    found = compared(capsys, *asked, "--job", only)["comparisons"]
+    assert {one["job"] for one in found} == {only}
+    assert {one["setting"]: one["verdict"] for one in found}["fast"] == "faster"
+
+
+def test_several_runs_of_a_setting_are_a_value_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in (1, 2, 3):
+        stored_run(tmp_path / f"old-{number}", ONE_SETTING.format(depth=8))
+        stored_run(tmp_path / f"new-{number}", ONE_SETTING.format(depth=8), faster={"default": 1.3})
+    paths = [tmp_path / f"{name}-{number}" for name in ("old", "new") for number in (1, 2, 3)]
+    document = compared(capsys, *paths, "--metric", "iops")
+    assert document["names"].startswith("names read as setting and round: old (3), new (3)")
+    (one,) = document["comparisons"]
+    assert (one["setting"], one["n"], one["pairing"]) == ("default in new", 3, "none")
+
+
+def test_an_imported_run_of_several_files_is_not_paired_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, depth in (("old", 8), ("new", 32)):
+        for number in (1, 2, 3):
+            fio(tmp_path / f"{name}-run{number}.json", depth=depth)
+    files = [*sorted(tmp_path.glob("old*")), *sorted(tmp_path.glob("new*"))]
+    assert invoke(["import", *map(str, files), "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    document = compared(capsys, tmp_path / "run", "--metric", "iops")
+    assert document["comparisons"][0]["pairing"] == "none"
+    assert document["differs"] == [{"what": "fio: iodepth", "values": {"old": "8", "new": "32"}}]
+
+
+def test_rounds_of_one_setting_are_no_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in (1, 2):
+        stored_run(tmp_path / "all" / f"run{number}", ONE_SETTING.format(depth=8))
+    shown = text(capsys, tmp_path / "all", "--group-by", "/(run)", status=2)
+    assert "nothing to compare with" in shown
+    (tmp_path / "empty").mkdir()
+    assert "holds no run and no file" in text(capsys, tmp_path / "empty", status=2)
