@@ -105,6 +105,11 @@ def conditions_within(run: MeasuredRun) -> Conditions | None:
     return _compared(named, []) if any(named.values()) else None
 
 
+def alike(what: str, ours: str, theirs: str) -> bool:
+    """Whether a fact is the same of both."""
+    return _alike(what, [ours, theirs])
+
+
 def _compared(named: dict[str, dict[str, str]], lacking: list[str]) -> Conditions:
     differs, unknown = [], []
     for what in dict.fromkeys([*NEEDED, *(name for facts in named.values() for name in facts)]):
@@ -154,9 +159,7 @@ def _facts(run: MeasuredRun) -> Iterator[tuple[str, str]]:
     model = run.machine.get("model")
     if isinstance(model, Mapping):
         yield from _flat(model, "simulated machine: ")
-    for what, place in FACTS.items():
-        if (value := _at(run.machine, place)) is not None:
-            yield what, BOOT_ARGUMENTS.sub("", value) if what == "kernel command line" else value
+    yield from machine_facts(run.machine).items()
     if isinstance(asked := _table_at(run.machine, "target.asked_for"), Mapping):
         yield from _flat(asked, "target: ")
     experiment = run.experiment
@@ -168,6 +171,15 @@ def _facts(run: MeasuredRun) -> Iterator[tuple[str, str]]:
     for (name, setting), workload in experiment.variants.items():
         where = f"workload {name}: " if one else f"workload {name} under {setting}: "
         yield from _flat(workload.options.model_dump(mode="json"), where)
+
+
+def machine_facts(machine: Mapping[str, Any]) -> dict[str, str]:
+    """What a machine's description says of what matters, by the names of `FACTS`."""
+    found = {}
+    for what, place in FACTS.items():
+        if (value := _at(machine, place)) is not None:
+            found[what] = BOOT_ARGUMENTS.sub("", value).strip() if what == "kernel command line" else value
+    return found
 
 
 def _imported_facts(run: MeasuredRun, settings: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -75,6 +75,9 @@ class Experiment:
     """The file, exactly."""
     probes: Mapping[str, Probes] = field(default_factory=dict)
     """By setting: the probes that are on."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """By setting: what the machine is booted with for it. Empty where all settings run under one boot."""
+    rounds_per_boot: int = 1
     simulated: SimulatedMachine | None = None
     """The machine, where it is a simulated one."""
     target_by_default: bool = False

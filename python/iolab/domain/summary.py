@@ -147,7 +147,7 @@ def compare_jobs(
         found = {(workload, None, key): values for (workload, key), values in values_by_setting(run, keys).items()}
     found |= jobs_by_setting(run, keys, only)
     pairs = [
-        Pair(key, workload, baseline, setting, by_setting[baseline], values, run.pairing(baseline, setting), job)
+        _pair(run, (workload, job, key), (baseline, by_setting[baseline]), (setting, values))
         for (workload, job, key), by_setting in found.items()
         for setting, values in by_setting.items()
         if setting != baseline and baseline in by_setting and (workload, setting) not in run.impossible
@@ -270,11 +270,34 @@ def _possible(
 
 def _pairs(run: MeasuredRun, values: dict[tuple[str, str], dict[str, Numbers]], baseline: str) -> list[Pair]:
     return [
-        Pair(key, workload, baseline, candidate, by_setting[baseline], numbers, run.pairing(baseline, candidate))
+        _pair(run, (workload, None, key), (baseline, by_setting[baseline]), (candidate, numbers))
         for (workload, key), by_setting in values.items()
         for candidate, numbers in by_setting.items()
         if candidate != baseline and baseline in by_setting
     ]
+
+
+def _pair(
+    run: MeasuredRun, place: tuple[str, str | None, str], ours: tuple[str, Numbers], theirs: tuple[str, Numbers]
+) -> Pair:
+    """Settings of one boot by their rounds; of two, a value per boot."""
+    workload, job, key = place
+    pairing = run.pairing(ours[0], theirs[0])
+    x, y = ours[1], theirs[1]
+    if pairing == "boot":
+        x, y = (_by_boot(values, run.experiment.rounds_per_boot) for values in (x, y))
+    return Pair(key, workload, ours[0], theirs[0], x, y, pairing, job)
+
+
+def _by_boot(values: Numbers, rounds_per_boot: int) -> Numbers:
+    """The typical value of each boot's rounds, of those that have one."""
+    import numpy as np
+
+    found: Numbers = []
+    for first in range(0, len(values), rounds_per_boot):
+        present = [value for value in values[first : first + rounds_per_boot] if value is not None]
+        found.append(float(typical(np.array(present))) if present else None)
+    return found
 
 
 def _reasons(run: MeasuredRun) -> dict[tuple[str, str, str], str]:

@@ -43,6 +43,13 @@ class ExperimentOptions(Options):
         le=ROUNDS_MAX,
         expected="a whole number, at least 1 and at most 1000000",
     )
+    rounds_per_boot: int = option(
+        1,
+        "With settings of several parts (`part`): how many of the rounds each boot measures.",
+        ge=1,
+        le=ROUNDS_MAX,
+        expected="a whole number, at least 1 and at most 1000000",
+    )
     seed: int | None = option(
         None,
         "Decides the order of trials and every offset.",

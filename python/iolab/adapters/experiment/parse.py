@@ -112,6 +112,7 @@ def loads(
     workloads = read_workloads(tables.get("workloads", {}), problems)
     settings = read_settings(tables.get("settings", {}), problems, simulated=is_model)
     of_all = read_probes(tables.get("probes", {}), ("probes",), problems)
+    _check_parts(settings, top, problems, simulated=is_model, given="rounds_per_boot" in document.values)
     compare = _read_compare(tables.get("compare", {}), settings, problems)
     under = variants(workloads, settings, problems)
     of_settings = {
@@ -145,6 +146,8 @@ def loads(
         compare=compare,
         text=text,
         probes=of_settings,
+        parts={setting.name: setting.part for setting in settings if setting.part is not None},
+        rounds_per_boot=top.rounds_per_boot,
         simulated=None if model is None else simulated.described(model, machines),
         target_by_default=model is None and not top.target,
     )
@@ -200,6 +203,29 @@ def _read_compare(table: dict[str, Any], settings: list[Setting], problems: Prob
     if options is None or not isinstance(baseline, str):
         return None
     return Comparison(baseline=baseline, metrics=options.metrics, same_within=options.same_within)
+
+
+def _check_parts(
+    settings: list[Setting], top: ExperimentOptions, problems: Problems, *, simulated: bool, given: bool
+) -> None:
+    """Settings of several parts are measured in turns, a boot each: every setting belongs to one."""
+    parts = {setting.part for setting in settings if setting.part is not None}
+    if not parts:
+        if given:
+            problems.add(("rounds_per_boot",), "no setting has a part; leave it out")
+        return
+    if simulated:
+        problems.add(("settings",), "a simulated machine boots nothing: its kernel is a control; leave out part")
+        return
+    for setting in settings:
+        if setting.part is None:
+            names = ", ".join(sorted(parts))
+            problems.add(("settings", setting.written_as), f"no part, and other settings have one: {names}; give it")
+    if len(parts) == 1:
+        problems.add(("settings",), f"all are of part {next(iter(parts))}; expected two parts or more, or none")
+    if top.rounds % top.rounds_per_boot:
+        what = f"{top.rounds} given, which is no multiple of rounds_per_boot = {top.rounds_per_boot}"
+        problems.add(("rounds",) if not given else ("rounds_per_boot",), what)
 
 
 def _check_space(experiment: Experiment, workloads: list[Workload], problems: Problems) -> None:

@@ -68,6 +68,8 @@ class Setting:
     """Option -> where in the file the setting gives it."""
     probes: Probes | None = None
     """Instead of the experiment's; None: the experiment's."""
+    part: str | None = None
+    """What the machine has to be booted with for it; None: it does not matter."""
 
 
 def read_settings(tables: dict[str, Any], problems: Problems, *, simulated: bool = False) -> list[Setting]:
@@ -108,6 +110,7 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
     changes: dict[str, Any] = {}
     change_paths: dict[str, tuple[str, ...]] = {}
     probes: Probes | None = None
+    part: str | None = None
     for key, value in table.items():
         if key == "workload":
             if isinstance(value, dict):
@@ -115,6 +118,11 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
                 change_paths |= {option: (*path, "workload", option) for option in value}
             else:
                 problems.add((*path, key), f'{shown(value)} given; expected a table such as {{ engine = "psync" }}')
+        elif key == "part":
+            if isinstance(value, str) and value and is_one_line(value):
+                part = value
+            else:
+                problems.add((*path, key), f'{shown(value)} given; expected a name such as "old"')
         elif key == "probes":
             probes = read_probes(value, (*path, key), problems)
         elif key in CONTROLS:
@@ -128,8 +136,8 @@ def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: P
             changes[key] = value
             change_paths[key] = (*path, key)
         else:
-            problems.add((*path, key), unknown("setting", key, [*CONTROLS, *SHORTCUTS, "probes", "workload"]))
-    return Setting(name, written_as, controls, changes, change_paths, probes)
+            problems.add((*path, key), unknown("setting", key, [*CONTROLS, *SHORTCUTS, "part", "probes", "workload"]))
+    return Setting(name, written_as, controls, changes, change_paths, probes, part)
 
 
 def _control_value(control: Control, value: Any, simulated: bool) -> Any:

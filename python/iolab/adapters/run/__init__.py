@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from iolab.adapters import simulator as model
 from iolab.adapters.experiment import loads
 from iolab.adapters.host import describe, probe_needs
-from iolab.adapters.run import origin
+from iolab.adapters.run import origin, parts
 from iolab.adapters.run.goal import Goal
 from iolab.adapters.run.loop import Loop, Run
 from iolab.adapters.run.plan import Plan
@@ -19,7 +19,7 @@ from iolab.adapters.run.reconcile import check_resumable, digest, reconcile
 from iolab.adapters.store import directory, session
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.journal import Journal, read_journal
-from iolab.adapters.store.state import fold
+from iolab.adapters.store.state import RunState, fold
 from iolab.adapters.system import reach
 from iolab.adapters.system.undo import restore_dead
 from iolab.base.errors import InputError, MachineError
@@ -47,15 +47,19 @@ def run(
     seed: int | None = None,
     probes: Sequence[str] = (),
     machine: dict[str, Any] | None = None,
+    part: str | None = None,
 ) -> Run:
     """Makes the run directory `out` (default: a new one under ./iolab-runs) and runs every trial.
 
     `probes` are those that were on by choice of the caller when `experiment` was read: a resumed run has them on too.
+    `part`: what this boot provides, of an experiment whose settings need several; only its next block is measured then.
     `machine` is what machine.json will say; by default this machine is described. InputError if `out` is taken,
     MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
     leave no run directory when no trial has a record yet.
     """
+    parts.check_asked(experiment, part, until_decided=until_decided)
     goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
+    parts.check_rounds(experiment, goal)
     path = out or directory.default_path(experiment.title)
     directory.check_free(path)
     _restore_abandoned(progress, simulated=experiment.simulated is not None)
@@ -71,6 +75,8 @@ def run(
         )
     if experiment.simulated is not None:
         progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
+    described = _describe_machine(experiment) if machine is None else machine
+    block = None if part is None else parts.next_block(experiment, RunState(rounds=goal.rounds), part, described)
     first_event = {
         "event": "run_started",
         "format": session.FORMAT,
@@ -84,19 +90,20 @@ def run(
         "experiment_sha256": digest(experiment.text),
         **_origin(experiment, plan.seed),
         **session.facts(),
+        **({} if block is None else block.as_event()),
     }
     was_missing = directory.missing(path)
     made = directory.create(
         path,
         experiment_text=experiment.text,
-        machine=_describe_machine(experiment) if machine is None else machine,
+        machine=described,
         first_event=first_event,
         attachments=experiment.attachments,
     )
     with Journal(made.journal_file) as journal:
         state = fold(read_journal(made.journal_file).events)
         try:
-            return Loop(made, journal, state, plan, goal, executor, progress).complete()
+            return Loop(made, journal, state, plan, goal, executor, progress, block).complete()
         except (InputError, MachineError):
             if not state.measured:
                 directory.take_back(made, was_missing)
@@ -113,13 +120,14 @@ def resume(
     retry_failed: bool = False,
     accept_other_machine: bool = False,
     consent: Consent | None = None,
+    part: str | None = None,
 ) -> Run:
     """Goes on with the run in `out`: what is finished stays, what is missing is measured. `rounds` may add some.
 
     A failed trial counts as finished unless `retry_failed`. InputError if the directory is no run, is in use, or was
     changed; MachineError on another machine or kernel, unless that is accepted; InterruptedRun after Ctrl-C.
     `consent` is called, before anything is done, with what a run does to this machine that somebody else made or
-    changed; it raises to have nothing done.
+    changed; it raises to have nothing done. `part`: of a run whose settings need several boots, what this one provides.
     """
     opened = RunDirectory.open(out)
     with Journal(opened.journal_file) as journal:
@@ -139,16 +147,22 @@ def resume(
         )
         if consent is not None and experiment.simulated is None and not origin.is_ours(experiment, state):
             consent(origin.deeds(experiment))
+        parts.check_asked(experiment, part, until_decided=bool(until_decided))
         goal = Goal.on_resume(state, rounds, until_decided)
+        parts.check_rounds(experiment, goal)
         for problem in contents.problems:
             progress.say(f"{opened.path}/{problem}")
         _restore_abandoned(progress, simulated=experiment.simulated is not None)
         _check_target_answers(experiment)
         _say_what_probes_lack(experiment, progress)
         plan = Plan(experiment, state.started["seed"])
-        journal.append("run_resumed", rounds=goal.rounds, **_origin(experiment, plan.seed), **session.facts())
+        state.rounds = goal.rounds
+        described = {} if part is None else _describe_machine(experiment)
+        block = None if part is None else parts.next_block(experiment, state, part, described)
+        about = {} if block is None else block.as_event()
+        journal.append("run_resumed", rounds=goal.rounds, **_origin(experiment, plan.seed), **session.facts(), **about)
         reconcile(opened, journal, state, plan, retry_failed=retry_failed)
-        return Loop(opened, journal, state, plan, goal, executor, progress).complete()
+        return Loop(opened, journal, state, plan, goal, executor, progress, block).complete()
 
 
 def _origin(experiment: Experiment, seed: int) -> dict[str, str]:

@@ -30,6 +30,7 @@ from iolab.domain.record import NOT_RESTORED, impossible
 from iolab.domain.verdict import FIRST_LOOK
 
 if TYPE_CHECKING:
+    from iolab.adapters.run.parts import Block
     from iolab.domain.executor import Display, Executor
     from iolab.domain.record import Record
     from iolab.domain.trial import DeviceIdentity, Trial
@@ -69,6 +70,8 @@ class Loop:
     goal: Goal
     executor: Executor
     progress: Display
+    block: Block | None = None
+    """What this boot measures, of a run whose settings need several; None: everything."""
     admitted: list[DeviceIdentity] | None = None
     """The target's devices, once this session has looked at them."""
 
@@ -100,16 +103,17 @@ class Loop:
         rounds = 0
         self._announce(range(self._rounds_known_to_run()))
         self.executor.expect(self._coming())
-        for rounds in range(1, self.goal.rounds + 1):
+        for rounds in self._rounds():
             if rounds > self._rounds_known_to_run():
                 self._announce(range(rounds - 1, rounds))
-            for trial in self.plan.missing(rounds - 1, self.state):
+            for trial in self._missing(rounds - 1):
                 self._run_trial(trial, stop)
             if self.goal.until_decided and rounds >= self._rounds_known_to_run():
                 open_comparisons = self._look(rounds)
                 if not open_comparisons:
                     break
-        self.journal.append("run_finished", rounds=rounds)
+        if self._is_complete():
+            self.journal.append("run_finished", rounds=rounds)
         statuses = Counter(event["status"] for event in self.state.finished.values())
         if set(statuses) == {"impossible"}:
             raise MachineError(
@@ -120,8 +124,24 @@ class Loop:
 
     def _coming(self) -> Iterator[Trial]:
         """All that is missing, planned as it is taken."""
-        for number in range(self.goal.rounds):
-            yield from self.plan.missing(number, self.state)
+        for number in self._rounds():
+            yield from self._missing(number - 1)
+
+    def _rounds(self) -> range:
+        """Those of this session, from 1."""
+        if self.block is None:
+            return range(1, self.goal.rounds + 1)
+        return range(self.block.rounds.start + 1, self.block.rounds.stop + 1)
+
+    def _missing(self, number: int) -> list[Trial]:
+        settings = self.plan.experiment.settings if self.block is None else self.block.settings
+        return [trial for trial in self.plan.missing(number, self.state) if trial.setting in settings]
+
+    def _is_complete(self) -> bool:
+        """A block may leave trials to other boots."""
+        return self.block is None or not any(
+            self.plan.missing(number, self.state) for number in range(self.goal.rounds)
+        )
 
     def _impossible_again(self, trial: Trial) -> Record | None:
         """What was impossible in one round is in each: its record, without another try."""
@@ -145,7 +165,10 @@ class Loop:
         return FIRST_LOOK if self.goal.until_decided else self.goal.rounds
 
     def _announce(self, rounds: range) -> None:
-        self.progress.planned(self.plan.to_come(rounds, self.state))
+        if self.block is None:
+            self.progress.planned(self.plan.to_come(rounds, self.state))
+        else:
+            self.progress.planned(Counter(trial.workload for trial in self._coming()))
 
     def _run_trial(self, trial: Trial, stop: threading.Event) -> None:
         if stop.is_set():

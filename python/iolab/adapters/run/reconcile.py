@@ -50,7 +50,10 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
             where=str(directory.experiment_file),
             remedy="put the text back, or start a new run with the new one",
         )
-    changes = session.differences(state.started.get("fingerprint", {}), session.fingerprint())
+    before, now = state.started.get("fingerprint", {}), session.fingerprint()
+    if state.started.get("part"):  # which kernel a part has is looked at by itself (parts.py)
+        before, now = ({name: value for name, value in one.items() if name != "kernel"} for one in (before, now))
+    changes = session.differences(before, now)
     # What a simulated machine yields is the same wherever it is simulated.
     if changes and not accept_other_machine and not is_model(state.started["machine"]):
         raise MachineError(

@@ -35,6 +35,10 @@ class _Session(_Any):
     rounds: Number
     fingerprint: dict[str, str] = {}
     build_profile: str = ""
+    part: Name = ""
+    block: Number = 0
+    boot: Name = ""
+    facts: dict[str, str] = {}
 
 
 class _RunStarted(_Session):

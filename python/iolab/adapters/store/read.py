@@ -114,7 +114,8 @@ class RunData:
         """See `iolab.domain.measured_run`. Imported numbers have rounds in common where one file holds both settings,
         or where the clock tells that they were measured in turns."""
         if self.state.started.get("machine") != IMPORTED:
-            return "round"
+            parts = self.experiment.parts
+            return "round" if parts.get(baseline) == parts.get(candidate) else "boot"
         ours, theirs = (self._sources_of(setting) for setting in (baseline, candidate))
         if ours & theirs or not (ours and theirs) or interleaved(spans(self, baseline), spans(self, candidate)):
             return "round"
@@ -359,7 +360,7 @@ def _session_problems(state: RunState) -> list[str]:
     if any(session.get("build_profile") == "debug" for session in state.sessions):
         problems.append("measured with a debug build of iolab: its numbers are not to be reported")
     kernels = list(dict.fromkeys(_kernels(state)))
-    if len(kernels) > 1:
+    if len(kernels) > 1 and not any(session.get("part") for session in state.sessions):
         problems.append(f"measured on several kernels: {', '.join(kernels)}; rounds may not be comparable")
     return problems
 

@@ -35,6 +35,8 @@ from iolab.domain.verdict.judgement import (
 FEWEST_FOR_RANKS = 5
 MOST_FOR_RANKS = 30
 """Of each arm; beyond, neighbouring rounds are averaged: every ratio of two values is tried."""
+ROUNDING = 1e-12
+"""Ratios that are as close are equal."""
 PARTS = 8
 """In which the ratios are tried, for memory."""
 PERMUTATIONS_MAX = 20_000
@@ -105,7 +107,8 @@ def p_value(baseline: Array, candidate: Array) -> float:
     """Two-sided p-value of "the ratio is 1"; where values are equal across the arms, the least that the order of the
     equal ones could make of it."""
     x, y = _averaged(baseline), _averaged(candidate)
-    by_ranks = max(float(_p_of(_studentised(x, y, ties), len(x), len(y))) for ties in (0.0, 0.5, 1.0))
+    tried = (_studentised(y / x[:, None], 1.0, ties) for ties in (0.0, 0.5, 1.0))
+    by_ranks = max(float(_p_of(statistic, len(x), len(y))) for statistic in tried)
     if min(len(baseline), len(candidate)) >= FEWEST_FOR_RANKS:
         return by_ranks
     student = _welch_p(baseline, candidate)
@@ -116,26 +119,27 @@ def p_value(baseline: Array, candidate: Array) -> float:
 def _rank_interval(x: Array, y: Array, alpha: float) -> tuple[float, float]:
     """From the lowest to the highest ratio that is not rejected: the ratios of two values, at which the ranks change,
     and what lies between two of them."""
-    points = np.unique(y[None, :] / x[:, None])
+    ratios = y / x[:, None]
+    rising = np.sort(ratios.ravel())
+    points = rising[np.concatenate([[True], rising[1:] > rising[:-1] * (1 + ROUNDING)])]
     tried = np.concatenate([points, np.sqrt(points[:-1]) * np.sqrt(points[1:])])
-    kept = np.concatenate(
-        [_p_of(_studentised(part[:, None] * x, y), len(x), len(y)) > alpha for part in np.array_split(tried, PARTS)]
-    )
-    ends = np.concatenate(
-        [points[kept[: len(points)]], points[:-1][kept[len(points) :]], points[1:][kept[len(points) :]]]
-    )
+    statistics = [_studentised(ratios, part[:, None, None]) for part in np.array_split(tried, PARTS)]
+    kept = _p_of(np.concatenate(statistics), len(x), len(y)) > alpha
+    between = kept[len(points) :]
+    ends = np.concatenate([points[kept[: len(points)]], points[:-1][between], points[1:][between]])
     if not len(ends):
-        ends = np.array([_middle(np.sort((y[None, :] / x[:, None]).ravel()))])
+        ends = np.array([_middle(rising)])
     return float(ends.min()), float(ends.max())
 
 
-def _studentised(x: Array, y: Array, ties: float = 0.5) -> Array:
-    """Brunner and Munzel's statistic, positive where the candidate's values are higher; `x` may be several baselines,
-    one per row. `ties` is what a pair of equal values counts for."""
-    wins = (x[..., :, None] < y) + ties * (x[..., :, None] == y)
+def _studentised(ratios: Array, ratio: float | Array, ties: float = 0.5) -> Array:
+    """Brunner and Munzel's statistic of "the ratio is `ratio`", or several, positive where the candidate's values are
+    higher. `ratios`: candidate / baseline, a row per value of the baseline; `ties` is what counts one that is equal."""
+    equal = np.abs(ratios - ratio) <= ROUNDING * np.abs(ratio)
+    wins = ((ratios > ratio) & ~equal) + ties * equal
+    n, m = ratios.shape
     of_x, of_y = wins.mean(-1), wins.mean(-2)
-    effect = of_x.mean(-1) - 0.5
-    return _over_error(effect, of_x.var(-1, ddof=1) / x.shape[-1] + of_y.var(-1, ddof=1) / len(y))
+    return _over_error(of_x.mean(-1) - 0.5, of_x.var(-1, ddof=1) / n + of_y.var(-1, ddof=1) / m)
 
 
 def _over_error(effect: Array, variance: Array) -> Array:
@@ -147,7 +151,7 @@ def _over_error(effect: Array, variance: Array) -> Array:
 
 def _p_of(statistic: Array, n: int, m: int) -> Array:
     """Share of the permutations with a statistic as large; of drawn ones, what was observed is one more of them."""
-    null = _null(n, m)
+    null = _null(*sorted((n, m)))  # the same, whichever arm is the larger
     at_least = len(null) - np.searchsorted(null, np.abs(statistic) * (1 - 1e-9), side="left")
     more = 0 if math.comb(n + m, n) <= PERMUTATIONS_MAX else 1
     return np.asarray((at_least + more) / (len(null) + more))

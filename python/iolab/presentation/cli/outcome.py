@@ -15,21 +15,30 @@ from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
+    from iolab.adapters.run import parts
     from iolab.adapters.store import RunData
     from iolab.domain.compare import Comparison
 
 
-def show_outcome(path: Path, *, as_json: bool, fail_on: Sequence[str], report: Path | None = None) -> None:
+def show_outcome(
+    path: Path, *, as_json: bool, fail_on: Sequence[str], report: Path | None = None, again: str = ""
+) -> None:
     """Prints the run in `path`, and ends the command with status 1 if a `fail_on` condition holds, or if no trial was
-    measured to its end."""
+    measured to its end. `again`: the command line to go on with, of a run that needs several boots."""
+    from iolab.adapters.run import parts
     from iolab.adapters.store import read
     from iolab.domain.summary import summarise
     from iolab.presentation.table.json import as_dict
 
     data = read(path)
+    boots = parts.progress(data.experiment, data.state) if data.experiment.parts else None
+    if boots is not None and not min(boots.done.values()):
+        _show_boots(path, boots, again, as_json=as_json)
+        return
     summary = summarise(data)
     if as_json:
-        print_json({**as_dict(summary, data), "report": None if report is None else str(report)})
+        of_boots = {} if boots is None else {"parts": boots.as_dict()}
+        print_json({**as_dict(summary, data), "report": None if report is None else str(report), **of_boots})
     else:
         from iolab.presentation.table.plain import tables
         from iolab.presentation.terminal import show
@@ -38,8 +47,21 @@ def show_outcome(path: Path, *, as_json: bool, fail_on: Sequence[str], report: P
         print(f"\nRun:    {path}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
         _print_what_probes_saw(data)
+        if boots is not None:
+            print(*parts.lines(boots, again), sep="\n")
     exit_if_met(fail_on, summary.comparisons, trials_not_ok=summary.trials_not_ok)
     _exit_if_all_failed(data)
+
+
+def _show_boots(path: Path, boots: parts.Progress, again: str, *, as_json: bool) -> None:
+    """Of a run in which a part has nothing to compare with yet."""
+    from iolab.adapters.run import parts
+
+    if as_json:
+        print_json({"run": str(path), "comparisons": [], "parts": boots.as_dict()})
+    else:
+        print(f"Run:    {path}")
+        print(*parts.lines(boots, again), sep="\n")
 
 
 def _print_what_probes_saw(data: RunData) -> None:

@@ -109,6 +109,15 @@ def run(
             autocompletion=complete.probes,
         ),
     ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What this boot provides, of an experiment whose settings belong to parts, such as two kernels: "
+            "measure its next block, then say what to boot next. --out DIR names the run, the same at every boot.",
+            show_default=False,
+        ),
+    ] = None,
     patience: Patience = None,
     fail_on: FailOn = None,
     json: Json = False,
@@ -121,6 +130,14 @@ def run(
     """
     patience_s = seconds(patience)
     conditions = check_conditions(fail_on)
+    again = f"iolab run --resume {resume}"
+    if part is not None and experiment is not None:
+        if out is None:
+            raise InputError("the boots are of one run", where="--part", remedy="name its directory with --out DIR")
+        again = f"iolab run {experiment} --out {out}"
+        if (out / "journal.jsonl").is_file():
+            _check_same(experiment, out)
+            experiment, resume, out = None, out, None
     if (experiment is None) == (resume is None):
         raise InputError("name an experiment file, or a run to go on with (--resume DIR), not both", where="iolab run")
     if resume is not None:
@@ -150,6 +167,7 @@ def run(
                 until_decided=until_decided or None,
                 retry_failed=retry_failed,
                 consent=partial(_consent, resume, trust_run),
+                part=part,
             )
         else:
             assert experiment is not None
@@ -164,8 +182,22 @@ def run(
                 until_decided=until_decided,
                 seed=seed,
                 probes=probes,
+                part=part,
             )
-    show_outcome(done.path, as_json=json, fail_on=conditions)
+    show_outcome(done.path, as_json=json, fail_on=conditions, again=again)
+
+
+def _check_same(experiment: Path, run: Path) -> None:
+    """InputError if the run in a directory is not one of this experiment, word for word."""
+    from iolab.adapters.experiment.parse import read_text
+    from iolab.adapters.store.directory import RunDirectory
+
+    if read_text(experiment) != RunDirectory.open(run).experiment_text():
+        raise InputError(
+            "is not the experiment that the run was started with",
+            where=str(experiment),
+            remedy=f"put the text of {run}/experiment.toml back, or choose another --out",
+        )
 
 
 def _consent(path: Path, trusted: bool, deeds: list[str]) -> None:
