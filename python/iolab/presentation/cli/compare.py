@@ -239,7 +239,9 @@ def _compare_several(arms: list[Arm], metrics: Sequence[str], same_within: float
         conditions_of(arms),
         title=f"{', '.join(arm.name for arm in arms[1:])} against {arms[0].name}",
         trials_not_ok=sum(int((~run.trials["status"].is_in(["ok", "impossible"])).sum()) for run in runs),
-        problems=[problem for run in runs for problem in (*run.problems, *lines(run))],
+        problems=[
+            f"{arm.name}: {problem}" for arm in arms for run in arm.runs for problem in (*run.problems, *lines(run))
+        ],
     )
 
 
