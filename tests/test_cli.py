@@ -219,8 +219,9 @@ def test_the_csv_of_a_run_compares_like_the_run(run: Path, tmp_path: Path, capsy
 
 def test_compare_asks_for_the_columns_of_a_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "numbers.csv").write_text("arm,turn,seconds\na,1,2.5\nb,1,2.4\n")
-    assert invoke(["compare", str(tmp_path / "numbers.csv"), "--round-column", "turn"]) == 2
-    assert "--setting-column, --baseline" in capsys.readouterr().err
+    assert invoke(["compare", str(tmp_path / "numbers.csv"), "--setting-column", "arm"]) == 2
+    assert "give --round-column; see" in " ".join(capsys.readouterr().err.split())
+    assert invoke(["compare", str(tmp_path / "numbers.csv"), "--round-column", "turn"]) == 0
 
 
 def test_a_csv_option_says_which_way_is_better(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -286,3 +286,13 @@ def test_fios_examples_run_where_the_page_says_so(iolab: CommandLine, monkeypatc
     iolab("run", iolab.write("examples.toml", experiment), "--out", "out", "--seed", "1")
     run = iolab.cwd / "out"
     assert (faults(run), statuses(run)) == ([], ["ok"] * len(names))
+
+
+def test_how_much_was_verified_is_said(iolab: CommandLine) -> None:
+    job = "[global]\nbs=4k\nsize=1m\nioengine=psync\n[w]\nrw=write\nverify=crc32c\n"
+    iolab.write("job.fio", job)
+    iolab.write("both.toml", BOTH.partition("[settings.fio]")[0])
+    said = iolab("run", "both.toml", "--out", "run").stdout
+    assert "Data:   256 blocks (1 MiB) verified, all as written" in said
+    iolab.write("job.fio", job.replace("verify=crc32c\n", ""))
+    assert "verified" not in iolab("run", "both.toml", "--out", "plain").stdout

@@ -152,3 +152,16 @@ def _number_of_root() -> tuple[int, int] | None:
     lines = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     major, minor = next(line[2] for line in reversed(lines) if line[4] == "/").split(":")
     return (int(major), int(minor)) if int(major) else None
+
+
+def test_columns_that_are_not_named_are_found(iolab: CommandLine) -> None:
+    rows = "".join(f"{name},{n},a,{rate + n / 10}\n" for n in range(6) for name, rate in (("old", 5), ("new", 50)))
+    iolab.write("a.csv", f"host,iteration,kernel,iops\n{rows}")
+    found = iolab("compare", "a.csv", "--setting-column", "host", "--json").json()["comparisons"]
+    assert [(one["setting"], one["against"], one["n"], one["verdict"]) for one in found] == [
+        ("new", "old", 6, "faster")
+    ]
+    iolab.write("b.csv", f"host,number,kernel,iops\n{rows}")
+    refused = iolab("compare", "b.csv", "--setting-column", "host", status=2)
+    refused.assert_one_clear_line(2, "b.csv", "--round-column")
+    assert "--setting-column" not in refused.stderr

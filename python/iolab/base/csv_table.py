@@ -40,6 +40,14 @@ def read(path: Path, keys: Sequence[str], metrics: Sequence[str] | None) -> tupl
     return frame.with_columns(*chosen), list(metrics)
 
 
+def first_entry(path: Path, column: str) -> str:
+    """What the first row has in the column. InputError as of `read`."""
+    frame, _ = read(path, [column], None)
+    if not frame.height:
+        raise InputError("nothing below the header", where=str(path), remedy="expected a line per measurement")
+    return str(frame[column][0])
+
+
 def _text(path: Path) -> pl.DataFrame:
     import polars as pl
 

@@ -38,9 +38,9 @@ from iolab.adapters.system.cgroup import Cgroup
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import IolabError, MachineError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
-from iolab.domain.phase_record import failures_of
+from iolab.domain.phase_record import failures_of, ops_of
 from iolab.domain.record import NOT_RESTORED, Fault, Record
-from iolab.domain.trial import Phase, Trial
+from iolab.domain.trial import FioPhase, Phase, Trial
 
 
 def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, locked: bool = False) -> Record:
@@ -164,6 +164,7 @@ class _Run:
             done |= probed.in_record()
             self.faults += outcome.faults(done)
             self.notes += outcome.notes(done)
+            self._count_verified(phase, done)
             if phase.measured:
                 self.phases.append(done)
                 self.failed = bool(failures_of(done))
@@ -175,6 +176,18 @@ class _Run:
                 self.interrupted = True
             if self.interrupted or self.failed:
                 return
+
+    def _count_verified(self, phase: Phase, done: dict[str, Any]) -> None:
+        """Adds what the phase read and checked; fio checks in phases of their own."""
+        if not phase.verifies or (phase.measured and isinstance(phase, FioPhase)):
+            return
+        jobs = [job for group in done["groups"] for job in group["jobs"]]
+        reads = [found["read"] for job in jobs if "read" in (found := ops_of(job))]
+        if any(read["count"] for read in reads):
+            verified = self.observed.setdefault("verified", {"blocks": 0, "bytes": 0, "wrong": 0})
+            verified["blocks"] += sum(read["count"] for read in reads)
+            verified["bytes"] += sum(read["bytes"] for read in reads)
+            verified["wrong"] += sum(job["mismatches_count"] for job in jobs)
 
 
 def _refuse_failed_pin(done: dict[str, Any]) -> None:

@@ -128,17 +128,29 @@ class CsvColumns:
         return lower | dict.fromkeys(self.higher_is_better or (), "higher")
 
     def required(self, path: Path, baseline: str | None) -> tuple[str, str, str]:
-        """The columns of setting and round, and the baseline. InputError says which is missing."""
-        needed = {"--setting-column": self.setting, "--round-column": self.round, "--baseline": baseline}
-        missing = [name for name, given in needed.items() if given is None]
+        """The columns of setting and round, and the baseline; what is not given is found by the usual names, and the
+        baseline is the first setting. InputError says what can't be found."""
+        from iolab.adapters.importer.csv_layout import layout_of
+        from iolab.adapters.importer.source import Source
+        from iolab.base.csv_table import first_entry
+
+        setting, round_ = self.setting, self.round
+        if setting is None or round_ is None:
+            layout = layout_of(Source(path))
+            named = (self.setting, self.round, self.workload)
+            setting, round_ = (
+                given or (found if found not in named else None)
+                for given, found in ((setting, layout.setting), (round_, layout.round))
+            )
+        missing = [name for name, found in (("--setting-column", setting), ("--round-column", round_)) if not found]
         if missing:
             raise InputError(
-                "a CSV file needs its columns named",
+                "no column is called as one of settings or rounds usually is",
                 where=str(path),
                 remedy=f"give {', '.join(missing)}; see iolab compare --help",
             )
-        assert self.setting and self.round and baseline is not None
-        return self.setting, self.round, baseline
+        assert setting and round_
+        return setting, round_, first_entry(path, setting) if baseline is None else baseline
 
     def refuse_for(self, path: Path) -> None:
         """InputError if any is given for what is no CSV file."""

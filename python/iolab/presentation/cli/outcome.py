@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
+from iolab.base.quantity import size_in_words
 from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
@@ -45,6 +46,8 @@ def show_outcome(
 
         show(tables(summary))
         print(f"\nRun:    {path}")
+        if verified := _verified(data):
+            print(f"Data:   {verified}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
         _print_what_probes_saw(data)
         if boots is not None:
@@ -62,6 +65,18 @@ def _show_boots(path: Path, boots: parts.Progress, again: str, *, as_json: bool)
     else:
         print(f"Run:    {path}")
         print(*parts.lines(boots, again), sep="\n")
+
+
+def _verified(data: RunData) -> str | None:
+    """How much was read and checked, of workloads that verify: `2,048 blocks (8 MiB) verified, all as written`."""
+    workloads = data.experiment.workloads.values()
+    devices = data.experiment.target.devices
+    if not any(phase.verifies for one in workloads for phase in one.phases(seed=0, devices=devices)):
+        return None
+    found = [data.record(trial).observed.get("verified") or {} for trial in data.trials["trial"]]
+    blocks, size, wrong = (sum(one.get(name, 0) for one in found) for name in ("blocks", "bytes", "wrong"))
+    how = f"{wrong:,} wrong" if wrong else "all as written"
+    return f"{blocks:,} blocks ({size_in_words(size)}) verified, {how}" if blocks else None
 
 
 def _print_what_probes_saw(data: RunData) -> None:
