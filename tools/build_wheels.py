@@ -50,6 +50,10 @@ PROGRAM = """\
 import iolab, iolab._native
 from pathlib import Path
 assert "site-packages" in iolab.__file__, iolab.__file__
+run = iolab.load("out")
+assert [one.judgement.verdict for one in iolab.compare(run, metrics=["iops"])] == ["faster"]
+assert run.figures("latency") and "<pre" in run._repr_html_()
+iolab.report(run, Path("again.html"))
 """
 
 

@@ -519,7 +519,9 @@ def _html(*parts: RenderableType) -> str:
     """What a terminal would show, for a notebook: names in it are escaped, colours are the notebook's or readable on
     white and on black."""
 
-    drawing = console(StringIO(), width=HTML_COLUMNS, record=True, force_terminal=True, color_system="truecolor")
+    # As a terminal: in a notebook, rich would show it there and then.
+    terminal = {"force_terminal": True, "force_jupyter": False, "color_system": "truecolor"}
+    drawing = console(StringIO(), width=HTML_COLUMNS, record=True, **terminal)
     for part in parts:
         drawing.print(part)
     return drawing.export_html(
