@@ -35,7 +35,9 @@ def execute(notebook: Any) -> Any:
         kernel = f"{made}/kernel"
         manager = KernelManager(transport="ipc", ip=kernel, connection_file=f"{kernel}.json", kernel_name="python3")
         # This Python, whatever kernels are installed beside it.
-        manager.kernel_spec.argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        spec = manager.kernel_spec
+        assert spec is not None, "ipykernel brings one"
+        spec.argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         (Path(made) / "work").mkdir()
         client = NotebookClient(
             notebook,
