@@ -12,8 +12,9 @@ from notebook import NOTEBOOK, execute
 
 
 def shown(cell: Any) -> list[tuple[str, ...]]:
-    """The kinds of what the cell shows."""
-    return [(output["output_type"], *sorted(output.get("data", {}))) for output in cell.get("outputs", [])]
+    """The kinds of what the cell shows; a library's warning is none."""
+    outputs = [output for output in cell.get("outputs", []) if output.get("name") != "stderr"]
+    return [(output["output_type"], *sorted(output.get("data", {}))) for output in outputs]
 
 
 def texts(notebook: Any) -> str:

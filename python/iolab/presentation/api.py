@@ -519,9 +519,7 @@ def _html(*parts: RenderableType) -> str:
     """What a terminal would show, for a notebook: names in it are escaped, colours are the notebook's or readable on
     white and on black."""
 
-    # As a terminal: in a notebook, rich would show it there and then.
-    terminal = {"force_terminal": True, "force_jupyter": False, "color_system": "truecolor"}
-    drawing = console(StringIO(), width=HTML_COLUMNS, record=True, **terminal)
+    drawing = console(StringIO(), width=HTML_COLUMNS, record=True, force_terminal=True, color_system="truecolor")
     for part in parts:
         drawing.print(part)
     return drawing.export_html(

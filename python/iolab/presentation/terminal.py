@@ -69,9 +69,14 @@ def _guarded(stream: TextIO | None) -> Any:
 
 def console(stream: IO[str] | None = None, **options: Any) -> Console:
     """A console that draws on a stream, by default what standard output is, and shows what it is given as it is: no
-    markup, no emoji, and no control sequences but its own."""
+    markup, no emoji, and no control sequences but its own. In a notebook it shows nothing there by itself."""
     found: Console = _console_class()(
-        file=getattr(stream, "unguarded", stream), highlight=False, markup=False, emoji=False, **options
+        file=getattr(stream, "unguarded", stream),
+        force_jupyter=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        **options,
     )
     return found
 
