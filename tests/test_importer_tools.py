@@ -40,6 +40,18 @@ def test_a_csv_of_hyperfine_is_not_read_as_any_csv(iolab: CommandLine) -> None:
     assert "elapsed_s_median" in shown[0] and "writer bs=4k" in shown[1]
 
 
+def test_averages_of_several_fio_jobs_are_weighted_by_their_operations(iolab: CommandLine) -> None:
+    def job(name: str, ops: int, mean_ns: float) -> dict[str, object]:
+        latency = {"min": mean_ns, "max": mean_ns, "mean": mean_ns, "stddev": 0.0, "N": ops}
+        side = {"total_ios": ops, "io_bytes": ops * 4096, "bw_bytes": 4096, "runtime": 1000, "lat_ns": latency}
+        return {"jobname": name, "groupid": 0, "error": 0, "job_runtime": 1000, "read": side}
+
+    report = {"fio version": "fio-3.33", "jobs": [job("a", 100, 1e6), job("b", 300, 5e6)]}
+    iolab.write("two.json", json.dumps(report))
+    values = iolab("show", "two.json", "--metric", "latency_ns_mean", "--json").json()["values"]
+    assert [value["median"] for value in values] == [pytest.approx(4e6)]
+
+
 def test_sysbench_reports_of_two_kernels_are_compared(iolab: CommandLine) -> None:
     report = (IMPORTED / "sysbench-fileio.txt").read_text()
     for kernel, rate in (("old", "170.75"), ("new", "341.50")):
