@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -12,13 +13,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from iolab.adapters.host import host, outcome
+from iolab.adapters.host import host, load, outcome
 from iolab.adapters.host.host import sync_filesystem
 from iolab.adapters.host.local_process import LocalProcess
-from iolab.adapters.system import lock
+from iolab.adapters.system import lock, loop
 from iolab.adapters.system.action import Unmount
 from iolab.adapters.system.undo import restore_abandoned
 from iolab.base.errors import InputError, MachineError
@@ -393,3 +395,20 @@ def test_a_filesystem_that_does_not_take_what_was_laid_out_is_an_error(tmp_path:
     os.close(fd)
     with pytest.raises(OSError, match="Bad file descriptor"):
         sync_filesystem(fd)
+
+
+def test_a_refused_ring_names_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    denied = PermissionError(errno.EPERM, "Operation not permitted")
+    for usable, named in ((False, True), (True, False)):
+        features = json.dumps({"io_uring": {"usable": usable}})
+        monkeypatch.setattr("iolab.adapters.host.load._native", SimpleNamespace(features=lambda text=features: text))
+        assert ("sysctl kernel.io_uring_disabled=0" in str(load.refused(denied, "phase main").remedy)) == named
+        of_a_file = PermissionError(errno.EPERM, "Operation not permitted", "/dev/x")
+        assert "sysctl" not in str(load.refused(of_a_file, "phase main").remedy)
+
+
+def test_a_machine_without_loop_devices_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "LOOP_CONTROL", tmp_path / "loop-control")
+    with pytest.raises(MachineError) as caught:
+        loop.attach(tmp_path / "file", sector_bytes=None)
+    assert "modprobe loop" in str(caught.value.remedy) and "--device /dev/loop-control" in str(caught.value.remedy)

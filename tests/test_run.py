@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from fake_machine import EXPERIMENT, TRIALS_PER_ROUND, FakeExecutor, SilentDisplay, event_names, events, experiment
 from iolab.adapters.run import Run
 from iolab.adapters.store import read, session, trial_file
-from iolab.adapters.store.directory import RunDirectory, create
+from iolab.adapters.store.directory import RunDirectory, create, take_back
 from iolab.adapters.store.journal import Journal
 from iolab.base import durable
 from iolab.base.errors import InputError, InterruptedRun, MachineError
@@ -108,6 +109,16 @@ def test_the_names_of_copies_and_traces_are_durable(tmp_path: Path, monkeypatch:
     made.write_traces(3, {"main.ftrace.txt": packed_trace(b"events")})
     assert synced == [str(made.path), str(made.traces)]
     assert (made.traces / "000003.main.ftrace.txt").read_bytes() == b"events"
+
+
+def test_an_empty_directory_keeps_its_mode_as_a_run(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run").chmod(0o2750)
+    made = create(tmp_path / "run", experiment_text="", machine={}, first_event={"event": "run_started"})
+    assert stat.S_IMODE(made.path.stat().st_mode) == 0o2750
+    take_back(made, [])
+    assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o2750
+    assert not list((tmp_path / "run").iterdir())
 
 
 def test_a_disk_that_refuses_traces_is_one_line(tmp_path: Path) -> None:

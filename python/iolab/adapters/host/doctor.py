@@ -13,6 +13,7 @@ from typing import Literal
 
 from iolab import _native
 from iolab.adapters.host import probe_needs
+from iolab.adapters.host.load import IO_URING_REMEDY
 from iolab.adapters.system import cgroup, command, interrupt, scheduler, swap, undo
 from iolab.adapters.system.block import SYS, BlockDevice, device_in
 from iolab.adapters.system.facts import is_absent, text
@@ -90,8 +91,7 @@ def _engine() -> Iterator[Finding]:
         extras = [name for name, value in ring.items() if value is True and name != "usable"]
         yield _ok("engine", "io_uring", f"with {', '.join(extras)}" if extras else "plain")
     else:
-        remedy = 'sudo sysctl kernel.io_uring_disabled=0, or engine = "libaio"'
-        yield Finding("engine", "io_uring", "missing", str(ring["unusable_because"]), remedy)
+        yield Finding("engine", "io_uring", "missing", str(ring["unusable_because"]), IO_URING_REMEDY)
     if features["libaio"]:
         yield _ok("engine", "libaio", "usable")
     else:

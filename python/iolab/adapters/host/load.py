@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -76,17 +77,20 @@ def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> 
     return done
 
 
+IO_URING_REMEDY = 'sudo sysctl kernel.io_uring_disabled=0, or engine = "libaio"'
+
+
 def refused(error: OSError, where: str) -> MachineError:
     """The kernel's refusal as one line; `where` is blamed when the kernel names no file."""
     reason = os.strerror(error.errno) if error.errno else ""
     what = error.strerror or str(error)
     line = what if not reason or reason in what else f"{what}: {reason}"
     denied = isinstance(error, PermissionError)
-    return MachineError(
-        line,
-        where=str(error.filename) if error.filename else where,
-        remedy="run as root: sudo iolab run ..." if denied and os.geteuid() != 0 else None,
-    )
+    remedy = "run as root: sudo iolab run ..." if denied and os.geteuid() != 0 else None
+    of_no_file = error.errno in (errno.EPERM, errno.ENOSYS) and not error.filename
+    if of_no_file and not json.loads(_native.features())["io_uring"]["usable"]:
+        remedy = IO_URING_REMEDY
+    return MachineError(line, where=str(error.filename) if error.filename else where, remedy=remedy)
 
 
 def progress(phase: PhaseSpec, snapshot: dict[str, Any]) -> Progress:

@@ -195,6 +195,8 @@ def create(
         for made in (draft.trials, draft.index, draft.files, nursery):
             if made.is_dir():
                 sync_directory(made)
+        if path.is_dir():  # an empty one that the user made: its mode is theirs
+            nursery.chmod(stat.S_IMODE(path.stat().st_mode))
         nursery.rename(path)
         sync_directory(path.parent)
     except OSError as error:
@@ -215,9 +217,11 @@ def missing(path: Path) -> list[Path]:
 
 def take_back(made: RunDirectory, was_missing: list[Path]) -> None:
     """Removes what `create` made, for a run in which nothing was measured: a second try finds all as the first did."""
+    mode = stat.S_IMODE(made.path.stat().st_mode)
     shutil.rmtree(made.path, ignore_errors=True)
     if made.path not in was_missing:
         made.path.mkdir()
+        made.path.chmod(mode)
     for parent in was_missing[1:]:
         with suppress(OSError):  # another run is in it by now
             parent.rmdir()

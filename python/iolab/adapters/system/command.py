@@ -7,11 +7,15 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 
 from iolab.base import child_process
 from iolab.base.errors import MachineError
 
 PR_SET_PDEATHSIG = 1
+TIME_LIMIT_S = 600.0
+"""No mkfs, mount or losetup of a trial takes so long, unless its device hangs."""
+KILLED_AFTER_S = 1.0
 _libc = ctypes.CDLL(None)
 
 
@@ -32,7 +36,7 @@ def run(arguments: Sequence[str], *, package: str, where: str) -> str:
         where: the device, path or key that an error line names.
 
     Raises:
-        MachineError: the tool is missing.
+        MachineError: the tool is missing, or did not end within `TIME_LIMIT_S`.
         CommandFailed: it failed; the error has its own words.
     """
     tool = find(arguments[0])
@@ -41,20 +45,34 @@ def run(arguments: Sequence[str], *, package: str, where: str) -> str:
             f"{arguments[0]} is not installed", where=where, remedy=f"install it: sudo apt-get install {package}"
         )
     # A session of its own: Ctrl-C in the terminal must not kill a mkfs half-way, the trial stops after it.
-    done = subprocess.run(
+    process = subprocess.Popen(
         [tool, *arguments[1:]],
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         errors="replace",
         env={**child_process.environment(), "LC_ALL": "C"},
         start_new_session=True,
         preexec_fn=die_with_parent,
-        check=False,
     )
-    if done.returncode != 0:
-        raise CommandFailed(f"{' '.join(arguments)} failed: {_said(done)}", where=where)
-    return done.stdout
+    try:
+        output, errors = process.communicate(timeout=TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        with suppress(subprocess.TimeoutExpired):  # in an uninterruptible sleep it does not even die
+            process.communicate(timeout=KILLED_AFTER_S)
+        raise MachineError(
+            f"{' '.join(arguments)} did not end within {TIME_LIMIT_S:g} s",
+            where=where,
+            remedy="see what the device does: dmesg | tail",
+        ) from None
+    except BaseException:
+        process.kill()
+        raise
+    if process.returncode != 0:
+        raise CommandFailed(f"{' '.join(arguments)} failed: {_said(output, errors, process.returncode)}", where=where)
+    return output
 
 
 def die_with_parent() -> None:
@@ -63,6 +81,6 @@ def die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _said(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-    return " / ".join(lines[:3]) or f"exit status {done.returncode}"
+def _said(output: str, errors: str, status: int) -> str:
+    lines = [line.strip() for line in (errors + output).splitlines() if line.strip()]
+    return " / ".join(lines[:3]) or f"exit status {status}"

@@ -71,12 +71,22 @@ def backed_by_file(status: os.stat_result) -> list[Loop]:
     return [loop for loop in attached() if (status.st_dev, status.st_ino) == backing(loop).inode]
 
 
+LOOP_CONTROL = Path("/dev/loop-control")
+LOOP_REMEDY = "sudo modprobe loop; a container needs --device /dev/loop-control --device /dev/loop0, ..."
+
+
 def attach(file: Path, *, sector_bytes: int | None) -> tuple[Loop, list[str]]:
     """Attaches a free loop device, with direct I/O where the backing filesystem has it.
 
     Direct I/O keeps the page cache of the backing file out: otherwise every block would be cached twice and reads
-    would not reach the disk. Returns the device and notes.
+    would not reach the disk. Returns the device and notes. MachineError names what is missing for a loop device.
     """
+    if not LOOP_CONTROL.exists():
+        raise MachineError(
+            f"a scratch target needs a loop device, and there is no {LOOP_CONTROL}",
+            where=str(file),
+            remedy=LOOP_REMEDY,
+        )
     arguments = ["losetup", "--find", "--show", "--direct-io=on"]
     if sector_bytes is not None:
         arguments.append(f"--sector-size={sector_bytes}")
