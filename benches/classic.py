@@ -11,11 +11,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ours
 from fio import TIME_LIMIT_S
 from result import NOT_BEHIND, NotMeasured, Result, paired
+
+if TYPE_CHECKING:
+    from iolab.domain import native_types
 
 RUN_PHASES = """
 import json, sys
@@ -76,7 +79,7 @@ def run_phases(kind: str, options: dict[str, Any], root: Path) -> dict[str, dict
     made = workload.KINDS[kind]
     phases = made.phases(made.options.model_validate(options), ours.SEED)
     loads = [phase.load for phase in phases if isinstance(phase, LoadPhase)]
-    placed = [
+    placed: list[native_types.Phase] = [
         {**load, "files": [{**file, "path": str(root / file["path"])} for file in load["files"]]} for load in loads
     ]
     done = subprocess.run(

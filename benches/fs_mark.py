@@ -22,11 +22,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import loop_device
 import ours
 from fio import TIME_LIMIT_S
 from result import NotMeasured, Result, Target, at_least, paired
+
+if TYPE_CHECKING:
+    from iolab.domain import native_types
 
 FILES = 16_000
 """Of all threads, in one turn."""
@@ -128,7 +132,7 @@ def run_ours(options: dict[str, int], root: Path) -> Sample:
     return Sample(record["measures"]["files_per_s"], cpu_ns / (options["files"] * options["threads"]))
 
 
-def phase(options: dict[str, int], root: Path) -> dict[str, object]:
+def phase(options: dict[str, int], root: Path) -> native_types.MetadataPhase:
     """The engine's metadata phase (crates/engine/src/metadata/mod.rs) for a workload of kind `fs_mark`."""
     from iolab.adapters.host.metadata import placed
     from iolab.domain import workload

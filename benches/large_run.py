@@ -6,12 +6,13 @@ import io
 import random
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ours
 from iolab.adapters import experiment
 from iolab.adapters.run import run
 from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.phase_record import PhaseRecord
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceIdentity, Trial
 from iolab.presentation.progress.plain import PlainDisplay
@@ -45,6 +46,7 @@ class Synthetic:
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         stretch = random.Random(trial.seed).lognormvariate(0, SPREAD)
+        measured_to_ns = round(self._template["measured_to_ns"] * stretch)
         return Record(
             spec=trial,
             status="ok",
@@ -52,7 +54,7 @@ class Synthetic:
             ended_unix_ns=self._template["started_unix_ns"],
             controls_applied={},
             controls_absent={},
-            phases=[{**self._template, "measured_to_ns": round(self._template["measured_to_ns"] * stretch)}],
+            phases=[cast(PhaseRecord, {**self._template, "measured_to_ns": measured_to_ns})],
             observed={},
             faults=[],
             notes=[],

@@ -1,13 +1,14 @@
 """Deterministic texts: rewritten by `make golden`, compared by `make check`.
 
-Three sorts. A page of docs/ (or README.md) may hold tables made from the registries, between two comments:
+Four sorts. A page of docs/ (or README.md) may hold tables made from the registries, between two comments:
 
     <!-- table: workloads -->
     <!-- end of table -->
 
 which `iolab.presentation.reference` renders; and a file in tests/golden/ is wholly made: `plans/` holds what each of
 experiments/ comes to, so that a change to what is run, or in which order, shows as a difference; `simulated/` holds the
-tables of some experiments on simulated machines, made shorter, so that a change to what the model says shows too.
+tables of some experiments on simulated machines, made shorter, so that a change to what the model says shows too. And
+python/iolab/domain/native_types.py is made from the schema of what crosses the border to Rust (native_types.py here).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
+import native_types
 from iolab.adapters import experiment
 from iolab.adapters.run import plan, run
 from iolab.adapters.simulator import RunAhead
@@ -31,6 +33,7 @@ from iolab.presentation.progress.plain import PlainDisplay
 from iolab.presentation.table import render
 
 ROOT = Path(__file__).parents[1]
+NATIVE_TYPES = ROOT / "python" / "iolab" / "domain" / "native_types.py"
 GOLDEN = ROOT / "tests" / "golden"
 SIMULATED = {
     "cached-affinity": ("cycles", {"operations   = 100000": "operations = 1000"}),
@@ -62,6 +65,7 @@ def rendered() -> dict[Path, str]:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     experiments = sorted((ROOT / "experiments").glob("*.toml"))
     return {
+        NATIVE_TYPES: native_types.render(),
         **{page: TABLE.sub(fresh_table, page.read_text()) for page in pages},
         **{GOLDEN / "plans" / f"{path.stem}.txt": plan_of(path) for path in experiments},
         **{GOLDEN / "simulated" / f"{name}.txt": simulated(name, *shorter) for name, shorter in SIMULATED.items()},

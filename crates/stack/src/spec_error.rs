@@ -47,3 +47,15 @@ pub(crate) fn share(key: &str, value: f64) -> Result<(), SpecError> {
         format!("expected 0 to 1, found {value}"),
     ))
 }
+
+/// For the schema: a required key that a machine file may leave out, since something else says it.
+pub(crate) fn optional(key: &'static str) -> impl Fn(&mut schemars::Schema) {
+    move |schema| {
+        if let Some(required) = schema
+            .get_mut("required")
+            .and_then(|keys| keys.as_array_mut())
+        {
+            required.retain(|name| name != key);
+        }
+    }
+}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iolab.base.option import Options
+from iolab.domain import native_types as native
 from iolab.domain.probe import Probes
 from iolab.domain.trial import Phase, Target
 from iolab.domain.workload import KINDS
@@ -47,8 +48,8 @@ class Comparison:
 class SimulatedMachine:
     """Tables as docs/reference/machines.md describes them, devices in place of their names."""
 
-    as_filed: dict[str, Any]
-    under: Mapping[str, dict[str, Any]]
+    as_filed: native.MachineFile
+    under: Mapping[str, native.MachineFile]
     """By setting: as changed by it."""
     files: Mapping[str, str]
     """What it was read from: name of a run's copy -> text."""

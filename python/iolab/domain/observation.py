@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from iolab.base.histogram import Bucket, merged, quantile, share_over
+from iolab.domain import native_types as native
 from iolab.domain import phase_record
+from iolab.domain.phase_record import JobRecord, Observations, PhaseRecord
 from iolab.domain.trial import Phase, WeightedGroup
 
 NS_PER_S = 1e9
@@ -20,8 +23,8 @@ class Observation:
     """A phase's record (`iolab.domain.phase_record`), and the part of it that is looked at: jobs and operations."""
 
     phase: Phase
-    record: dict[str, Any]
-    jobs: dict[str, dict[str, Any]]
+    record: PhaseRecord
+    jobs: dict[str, JobRecord]
     """By name."""
     ops: tuple[str, ...] = TRANSFERS
     job: str | None = None
@@ -47,7 +50,12 @@ class Observation:
 
     def probe(self, name: str) -> dict[str, Any] | None:
         """What the probe observed of the whole phase; None where it was off or could not run."""
-        return phase_record.probes_of(self.record).get(name)
+        return cast(dict[str, Any] | None, dict(self.probes).get(name))
+
+    @property
+    def probes(self) -> Observations:
+        """What probes observed of the whole phase, by name; those that were off or could not run are not there."""
+        return phase_record.probes_of(self.record)
 
     def probe_absent(self, name: str) -> str | None:
         """Why the probe could not run, where it was on."""
@@ -110,7 +118,8 @@ class Observation:
 
     def threads(self, *counters: str) -> int:
         """Sum of usage counters over the phase's threads."""
-        return sum(group[counter] for group in self.record["groups"] for counter in counters)
+        groups: list[Mapping[str, Any]] = list(self.record["groups"])
+        return sum(group[counter] for group in groups for counter in counters)
 
     def cpu_ns(self) -> int:
         """CPU time of the jobs' own threads, user and system, in ns."""
@@ -185,15 +194,15 @@ class Observation:
         took_ns = ended_ns - self.record["measured_from_ns"]
         return self.bytes * NS_PER_S / took_ns if took_ns > 0 else None
 
-    def _parts(self) -> list[dict[str, Any]]:
+    def _parts(self) -> list[native.OpRecord]:
         return [part for job in self.jobs.values() for part in self._parts_of(job)]
 
-    def _parts_of(self, job: dict[str, Any]) -> list[dict[str, Any]]:
+    def _parts_of(self, job: JobRecord) -> list[native.OpRecord]:
         found = phase_record.ops_of(job)
         return [found[op] for op in self.ops if op in found]
 
-    def _latencies(self) -> list[tuple[int, dict[str, Any]]]:
-        return [(part["count"], part["latency"]) for part in self._parts() if part["latency"] is not None]
+    def _latencies(self) -> list[tuple[int, native.LatencyRecord]]:
+        return [(part["count"], latency) for part in self._parts() if (latency := part["latency"]) is not None]
 
     def _latency_count(self) -> int:
         return sum(count for count, _ in self._latencies())
@@ -203,7 +212,7 @@ class Observation:
         return merged(part["histogram"] for _, part in self._latencies())
 
 
-def observe(phase: Phase, record: dict[str, Any]) -> Observation:
+def observe(phase: Phase, record: PhaseRecord) -> Observation:
     """The whole phase: all jobs, reads and writes."""
     return Observation(phase, record, phase_record.jobs_of(record))
 

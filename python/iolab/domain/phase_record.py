@@ -11,56 +11,181 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from resource import struct_rusage
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
-Json = dict[str, Any]
+from iolab.domain import native_types as native
 
 ENGINE_OPS = ("read", "write", "sync")
 
 
-def jobs_of(phase: Json) -> dict[str, Json]:
+class JobRecord(TypedDict):
+    """A job's record as any runner makes it: the engine's has `read`, `write` and `sync`, those of others have `ops`
+    and `measures`. tests/test_native_types.py compares it with the engine's types."""
+
+    name: str
+    finished_ns: int
+    read: NotRequired[native.OpRecord]
+    write: NotRequired[native.OpRecord]
+    sync: NotRequired[native.OpRecord]
+    ops: NotRequired[dict[str, native.OpRecord]]
+    measures: NotRequired[dict[str, float | None]]
+    errors: list[native.ErrorRecord]
+    mismatches_count: int
+    mismatches: list[native.MismatchRecord]
+    intervals: list[native.IntervalRecord]
+    output: NotRequired[str]
+    """Of a command that failed: what it said."""
+
+
+class GroupRecord(TypedDict):
+    """Jobs whose use of CPUs was counted together; times in ns, the rest are counts."""
+
+    name: str
+    notes: list[str]
+    cpu_user_ns: int
+    cpu_system_ns: int
+    context_switches_voluntary: int
+    context_switches_involuntary: int
+    faults_minor: int
+    faults_major: int
+    jobs: list[JobRecord]
+
+
+class Failure(TypedDict):
+    """What makes a whole phase worthless: one line, and the job that it is about."""
+
+    job: str
+    what: str
+
+
+class ExtentsObservation(native.Examined):
+    """What the probe `extents` saw: of how many files, and how many were not looked at."""
+
+    files_found: int
+    files_left_out: int
+
+
+class HostCounters(native.CountersObservation):
+    """What the probe `counters` saw; `sharing` on a simulated machine only."""
+
+    sharing: NotRequired[dict[str, native.Shared]]
+
+
+class Observations(TypedDict, total=False):
+    """By probe, what it saw, in the shapes that docs/reference/probes.md describes."""
+
+    block: native.BlockObservation
+    switches: native.SwitchesObservation
+    profile: native.ProfileObservation
+    counters: HostCounters
+    cpu: native.CpuObservation
+    memory: native.MemoryObservation
+    extents: ExtentsObservation
+    nfs: native.NfsObservation
+
+
+class AnyObservation(TypedDict, total=False):
+    """What observations of several probes have alike."""
+
+    series: dict[str, native.SampledSeries]
+    notes: list[str]
+    trace_events_lost: int
+    samples_lost: int
+
+
+class Conditions(TypedDict, total=False):
+    """What the machine did to a phase from outside; what its kernel does not show is left out."""
+
+    steal_share: float
+    """Of the CPU time of all CPUs, what a hypervisor took."""
+    cpu_throttled_s: float
+    """By quotas of control groups."""
+    thermal_throttles: float
+    process_read_bytes: float
+    """What iolab's process had read from devices."""
+
+
+class RecordedProbes(TypedDict, total=False):
+    """What a phase's record says of its probes, if any was on."""
+
+    probes: Observations
+    probes_absent: dict[str, str]
+    """Why a probe that was on observed nothing."""
+
+
+class PhaseRecord(RecordedProbes):
+    """A phase's record as any runner makes it: the engine's (crates/workload/src/record.rs), with what probes saw."""
+
+    phase: str
+    started_unix_ns: int
+    elapsed_ns: int
+    wall_clock_shift_ns: int
+    measured_from_ns: int
+    measured_to_ns: int
+    transient: native.Transient | None
+    stopped: bool
+    build_profile: str
+    clock: native.ClockKind
+    groups: list[GroupRecord]
+    process_cpu_user_ns: int
+    process_cpu_system_ns: int
+    measures: NotRequired[dict[str, float | None]]
+    failures: NotRequired[list[Failure]]
+    conditions: NotRequired[Conditions]
+
+
+def jobs_of(phase: PhaseRecord) -> dict[str, JobRecord]:
     """By name, in the order of the groups."""
     return {job["name"]: job for group in phase["groups"] for job in group["jobs"]}
 
 
-def ops_of(job: Json) -> dict[str, Json]:
+def ops_of(job: JobRecord) -> dict[str, native.OpRecord]:
     """The job's operations by name: count, bytes, latency."""
-    found: dict[str, Json] = {op: job[op] for op in ENGINE_OPS if op in job}
+    by_key: Mapping[str, Any] = job
+    found: dict[str, native.OpRecord] = {op: by_key[op] for op in ENGINE_OPS if op in job}
     return {**found, **job.get("ops", {})}
 
 
-def measures_of(part: Json) -> dict[str, float | None]:
+def measures_of(part: PhaseRecord | JobRecord) -> dict[str, float | None]:
     """What a job or a phase measured besides operations, by metric."""
     return dict(part.get("measures", {}))
 
 
-def failures_of(phase: Json) -> list[Json]:
+def failures_of(phase: PhaseRecord) -> list[Failure]:
     """What made the phase fail as a whole: `job` and `what`. The engine's phases fail by operation only."""
     return list(phase.get("failures", []))
 
 
-def probes_of(phase: Json) -> dict[str, Json]:
-    """What each probe observed, by its name: plain JSON, in the shape that docs/reference/probes.md describes."""
-    return dict(phase.get("probes", {}))
+def probes_of(phase: PhaseRecord) -> Observations:
+    """What each probe observed, by its name."""
+    return phase.get("probes", {})
 
 
-def probes_absent_of(phase: Json) -> dict[str, str]:
+def any_probes_of(phase: PhaseRecord) -> dict[str, AnyObservation]:
+    """The same, for who treats all probes alike."""
+    return cast(dict[str, AnyObservation], dict(probes_of(phase)))
+
+
+def probes_absent_of(phase: PhaseRecord) -> dict[str, str]:
     """Why probes that were on observed nothing, by name."""
     return dict(phase.get("probes_absent", {}))
 
 
-def series_of(observation: Json) -> dict[str, Json]:
+def series_of(observation: AnyObservation) -> dict[str, native.SampledSeries]:
     """A probe's time series by what each is of (`all`, `cpu0`, ...): `at_ns`, the points since the probe's start, and
     `columns`, by name as many numbers (null: none at this point)."""
     return dict(observation.get("series", {}))
 
 
-def without_series(phase: Json) -> Json:
+def without_series(phase: PhaseRecord) -> PhaseRecord:
     """Less the histograms, intervals and probes' time series, which are most of it."""
-    groups = [{**group, "jobs": [_job_without_histograms(job) for job in group["jobs"]]} for group in phase["groups"]]
-    bare = {**phase, "groups": groups}
+    groups: list[GroupRecord] = [
+        {**group, "jobs": [_job_without_histograms(job) for job in group["jobs"]]} for group in phase["groups"]
+    ]
+    bare: PhaseRecord = {**phase, "groups": groups}
     if "probes" in phase:
-        bare["probes"] = {name: _without(observation, "series") for name, observation in probes_of(phase).items()}
+        less = {name: _without_series(observation) for name, observation in any_probes_of(phase).items()}
+        bare["probes"] = cast(Observations, less)
     return bare
 
 
@@ -101,16 +226,16 @@ def phase_record(
     *,
     started_unix_ns: int,
     elapsed_ns: int,
-    groups: Sequence[Json],
+    groups: Sequence[GroupRecord],
     stopped: bool = False,
     measures: Mapping[str, float | None] | None = None,
-    failures: Sequence[Json] = (),
-) -> Json:
+    failures: Sequence[Failure] = (),
+) -> PhaseRecord:
     """A phase of other runners than the engine: all of its time is measured.
 
     Args:
         measures: by metric; None where it could not be measured.
-        failures: `{"job": name, "what": one line}` of what makes the whole phase worthless.
+        failures: what makes the whole phase worthless.
     """
     return {
         "phase": name,
@@ -131,19 +256,29 @@ def phase_record(
     }
 
 
-def group_record(name: str, usage: Usage, jobs: Sequence[Json], notes: Sequence[str] = ()) -> Json:
+def group_record(name: str, usage: Usage, jobs: Sequence[JobRecord], notes: Sequence[str] = ()) -> GroupRecord:
     """Jobs whose use of CPUs was counted together."""
-    return {"name": name, "notes": list(notes), **asdict(usage), "jobs": list(jobs)}
+    return {
+        "name": name,
+        "notes": list(notes),
+        "cpu_user_ns": usage.cpu_user_ns,
+        "cpu_system_ns": usage.cpu_system_ns,
+        "context_switches_voluntary": usage.context_switches_voluntary,
+        "context_switches_involuntary": usage.context_switches_involuntary,
+        "faults_minor": usage.faults_minor,
+        "faults_major": usage.faults_major,
+        "jobs": list(jobs),
+    }
 
 
 def job_record(
     name: str,
     *,
     finished_ns: int,
-    ops: Mapping[str, Json] | None = None,
+    ops: Mapping[str, native.OpRecord] | None = None,
     measures: Mapping[str, float | None] | None = None,
-    errors: Sequence[Json] = (),
-) -> Json:
+    errors: Sequence[native.ErrorRecord] = (),
+) -> JobRecord:
     """A job; `finished_ns` counts from the phase's start. `ops` and `errors` in the shapes of the engine's record."""
     return {
         "name": name,
@@ -157,15 +292,16 @@ def job_record(
     }
 
 
-def _job_without_histograms(job: Json) -> Json:
+def _job_without_histograms(job: JobRecord) -> JobRecord:
     bare = {op: _op_without_histogram(found) for op, found in ops_of(job).items()}
     further = {"ops": {op: bare[op] for op in job["ops"]}} if "ops" in job else {}
-    return {**job, **{op: bare[op] for op in ENGINE_OPS if op in job}, **further, "intervals": []}
+    own = {op: bare[op] for op in ENGINE_OPS if op in job}
+    return cast(JobRecord, {**job, **own, **further, "intervals": []})
 
 
-def _op_without_histogram(op: Json) -> Json:
+def _op_without_histogram(op: native.OpRecord) -> native.OpRecord:
     return {**op, "latency": {**op["latency"], "histogram": []}} if op["latency"] else op
 
 
-def _without(table: Json, key: str) -> Json:
-    return {name: value for name, value in table.items() if name != key}
+def _without_series(observation: AnyObservation) -> AnyObservation:
+    return cast(AnyObservation, {name: value for name, value in observation.items() if name != "series"})

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import time
 import zlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from iolab.domain.phase_record import PhaseRecord
 from iolab.domain.trial import Trial
+from iolab.domain.trial.target import DOCUMENT
 
 NOT_RESTORED = "not restored"
 """How a note begins that says what a trial changed and could not put back."""
@@ -44,7 +46,7 @@ class Record(BaseModel):
     """Control name -> {"before": ..., "applied": ...}, values as the kernel shows them."""
     controls_absent: dict[str, str]
     """Control name -> why it could not be set here."""
-    phases: list[dict[str, Any]]
+    phases: list[Annotated[PhaseRecord, DOCUMENT]]
     """The engine's phase records (crates/workload/src/record.rs), measured phases only."""
     observed: dict[str, Any]
     """The target as it was before the phases: filesystem, device. What probes saw stands in the phases."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolab.domain.phase_record import jobs_of, ops_of
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import GroupRecord, PhaseRecord, jobs_of, ops_of
 from iolab.domain.trial import LoadPhase
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _of_phase(phase: Phase, done: Json, *, accounted: bool) -> Iterator[tuple[str, float]]:
+def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[tuple[str, float]]:
     transient = done["transient"]
     if transient is not None and not transient["steady"]:
         yield "no_steady_state", 1.0
@@ -138,7 +139,7 @@ def _of_phase(phase: Phase, done: Json, *, accounted: bool) -> Iterator[tuple[st
             yield "generator_cpu", busiest
 
 
-def _of_machine(done: Json) -> Iterator[tuple[str, float]]:
+def _of_machine(done: PhaseRecord) -> Iterator[tuple[str, float]]:
     conditions = done.get("conditions", {})
     elapsed_s = done["elapsed_ns"] / 1e9
     if (steal := conditions.get("steal_share") or 0.0) >= STEAL_FROM:
@@ -150,7 +151,7 @@ def _of_machine(done: Json) -> Iterator[tuple[str, float]]:
         yield "thermal", float(times)
 
 
-def _of_reads(load: Json, done: Json, *, accounted: bool) -> Iterator[tuple[str, float]]:
+def _of_reads(load: native.Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[tuple[str, float]]:
     """What buffered reads may not have asked the device for."""
     jobs = jobs_of(done)
     span_ns = done["measured_to_ns"] - done["measured_from_ns"]
@@ -177,7 +178,7 @@ def _of_reads(load: Json, done: Json, *, accounted: bool) -> Iterator[tuple[str,
         yield "wrapped", passes
 
 
-def _cpu_share(group: Json, done: Json) -> float:
+def _cpu_share(group: GroupRecord, done: PhaseRecord) -> float:
     """Of one CPU, over the measured part: a group is a thread."""
     span_ns = done["measured_to_ns"] - done["measured_from_ns"]
     used: float = group["cpu_user_ns"] + group["cpu_system_ns"]

@@ -17,7 +17,7 @@ use crate::clock::monotonic_ns;
 
 /// What docs/reference/probes.md describes as the observation of `block`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-struct Observation {
+pub(super) struct BlockObservation {
     #[serde(flatten)]
     report: BlockReport,
     /// As the kernel counts them, at the end: also those that no sub-buffer could tell of.
@@ -57,7 +57,7 @@ struct BlockProbe {
 impl Running for BlockProbe {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let recorded = self.recording.stop()?;
-        let observation = Observation {
+        let observation = BlockObservation {
             report: recorded.interpret.analysis.finish(recorded.ended_ns),
             trace_events_lost: recorded.events_lost,
             notes: [self.missing, recorded.notes].concat(),

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Instant;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::cpus::{self, Presence};
 use super::perf::{Count, Counter, Kind, Scope};
@@ -34,8 +34,22 @@ struct Counting {
     absent: BTreeMap<&'static str, Reason>,
 }
 
+/// What docs/reference/probes.md describes as the observation of `counters`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(super) struct CountersObservation {
+    /// From start to stop.
+    elapsed_ns: u64,
+    /// By perf's name of the event.
+    events: BTreeMap<&'static str, Sum>,
+    /// By event, why it was not counted.
+    absent: BTreeMap<&'static str, Reason>,
+    /// What a reader has to know, one line each.
+    notes: Vec<String>,
+}
+
 /// Over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "EventSum")]
 struct Sum {
     /// Scaled up where an event counted for a part of the time only, as perf(1) does: an estimate then.
     value: f64,
@@ -73,7 +87,7 @@ impl Counting {
 impl Running for Counting {
     fn stop(mut self: Box<Self>) -> Result<Value, Reason> {
         let mut events = BTreeMap::new();
-        for (name, counters) in &self.counters {
+        for (&name, counters) in &self.counters {
             let counts: io::Result<Vec<Count>> = counters.iter().map(Counter::read).collect();
             match counts.map(|counts| sum(&counts)) {
                 Ok(Some(sum)) => {
@@ -89,12 +103,13 @@ impl Running for Counting {
             }
         }
         self.presence.look();
-        Ok(json!({
-            "elapsed_ns": self.started.elapsed().as_nanos() as u64,
-            "events": events,
-            "absent": self.absent,
-            "notes": self.presence.notes(),
-        }))
+        let observation = CountersObservation {
+            elapsed_ns: self.started.elapsed().as_nanos() as u64,
+            events,
+            absent: self.absent,
+            notes: self.presence.notes(),
+        };
+        serde_json::to_value(observation).map_err(|error| error.to_string())
     }
 }
 

@@ -49,9 +49,26 @@ pub struct Probes {
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Observed {
     /// By the probe's name, its report as JSON.
+    #[schemars(with = "Observations")]
     pub observations: BTreeMap<&'static str, Value>,
     /// By the probe's name, why it could not read, and what would grant it.
     pub absent: BTreeMap<&'static str, Reason>,
+}
+
+/// What [`Observed::observations`] holds, for the schema: each probe's report.
+#[derive(schemars::JsonSchema)]
+#[schemars(rename = "HostObservations")]
+#[expect(
+    dead_code,
+    reason = "never made: it says of what types the reports are"
+)]
+struct Observations {
+    block: Option<block::BlockObservation>,
+    switches: Option<switches::SwitchesObservation>,
+    profile: Option<profile::ProfileObservation>,
+    counters: Option<counters::CountersObservation>,
+    cpu: Option<trace::sample::cpu::CpuObservation>,
+    memory: Option<sample::memory::MemoryObservation>,
 }
 
 impl Probes {

@@ -16,7 +16,7 @@ use crate::clock::monotonic_ns;
 
 /// What docs/reference/probes.md describes as the observation of `profile`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-struct Observation {
+pub(super) struct ProfileObservation {
     #[serde(flatten)]
     report: ProfileReport,
     notes: Vec<String>,
@@ -53,7 +53,7 @@ impl Running for ProfileProbe {
         let Losses { samples_lost, .. } = losses;
         profile.lost(samples_lost);
         let functions = Functions::of(stacks);
-        let observation = Observation {
+        let observation = ProfileObservation {
             report: profile.finish(ended_ns, |stack| functions.names(stack)),
             notes: [presence.notes(), losses.notes(), functions.notes()].concat(),
         };

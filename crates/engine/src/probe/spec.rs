@@ -10,6 +10,7 @@ use crate::error::StartError;
 /// The probes of one phase; null where a probe is off.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ProbesSpec")]
 pub struct Spec {
     /// The tracing instance that is ours while the probes run: made at start, removed at stop. `block` uses one of this
     /// name, `switches` one with `-switches` appended, so that a flood of the one kind never overwrites the other.

@@ -25,7 +25,7 @@ use crate::clock::monotonic_ns;
 
 /// What docs/reference/probes.md describes as the observation of `switches`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-struct Observation {
+pub(super) struct SwitchesObservation {
     #[serde(flatten)]
     report: SwitchReport,
     /// As the kernel counts them, at the end: also those that no sub-buffer could tell of.
@@ -87,7 +87,7 @@ impl Running for SwitchesProbe {
         let (stacks, losses) = samplers.map(Samplers::into_parts).unwrap_or_default();
         let functions = Functions::of(stacks);
         let report = analysis.finish(recorded.ended_ns, |stack| functions.names(stack));
-        let observation = Observation {
+        let observation = SwitchesObservation {
             report,
             trace_events_lost: recorded.events_lost,
             stack_samples_lost: losses.samples_lost,

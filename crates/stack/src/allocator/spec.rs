@@ -13,6 +13,7 @@ use crate::allocator::{Allocator, BLOCK_BYTES};
 /// A filesystem of a machine file's drive: the table `filesystem`, for the kinds that take loads.
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::spec_error::optional("blocks"))]
 pub struct FilesystemSpec {
     /// Which allocator places blocks.
     pub kind: Kind,

@@ -28,6 +28,7 @@ pub enum CompletionVariant {
 /// Cycles, unless the name says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::spec_error::optional("variant"))]
 pub struct CompletionSpec {
     /// Which kernel's completion path it is.
     pub variant: CompletionVariant,

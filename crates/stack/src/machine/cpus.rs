@@ -31,10 +31,35 @@ pub(super) struct DetailedPlan {
 /// A CPU that is taken out for a while, or for good.
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Offline {
+pub(super) struct Offline {
+    /// Its number, from 0.
     cpu: u16,
+    /// Since the machine was switched on.
     from_ns: Time,
+    /// Left out: for good.
     until_ns: Option<Time>,
+}
+
+/// What the table `cpus` holds, for the schema.
+#[derive(schemars::JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "never made: it says what the table holds")]
+pub(super) enum CpusTable {
+    Simple(CpuSpec),
+    Detailed(DetailedCpusTable),
+}
+
+/// CPUs with places, caches and interrupts of their own.
+#[derive(schemars::JsonSchema)]
+#[expect(dead_code, reason = "never made: it says what the table holds")]
+pub(super) struct DetailedCpusTable {
+    #[serde(flatten)]
+    smp: SmpSpec,
+    #[serde(flatten)]
+    calls: CallCycles,
+    /// CPUs that are taken out.
+    #[serde(default)]
+    offline: Vec<Offline>,
 }
 
 const CPUS_MAX: u16 = 1024;

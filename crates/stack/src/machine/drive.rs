@@ -22,9 +22,16 @@ use crate::xfs::XfsSpec;
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DriveSpec {
+    /// What takes the requests.
+    #[schemars(with = "DeviceSpec")]
     device: Value,
+    /// Left out: loads lie on the bare drive.
+    #[schemars(with = "Option<FilesystemTable>")]
     filesystem: Option<Table>,
+    /// Left out: the kernel's.
+    #[schemars(with = "Option<SchedulerTable>")]
     scheduler: Option<Value>,
+    /// Tunables of its queue.
     #[serde(default)]
     queue: QueueSpec,
     /// Its driver takes a request from the queue before it knows whether the device has room, as that of SCSI disks did
@@ -33,8 +40,47 @@ pub(super) struct DriveSpec {
     peek: bool,
     /// Left out: drives interrupt CPU 0, 1, 2, ... in turn, and hardware queues the CPUs that submit to them.
     interrupt_cpu: Option<u16>,
+    /// On which CPUs its application, its queueing and its completion are; of detailed CPUs only.
     affinity: Option<AffinityKeys>,
+    /// Its adapter's transfers; left out: they take no time of their own.
     dma: Option<DmaSpec>,
+}
+
+/// What a drive's table `filesystem` holds, for the schema. `blocks` may be left out: the drive's.
+#[derive(schemars::JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "never made: it says what the table holds")]
+enum FilesystemTable {
+    Allocator(FilesystemSpec),
+    Xfs(XfsTable),
+}
+
+/// XFS, which takes metadata loads.
+#[derive(schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(dead_code, reason = "never made: it says what the table holds")]
+enum XfsTable {
+    Xfs(XfsSpec),
+}
+
+/// What a drive's key `scheduler` holds, for the schema: its name, or a table of `name` and tunables by the kernel's
+/// names.
+#[derive(schemars::JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "never made: it says what the key holds")]
+enum SchedulerTable {
+    Name(String),
+    Tunables(BTreeMap<String, TunableValue>),
+}
+
+/// A tunable's value, in the kernel's unit.
+#[derive(schemars::JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "never made: it says what the key holds")]
+enum TunableValue {
+    Number(u64),
+    Flag(bool),
+    Text(String),
 }
 
 /// The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's.

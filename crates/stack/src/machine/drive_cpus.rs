@@ -21,8 +21,11 @@ pub(super) struct DriveCpuKeys {
 #[derive(Clone, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AffinityKeys {
+    /// Where its tasks run.
     application: Option<Part>,
+    /// Where its requests are queued.
     queue: Option<Part>,
+    /// Where its requests complete.
     completion: Option<Part>,
 }
 
@@ -31,6 +34,7 @@ pub(super) struct AffinityKeys {
     untagged,
     expecting = "expected a CPU's number, application, interrupt or other"
 )]
+#[schemars(rename = "AffinityPart")]
 enum Part {
     Cpu(u16),
     Word(Word),
@@ -38,6 +42,7 @@ enum Part {
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "AffinityWord")]
 enum Word {
     Application,
     Interrupt,

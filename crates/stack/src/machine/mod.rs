@@ -14,12 +14,13 @@ use serde_json::{Map, Value};
 
 use crate::SpecError;
 use crate::block::{Priority, SECTOR_BYTES, Sector};
+use crate::completion::CompletionSpec;
 use crate::nfs::NfsSpec;
 use crate::spec_error::within;
 use crate::swap::{SortLoad, Sorting, SwapSpec};
 use crate::world::World;
 use crate::xfs::Mounted;
-use cpus::CpusPlan;
+use cpus::{CpusPlan, CpusTable};
 pub use drive::QueueSpec;
 use drive::{DrivePlan, DriveSpec};
 pub use kernel::Kernel;
@@ -48,28 +49,41 @@ pub struct CgroupSpec {
     pub weight: u32,
 }
 
-/// The file's keys, as they are written.
+/// The file's keys, as they are written. Tables that are read with the kernel in view say to the schema what they hold.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct File {
+#[schemars(rename = "MachineFile")]
+pub struct File {
     /// For people.
     #[serde(default)]
     #[expect(dead_code, reason = "a key that files have")]
     title: String,
+    /// A version of Linux from 2.4 on.
     kernel: String,
+    /// Timer interrupts per second, 10 to 10000; left out: the kernel's.
     hz: Option<u32>,
+    /// Simple, or detailed if there is a `topology`.
+    #[schemars(with = "CpusTable")]
     cpus: Table,
+    /// What completing costs; of detailed CPUs only.
+    #[schemars(with = "Option<CompletionSpec>")]
     completion: Option<Table>,
+    /// Memory and page cache; left out: loads use direct I/O only.
     memory: Option<MemorySpec>,
     /// May be none where there are mounts.
     #[serde(default)]
     drives: Vec<DriveSpec>,
+    /// NFS mounts.
     #[serde(default)]
+    #[schemars(with = "Vec<NfsSpec>")]
     mounts: Vec<Value>,
+    /// Control groups besides the root.
     #[serde(default)]
     cgroups: Vec<CgroupSpec>,
     /// Of all tasks: `rt/0` to `rt/7`, `be/0` to `be/7`, or `idle`.
     io_priority: Option<String>,
+    /// Where what memory does not hold goes to.
+    #[schemars(with = "Option<SwapSpec>")]
     swap: Option<Value>,
 }
 

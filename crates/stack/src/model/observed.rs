@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use trace::sample::cpu::CpuObservation;
 use workload::phase::Phase;
 
 use super::kinds::{AnyPhase, AnyRecord};
@@ -29,6 +30,7 @@ pub struct ObservedPhase {
 /// The probes that the model has, each with its options; extents are asked for when a phase is over.
 #[derive(Clone, Copy, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ModelProbes")]
 pub struct Probes {
     /// `block`, of loads: the events of all request queues.
     pub block: Option<BlockOptions>,
@@ -44,6 +46,7 @@ pub struct Probes {
 
 /// A phase's record, with what its probes observed: docs/reference/probes.md.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ModelRecord")]
 pub struct Record {
     /// Times, counts and jobs, in the shape that a host's phase has.
     #[serde(flatten)]
@@ -54,6 +57,7 @@ pub struct Record {
 
 /// What each probe observed; None, and absent in JSON: it was not asked for.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ModelObservations")]
 pub struct Observations {
     /// Of the request queues.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +67,7 @@ pub struct Observations {
     pub nfs: Option<NfsObservation>,
     /// Of the CPUs, in the shape of a host's probe `cpu`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<Value>,
+    pub cpu: Option<CpuObservation>,
     /// Of the CPUs' cycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CounterObservation>,

@@ -34,6 +34,7 @@ pub struct SortPhase {
 
 /// What a phase that sorted came to.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ModelSortRecord")]
 pub struct SortRecord {
     /// The whole phase, with a group and a job for each process.
     #[serde(flatten)]

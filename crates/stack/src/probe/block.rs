@@ -32,6 +32,7 @@ pub struct BlockProbe {
 
 /// What docs/reference/probes.md describes as the observation of `block`.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ModelBlockObservation")]
 pub struct Observation {
     /// Counts, times and series, as from a host's trace.
     #[serde(flatten)]

@@ -30,7 +30,9 @@ pub struct CounterObservation {
     notes: Vec<String>,
 }
 
+/// Over all CPUs.
 #[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ModelEventSum")]
 struct Sum {
     value: f64,
     counted_share: f64,

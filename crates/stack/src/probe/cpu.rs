@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
-use trace::sample::cpu::{self, CpuReading, Stat, Ticks};
+use trace::sample::Times;
+use trace::sample::cpu::{self, CpuObservation, CpuReading, Stat, Ticks};
 use trace::sample::series::{Level, Series};
 
 use crate::SpecError;
@@ -69,23 +69,23 @@ impl CpuProbe {
         now: Time,
         started_unix_ns: u64,
         cpus: &Processors<T>,
-    ) -> Value {
+    ) -> CpuObservation {
         self.read(now, cpus);
-        let mut found = json!({
-            "times": {
-                "started_unix_ns": started_unix_ns,
-                "elapsed_ns": now - self.began,
-                "interval_ns": self.series.interval().as_nanos() as u64,
-                "readings": self.readings,
-                "readings_failed": 0,
+        CpuObservation {
+            times: Times {
+                started_unix_ns,
+                elapsed_ns: now - self.began,
+                interval_ns: self.series.interval().as_nanos() as u64,
+                readings: self.readings,
+                readings_failed: 0,
+                cost_cpu_ns: None,
             },
-            "cpus_online": (0..cpus.cpus()).filter(|&cpu| cpus.is_online(cpu)).count(),
-            "ticks_per_s": SECOND,
-            "frequency": cpu::frequency("the machine's file", &self.series),
-        });
-        found["means"] = cpu::means(&self.series);
-        found["series"] = cpu::series(&self.series);
-        found
+            cpus_online: (0..cpus.cpus()).filter(|&cpu| cpus.is_online(cpu)).count(),
+            ticks_per_s: SECOND,
+            frequency: cpu::frequency("the machine's file", &self.series),
+            means: cpu::means(&self.series),
+            series: cpu::series(&self.series),
+        }
     }
 }
 

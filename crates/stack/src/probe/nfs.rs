@@ -27,6 +27,7 @@ pub struct NfsObservation {
     mounts: BTreeMap<String, MountObserved>,
 }
 
+/// What one mount counted.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 struct MountObserved {
     source: String,

@@ -10,6 +10,7 @@ use crate::time::Time;
 /// The table `filesystem` of a drive with `kind = "xfs"`. Blocks are of 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::spec_error::optional("blocks"))]
 pub struct XfsSpec {
     /// Of the whole filesystem; the drive's, where a machine file has none.
     pub blocks: u64,

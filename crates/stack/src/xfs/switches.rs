@@ -17,6 +17,7 @@ pub struct SwitchesOptions {
 
 /// What docs/reference/probes.md describes as the observation of `switches`. Each switch has its stack.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ModelSwitchesObservation")]
 pub struct SwitchesObservation {
     /// The report that the host's probe makes too.
     #[serde(flatten)]

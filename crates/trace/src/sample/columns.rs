@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::series::Interval;
 
@@ -11,6 +11,15 @@ use super::series::Interval;
 pub struct Columns {
     at_ns: Vec<u64>,
     columns: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+/// What was read over time: a row per interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SampledSeries {
+    /// Begin of each interval, since the first reading.
+    pub at_ns: Vec<u64>,
+    /// By column, a value per interval; null where there was none. `length_s` is the interval's length.
+    pub columns: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 const LENGTH: &str = "length_s";
@@ -39,12 +48,15 @@ impl Columns {
         column[rows - 1] = value;
     }
 
-    /// The table as JSON: `at_ns`, and `columns` by name, null where there was no value.
-    pub fn finish(mut self) -> Value {
+    /// The whole table, every column as long as it.
+    pub fn finish(mut self) -> SampledSeries {
         let rows = self.at_ns.len();
         self.columns
             .values_mut()
             .for_each(|column| column.resize(rows, None));
-        json!({"at_ns": self.at_ns, "columns": self.columns})
+        SampledSeries {
+            at_ns: self.at_ns,
+            columns: self.columns,
+        }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
-use super::columns::Columns;
+use super::Times;
+use super::columns::{Columns, SampledSeries};
 use super::series::{Interval, Level, Reading, Series};
 
 /// Where a CPU's time goes, as mpstat divides it. The kernel counts guests' time under user and nice too; here it is
@@ -53,6 +54,37 @@ pub struct CpuReading {
     pub frequency_hz: Option<Level>,
 }
 
+/// What docs/reference/probes.md describes as the observation of `cpu`.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct CpuObservation {
+    /// When and how often it was read.
+    pub times: Times,
+    /// At the last reading.
+    pub cpus_online: usize,
+    /// The unit in which the kernel counts.
+    pub ticks_per_s: u64,
+    /// Of the clock; null where nothing tells it.
+    pub frequency: Option<Frequency>,
+    /// Shares of the whole time, by CPU (`cpu0`, ...) and of `all`.
+    pub means: BTreeMap<String, Shares>,
+    /// The same over time, of `all` with `busy_cpus`, `interrupts_per_s` and `switches_per_s`.
+    pub series: BTreeMap<String, SampledSeries>,
+}
+
+/// By state (`user_percent`, ...), percent of the time; null where no tick passed.
+pub type Shares = BTreeMap<String, Option<f64>>;
+
+/// The clock frequency of the CPUs, a mean over them.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Frequency {
+    /// Mean over time.
+    pub hz_mean: f64,
+    /// The highest reading.
+    pub hz_max: f64,
+    /// What tells it.
+    pub source: String,
+}
+
 /// Values that all CPUs' series have together: a machine with many has fewer, longer intervals.
 const POINTS_MAX: usize = 4096;
 const INTERVALS_MIN: usize = 32;
@@ -74,7 +106,7 @@ impl Reading for CpuReading {
 }
 
 /// By CPU and of `all`, over the whole time: percent by state, and how many CPUs were busy.
-pub fn means(series: &Series<CpuReading>) -> Value {
+pub fn means(series: &Series<CpuReading>) -> BTreeMap<String, Shares> {
     let mut sums: BTreeMap<u32, Ticks> = BTreeMap::new();
     for interval in series.intervals() {
         for (cpu, passed) in passed(&interval) {
@@ -84,21 +116,19 @@ pub fn means(series: &Series<CpuReading>) -> Value {
                 .for_each(|(sum, more)| *sum += more);
         }
     }
-    let mut means = Map::new();
-    means.insert("all".into(), shares(&together(&sums)));
-    for (cpu, sum) in &sums {
-        means.insert(name(*cpu), shares(sum));
-    }
-    Value::Object(means)
+    let each = sums.iter().map(|(cpu, sum)| (name(*cpu), shares(sum)));
+    std::iter::once(("all".to_owned(), shares(&together(&sums))))
+        .chain(each)
+        .collect()
 }
 
-fn shares(passed: &Ticks) -> Value {
-    let share = |(state, percent): (&&str, _)| (percent_column(state), json!(percent));
-    Value::Object(STATES.iter().zip(percents(passed)).map(share).collect())
+fn shares(passed: &Ticks) -> Shares {
+    let share = |(state, percent): (&&str, _)| (percent_column(state), percent);
+    STATES.iter().zip(percents(passed)).map(share).collect()
 }
 
 /// By CPU and of `all`: columns over time. A CPU has no value for an interval at whose ends it was not online.
-pub fn series(series: &Series<CpuReading>) -> Value {
+pub fn series(series: &Series<CpuReading>) -> BTreeMap<String, SampledSeries> {
     let mut all = Columns::default();
     let mut by_cpu: BTreeMap<u32, Columns> = BTreeMap::new();
     for interval in series.intervals() {
@@ -133,11 +163,9 @@ pub fn series(series: &Series<CpuReading>) -> Value {
         .into_iter()
         .map(|(cpu, columns)| (name(cpu), columns));
     let together = std::iter::once(("all".to_owned(), all)).chain(each);
-    Value::Object(
-        together
-            .map(|(name, columns)| (name, columns.finish()))
-            .collect(),
-    )
+    together
+        .map(|(name, columns)| (name, columns.finish()))
+        .collect()
 }
 
 fn add_shares(columns: &mut Columns, passed: &Ticks) {
@@ -174,8 +202,8 @@ fn together(by_cpu: &BTreeMap<u32, Ticks>) -> Ticks {
     std::array::from_fn(|state| by_cpu.values().map(|ticks| ticks[state]).sum())
 }
 
-/// Mean over time of the CPUs' mean; null where nothing tells it.
-pub fn frequency(source: &str, series: &Series<CpuReading>) -> Value {
+/// Mean over time of the CPUs' mean; None where nothing tells it.
+pub fn frequency(source: &str, series: &Series<CpuReading>) -> Option<Frequency> {
     let pooled = series
         .readings()
         .filter_map(|reading| reading.frequency_hz)
@@ -183,10 +211,11 @@ pub fn frequency(source: &str, series: &Series<CpuReading>) -> Value {
             sum.absorb(level);
             sum
         });
-    pooled.map_or(
-        Value::Null,
-        |level| json!({"hz_mean": level.mean(), "hz_max": level.max, "source": source}),
-    )
+    pooled.map(|level| Frequency {
+        hz_mean: level.mean(),
+        hz_max: level.max,
+        source: source.to_owned(),
+    })
 }
 
 fn name(cpu: u32) -> String {
@@ -255,15 +284,15 @@ mod tests {
             (110, 1005, &[(0, &[50, 0, 25, 25]), (1, &[0, 0, 0, 90, 10])]),
         ]);
         let (series, means) = (series(&found), means(&found));
-        let all = &series["all"]["columns"];
-        assert_eq!(all["user_percent"], json!([25.0]));
-        assert_eq!(all["iowait_percent"], json!([5.0]));
-        assert_eq!(all["busy_cpus"], json!([0.75]));
-        assert_eq!(all["interrupts_per_s"], json!([100.0]));
-        assert_eq!(all["switches_per_s"], json!([1000.0]));
-        assert_eq!(series["cpu1"]["columns"]["idle_percent"], json!([90.0]));
-        assert_eq!(means["cpu0"]["system_percent"], json!(25.0));
-        assert_eq!(means["all"]["idle_percent"], json!(57.5));
+        let all = &series["all"].columns;
+        assert_eq!(all["user_percent"], [Some(25.0)]);
+        assert_eq!(all["iowait_percent"], [Some(5.0)]);
+        assert_eq!(all["busy_cpus"], [Some(0.75)]);
+        assert_eq!(all["interrupts_per_s"], [Some(100.0)]);
+        assert_eq!(all["switches_per_s"], [Some(1000.0)]);
+        assert_eq!(series["cpu1"].columns["idle_percent"], [Some(90.0)]);
+        assert_eq!(means["cpu0"]["system_percent"], Some(25.0));
+        assert_eq!(means["all"]["idle_percent"], Some(57.5));
     }
 
     #[test]
@@ -277,24 +306,21 @@ mod tests {
         ]);
         let series = series(&found);
         assert_eq!(
-            series["cpu1"]["columns"]["user_percent"],
-            json!([100.0, null, null, 50.0])
+            series["cpu1"].columns["user_percent"],
+            [Some(100.0), None, None, Some(50.0)]
         );
         assert_eq!(
-            series["all"]["columns"]["user_percent"],
-            json!([55.0, 10.0, 10.0, 30.0])
+            series["all"].columns["user_percent"],
+            [Some(55.0), Some(10.0), Some(10.0), Some(30.0)]
         );
-        assert_eq!(series["cpu1"]["at_ns"], series["all"]["at_ns"]);
+        assert_eq!(series["cpu1"].at_ns, series["all"].at_ns);
     }
 
     #[test]
     fn an_interval_without_a_tick_has_no_share() {
         let found = observed(&[(0, 0, &[(0, &[1, 0, 0, 1])]), (0, 0, &[(0, &[1, 0, 0, 1])])]);
-        assert_eq!(
-            series(&found)["all"]["columns"]["user_percent"],
-            json!([null])
-        );
-        assert_eq!(means(&found)["all"]["user_percent"], Value::Null);
+        assert_eq!(series(&found)["all"].columns["user_percent"], [None]);
+        assert_eq!(means(&found)["all"]["user_percent"], None);
     }
 
     #[test]

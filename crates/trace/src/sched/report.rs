@@ -94,6 +94,7 @@ pub struct Series {
     pub columns: Columns,
 }
 
+/// What happened in each interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "SwitchColumns")]
 pub struct Columns {

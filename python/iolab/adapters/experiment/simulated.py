@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from iolab.adapters import machine_file
 from iolab.adapters.control import CONTROLS
@@ -18,6 +17,7 @@ from iolab.base.bounded_file import is_file
 from iolab.base.errors import InputError
 from iolab.base.problem import Problems
 from iolab.base.renamed import renewed_key
+from iolab.domain import native_types as native
 from iolab.domain.experiment import CompiledWorkload, SimulatedMachine
 from iolab.domain.probe import Probes
 
@@ -144,7 +144,7 @@ def _given_at(setting: Setting, control: str, key: tuple[str, ...]) -> tuple[str
 
 
 def _is_possible(
-    table: dict[str, Any],
+    table: native.MachineFile,
     changed: Changed,
     setting: Setting,
     workload: Workload,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from iolab.adapters.control.cache import DROP_CACHES
@@ -19,7 +19,7 @@ from iolab.adapters.system import device_identity, filesystem, shell
 from iolab.adapters.system.action import CannotUndo, EraseFilesystem, Unmount
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.executor import Progress
-from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
+from iolab.domain.phase_record import JobRecord, PhaseRecord, Usage, group_record, job_record, phase_record
 
 if TYPE_CHECKING:
     from iolab.adapters.host.site import TargetPlace
@@ -30,7 +30,7 @@ POLL_S = 0.1
 LINES_TOLD_MAX = 5
 
 
-def run(phase: CommandsPhase, around: Surroundings) -> dict[str, Any]:
+def run(phase: CommandsPhase, around: Surroundings) -> PhaseRecord:
     """The phase's record, a job per device. A command that fails is a failure of the phase; the job has its output.
 
     Raises:
@@ -121,7 +121,7 @@ class _Done:
     def name(self) -> str:
         return f"device.{self.device.number}"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JobRecord:
         job = job_record(self.name, finished_ns=self.elapsed_ns)
         return {**job, "output": self.ended.output} if self.ended and self.failure() else job
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from iolab.domain.phase_record import Conditions
+
 Counters = dict[str, float]
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -22,10 +22,10 @@ CPU_FIELDS = 8
 
 
 @contextmanager
-def around() -> Iterator[Json]:
+def around() -> Iterator[Conditions]:
     """What happened while the context lasts, complete when it is left: `steal_share` of the CPU time of all CPUs,
     `cpu_throttled_s` by quotas, `thermal_throttles`, `process_read_bytes`."""
-    seen: Json = {}
+    seen: Conditions = {}
     before = _counters()
     try:
         yield seen
@@ -34,9 +34,12 @@ def around() -> Iterator[Json]:
         moved = {name: after[name] - value for name, value in before.items() if name in after}
         if moved.get("cpu_ticks"):
             seen["steal_share"] = moved["steal_ticks"] / moved["cpu_ticks"]
-        for name in ("cpu_throttled_s", "thermal_throttles", "process_read_bytes"):
-            if name in moved:
-                seen[name] = moved[name]
+        if "cpu_throttled_s" in moved:
+            seen["cpu_throttled_s"] = moved["cpu_throttled_s"]
+        if "thermal_throttles" in moved:
+            seen["thermal_throttles"] = moved["thermal_throttles"]
+        if "process_read_bytes" in moved:
+            seen["process_read_bytes"] = moved["process_read_bytes"]
 
 
 def _counters() -> Counters:

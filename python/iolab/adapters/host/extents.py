@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 from iolab import _native
 from iolab.adapters.host.site import Site, TargetPlace
 from iolab.adapters.system.beneath import itself
 from iolab.adapters.system.facts import Absent
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import ExtentsObservation
+from iolab.domain.probe.probe import ProbeOptions
 
 T = TypeVar("T")
 
@@ -25,11 +28,11 @@ WALKED_MAX = 1_000_000
 class Extents:
     """Of the regular files below the target's directories, or of the one file that is the target."""
 
-    def __init__(self, options: dict[str, Any], site: Site) -> None:
+    def __init__(self, options: ProbeOptions, site: Site) -> None:
         self._options = options
         self._site = site
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> ExtentsObservation:
         """Writes each file's dirty pages, so that what was delayed has its place."""
         with ExitStack() as stack:
             found = [one for place in self._site.places for one in _files(place, stack)]
@@ -37,8 +40,8 @@ class Extents:
 
 
 def examined(
-    found: list[tuple[str, str]], options: dict[str, Any], look: Callable[[list[str], str], str]
-) -> dict[str, Any]:
+    found: list[tuple[str, str]], options: ProbeOptions, look: Callable[[list[str], str], str]
+) -> ExtentsObservation:
     """What the probe saw of the files, or of so many of them as its options say.
 
     Args:
@@ -52,17 +55,18 @@ def examined(
         raise Absent("the phase left no files on a filesystem")
     chosen = evenly(found, options["files_max"])
     method = options["method"]
-    bounds = {
+    bounds: native.Bounds = {
         "extents_max": options["extents_max"],
         "listed_max": options["listed"],
         "method": None if method == "auto" else method,
     }
-    seen = json.loads(look([path for _, path in chosen], json.dumps(bounds)))
-    reasons = [file["absent"] for file in seen["files"] if "absent" in file]
+    seen: native.Examined = json.loads(look([path for _, path in chosen], json.dumps(bounds)))
+    reasons = [cast(native.RefusedOfExamination, file)["absent"] for file in seen["files"] if "absent" in file]
     if len(reasons) == len(chosen):
         raise Absent(reasons[0])
-    files = [{**file, "path": name} for file, (name, _) in zip(seen["files"], chosen, strict=True)]
-    return {**seen, "files": files, "files_found": len(found), "files_left_out": len(found) - len(chosen)}
+    for file, (name, _) in zip(seen["files"], chosen, strict=True):
+        file["path"] = name
+    return {**seen, "files_found": len(found), "files_left_out": len(found) - len(chosen)}
 
 
 def evenly(found: list[T], count: int) -> list[T]:

@@ -28,13 +28,16 @@ from iolab.domain.workload.fio_file.value import joined
 
 if TYPE_CHECKING:
     from iolab.adapters.host.surroundings import Surroundings
+    from iolab.domain import native_types as native
+    from iolab.domain.phase_record import PhaseRecord
     from iolab.domain.trial import FioPhase
 
 POLL_S = 0.1
 STOP_PATIENCE_S = 20.0
 INSTALL = "install it: sudo apt-get install fio"
 
-Json = dict[str, Any]
+Report = dict[str, Any]
+"""fio's own, of which `fio_record` reads what iolab needs."""
 
 OURS = frozenset(
     {
@@ -49,7 +52,7 @@ OURS = frozenset(
 """Options that iolab gives itself, or that would leave files or hide numbers."""
 
 
-def run(phase: FioPhase, around: Surroundings) -> Json:
+def run(phase: FioPhase, around: Surroundings) -> PhaseRecord:
     """The phase's record, in the likeness of the engine's.
 
     Raises:
@@ -91,7 +94,7 @@ def _as_written(options: dict[str, str]) -> dict[str, str]:
     return {name: text for name, text in options.items() if name not in OURS}
 
 
-def _given(phase: FioPhase, names: Sequence[str], group: Json, job: Json) -> dict[str, str]:
+def _given(phase: FioPhase, names: Sequence[str], group: native.GroupSpec, job: native.JobSpec) -> dict[str, str]:
     files = [phase.load["files"][number] for number in job["files"]]
     bases = {file["base_bytes"] for file in files}
     if len(bases) > 1 or (len(files) > 1 and len({file["path"] for file in files}) < len(files)):
@@ -113,12 +116,12 @@ def _given(phase: FioPhase, names: Sequence[str], group: Json, job: Json) -> dic
         given["size"] = str(job["length_bytes"] * len(files))
     if not {"randseed", "randrepeat"} & phase.options[job["name"]].keys():
         given["randseed"] = str(job["seed"])
-    if group["cpus"] is not None:
-        given["cpus_allowed"] = ",".join(map(str, group["cpus"]))
+    if (cpus := group.get("cpus")) is not None:
+        given["cpus_allowed"] = ",".join(map(str, cpus))
     return given
 
 
-def _report(tool: str, phase: FioPhase, text: str, fds: list[int], around: Surroundings) -> tuple[Json, bool]:
+def _report(tool: str, phase: FioPhase, text: str, fds: list[int], around: Surroundings) -> tuple[Report, bool]:
     """fio's JSON, and whether it was stopped."""
     report_fd = os.memfd_create("fio-report", 0)
     said_fd = os.memfd_create("fio-messages", 0)
@@ -184,13 +187,13 @@ def _follow(process: subprocess.Popen[bytes], phase: FioPhase, around: Surroundi
 
 
 def _progress(phase: FioPhase, elapsed_s: float) -> Progress:
-    lengths_ns = [job["until"]["duration_ns"] for group in phase.load["groups"] for job in group["jobs"]]
-    known = all(length is not None for length in lengths_ns)
+    lengths_ns = [job["until"].get("duration_ns") for group in phase.load["groups"] for job in group["jobs"]]
+    known_ns = [length for length in lengths_ns if length is not None]
     return Progress(
         phase=phase.name,
         doing="running",
         elapsed_ns=round(elapsed_s * 1e9),
-        fraction=min(1.0, elapsed_s * 1e9 / max(lengths_ns)) if known else None,
+        fraction=min(1.0, elapsed_s * 1e9 / max(known_ns)) if len(known_ns) == len(lengths_ns) else None,
         warming_up=elapsed_s * 1e9 < phase.load["warm_up_ns"],
     )
 

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.importer.fio_job import Job, Latency, number
-from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import (
+    Failure,
+    GroupRecord,
+    JobRecord,
+    PhaseRecord,
+    Usage,
+    group_record,
+    job_record,
+    phase_record,
+)
 
 if TYPE_CHECKING:
     from iolab.domain.trial import FioPhase
@@ -20,13 +30,15 @@ WRONG_DATA = errno.EILSEQ
 """What fio's job ends with when a block is not what was written."""
 SWITCHES = "fio counts context switches of both kinds together; they stand as voluntary"
 
-Json = dict[str, Any]
 
-
-def record(phase: FioPhase, report: Json, *, started_unix_ns: int, stopped: bool, notes: Sequence[str]) -> Json:
+def record(
+    phase: FioPhase, report: Mapping[str, Any], *, started_unix_ns: int, stopped: bool, notes: Sequence[str]
+) -> PhaseRecord:
     """All jobs start together, so the phase lasts as long as the longest."""
     found = {raw["jobname"]: raw for raw in report["jobs"]}
-    jobs, groups, failures = [], [], []
+    jobs: list[Job] = []
+    groups: list[GroupRecord] = []
+    failures: list[Failure] = []
     for name in (job["name"] for group in phase.load["groups"] for job in group["jobs"]):
         if name not in found:
             failures.append({"job": name, "what": "fio did not run it"})
@@ -68,8 +80,8 @@ def _usage(job: Job) -> Usage:
     )
 
 
-def _job(phase: FioPhase, job: Job) -> Json:
-    ops = {
+def _job(phase: FioPhase, job: Job) -> JobRecord:
+    ops: dict[str, native.OpRecord] = {
         way: {"count": round(side.ops), "bytes": round(side.bytes), "latency": _latency(side.latency)}
         for way, side in job.sides.items()
     }
@@ -80,7 +92,7 @@ def _job(phase: FioPhase, job: Job) -> Json:
     return {**made, "mismatches_count": wrong}
 
 
-def _latency(latency: Latency | None) -> Json | None:
+def _latency(latency: Latency | None) -> native.LatencyRecord | None:
     if latency is None:
         return None
     return {
@@ -92,7 +104,7 @@ def _latency(latency: Latency | None) -> Json | None:
     }
 
 
-def _errors(phase: FioPhase, job: Job) -> list[Json]:
+def _errors(phase: FioPhase, job: Job) -> list[native.ErrorRecord]:
     """fio tells the first error and how many there were where it went on, and not where."""
     code = abs(round(number(job.raw, "error")))
     count = round(number(job.raw, "total_err")) or int(code > 0)

@@ -38,7 +38,7 @@ from iolab.adapters.system.cgroup import Cgroup
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import IolabError, MachineError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
-from iolab.domain.phase_record import failures_of, ops_of
+from iolab.domain.phase_record import PhaseRecord, failures_of, ops_of
 from iolab.domain.record import NOT_RESTORED, Fault, Record
 from iolab.domain.trial import FioPhase, Phase, Trial
 
@@ -82,7 +82,7 @@ class _Run:
     should_stop: ShouldStop
     started_unix_ns: int
     applied: dict[str, Applied] = field(default_factory=dict)
-    phases: list[dict[str, Any]] = field(default_factory=list)
+    phases: list[PhaseRecord] = field(default_factory=list)
     observed: dict[str, Any] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -161,7 +161,7 @@ class _Run:
                 done = run_phase(phase, around)
             _refuse_failed_pin(done)
             done["conditions"] = seen
-            done |= probed.in_record()
+            done = {**done, **probed.in_record()}
             self.faults += outcome.faults(done)
             self.notes += outcome.notes(done)
             self._count_verified(phase, done)
@@ -177,7 +177,7 @@ class _Run:
             if self.interrupted or self.failed:
                 return
 
-    def _count_verified(self, phase: Phase, done: dict[str, Any]) -> None:
+    def _count_verified(self, phase: Phase, done: PhaseRecord) -> None:
         """Adds what the phase read and checked; fio checks in phases of their own."""
         if not phase.verifies or (phase.measured and isinstance(phase, FioPhase)):
             return
@@ -190,7 +190,7 @@ class _Run:
             verified["wrong"] += sum(job["mismatches_count"] for job in jobs)
 
 
-def _refuse_failed_pin(done: dict[str, Any]) -> None:
+def _refuse_failed_pin(done: PhaseRecord) -> None:
     """MachineError if a thread did not run on the CPUs that were asked for: its numbers answer another question."""
     notes = [note for group in done["groups"] for note in group["notes"] if note.startswith("pinning to CPUs")]
     if notes:
@@ -226,7 +226,7 @@ def _sync(place: TargetPlace) -> None:
         raise load.refused(error, f"{place.label}: syncing what was laid out") from error
 
 
-Runner = Callable[[Any, Surroundings], dict[str, Any]]
+Runner = Callable[[Any, Surroundings], PhaseRecord]
 
 RUNNERS: dict[str, Runner] = {
     "load": load.run,
@@ -239,7 +239,7 @@ RUNNERS: dict[str, Runner] = {
 """By the phase's kind."""
 
 
-def run_phase(phase: Phase, around: Surroundings) -> dict[str, Any]:
+def run_phase(phase: Phase, around: Surroundings) -> PhaseRecord:
     """The phase's record: the engine's (crates/workload/src/record.rs), or one that `iolab.domain.phase_record` makes
     in its likeness. Its `stopped` is true when `should_stop` became so.
 

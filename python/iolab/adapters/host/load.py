@@ -6,7 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from iolab import _native
 from iolab.base.errors import InputError, MachineError
@@ -15,6 +15,8 @@ from iolab.domain.executor import OnProgress, Progress, ShouldStop
 if TYPE_CHECKING:
     from iolab import _native
     from iolab.adapters.host.surroundings import Surroundings
+    from iolab.domain import native_types as native
+    from iolab.domain.phase_record import PhaseRecord
     from iolab.domain.trial import LoadPhase, PhaseSpec
 
 POLL_S = 0.1
@@ -33,7 +35,7 @@ class UnderWay(Protocol):
         """JSON of the record, None while running. OSError when the engine broke down."""
 
 
-def run(phase: LoadPhase, around: Surroundings) -> dict[str, Any]:
+def run(phase: LoadPhase, around: Surroundings) -> PhaseRecord:
     """The engine's phase record (crates/workload/src/record.rs); its `stopped` is true when `should_stop` became so.
 
     Raises:
@@ -59,7 +61,7 @@ class Watcher(Protocol):
         """Whether the phase is to end early."""
 
 
-def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> dict[str, Any]:
+def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> PhaseRecord:
     """The record of what `start` begins; shows its progress, stops it when asked. Raises as `run` does."""
     try:
         load = start()
@@ -73,7 +75,7 @@ def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> 
         raise InputError(str(error), where=f"phase {phase.name}") from error
     except OSError as error:
         raise refused(error, f"phase {phase.name}") from error
-    done: dict[str, Any] = json.loads(record)
+    done: PhaseRecord = json.loads(record)
     return done
 
 
@@ -93,7 +95,7 @@ def refused(error: OSError, where: str) -> MachineError:
     return MachineError(line, where=str(error.filename) if error.filename else where, remedy=remedy)
 
 
-def progress(phase: PhaseSpec, snapshot: dict[str, Any]) -> Progress:
+def progress(phase: PhaseSpec, snapshot: native.Snapshot) -> Progress:
     """What the engine's snapshot (crates/workload/src/record.rs) says."""
     return Progress(
         phase=phase.name,

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from iolab.adapters.system.cgroup import Cgroup
 from iolab.adapters.system.command import die_with_parent
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
+from iolab.domain import native_types as native
 from iolab.domain.executor import ShouldStop, error_from_json
 
 POLL_S = 0.02
@@ -25,17 +26,19 @@ START_DELAY_NS = 20_000_000
 """From telling the members when to start to that moment: more than it takes to tell them."""
 STOP_PATIENCE_S = 10.0
 
-Json = dict[str, Any]
-OnSnapshots = Callable[[list[Json]], None]
+R = TypeVar("R")
+Message = dict[str, Any]
+"""What a member and its starter say to each other, as member.py and this file write it."""
+OnSnapshots = Callable[[list[native.Snapshot]], None]
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a member process does: a load or a sort, in which control groups, on which CPUs."""
+class Task(Generic[R]):
+    """What a member does, and where. R: its record's type."""
 
     name: str
     work: Literal["load", "sort"]
-    spec: Json
+    spec: native.Phase | native.SortSpec
     """Of the engine: a phase (crates/workload/src/phase.rs) or a sort (crates/engine/src/sorter/mod.rs)."""
     cgroups: tuple[Cgroup, ...] = ()
     cpus: list[int] | None = None
@@ -55,8 +58,8 @@ class MemberDied(MachineError):
 
 
 def run(
-    tasks: Sequence[Task], *, on_snapshots: OnSnapshots, should_stop: ShouldStop, first_ends_all: bool = False
-) -> list[Json]:
+    tasks: Sequence[Task[R]], *, on_snapshots: OnSnapshots, should_stop: ShouldStop, first_ends_all: bool = False
+) -> list[R]:
     """Each task's record, in the same order.
 
     Args:
@@ -77,7 +80,7 @@ def run(
             member.end()
 
 
-def _start_together(members: list[_Member], should_stop: ShouldStop) -> None:
+def _start_together(members: Sequence[_Member[R]], should_stop: ShouldStop) -> None:
     _receive(members, until=lambda: all(member.ready for member in members), should_stop=should_stop)
     for member in members:
         member.settle()
@@ -86,7 +89,9 @@ def _start_together(members: list[_Member], should_stop: ShouldStop) -> None:
         member.tell({"start_monotonic_ns": start_ns})
 
 
-def _watch(members: list[_Member], on_snapshots: OnSnapshots, should_stop: ShouldStop, *, first_ends_all: bool) -> None:
+def _watch(
+    members: Sequence[_Member[R]], on_snapshots: OnSnapshots, should_stop: ShouldStop, *, first_ends_all: bool
+) -> None:
     def report() -> bool:
         on_snapshots([member.snapshot for member in members if member.snapshot])
         return all(member.answer for member in members)
@@ -97,7 +102,7 @@ def _watch(members: list[_Member], on_snapshots: OnSnapshots, should_stop: Shoul
     _receive(members, until=report, should_stop=over)
 
 
-def _receive(members: list[_Member], *, until: Callable[[], bool], should_stop: ShouldStop) -> None:
+def _receive(members: Sequence[_Member[R]], *, until: Callable[[], bool], should_stop: ShouldStop) -> None:
     """Takes in what the members say. The first error or death ends it; a stop is passed on once."""
     deadline = float("inf")
     with selectors.DefaultSelector() as selector:
@@ -117,11 +122,11 @@ def _receive(members: list[_Member], *, until: Callable[[], bool], should_stop: 
 
 
 @dataclass
-class _Member:
-    task: Task
+class _Member(Generic[R]):
+    task: Task[R]
     ready: bool = False
-    snapshot: Json | None = None
-    answer: Json | None = None
+    snapshot: native.Snapshot | None = None
+    answer: Message | None = None
     _buffer: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
@@ -138,7 +143,7 @@ class _Member:
         self.stdout_fd = self._process.stdout.fileno()
         self.tell({"name": self.task.name, "work": self.task.work, "spec": self.task.spec})
 
-    def tell(self, message: Json) -> None:
+    def tell(self, message: Message) -> None:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -174,9 +179,9 @@ class _Member:
             self._take(json.loads(line))
         return bool(chunk)
 
-    def record(self) -> Json:
+    def record(self) -> R:
         assert self.answer is not None
-        record: Json = self.answer["record"]
+        record: R = self.answer["record"]
         return record
 
     def end(self) -> None:
@@ -188,7 +193,7 @@ class _Member:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def _take(self, message: Json) -> None:
+    def _take(self, message: Message) -> None:
         if "error" in message:
             raise error_from_json(message["error"])
         if "record" in message:

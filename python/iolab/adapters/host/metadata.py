@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab import _native
 from iolab.adapters.host import load
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from iolab.adapters.host.site import TargetPlace
     from iolab.adapters.host.surroundings import Surroundings
     from iolab.adapters.system.beneath import Directory
+    from iolab.domain import native_types as native
+    from iolab.domain.phase_record import PhaseRecord
     from iolab.domain.trial import MetadataPhase
+    from iolab.domain.trial.phase import PlacedThread
 
-Json = dict[str, Any]
 
-
-def run(phase: MetadataPhase, around: Surroundings) -> dict[str, Any]:
+def run(phase: MetadataPhase, around: Surroundings) -> PhaseRecord:
     """The engine's record (crates/workload/src/metadata/record.rs), of the likeness of `iolab.domain.phase_record`.
 
     Raises:
@@ -37,22 +38,31 @@ def run(phase: MetadataPhase, around: Surroundings) -> dict[str, Any]:
     return done
 
 
-def placed(phase: MetadataPhase, roots: Sequence[Path], beneath: Sequence[Json] | None = None) -> Json:
+def placed(
+    phase: MetadataPhase, roots: Sequence[Path], beneath: Sequence[native.Directory] | None = None
+) -> native.MetadataPhase:
     """The engine's phase: each thread's directory below the root of its place.
 
     Args:
         beneath: the same roots where they are directories that were checked (crates/workload/src/location.rs).
     """
     threads = [_placed(thread, roots, beneath) for thread in phase.metadata["threads"]]
-    return {**phase.metadata, "threads": threads}
+    return {"name": phase.metadata["name"], "threads": threads}
 
 
-def _placed(thread: Json, roots: Sequence[Path], beneath: Sequence[Json] | None) -> Json:
+def _placed(
+    thread: PlacedThread, roots: Sequence[Path], beneath: Sequence[native.Directory] | None
+) -> native.ThreadSpec:
     number = thread["place"]
-    of_engine = {key: value for key, value in thread.items() if key != "place"}
+    of_engine: native.ThreadSpec = {
+        "directory": str(roots[number] / thread["directory"]),
+        "paths": thread["paths"],
+        "cpus": thread.get("cpus"),
+        "job": thread["job"],
+    }
     if beneath is not None:
         of_engine["beneath"] = beneath[number]
-    return {**of_engine, "directory": str(roots[number] / thread["directory"])}
+    return of_engine
 
 
 def _root(place: TargetPlace) -> Directory:
@@ -65,5 +75,5 @@ def _root(place: TargetPlace) -> Directory:
     return place.directory
 
 
-def _start(spec: dict[str, Any]) -> _native.MetadataLoad:
+def _start(spec: native.MetadataPhase) -> _native.MetadataLoad:
     return _native.MetadataLoad.start(json.dumps(spec))

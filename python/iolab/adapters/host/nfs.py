@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from iolab.adapters.host.site import Site
 from iolab.adapters.system.facts import Absent
 from iolab.adapters.system.mounts import Mount, mount_of, mounts, unescape
 from iolab.base.mountstats import COUNTERS, Snapshot, snapshots
+from iolab.domain import native_types as native
+from iolab.domain.probe.probe import ProbeOptions
 
 MOUNTSTATS = Path("/proc/self/mountstats")
 
@@ -17,7 +19,7 @@ MOUNTSTATS = Path("/proc/self/mountstats")
 class Mountstats:
     """Of the NFS mounts that the target lies on; of all where it lies on none."""
 
-    def __init__(self, options: dict[str, Any], site: Site) -> None:
+    def __init__(self, options: ProbeOptions, site: Site) -> None:
         self._mounts = [mount for mount in mounts() if mount.filesystem.startswith("nfs")]
         own = [mount for place in site.places if (mount := mount_of(place.path)) in self._mounts]
         self._mounts = _one_per_filesystem([mount for mount in own if mount is not None] or self._mounts)
@@ -26,7 +28,7 @@ class Mountstats:
         self._before = self._read()
         self._started_ns = time.monotonic_ns()
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> native.NfsObservation:
         """The observation: time since the start in ns, and by mount what its counters gained."""
         elapsed_ns = time.monotonic_ns() - self._started_ns
         return {"elapsed_ns": elapsed_ns, "mounts": differences(self._mounts, self._before, self._read())}
@@ -41,10 +43,10 @@ class Mountstats:
 
 def differences(
     chosen: list[Mount], before: dict[str, Snapshot], after: dict[str, Snapshot]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, native.MountObserved]:
     """By mount point: the server's `source`, and under `operations`, by their names in small letters, the counters of
     those that were called. Absent when a mount is new or gone."""
-    found = {}
+    found: dict[str, native.MountObserved] = {}
     for mount in chosen:
         point = mount.mount_point
         if point not in before or point not in after:
@@ -53,7 +55,7 @@ def differences(
         if difference.went_backwards:
             raise Absent(f"{point} was mounted anew while it was observed")
         operations = {
-            name.lower(): dict(zip(COUNTERS, counters, strict=True))
+            name.lower(): cast(native.OperationObserved, dict(zip(COUNTERS, counters, strict=True)))
             for name, counters in difference.operations.items()
             if any(counters)
         }

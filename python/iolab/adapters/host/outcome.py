@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Literal
 
-from iolab.domain.phase_record import failures_of, jobs_of, probes_absent_of, probes_of
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import (
+    AnyObservation,
+    PhaseRecord,
+    any_probes_of,
+    failures_of,
+    jobs_of,
+    probes_absent_of,
+)
 from iolab.domain.record import Fault
 
 CLOCK_SHIFT_NOTED_NS = 100_000_000
@@ -26,11 +34,11 @@ def status(faults: list[Fault], *, interrupted: bool, failed: bool, impossible: 
     return "faulty" if faults else "ok"
 
 
-def faults(phase: dict[str, Any]) -> list[Fault]:
+def faults(phase: PhaseRecord) -> list[Fault]:
     """I/O errors, short transfers, wrong blocks and failures of one phase record (`iolab.domain.phase_record`)."""
     found = []
     for job in jobs_of(phase).values():
-        where = {"phase": phase["phase"], "job": job["name"]}
+        where: dict[str, Any] = {"phase": phase["phase"], "job": job["name"]}
         for error in job["errors"]:
             place = f"first at {error['first_path']} offset {error['first_offset']}"
             what = f"{error['op']}: {error['name']}, {place}"
@@ -41,13 +49,15 @@ def faults(phase: dict[str, Any]) -> list[Fault]:
     return found
 
 
-def notes(phase: dict[str, Any]) -> list[str]:
+def notes(phase: PhaseRecord) -> list[str]:
     """One line each, equal lines of several groups once."""
     name = phase["phase"]
     lines = Counter(note for group in phase["groups"] for note in group["notes"])
     found = [f"{name}: {line}" if times == 1 else f"{name}: {line} ({times} groups)" for line, times in lines.items()]
     found += (f"{name}: probe {probe}: {reason}" for probe, reason in probes_absent_of(phase).items())
-    found += (f"{name}: probe {probe}: {line}" for probe, seen in probes_of(phase).items() for line in _doubts(seen))
+    found += (
+        f"{name}: probe {probe}: {line}" for probe, seen in any_probes_of(phase).items() for line in _doubts(seen)
+    )
     transient = phase["transient"]
     if transient is not None and not transient["steady"]:
         found.append(f"{name}: no steady state was reached; the numbers cover everything after warm-up")
@@ -61,14 +71,14 @@ def notes(phase: dict[str, Any]) -> list[str]:
     return found
 
 
-def _doubts(observation: dict[str, Any]) -> list[str]:
+def _doubts(observation: AnyObservation) -> list[str]:
     """What a probe's figures do not cover: lost events, and what it notes itself."""
     lost = observation.get("trace_events_lost") or observation.get("samples_lost") or 0
     of_lost = [f"{lost} events found its buffers full: what it says is incomplete"] if lost else []
     return [*of_lost, *observation.get("notes", [])]
 
 
-def _mismatch(mismatches: list[dict[str, Any]]) -> str:
+def _mismatch(mismatches: list[native.MismatchRecord]) -> str:
     if not mismatches:
         return "wrong data"
     first = mismatches[0]

@@ -12,21 +12,22 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from iolab import _native
 from iolab.adapters.host import extents, nfs
 from iolab.adapters.system import tracefs
 from iolab.adapters.system.action import RemoveTraceInstance
 from iolab.adapters.system.facts import Absent
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import Observations, RecordedProbes
+from iolab.domain.probe.probe import ProbeOptions
 
 if TYPE_CHECKING:
     from iolab import _native
     from iolab.adapters.host.site import Site
     from iolab.adapters.system.undo import UndoJournal
     from iolab.domain.trial import Phase
-
-Json = dict[str, Any]
 
 TRACE_INSTANCES = {"block": "", "switches": "-switches"}
 """Probes with a tracing instance of their own, each with what its name has after the common one."""
@@ -35,32 +36,32 @@ TRACE_INSTANCES = {"block": "", "switches": "-switches"}
 class Reader(Protocol):
     """A probe that was started in Python. Whoever makes one may raise `Absent`."""
 
-    def stop(self) -> Json:
+    def stop(self) -> Mapping[str, object]:
         """What was observed since it was made, in the shape that docs/reference/probes.md describes. May raise
         `Absent`."""
         ...
 
 
-READERS: dict[str, Callable[[Json, Site], Reader]] = {"extents": extents.Extents, "nfs": nfs.Mountstats}
+READERS: dict[str, Callable[[ProbeOptions, Site], Reader]] = {"extents": extents.Extents, "nfs": nfs.Mountstats}
 """Probe -> what makes its reader of the probe's options and the target; all others are the engine's."""
 
 
 @dataclass
 class Probed:
-    """What the probes of a phase saw, by name, and why others could not run."""
+    """What probes saw, by name, and why others could not."""
 
-    observations: dict[str, Json] = field(default_factory=dict)
+    observations: dict[str, Mapping[str, object]] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 
-    def in_record(self) -> Json:
+    def in_record(self) -> RecordedProbes:
         """What a phase's record says of its probes; nothing where none was on."""
         if not self.observations and not self.absent:
             return {}
-        return {"probes": self.observations, "probes_absent": self.absent}
+        return {"probes": cast(Observations, self.observations), "probes_absent": self.absent}
 
 
 @contextmanager
-def around(phase: Phase, probes: Mapping[str, Json], site: Site, undo: UndoJournal) -> Iterator[Probed]:
+def around(phase: Phase, probes: Mapping[str, ProbeOptions], site: Site, undo: UndoJournal) -> Iterator[Probed]:
     """What the probes observe while the context lasts; complete when it is left. A phase that is not measured has none.
 
     Args:
@@ -76,8 +77,8 @@ def around(phase: Phase, probes: Mapping[str, Json], site: Site, undo: UndoJourn
         yield probed
     finally:
         if engine is not None:
-            seen = json.loads(engine.stop())
-            probed.observations |= seen["observations"]
+            seen: native.Observed = json.loads(engine.stop())
+            probed.observations |= cast(dict[str, Mapping[str, object]], seen["observations"])
             probed.absent |= seen["absent"]
     for name, reader in readers.items():
         try:
@@ -86,7 +87,7 @@ def around(phase: Phase, probes: Mapping[str, Json], site: Site, undo: UndoJourn
             probed.absent[name] = str(absent)
 
 
-def _start_readers(probes: Mapping[str, Json], site: Site, probed: Probed) -> dict[str, Reader]:
+def _start_readers(probes: Mapping[str, ProbeOptions], site: Site, probed: Probed) -> dict[str, Reader]:
     started = {}
     for name, options in probes.items():
         if name in READERS:
@@ -97,7 +98,9 @@ def _start_readers(probes: Mapping[str, Json], site: Site, probed: Probed) -> di
     return started
 
 
-def _start_engine(probes: Mapping[str, Json], site: Site, undo: UndoJournal, probed: Probed) -> _native.Probes | None:
+def _start_engine(
+    probes: Mapping[str, ProbeOptions], site: Site, undo: UndoJournal, probed: Probed
+) -> _native.Probes | None:
     wanted = {}
     for name, options in probes.items():
         if name not in READERS:
@@ -114,11 +117,11 @@ def _start_engine(probes: Mapping[str, Json], site: Site, undo: UndoJournal, pro
     return _native.Probes.start(json.dumps({"trace_instance": instance, **wanted}))
 
 
-def _as_given(options: Json, site: Site) -> Json:
+def _as_given(options: ProbeOptions, site: Site) -> ProbeOptions:
     return options
 
 
-def _with_devices(options: Json, site: Site) -> Json:
+def _with_devices(options: ProbeOptions, site: Site) -> ProbeOptions:
     """Of a partition, the disk too: a bio names the partition, the request that it becomes the disk."""
     devices = [place.device for place in site.places if place.device is not None]
     numbers = {device.number for own in devices for device in (own, own.disk)}
@@ -128,11 +131,14 @@ def _with_devices(options: Json, site: Site) -> Json:
     return {**of_host, "devices": [f"{major}:{minor}" for major, minor in sorted(numbers)]}
 
 
-def _with_processes(options: Json, site: Site) -> Json:
+def _with_processes(options: ProbeOptions, site: Site) -> ProbeOptions:
     own = options["tasks"] == "own"
     rest = {name: value for name, value in options.items() if name != "tasks"}
     return {**rest, "pids": [os.getpid()] if own else None}
 
 
-_ENGINE_OPTIONS: dict[str, Callable[[Json, Site], Json]] = {"block": _with_devices, "switches": _with_processes}
+_ENGINE_OPTIONS: dict[str, Callable[[ProbeOptions, Site], ProbeOptions]] = {
+    "block": _with_devices,
+    "switches": _with_processes,
+}
 """Probe -> its options with what only the machine knows."""

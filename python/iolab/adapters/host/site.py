@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.adapters.system import filesystem, own_file, safety, scratch, state
 from iolab.adapters.system.beneath import Directory
@@ -19,6 +19,7 @@ from iolab.adapters.system.own_file import OwnFile
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import size_in_words
+from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 REGION_ALIGN_BYTES = 1 << 20
 
-Files = list[dict[str, Any]]
+Files = list[native.FileSpec]
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,9 @@ def place(site: Site, phases: Sequence[Phase], undo: UndoJournal) -> list[Phase]
     ]
 
 
-def place_of(file: dict[str, Any]) -> int:
+def place_of(file: native.FileSpec) -> int:
     """The number of the place that a phase's file is to lie on."""
-    return int(file.get("place", 0))
+    return file.get("place") or 0
 
 
 def writes(phases: Sequence[Phase]) -> bool:
@@ -229,13 +230,13 @@ def _existing(label: str, places: list[TargetPlace], phases: Sequence[Phase]) ->
     return Site(label, places, reads_only_what_is_there=True, notes=[note])
 
 
-Placer = Callable[[dict[str, Any]], dict[str, Any]]
+Placer = Callable[[native.FileSpec], native.FileSpec]
 
 
 def _in_directory(directory: Directory, label: str) -> Placer:
     """A file that was planned as a region (no name) gets one: a control may have given a bare target a filesystem."""
 
-    def placed(file: dict[str, Any]) -> dict[str, Any]:
+    def placed(file: native.FileSpec) -> native.FileSpec:
         name = PurePosixPath(file["path"] or f"region-{file['base_bytes']}")
         if name.is_absolute() or ".." in name.parts:
             raise InputError(f"the file name {str(name)!r} leaves the target", where=label)
@@ -243,7 +244,7 @@ def _in_directory(directory: Directory, label: str) -> Placer:
             directory.make_parents(name)
         except OSError as error:
             raise MachineError(f"cannot make a directory for {name}: {error.strerror}", where=label) from error
-        return _located(file, directory.path / name, base_bytes=0, create=True, beneath=directory.as_json())
+        return {**_located(file, directory.path / name, base_bytes=0, create=True), "beneath": directory.as_json()}
 
     return placed
 
@@ -263,16 +264,16 @@ def _in_regions(place: TargetPlace, files: Files, undo: UndoJournal) -> Placer:
         )
     identity = place.file.as_json() if place.file else None
 
-    def placed(file: dict[str, Any]) -> dict[str, Any]:
+    def placed(file: native.FileSpec) -> native.FileSpec:
         base_bytes = bases[file["path"], file["base_bytes"]]
-        return _located(file, place.path, base_bytes=base_bytes, create=False, identity=identity)
+        return {**_located(file, place.path, base_bytes=base_bytes, create=False), "identity": identity}
 
     return placed
 
 
-def _located(file: dict[str, Any], path: Path, **changes: Any) -> dict[str, Any]:
+def _located(file: native.FileSpec, path: Path, *, base_bytes: int, create: bool) -> native.FileSpec:
     """The file as the engine takes it."""
-    located = {**file, "path": str(path), **changes}
+    located: native.FileSpec = {**file, "path": str(path), "base_bytes": base_bytes, "create": create}
     located.pop("place", None)
     return located
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from iolab.adapters.host import members
@@ -20,8 +20,9 @@ from iolab.adapters.system import backing, cgroup, device_identity, page_cache, 
 from iolab.adapters.system.action import EraseSwap, SwapOff, WriteFile
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import format_bytes
+from iolab.domain import native_types as native
 from iolab.domain.executor import Progress
-from iolab.domain.phase_record import Usage, group_record, job_record, phase_record
+from iolab.domain.phase_record import PhaseRecord, Usage, group_record, job_record, phase_record
 from iolab.domain.trial.trial import derive_seed
 
 if TYPE_CHECKING:
@@ -40,10 +41,8 @@ SWAP_HEADER_BYTES = 1 << 16
 """More than mkswap takes of an area for itself."""
 LOOK_EVERY_S = 0.1
 
-Json = dict[str, Any]
 
-
-def run(phase: SortPhase, around: Surroundings) -> Json:
+def run(phase: SortPhase, around: Surroundings) -> PhaseRecord:
     """The phase's record: a job per process, with what the machine and the group swapped.
 
     Raises:
@@ -130,7 +129,7 @@ def _limited_group(phase: SortPhase, hierarchy: Hierarchy, around: Surroundings)
     return group
 
 
-def _tasks(phase: SortPhase, group: Cgroup) -> list[Task]:
+def _tasks(phase: SortPhase, group: Cgroup) -> list[Task[native.SortRecord]]:
     return [
         Task(
             f"sort.{number}",
@@ -155,11 +154,11 @@ class _Watch:
         self.swapped_at_first: dict[str, int] | None = None
         """What the machine had swapped when a process was first seen to have sorted all."""
 
-    def look(self, snapshots: list[Json]) -> None:
+    def look(self, snapshots: Sequence[native.Snapshot]) -> None:
         if time.monotonic() < self._due_s:
             return
         self._due_s = time.monotonic() + LOOK_EVERY_S
-        if self.swapped_at_first is None and any(snapshot["fraction"] >= 1 for snapshot in snapshots):
+        if self.swapped_at_first is None and any((snapshot["fraction"] or 0) >= 1 for snapshot in snapshots):
             self.swapped_at_first = _swapped_bytes()
         swapped = _swap_bytes(self._group)
         if swapped is not None:
@@ -169,7 +168,7 @@ class _Watch:
                 phase=self._phase.name,
                 doing="running",
                 elapsed_ns=max((snapshot["elapsed_ns"] for snapshot in snapshots), default=0),
-                fraction=min((snapshot["fraction"] for snapshot in snapshots), default=None),
+                fraction=min((snapshot["fraction"] or 0.0 for snapshot in snapshots), default=None),
             )
         )
 
@@ -221,7 +220,9 @@ def _swapped_bytes() -> dict[str, int]:
     return {metric: int(fields[field]) * PAGE_BYTES for metric, field in names.items() if field in fields}
 
 
-def _measures(records: Sequence[Json], before: dict[str, int], watch: _Watch, group: Cgroup) -> dict[str, float | None]:
+def _measures(
+    records: Sequence[native.SortRecord], before: dict[str, int], watch: _Watch, group: Cgroup
+) -> dict[str, float | None]:
     after = _swapped_bytes()
     times_ns = [record["elapsed_ns"] for record in records if not record["stopped"]]
     finished = len(times_ns) == len(records)
@@ -240,7 +241,9 @@ def _swapped_out_since(first: dict[str, int] | None, after: dict[str, int]) -> i
     return after[metric] - first[metric] if first is not None and metric in first else None
 
 
-def _record(phase: SortPhase, records: Sequence[Json], measures: dict[str, float | None], notes: list[str]) -> Json:
+def _record(
+    phase: SortPhase, records: Sequence[native.SortRecord], measures: dict[str, float | None], notes: list[str]
+) -> PhaseRecord:
     names = [f"sort.{number}" for number in range(1, phase.processes + 1)]
     start_ns = min(record["started_unix_ns"] for record in records)
     ends_ns = [record["started_unix_ns"] - start_ns + record["elapsed_ns"] for record in records]
@@ -264,5 +267,12 @@ def _record(phase: SortPhase, records: Sequence[Json], measures: dict[str, float
     return {**made, "build_profile": records[0]["build_profile"]}
 
 
-def _usage(record: Json) -> Usage:
-    return Usage(**{name: record[name] for name in Usage.__dataclass_fields__})
+def _usage(record: native.SortRecord) -> Usage:
+    return Usage(
+        cpu_user_ns=record["cpu_user_ns"],
+        cpu_system_ns=record["cpu_system_ns"],
+        context_switches_voluntary=record["context_switches_voluntary"],
+        context_switches_involuntary=record["context_switches_involuntary"],
+        faults_minor=record["faults_minor"],
+        faults_major=record["faults_major"],
+    )

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.adapters.host import load, members, weights
 from iolab.adapters.host.members import Task
 from iolab.adapters.system import page_cache
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import PhaseRecord
 
 if TYPE_CHECKING:
     from iolab.adapters.host.surroundings import Surroundings
@@ -21,10 +23,8 @@ if TYPE_CHECKING:
 
 SKEW_NOTED_NS = 20_000_000
 
-Json = dict[str, Any]
 
-
-def run(phase: WeightedLoadPhase, around: Surroundings) -> Json:
+def run(phase: WeightedLoadPhase, around: Surroundings) -> PhaseRecord:
     """One phase record (crates/workload/src/record.rs) of all groups together.
 
     Raises:
@@ -51,32 +51,34 @@ def run(phase: WeightedLoadPhase, around: Surroundings) -> Json:
     return {**_merged(phase, records, [*notes, *_ended_early(phase, records)]), "stopped": around.should_stop()}
 
 
-def _task(phase: WeightedLoadPhase, group: WeightedGroup, weighted: Weights | None) -> Task:
+def _task(phase: WeightedLoadPhase, group: WeightedGroup, weighted: Weights | None) -> Task[PhaseRecord]:
     """The group's jobs, and the files that they use under new numbers: a process opens no other's."""
     engine_groups = [found for found in phase.load["groups"] if found["name"] in group.jobs]
     used = sorted({file for found in engine_groups for job in found["jobs"] for file in job["files"]})
-    renumbered = [
+    renumbered: list[native.GroupSpec] = [
         {**found, "jobs": [{**job, "files": [used.index(file) for file in job["files"]]} for job in found["jobs"]]}
         for found in engine_groups
     ]
     files = [phase.load["files"][file] for file in used]
-    spec = {**phase.load, "files": files, "groups": renumbered, "drop_caches": False}
+    spec: native.Phase = {**phase.load, "files": files, "groups": renumbered, "drop_caches": False}
     return Task(group.name, "load", spec, (weighted.cgroups[group.name],) if weighted else ())
 
 
-def _together(snapshots: Sequence[Json]) -> Json:
+def _together(snapshots: Sequence[native.Snapshot]) -> native.Snapshot:
     fractions = [snapshot["fraction"] for snapshot in snapshots]
+    known = [fraction for fraction in fractions if fraction is not None]
     return {
         "elapsed_ns": max((snapshot["elapsed_ns"] for snapshot in snapshots), default=0),
         "ops": sum(snapshot["ops"] for snapshot in snapshots),
         "bytes": sum(snapshot["bytes"] for snapshot in snapshots),
         "errors": sum(snapshot["errors"] for snapshot in snapshots),
-        "fraction": None if None in fractions else min(fractions, default=None),
+        "fraction": min(known, default=None) if len(known) == len(fractions) else None,
         "warming_up": any(snapshot["warming_up"] for snapshot in snapshots),
+        "done": all(snapshot["done"] for snapshot in snapshots),
     }
 
 
-def _merged(phase: WeightedLoadPhase, records: Sequence[Json], notes: list[str]) -> Json:
+def _merged(phase: WeightedLoadPhase, records: Sequence[PhaseRecord], notes: list[str]) -> PhaseRecord:
     """All of the same clock and, but for the skew, the same start."""
     first = records[0]
     groups = [group for record in records for group in record["groups"]]
@@ -110,13 +112,13 @@ def _not_weighted(phase: WeightedLoadPhase, weighted: Weights) -> list[str]:
     ]
 
 
-def _ended_early(phase: WeightedLoadPhase, records: Sequence[Json]) -> list[str]:
+def _ended_early(phase: WeightedLoadPhase, records: Sequence[PhaseRecord]) -> list[str]:
     """Jobs that read a file once, because from its second reading on the page cache would answer."""
     bounded = {
         job["name"]
         for group in phase.load["groups"]
         for job in group["jobs"]
-        if job["until"]["bytes"] is not None and job["until"]["duration_ns"] is not None
+        if job["until"].get("bytes") is not None and job["until"].get("duration_ns") is not None
     }
     ended = [
         job["name"]

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from iolab.adapters.machine_file.catalogue import PREFIX, is_model, names
 from iolab.adapters.machine_file.change import Change, Changed, InvalidChange, changed
-from iolab.adapters.machine_file.check import InvalidMachine, check, cpu_count, in_memory, is_detailed, with_groups
+from iolab.adapters.machine_file.check import (
+    InvalidMachine,
+    check,
+    cpu_count,
+    in_memory,
+    is_detailed,
+    scheduler_of,
+    with_groups,
+)
 from iolab.adapters.machine_file.machine_file import MachineFile, as_filed, read
 from iolab.adapters.machine_file.mechanism import Refusal, probe_refused, refused
 
@@ -28,5 +36,6 @@ __all__ = [
     "probe_refused",
     "read",
     "refused",
+    "scheduler_of",
     "with_groups",
 ]

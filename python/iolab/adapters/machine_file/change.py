@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from iolab.adapters.machine_file.check import InvalidMachine, Table
 from iolab.adapters.machine_file.machine_file import MachineFile, check_values
@@ -14,6 +14,7 @@ from iolab.base.plain_text import clipped, whole_number
 
 if TYPE_CHECKING:
     from iolab.base.toml import KeyPath
+    from iolab.domain import native_types as native
 
 
 SHOWN_MAX = 40
@@ -44,7 +45,7 @@ class InvalidChange(InvalidMachine):
 class Changed:
     """A machine's table after all changes of a setting, checked."""
 
-    table: Table
+    table: native.MachineFile
     changes: tuple[Change, ...]
 
     def blamed(self, key: KeyPath) -> Change | None:
@@ -64,7 +65,7 @@ def changed(machine: MachineFile, changes: Sequence[Change]) -> Changed:
     table = deepcopy(machine.table)
     for change in changes:
         try:
-            _set(table, change.key, _value(machine, change))
+            _set(cast(Table, table), change.key, _value(machine, change))
         except InvalidMachine as error:
             raise InvalidChange(error, change) from None
     return Changed(table, tuple(changes))

@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from iolab import _native
+from iolab.domain import native_types as native
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase
@@ -86,7 +87,7 @@ class InvalidMachine(Exception):
         return self.path[:1] == ("drives",) and self.path[2:3] == ("affinity",)
 
 
-def check(table: Table) -> None:
+def check(table: native.MachineFile) -> None:
     """Raises InvalidMachine with the key and the reason."""
     try:
         _native.Model(json.dumps(table))
@@ -94,7 +95,7 @@ def check(table: Table) -> None:
         raise InvalidMachine.told_by(error) from None
 
 
-def with_groups(table: Table, phases: Sequence[Phase]) -> Table:
+def with_groups(table: native.MachineFile, phases: Sequence[Phase]) -> native.MachineFile:
     """The machine with a control group for each weighted group of the phases."""
     groups = [group for phase in phases for group in phase.weighted_groups]
     if not groups:
@@ -103,19 +104,27 @@ def with_groups(table: Table, phases: Sequence[Phase]) -> Table:
     return {**table, "cgroups": [{"name": name, "weight": weight} for name, weight in weights.items()]}
 
 
-def in_memory(phases: Sequence[Phase], table: Table) -> list[Phase]:
+def in_memory(phases: Sequence[Phase], table: native.MachineFile) -> list[Phase]:
     """The phases with the machine's memory for those that said no limit of their own."""
     memory = table.get("memory")
     return list(phases) if memory is None else [phase.in_memory(memory["bytes"]) for phase in phases]
 
 
-def is_detailed(machine: Table) -> bool:
+def is_detailed(machine: native.MachineFile) -> bool:
     """Whether its CPUs have places, contexts and interrupts of their own (docs/model/processors.md)."""
-    cpus = machine.get("cpus")
+    cpus: object = machine.get("cpus")
     return isinstance(cpus, dict) and "topology" in cpus
 
 
-def cpu_count(machine: Table) -> int:
+def cpu_count(machine: native.MachineFile) -> int:
     """Of a machine that the model has checked."""
-    cpus = machine["cpus"]
-    return int(prod(cpus["topology"].values()) if is_detailed(machine) else cpus["count"])
+    if not is_detailed(machine):
+        return cast(native.CpuSpec, machine["cpus"])["count"]
+    topology = cast(native.DetailedCpusTable, machine["cpus"])["topology"]
+    return int(prod(cast(dict[str, int], topology).values()))
+
+
+def scheduler_of(drive: native.DriveSpec) -> dict[str, native.TunableValue]:
+    """The drive's scheduler as a table, whichever way the file writes it; empty: the kernel's."""
+    scheduler = drive.get("scheduler") or {}
+    return {"name": scheduler} if isinstance(scheduler, str) else scheduler

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from iolab.adapters.machine_file.catalogue import DEVICES, MOUNTS, PREFIX, copy_of, machine_path, part_path
 from iolab.adapters.machine_file.check import InvalidMachine, Table
@@ -16,6 +16,7 @@ from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, is_file, read_bounded
 from iolab.base.errors import InputError
 from iolab.base.renamed import renewed
 from iolab.base.toml import parse
+from iolab.domain import native_types as native
 
 if TYPE_CHECKING:
     from iolab.base.toml import Document, KeyPath
@@ -41,7 +42,7 @@ class MachineFile:
     equal ones."""
 
     name: str
-    table: Table
+    table: native.MachineFile
     document: Document
     device: Callable[[str], Document]
     """The file of a device that a setting names. Raises InputError."""
@@ -107,7 +108,13 @@ def read(machine: str, directory: Path, copies: Path | None = None) -> MachineFi
             parts[place] = part(DEVICES, name, as_written(place, written_in))
             drive["device"] = deepcopy(parts[place].values)
     found = MachineFile(
-        path.stem, table, document, lambda name: reader.part(DEVICES, name, path), reader.copies, parts, written_in
+        path.stem,
+        cast(native.MachineFile, table),
+        document,
+        lambda name: reader.part(DEVICES, name, path),
+        reader.copies,
+        parts,
+        written_in,
     )
     try:
         check_values(table)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from iolab.adapters.machine_file.check import Table, cpu_count, is_detailed
+from iolab.adapters.machine_file.check import cpu_count, is_detailed, scheduler_of
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
 if TYPE_CHECKING:
+    from iolab.domain import native_types as native
     from iolab.domain.trial import Phase
 
 _PROBES = ("block", "extents")
@@ -23,7 +24,7 @@ _KINDS = {
     "fio": ("runner", 'fio itself; say runner = "iolab"'),
 }
 """Of phases that no simulated machine runs: the option to blame, and what there is no mechanism for."""
-_OF_GROUPS = {
+_OF_GROUPS: dict[Literal["poll", "sqpoll"], str] = {
     "poll": "polling for completions",
     "sqpoll": "a kernel thread that submits",
 }
@@ -40,7 +41,7 @@ class Refusal:
     """Whose option it is; None: the workload's."""
 
 
-def probe_refused(name: str, machine: Table) -> str | None:
+def probe_refused(name: str, machine: native.MachineFile) -> str | None:
     """Why this machine has no such probe; None: it has."""
     if name in _PROBES:
         return None
@@ -54,7 +55,7 @@ def probe_refused(name: str, machine: Table) -> str | None:
     return None if is_detailed(machine) else _SIMPLE_CPUS
 
 
-def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
+def refused(phase: Phase, machine: native.MachineFile) -> Iterator[Refusal]:
     """Each thing in the phase that cannot be run on this machine, which the model has checked."""
     if phase.kind in _KINDS:
         key, what = _KINDS[phase.kind]
@@ -77,10 +78,10 @@ def refused(phase: Phase, machine: Table) -> Iterator[Refusal]:
     yield from _of_places(phase, machine)
 
 
-def _of_places(phase: LoadPhase, machine: Table) -> Iterator[Refusal]:
+def _of_places(phase: LoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
     """Files' places count drives first, then mounts."""
     drives, mounts = len(machine["drives"]), len(machine.get("mounts", ()))
-    places = [int(file.get("place", 0)) for file in phase.load["files"]]
+    places = [file.get("place") or 0 for file in phase.load["files"]]
     most = max(places, default=0)
     if most >= drives + mounts:
         here = f"{drives}, from 0" if not mounts else f"{drives} and {mounts} mounts, from 0"
@@ -95,7 +96,7 @@ def _of_places(phase: LoadPhase, machine: Table) -> Iterator[Refusal]:
             yield Refusal("direct", what, _job_of(group))
 
 
-def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
+def _of_metadata(phase: MetadataPhase, machine: native.MachineFile) -> Iterator[Refusal]:
     if not _makes_files(machine):
         yield Refusal("kind", f"{_NO_MECHANISM} making files, except with {_MAKES_FILES}")
         return
@@ -109,16 +110,17 @@ def _of_metadata(phase: MetadataPhase, machine: Table) -> Iterator[Refusal]:
         yield Refusal("drop_caches", f"{_NO_MECHANISM} reading directories and inodes back")
 
 
-def _makes_files(machine: Table) -> bool:
+def _makes_files(machine: native.MachineFile) -> bool:
     return _has_xfs(machine, 0) and is_detailed(machine)
 
 
-def _has_xfs(machine: Table, drive: int) -> bool:
+def _has_xfs(machine: native.MachineFile, drive: int) -> bool:
     drives = machine["drives"]
-    return drive < len(drives) and (drives[drive].get("filesystem") or {}).get("kind") == "xfs"
+    filesystem = drives[drive].get("filesystem") if drive < len(drives) else None
+    return filesystem is not None and filesystem["kind"] == "xfs"
 
 
-def _of_sort(phase: SortPhase, machine: Table) -> Iterator[Refusal]:
+def _of_sort(phase: SortPhase, machine: native.MachineFile) -> Iterator[Refusal]:
     missing = [f"[{table}]" for table in ("memory", "swap") if machine.get(table) is None]
     if missing:
         yield Refusal("kind", f"sorting more than there is memory takes a machine with {' and '.join(missing)}")
@@ -130,17 +132,17 @@ def _of_sort(phase: SortPhase, machine: Table) -> Iterator[Refusal]:
         yield Refusal("cpus", f"{_NO_MECHANISM} choosing a process's CPUs")
 
 
-def _of_controller(phase: WeightedLoadPhase, machine: Table) -> Iterator[Refusal]:
+def _of_controller(phase: WeightedLoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
     if phase.controller == "cost":
         yield Refusal("controller", f"{_NO_MECHANISM} io.cost; a scheduler with groups enforces weights")
     elif phase.controller in ("bfq", "cfq"):
-        names = [(drive.get("scheduler") or {}).get("name") for drive in machine["drives"]]
+        names = [scheduler_of(drive).get("name") for drive in machine["drives"]]
         others = [name for name in names if name not in (None, phase.controller)]
         if others:
             yield Refusal("controller", f"{phase.controller} enforces no weights, the drive's scheduler is {others[0]}")
 
 
-def _of_group(group: dict[str, Any], machine: Table) -> Iterator[Refusal]:
+def _of_group(group: native.GroupSpec, machine: native.MachineFile) -> Iterator[Refusal]:
     job = _job_of(group)
     if group["engine"] == "mmap":
         yield Refusal("engine", f"{_NO_MECHANISM} page faults (mmap)", job)
@@ -148,27 +150,27 @@ def _of_group(group: dict[str, Any], machine: Table) -> Iterator[Refusal]:
         yield Refusal("engine", "null does no I/O, there is nothing to model", job)
     elif not group["direct"] and machine.get("memory") is None:
         yield Refusal("direct", "the machine has no [memory], so there is no page cache to go through", job)
-    if group["cpus"] is not None:
-        yield from _of_cpus(group["cpus"], machine, job)
+    if (cpus := group.get("cpus")) is not None:
+        yield from _of_cpus(cpus, machine, job)
     for key, what in _OF_GROUPS.items():
         if group[key]:
             yield Refusal(key, f"{_NO_MECHANISM} {what}", job)
 
 
-def _of_cpus(cpus: list[int], machine: Table, job: str | None) -> Iterator[Refusal]:
+def _of_cpus(cpus: list[int], machine: native.MachineFile, job: str | None) -> Iterator[Refusal]:
     if not is_detailed(machine):
         yield Refusal("cpus", _SIMPLE_CPUS, job)
     elif missing := [cpu for cpu in cpus if cpu >= cpu_count(machine)]:
         yield Refusal("cpus", f"CPU {missing[0]} given; the machine has 0 to {cpu_count(machine) - 1}", job)
 
 
-def _of_depth(group: dict[str, Any]) -> Iterator[Refusal]:
+def _of_depth(group: native.GroupSpec) -> Iterator[Refusal]:
     deepest = max(job["queue_depth"] for job in group["jobs"])
     if group["engine"] in ("io_uring", "libaio") and not group["direct"] and deepest > 1:
         what = f"{_NO_MECHANISM} buffered I/O with queue_depth = {deepest}; say direct = true, or queue_depth = 1"
         yield Refusal("direct", what, _job_of(group))
 
 
-def _job_of(group: dict[str, Any]) -> str:
+def _job_of(group: native.GroupSpec) -> str:
     """`readers.3` is the fourth copy of the job readers."""
     return str(group["name"]).partition(".")[0]

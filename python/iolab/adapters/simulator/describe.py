@@ -7,14 +7,16 @@ from typing import Any
 
 from iolab import __version__, _native
 from iolab.adapters import machine_file
+from iolab.domain import native_types as native
 from iolab.domain.trial import Trial
 
-Json = dict[str, Any]
+Described = dict[str, Any]
+"""What people read, and tables by path: texts and numbers under keys, `{"absent": why}` for what is not known."""
 
 _NO_DEVICE = {"absent": "files lie on a server"}
 
 
-def describe(name: str, machine: Json, files: Sequence[str]) -> Json:
+def describe(name: str, machine: native.MachineFile, files: Sequence[str]) -> Described:
     """What machine.json says.
 
     Args:
@@ -33,7 +35,7 @@ def describe(name: str, machine: Json, files: Sequence[str]) -> Json:
     }
 
 
-def observed(trial: Trial) -> Json:
+def observed(trial: Trial) -> Described:
     """What the trial's record says of its machine: filesystem and device of the first drive or mount, others under
     `further`."""
     assert trial.model is not None
@@ -44,28 +46,27 @@ def observed(trial: Trial) -> Json:
     return {"model": machine, **first, **({"further": others} if others else {})}
 
 
-def _cpu(machine: Json) -> Json:
+def _cpu(machine: native.MachineFile) -> Described:
     clock_hz = machine["cpus"].get("clock_hz")
     clock = {} if clock_hz is None else {"frequency_mhz": clock_hz / 1e6}
     return {"count_online": machine_file.cpu_count(machine), **clock, **machine["cpus"]}
 
 
-def _drive(drive: Json) -> Json:
+def _drive(drive: native.DriveSpec) -> Described:
     return {**_device(drive), "filesystem": _filesystem(drive)}
 
 
-def _filesystem(drive: Json) -> Json:
+def _filesystem(drive: native.DriveSpec) -> Described:
     filesystem = drive.get("filesystem")
     if filesystem is None:
         return {"absent": "a bare drive"}
     return {"type": filesystem["kind"], **{key: value for key, value in filesystem.items() if key != "kind"}}
 
 
-def _device(drive: Json) -> Json:
-    scheduler = drive.get("scheduler") or {}
-    named = {"name": scheduler} if isinstance(scheduler, str) else scheduler
+def _device(drive: native.DriveSpec) -> Described:
+    named = machine_file.scheduler_of(drive)
     return {
-        "model": drive["device"].get("kind"),
+        "model": drive["device"]["kind"],
         "virtual": True,
         "scheduler": named.get("name", {"absent": "the kernel's own"}),
         "scheduler_tunables": {key: str(value) for key, value in named.items() if key != "name"},

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from iolab.adapters.host import metadata
 from iolab.adapters.host.site import place_of
+from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
-Json = dict[str, Any]
 ModelPhase = LoadPhase | MetadataPhase | SortPhase
 """What simulated machines run; which machine runs which says `machine_file.refused`."""
 
@@ -28,7 +27,7 @@ _OF_SORT = {
 """What the model knows of a sort phase (crates/stack/src/model/sort.rs)."""
 
 
-def phase_for_model(phase: ModelPhase) -> Json:
+def phase_for_model(phase: ModelPhase) -> Mapping[str, object]:
     """The engine's phase, with what the model takes besides."""
     if isinstance(phase, MetadataPhase):
         return {"kind": phase.kind, **metadata.placed(phase, [Path()])}
@@ -36,10 +35,12 @@ def phase_for_model(phase: ModelPhase) -> Json:
         return phase.model_dump(include=_OF_SORT)
     if isinstance(phase, WeightedLoadPhase):
         return _in_groups(phase)
-    return phase.load if phase.measured else {**phase.load, "groups": [_layer_out(one) for one in phase.load["groups"]]}
+    if phase.measured:
+        return phase.load
+    return {**phase.load, "groups": [_layer_out(one) for one in phase.load["groups"]]}
 
 
-def named_files(phases: Sequence[ModelPhase], machine: Json) -> list[tuple[str, str]]:
+def named_files(phases: Sequence[ModelPhase], machine: native.MachineFile) -> list[tuple[str, str]]:
     """The files of the phases that lie on a filesystem, each under its name, as the probe `extents` tells them."""
     mounted = [number for number, drive in enumerate(machine["drives"]) if drive.get("filesystem") is not None]
     files = [file for phase in phases if isinstance(phase, LoadPhase) for file in phase.load["files"]]
@@ -47,16 +48,18 @@ def named_files(phases: Sequence[ModelPhase], machine: Json) -> list[tuple[str, 
     return [(name, name) for name in sorted(names)]
 
 
-def _in_groups(phase: WeightedLoadPhase) -> Json:
+def _in_groups(phase: WeightedLoadPhase) -> native.Phase:
     """The first group that is done ends the measured part of all, as on a host (weighted_load.py). With controller none
     the jobs are in no group."""
     weighted = phase.controller != "none"
     group_of = {job: member.name for member in phase.members for job in member.jobs}
-    groups = [{**group, "cgroup": group_of[group["name"]] if weighted else None} for group in phase.load["groups"]]
+    groups: list[native.GroupSpec] = [
+        {**group, "cgroup": group_of[group["name"]] if weighted else None} for group in phase.load["groups"]
+    ]
     return {**phase.load, "groups": groups, "ends_with_first": True}
 
 
-def _layer_out(group: Json) -> Json:
+def _layer_out(group: native.GroupSpec) -> native.GroupSpec:
     """Through the model's page cache files are written one call at a time; nobody measures how they came to be."""
     if group["direct"]:
         return group

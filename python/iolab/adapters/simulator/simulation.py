@@ -15,11 +15,13 @@ from iolab.adapters import control, machine_file
 from iolab.adapters.host import load, outcome
 from iolab.adapters.host.extents import examined
 from iolab.adapters.simulator.describe import observed
-from iolab.adapters.simulator.placing import Json, ModelPhase, named_files, phase_for_model
+from iolab.adapters.simulator.placing import ModelPhase, named_files, phase_for_model
 from iolab.adapters.system.facts import Absent
 from iolab.base.errors import InputError
+from iolab.domain import native_types as native
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
-from iolab.domain.phase_record import failures_of
+from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
+from iolab.domain.probe.probe import ProbeOptions
 from iolab.domain.record import Fault, Record, impossible, packed_trace
 from iolab.domain.trial import Trial
 
@@ -53,7 +55,7 @@ class _Simulation:
     trial: Trial
     on_progress: OnProgress
     should_stop: ShouldStop
-    phases: list[Json] = field(default_factory=list)
+    phases: list[PhaseRecord] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     traces: dict[str, str] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class _Simulation:
     started_unix_ns: int = field(default_factory=time.time_ns)
 
     @property
-    def machine(self) -> Json:
+    def machine(self) -> native.MachineFile:
         assert self.trial.model is not None, "a trial of a simulated machine carries it"
         return self.trial.model
 
@@ -112,25 +114,25 @@ class _Simulation:
             raise InputError(refusal.what, where=where) from None
         return model
 
-    def _with_extents(self, done: Json, model: _native.Model, phases: list[ModelPhase]) -> Json:
+    def _with_extents(self, done: PhaseRecord, model: _native.Model, phases: list[ModelPhase]) -> PhaseRecord:
         """With what the probe `extents` saw: it looks when the phase is over."""
         options = self.trial.probes.get("extents")
         if options is None:
             return done
-        seen: dict[str, Any] = {}
-        absent: dict[str, str] = {}
+        seen: Observations = {**done.get("probes", {})}
+        absent = {**done.get("probes_absent", {})}
         try:
             seen["extents"] = examined(named_files(phases, self.machine), options, model.extents)
         except Absent as reason:
             absent["extents"] = str(reason)
         return {
             **done,
-            "probes": {**done.get("probes", {}), **seen},
-            "probes_absent": {**done.get("probes_absent", {}), **absent},
+            "probes": seen,
+            "probes_absent": absent,
         }
 
 
-def _for_model(probe: str, options: Json) -> Json:
+def _for_model(probe: str, options: ProbeOptions) -> ProbeOptions:
     """A probe's options as the model has them (crates/stack/src/model/observed.rs). Its ring buffer needs no size: the
     model's own look at its queues loses nothing, and it takes every stack."""
     if probe == "switches":
@@ -141,7 +143,7 @@ def _for_model(probe: str, options: Json) -> Json:
     return {"interval_ns": options["interval_ns"], "trace": None if form == "no" else form}
 
 
-def _switched_on(machine: Json, controls: Mapping[str, Any]) -> _native.Model:
+def _switched_on(machine: native.MachineFile, controls: Mapping[str, Any]) -> _native.Model:
     try:
         return _native.Model(json.dumps(machine))
     except ValueError as error:

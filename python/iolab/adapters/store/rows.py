@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from iolab.base.histogram import merged
 from iolab.domain import metric, phase_record
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import JobRecord, PhaseRecord
 from iolab.domain.record import Fault, Record
 
 INTERVAL_OPS = ("read", "write")
@@ -48,7 +50,7 @@ def _metric_rows(record: Record) -> Iterator[TableRow]:
         yield TableRow(row.phase, row.job, row.op, "metric", row.metric, key, None, row.value, row.reason)
 
 
-def _histogram_rows(phase: str, jobs: dict[str, dict[str, Any]]) -> Iterator[TableRow]:
+def _histogram_rows(phase: str, jobs: dict[str, JobRecord]) -> Iterator[TableRow]:
     """Latency counts by bucket: each job's where there are several, and all jobs' together."""
     ops_of_jobs = {name: phase_record.ops_of(job) for name, job in jobs.items()}
     for op in dict.fromkeys(op for ops in ops_of_jobs.values() for op in ops):
@@ -73,7 +75,7 @@ class _Interval(NamedTuple):
     latency_ns: dict[str, int | None]
 
 
-def _interval_rows(phase: str, jobs: dict[str, dict[str, Any]]) -> Iterator[TableRow]:
+def _interval_rows(phase: str, jobs: dict[str, JobRecord]) -> Iterator[TableRow]:
     """Time series: each job's where there are several, and all jobs' together."""
     series = {name: [_interval(record) for record in job["intervals"]] for name, job in jobs.items()}
     if len(jobs) > 1:
@@ -85,14 +87,17 @@ def _interval_rows(phase: str, jobs: dict[str, dict[str, Any]]) -> Iterator[Tabl
             yield from _series_rows(phase, metric.ALL, intervals)
 
 
-def _interval(record: dict[str, Any]) -> _Interval:
-    quantiles = ("latency_ns_p50", "latency_ns_p99", "latency_ns_max")
+def _interval(record: native.IntervalRecord) -> _Interval:
     return _Interval(
         record["start_ns"],
         record["length_ns"],
-        {op: record[f"{op}_ops"] for op in INTERVAL_OPS},
-        {op: record[f"{op}_bytes"] for op in INTERVAL_OPS},
-        {name: record[name] for name in quantiles},
+        {"read": record["read_ops"], "write": record["write_ops"]},
+        {"read": record["read_bytes"], "write": record["write_bytes"]},
+        {
+            "latency_ns_p50": record["latency_ns_p50"],
+            "latency_ns_p99": record["latency_ns_p99"],
+            "latency_ns_max": record["latency_ns_max"],
+        },
     )
 
 
@@ -141,9 +146,9 @@ def _series_rows(phase: str, job: str, intervals: list[_Interval]) -> Iterator[T
                 yield TableRow(phase, job, metric.ALL, "interval", name, None, start_ns, float(value), None)
 
 
-def _probe_rows(phase: dict[str, Any]) -> Iterator[TableRow]:
+def _probe_rows(phase: PhaseRecord) -> Iterator[TableRow]:
     """The probes' time series; a point without a number has no row."""
-    for probe, observation in phase_record.probes_of(phase).items():
+    for probe, observation in phase_record.any_probes_of(phase).items():
         for job, series in phase_record.series_of(observation).items():
             for name, values in series["columns"].items():
                 for at_ns, value in zip(series["at_ns"], values, strict=True):

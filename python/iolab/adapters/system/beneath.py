@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from iolab.base.errors import InputError, MachineError
+
+if TYPE_CHECKING:
+    from iolab.domain import native_types as native
 
 STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Into a directory that may be entered, and need not be readable."""
@@ -72,11 +75,11 @@ class Directory:
                 stack.callback(os.close, at)
 
     @classmethod
-    def from_json(cls, given: dict[str, Any]) -> Self:
+    def from_json(cls, given: native.Directory) -> Self:
         """The directory that `as_json` described. KeyError for what it never gave."""
         return cls(Path(given["path"]), given["identity"]["device"], given["identity"]["inode"])
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> native.Directory:
         """As the engine takes it (crates/workload/src/location.rs)."""
         return {"path": str(self.path), "identity": {"device": self.device, "inode": self.inode}}
 
@@ -96,7 +99,7 @@ def opened(path: Path) -> Iterator[int]:
         os.close(fd)
 
 
-def held(files: Sequence[dict[str, Any]], stack: ExitStack) -> tuple[list[str], list[int]]:
+def held(files: Sequence[native.FileSpec], stack: ExitStack) -> tuple[list[str], list[int]]:
     """How another program is told files of a placed phase (crates/workload/src/phase.rs) whose names may lead elsewhere
     meanwhile: paths that begin with a descriptor, and the descriptors to pass on, which the stack holds.
 
@@ -106,18 +109,18 @@ def held(files: Sequence[dict[str, Any]], stack: ExitStack) -> tuple[list[str], 
     """
     fds: dict[str, int] = {}
 
-    def name(file: dict[str, Any]) -> str:
+    def name(file: native.FileSpec) -> str:
         path = file["path"]
-        if file.get("beneath") is not None:
-            directory = Directory.from_json(file["beneath"])
+        if (beneath := file.get("beneath")) is not None:
+            directory = Directory.from_json(beneath)
             root = str(directory.path)
             if root not in fds:
                 fds[root] = stack.enter_context(directory.opened())
             return f"{itself(fds[root])}/{Path(path).relative_to(root)}"
-        if file.get("identity") is None:
+        if (identity := file.get("identity")) is None:
             return str(path)
         if path not in fds:
-            fds[path] = _known(Path(path), file["identity"])
+            fds[path] = _known(Path(path), identity)
             stack.callback(os.close, fds[path])
         return itself(fds[path])
 
@@ -144,7 +147,7 @@ def replaced(path: Path, kind: str) -> InputError:
     )
 
 
-def _known(path: Path, identity: dict[str, int]) -> int:
+def _known(path: Path, identity: native.Identity) -> int:
     try:
         fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:

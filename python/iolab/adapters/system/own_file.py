@@ -8,6 +8,7 @@ import stat
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iolab.adapters.system import beneath, replaceable, safety
 from iolab.adapters.system.action import RemoveFile, TruncateFile
@@ -17,6 +18,9 @@ from iolab.adapters.system.reach import status_of
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import InputError, MachineError
 from iolab.base.quantity import size_in_words
+
+if TYPE_CHECKING:
+    from iolab.domain import native_types as native
 
 CANNOT_LINK = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -40,7 +44,7 @@ class OwnFile:
         except OSError as error:
             raise _refused(error, self.path, f"cannot give the file {size_in_words(size_bytes)}") from error
 
-    def as_json(self) -> dict[str, int]:
+    def as_json(self) -> native.Identity:
         """As the engine takes it (crates/workload/src/location.rs)."""
         status = os.fstat(self.fd)
         return {"device": status.st_dev, "inode": status.st_ino}

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from iolab.base.option import Duration, Options, extras, option
 from iolab.domain.definition import Metric, Nature
-from iolab.domain.phase_record import series_of
+from iolab.domain.phase_record import AnyObservation, series_of
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 Need = Literal["block device", "tracefs", "perf events", "hardware counters", "procfs", "PSI", "FIEMAP", "NFS"]
 """What a probe reads from; `iolab doctor` looks for it under this name."""
 
-Probes = dict[str, dict[str, Any]]
+ProbeOptions = dict[str, Any]
+"""A probe's options as a trial carries them: as many shapes as there are probes, each checked by the probe's model."""
+
+Probes = dict[str, ProbeOptions]
 """Probes that are on, by name, each with its options."""
 
 _SUFFIXES = {"ns": "_ns", "bytes": "_bytes"}
@@ -110,11 +113,12 @@ def measured_span(seen: Observation, observation: Json) -> Span:
 
 def _weighted(observation: Json, column: str, span: Span | None) -> Iterator[tuple[float, float]]:
     """The share of each interval that lies in the span, in ns, and its value."""
-    series = series_of(observation).get("all", {"at_ns": [], "columns": {}})
+    series = series_of(cast(AnyObservation, observation)).get("all", {"at_ns": [], "columns": {}})
     columns = series["columns"]
     if column not in columns:
         return
     for start_ns, length_s, value in zip(series["at_ns"], columns["length_s"], columns[column], strict=True):
+        assert length_s is not None, "each interval has a length"
         end_ns = start_ns + length_s * 1e9
         low, high = (start_ns, end_ns) if span is None else (max(start_ns, span[0]), min(end_ns, span[1]))
         if value is not None and high > low:

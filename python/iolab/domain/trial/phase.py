@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import Discriminator, Tag
 from typing_extensions import override
 
-from iolab.domain.trial.target import Reach, Spec
+from iolab.domain import native_types as native
+from iolab.domain.trial.target import DOCUMENT, Reach, Spec
 
 
 class PhaseSpec(Spec):
@@ -79,7 +80,7 @@ class LoadPhase(PhaseSpec):
     """I/O offered by the engine."""
 
     kind: Literal["load"] = "load"
-    load: dict[str, Any]
+    load: Annotated[native.Phase, DOCUMENT]
     """The engine's phase (crates/workload/src/phase.rs) with paths relative to the target's root; the machine makes
     them absolute. A file may name its `place`: which of the target's devices it lies on, from 0."""
 
@@ -105,28 +106,30 @@ class LoadPhase(PhaseSpec):
 
     @override
     def on_cpus(self, cpus: list[int]) -> Self:
-        return self._with(groups=[{**group, "cpus": cpus} for group in self.load["groups"]])
+        groups: list[native.GroupSpec] = [{**group, "cpus": cpus} for group in self.load["groups"]]
+        return self._with(groups=groups)
 
     @override
     def submitting_on(self, cpu: int) -> Self | None:
         groups = self.load["groups"]
         if any(group["engine"] != "io_uring" for group in groups):
             return None
-        return self._with(groups=[{**group, "sqpoll": True, "sqpoll_cpu": cpu} for group in groups])
+        polled: list[native.GroupSpec] = [{**group, "sqpoll": True, "sqpoll_cpu": cpu} for group in groups]
+        return self._with(groups=polled)
 
     @override
     def dropping_caches(self, drop: bool) -> Self:
         return self._with(drop_caches=drop)
 
-    def with_files(self, files: list[dict[str, Any]]) -> Self:
-        """The phase on these files instead: the load's `files`, as the engine takes them (`_native.schema()`)."""
+    def with_files(self, files: list[native.FileSpec]) -> Self:
+        """The same on these files, in their order."""
         return self._with(files=files)
 
     def _with(self, **changes: Any) -> Self:
         return self.model_copy(update={"load": {**self.load, **changes}})
 
     @property
-    def _jobs(self) -> list[dict[str, Any]]:
+    def _jobs(self) -> list[native.JobSpec]:
         return [job for group in self.load["groups"] for job in group["jobs"]]
 
 
@@ -215,13 +218,27 @@ class WeightedLoadPhase(LoadPhase):
         return tuple(self.members)
 
 
+class PlacedThread(native.ThreadSpec):
+    """A thread before its directory is absolute."""
+
+    place: int
+    """Which of the target's devices its directory lies on, from 0."""
+
+
+class MetadataDocument(TypedDict):
+    """The engine's metadata phase (crates/workload/src/metadata/phase.rs) before directories are absolute."""
+
+    name: str
+    threads: list[PlacedThread]
+
+
 class MetadataPhase(PhaseSpec):
     """Threads that make, write, sync, close and unlink files."""
 
     kind: Literal["metadata"] = "metadata"
-    metadata: dict[str, Any]
-    """The engine's metadata phase (crates/workload/src/metadata/phase.rs), with directories relative to the root of the
-    device that a thread's `place` names, from 0; the machine makes them absolute."""
+    metadata: Annotated[MetadataDocument, DOCUMENT]
+    """Directories are relative to the root of the device that a thread's `place` names; the machine makes them
+    absolute."""
     drop_caches: bool
 
     @property
@@ -251,7 +268,7 @@ class MetadataPhase(PhaseSpec):
 
     @override
     def on_cpus(self, cpus: list[int]) -> Self:
-        threads = [{**thread, "cpus": cpus} for thread in self.metadata["threads"]]
+        threads: list[PlacedThread] = [{**thread, "cpus": cpus} for thread in self.metadata["threads"]]
         return self.model_copy(update={"metadata": {**self.metadata, "threads": threads}})
 
     @override

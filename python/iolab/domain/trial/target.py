@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import CoreSchema, core_schema
 
 
 class Spec(BaseModel):
@@ -14,6 +15,16 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+
+class _Document:
+    """Of a field whose type is a TypedDict: any table of JSON is taken as it is, since Rust checks it."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.dict_schema(core_schema.str_schema())
+
+
+DOCUMENT = _Document()
+"""`Annotated[T, DOCUMENT]`: T says what is in it, to readers and to mypy."""
 
 Reach = Literal["queue", "machine"]
 """What a control or a phase changes that other runs share: the settings of the queues of the target's devices, or

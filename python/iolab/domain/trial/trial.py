@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from iolab.domain import native_types as native
 from iolab.domain.trial.phase import Phase
-from iolab.domain.trial.target import DeviceIdentity, Spec, Target
+from iolab.domain.trial.target import DOCUMENT, DeviceIdentity, Spec, Target
 
 FORMAT: Final = 1
 
@@ -30,7 +31,7 @@ class Trial(Spec):
     """The setting's controls by name (python/iolab/adapters/control/), validated, units resolved."""
     probes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """The probes that are on by name (python/iolab/domain/probe/), each with its options, units in their names."""
-    model: dict[str, Any] | None = None
+    model: Annotated[native.MachineFile, DOCUMENT] | None = None
     """The simulated machine (docs/reference/machines.md), devices in place of their names, settings applied; None: a
     host."""
     phases: list[Phase]

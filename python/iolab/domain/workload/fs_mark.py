@@ -7,10 +7,12 @@ unlink them when all of its own are written, unless they are kept. The letters i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
+from iolab.domain import native_types as native
 from iolab.domain.trial import MetadataPhase, Phase
+from iolab.domain.trial.phase import PlacedThread
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 
@@ -62,6 +64,7 @@ class FsMarkOptions(Options):
         None,
         "The subdirectory that is filled first, from 0.",
         ge=0,
+        lt=2**20,
         default_is="drawn by the seed for each loop; the tool takes the second of the day",
     )
     loops: int = option(1, "Number of loops (-L); each loop is a phase.", ge=1, le=10_000)
@@ -158,8 +161,8 @@ def _loop(options: FsMarkOptions, number: int, seed: int, devices: int) -> Phase
     )
 
 
-def _thread(options: FsMarkOptions, loop: int, thread: int, seed: int, devices: int) -> dict[str, Any]:
-    job = {
+def _thread(options: FsMarkOptions, loop: int, thread: int, seed: int, devices: int) -> PlacedThread:
+    job: native.MetadataSpec = {
         "name": f"thread.{thread}",
         "files": options.files_of_a_thread,
         "file_bytes": options.file_size,
@@ -186,13 +189,14 @@ def _thread(options: FsMarkOptions, loop: int, thread: int, seed: int, devices: 
     }
 
 
-def _walk(options: FsMarkOptions, seed: int) -> dict[str, Any] | None:
+def _walk(options: FsMarkOptions, seed: int) -> native.WalkSpec | None:
     """All threads of a loop begin in the same subdirectory, as the tool's do, which start within one second."""
     if options.subdirectories is None:
         return None
     first = options.first_subdirectory
     if first is None:
         first = derive_seed(seed, "first subdirectory") % options.subdirectories
+    next_after: native.NextDirectory
     if options.files_per_subdirectory is not None:
         next_after = {"files": options.files_per_subdirectory}
     else:

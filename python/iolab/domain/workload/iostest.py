@@ -13,11 +13,20 @@ from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
 from iolab.base.quantity import format_bytes, size_in_words
+from iolab.domain import native_types as native
 from iolab.domain.trial import Phase, WeightedGroup, WeightedLoadPhase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
-from iolab.domain.workload.load import Json, file_json, group_json, job_json, layout_phase, phase_json, until_json
+from iolab.domain.workload.load import (
+    file_json,
+    group_json,
+    job_json,
+    layout_phase,
+    phase_json,
+    plain_pattern,
+    until_json,
+)
 
 WEIGHT_STEP = 100
 WEIGHT_MAX = 1000
@@ -192,14 +201,14 @@ def _phases(options: IostestOptions, seed: int, devices: int = 1) -> list[Phase]
     return [layout, main]
 
 
-def _engine_job(job: _Job, file: int, options: IostestOptions, seed: int) -> Json:
+def _engine_job(job: _Job, file: int, options: IostestOptions, seed: int) -> native.JobSpec:
     return job_json(
         job.name,
         files=[file],
         block_bytes=options.block_size,
         length_bytes=options.file_bytes,
         seed=derive_seed(seed, "main", job.name),
-        pattern={"kind": "sequential" if job.sequential else "uniform"},
+        pattern=plain_pattern("sequential" if job.sequential else "uniform"),
         read_share=1.0 if job.reads else 0.0,
         until=until_json(
             # Read a second time, a file would come from the page cache.

@@ -7,28 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from iolab.base.option import Bytes, Options, option
 from iolab.base.quantity import format_bytes, size_in_words
+from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
-from iolab.domain.workload.load import Json, file_json, group_json, job_json, phase_json, until_json
+from iolab.domain.workload.load import (
+    PlainPattern,
+    file_json,
+    group_json,
+    job_json,
+    phase_json,
+    plain_pattern,
+    until_json,
+)
 
 
 @dataclass(frozen=True)
 class Test:
     """What one test does with a file."""
 
-    pattern: str
+    pattern: PlainPattern | Literal["strided"]
     reads: bool
     same_record: bool = False
     """The file's first record again and again."""
     classic: bool = True
     """Runs when no tests are named."""
-    engine: str | None = None
+    engine: native.EngineKind | None = None
     """The calls that the test is about; None: those of the option."""
     mixed: bool = False
     """Some threads write."""
@@ -174,7 +183,14 @@ def _phases(options: IozoneOptions, seed: int, devices: int = 1) -> list[Phase]:
 
 
 def _phase(
-    name: str, test: Test, options: IozoneOptions, files: list[Json], seed: int, *, sync: bool, measured: bool = True
+    name: str,
+    test: Test,
+    options: IozoneOptions,
+    files: list[native.FileSpec],
+    seed: int,
+    *,
+    sync: bool,
+    measured: bool = True,
 ) -> Phase:
     groups = []
     readers = _readers(test, options)
@@ -213,13 +229,13 @@ def _readers(test: Test, options: IozoneOptions) -> set[int]:
     return {index * options.threads // wanted for index in range(wanted)}
 
 
-def _pattern(test: Test, options: IozoneOptions) -> Json:
+def _pattern(test: Test, options: IozoneOptions) -> native.Pattern:
     if test.pattern == "strided":
         return {"kind": "strided", "stride_bytes": options.stride * options.record_size}
-    return {"kind": test.pattern}
+    return plain_pattern(test.pattern)
 
 
-def _sync_after(test: str, options: IozoneOptions, files: list[Json], seed: int) -> Phase:
+def _sync_after(test: str, options: IozoneOptions, files: list[native.FileSpec], seed: int) -> Phase:
     """So that no test pays for the one before. The engine syncs what a job has written: a record of each file."""
     name = f"sync {test}"
     job = job_json(
@@ -237,7 +253,14 @@ def _sync_after(test: str, options: IozoneOptions, files: list[Json], seed: int)
     return LoadPhase(name=name, measured=False, load=load)
 
 
-def _group(name: str, options: IozoneOptions, job: dict[str, Any], *, engine: str, close_in_time: bool = False) -> Json:
+def _group(
+    name: str,
+    options: IozoneOptions,
+    job: native.JobSpec,
+    *,
+    engine: native.EngineKind,
+    close_in_time: bool = False,
+) -> native.GroupSpec:
     return group_json(
         name,
         engine=engine,

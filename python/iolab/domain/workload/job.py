@@ -145,7 +145,7 @@ class JobOptions(Options):
         unit="bytes/s",
         gt=0,
     )
-    rate_iops: float | None = option(None, "The same, in operations per second.", unit="1/s", gt=0)
+    rate_iops: float | None = option(None, "The same, in operations per second.", unit="1/s", ge=1e-6, le=1e9)
     spacing: Literal["constant", "poisson"] | None = option(
         None, "Distribution of the due times of an open loop.", default_is="constant"
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
+from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
@@ -14,12 +15,18 @@ from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
 LAYOUT_BLOCK_BYTES_MAX = 2**20
 LAYOUT_QUEUE_DEPTH = 8
 
-Json = dict[str, Any]
+PlainPattern = Literal["sequential", "backward", "uniform", "permutation"]
+_PLAIN_PATTERNS: dict[PlainPattern, native.Pattern] = {
+    "sequential": {"kind": "sequential"},
+    "backward": {"kind": "backward"},
+    "uniform": {"kind": "uniform"},
+    "permutation": {"kind": "permutation"},
+}
 
 
 def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, devices: int) -> list[Phase]:
     """One unmeasured phase per job whose files are laid out, then the measured phase `main` with all jobs."""
-    files_of: dict[str, list[Json]] = {}
+    files_of: dict[str, list[native.FileSpec]] = {}
     users = 0
     for name, job in jobs.items():
         places = list(range(devices)) if job.devices is None else job.devices
@@ -30,7 +37,7 @@ def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, 
     layouts = [
         _layout(name, jobs[name], phase, of_job, seed) for name, of_job in files_of.items() if jobs[name].lays_out
     ]
-    groups: list[Json] = []
+    groups: list[native.GroupSpec] = []
     first_file = 0
     for name, job in jobs.items():
         groups += _groups(name, job, phase, first_file, derive_seed(seed, "main"))
@@ -52,11 +59,11 @@ def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, 
 
 def layout_phase(
     name: str,
-    files: list[Json],
+    files: list[native.FileSpec],
     *,
     file_bytes: int,
     seed: int,
-    engine: str,
+    engine: native.EngineKind,
     direct: bool,
     queue_depth: int = 1,
     verify: bool = False,
@@ -83,65 +90,129 @@ def layout_phase(
     return LoadPhase(name=name, measured=False, load=load)
 
 
-def file_json(name: str, size_bytes: int, *, place: int = 0, extend: bool = True) -> Json:
+def file_json(name: str, size_bytes: int, *, place: int = 0, extend: bool = True) -> native.FileSpec:
     """A file on the target's device number `place`, with its full size from the start or growing as it is written."""
-    plain = {"path": name, "base_bytes": 0, "size_bytes": size_bytes, "create": True, "extend": extend}
+    plain: native.FileSpec = {
+        "path": name,
+        "base_bytes": 0,
+        "size_bytes": size_bytes,
+        "create": True,
+        "extend": extend,
+    }
     return {**plain, "place": place} if place else plain
 
 
-def phase_json(name: str, *, files: list[Json], groups: list[Json], seed: int, **options: Any) -> Json:
-    """A phase's specification; what `options` leaves out has the value of a plain run by amount."""
-    plain = {
-        "warm_up_ns": 0,
-        "interval_ns": 100_000_000,
-        "cut_transient": False,
-        "verify": False,
-        "drop_caches": False,
-        "ends_with_first": False,
+def phase_json(
+    name: str,
+    *,
+    files: list[native.FileSpec],
+    groups: list[native.GroupSpec],
+    seed: int,
+    warm_up_ns: int = 0,
+    interval_ns: int = 100_000_000,
+    cut_transient: bool = False,
+    verify: bool = False,
+    drop_caches: bool = False,
+    ends_with_first: bool = False,
+) -> native.Phase:
+    """A phase's specification; what is left out has the value of a plain run by amount."""
+    return {
+        "name": name,
+        "files": files,
+        "groups": groups,
+        "warm_up_ns": warm_up_ns,
+        "interval_ns": interval_ns,
+        "cut_transient": cut_transient,
+        "verify": verify,
+        "drop_caches": drop_caches,
+        "ends_with_first": ends_with_first,
+        "seed": seed,
     }
-    return {"name": name, "files": files, "groups": groups, **plain, **options, "seed": seed}
 
 
-def group_json(name: str, *, engine: str, direct: bool, jobs: list[Json], **options: Any) -> Json:
+def group_json(
+    name: str,
+    *,
+    engine: native.EngineKind,
+    direct: bool,
+    jobs: list[native.JobSpec],
+    cpus: list[int] | None = None,
+    batch: int | None = None,
+    fixed_buffers: bool = True,
+    registered_files: bool = True,
+    poll: bool = False,
+    sqpoll: bool = False,
+    fresh_data: bool = True,
+    close_in_time: bool = False,
+) -> native.GroupSpec:
     """A group's specification, in the engine's default form."""
-    plain = {
-        "cpus": None,
-        "batch": None,
-        "fixed_buffers": True,
-        "registered_files": True,
-        "poll": False,
-        "sqpoll": False,
+    return {
+        "name": name,
+        "engine": engine,
+        "direct": direct,
+        "cpus": cpus,
+        "batch": batch,
+        "fixed_buffers": fixed_buffers,
+        "registered_files": registered_files,
+        "poll": poll,
+        "sqpoll": sqpoll,
         "sqpoll_cpu": None,
-        "fresh_data": True,
-        "close_in_time": False,
+        "fresh_data": fresh_data,
+        "close_in_time": close_in_time,
+        "jobs": jobs,
     }
-    return {"name": name, "engine": engine, "direct": direct, **plain, **options, "jobs": jobs}
 
 
-def job_json(name: str, *, files: list[int], block_bytes: int, length_bytes: int, seed: int, **options: Any) -> Json:
-    """A job's specification: one block size, one operation after another, from the start of each file."""
-    plain = {
-        "file_order": "sequential",
-        "pattern": {"kind": "sequential"},
-        "read_share": 0.0,
-        "blocks": [{"bytes": block_bytes, "weight": 1.0}],
+def job_json(
+    name: str,
+    *,
+    files: list[int],
+    block_bytes: int,
+    length_bytes: int,
+    seed: int,
+    file_order: native.FileOrder = "sequential",
+    pattern: native.Pattern | None = None,
+    read_share: float = 0.0,
+    blocks: list[native.BlockSize] | None = None,
+    offset_bytes: int = 0,
+    queue_depth: int = 1,
+    arrival: native.Arrival | None = None,
+    until: native.Until | None = None,
+    sync: native.Sync | None = None,
+    sync_at_end: bool = False,
+) -> native.JobSpec:
+    """A job's specification: unless more is said one block size, one operation after another, from the start of each
+    file."""
+    return {
+        "name": name,
+        "files": files,
+        "length_bytes": length_bytes,
+        "file_order": file_order,
+        "pattern": pattern or {"kind": "sequential"},
+        "read_share": read_share,
+        "blocks": blocks or [{"bytes": block_bytes, "weight": 1.0}],
         "align_bytes": block_bytes,
-        "offset_bytes": 0,
-        "queue_depth": 1,
-        "arrival": {"kind": "closed", "think_ns": 0, "think_every": 1},
-        "until": until_json(),
-        "sync": None,
-        "sync_at_end": False,
+        "offset_bytes": offset_bytes,
+        "queue_depth": queue_depth,
+        "arrival": arrival or {"kind": "closed", "think_ns": 0, "think_every": 1},
+        "until": until or until_json(),
+        "sync": sync,
+        "sync_at_end": sync_at_end,
+        "seed": seed,
     }
-    return {"name": name, "files": files, "length_bytes": length_bytes, **plain, **options, "seed": seed}
 
 
-def until_json(*, ops: int | None = None, bytes_: int | None = None, duration_ns: int | None = None) -> Json:
-    """When a job ends, in the engine's form: after so many operations, bytes or ns; None: not by that."""
+def plain_pattern(kind: PlainPattern) -> native.Pattern:
+    """A pattern that its kind alone describes."""
+    return _PLAIN_PATTERNS[kind]
+
+
+def until_json(*, ops: int | None = None, bytes_: int | None = None, duration_ns: int | None = None) -> native.Until:
+    """A job's bounds; the first that is reached ends it."""
     return {"ops": ops, "bytes": bytes_, "duration_ns": duration_ns}
 
 
-def _files_of(name: str, job: JobOptions, places: list[int]) -> list[Json]:
+def _files_of(name: str, job: JobOptions, places: list[int]) -> list[native.FileSpec]:
     """The users of devices, copies or files, take the places in turn."""
     files_per_user = job.file_count // job.device_users
     return [
@@ -150,7 +221,7 @@ def _files_of(name: str, job: JobOptions, places: list[int]) -> list[Json]:
     ]
 
 
-def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[Json], seed: int) -> Phase:
+def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[native.FileSpec], seed: int) -> Phase:
     asynchronous = job.engine not in ONE_AT_A_TIME
     return layout_phase(
         f"layout {name}",
@@ -164,7 +235,7 @@ def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[Json], 
     )
 
 
-def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[Json]:
+def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[native.GroupSpec]:
     copies = [name] if job.jobs == 1 else [f"{name}.{copy}" for copy in range(job.jobs)]
     specs = []
     for copy, copy_name in enumerate(copies):
@@ -189,9 +260,9 @@ def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, se
     ]
 
 
-def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed: int) -> Json:
+def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed: int) -> native.JobSpec:
     every_writes = job.fsync_every or job.fdatasync_every
-    sync_kind = "fsync" if job.fsync_every else "fdatasync"
+    sync_kind: native.SyncKind = "fsync" if job.fsync_every else "fdatasync"
     return job_json(
         name,
         files=files,
@@ -215,20 +286,21 @@ def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed
     )
 
 
-def _pattern(job: JobOptions) -> Json:
+def _pattern(job: JobOptions) -> native.Pattern:
     match job.pattern:
         case "random":
             return {"kind": "uniform"}
         case "strided":
+            assert job.stride is not None, "the options' conflicts ask for it"
             return {"kind": "strided", "stride_bytes": job.stride}
         case "zipf":
             return {"kind": "zipf", "theta": job.zipf_theta or 1.1}
         case simple:
-            return {"kind": simple}
+            return plain_pattern(simple)
 
 
-def _arrival(job: JobOptions) -> Json:
-    if job.rate is None and job.rate_iops is None:
-        return {"kind": "closed", "think_ns": job.think_time, "think_every": job.think_every or 1}
+def _arrival(job: JobOptions) -> native.Arrival:
     rate_per_s = job.rate_iops if job.rate is None else job.rate / job.mean_block_bytes
+    if rate_per_s is None:
+        return {"kind": "closed", "think_ns": job.think_time, "think_every": job.think_every or 1}
     return {"kind": "open", "rate_per_s": rate_per_s, "spacing": job.spacing or "constant"}

@@ -35,7 +35,7 @@ class QsbenchOptions(Options):
         ge=SWAP_MIN_BYTES,
         default_is="all of the target; on a simulated machine, its swap area",
     )
-    passes: int = option(1, "How often each process fills and sorts its memory.", ge=1)
+    passes: int = option(1, "How often each process fills and sorts its memory.", ge=1, le=2**20)
     swappiness: int | None = option(
         None,
         "The kernel's preference for swapping over dropping page cache. Set on the control group if it has its own "

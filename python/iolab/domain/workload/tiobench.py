@@ -12,11 +12,20 @@ from typing import Literal
 
 from iolab.base.option import Bytes, Options, option
 from iolab.base.quantity import format_bytes, size_in_words
+from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
-from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
+from iolab.domain.workload.load import (
+    PlainPattern,
+    file_json,
+    group_json,
+    job_json,
+    phase_json,
+    plain_pattern,
+    until_json,
+)
 
 
 class TiobenchOptions(Options):
@@ -77,19 +86,17 @@ def _phases(options: TiobenchOptions, seed: int, devices: int = 1) -> list[Phase
         )
         for thread in range(options.threads)
     ]
-    return [
-        _test(name, options, files, seed, pattern=pattern, reads=reads)
-        for name, pattern, reads in (
-            ("sequential_write", "sequential", False),
-            ("random_write", "uniform", False),
-            ("sequential_read", "sequential", True),
-            ("random_read", "uniform", True),
-        )
+    tests: list[tuple[str, PlainPattern, bool]] = [
+        ("sequential_write", "sequential", False),
+        ("random_write", "uniform", False),
+        ("sequential_read", "sequential", True),
+        ("random_read", "uniform", True),
     ]
+    return [_test(name, options, files, seed, pattern=pattern, reads=reads) for name, pattern, reads in tests]
 
 
 def _test(
-    name: str, options: TiobenchOptions, files: list[dict[str, object]], seed: int, *, pattern: str, reads: bool
+    name: str, options: TiobenchOptions, files: list[native.FileSpec], seed: int, *, pattern: PlainPattern, reads: bool
 ) -> Phase:
     sequential = pattern == "sequential"
     until = until_json(bytes_=options.thread_file_bytes) if sequential else until_json(ops=options.random_ops)
@@ -102,7 +109,7 @@ def _test(
             block_bytes=options.block_size,
             length_bytes=options.thread_file_bytes,
             seed=derive_seed(seed, name, thread),
-            pattern={"kind": pattern},
+            pattern=plain_pattern(pattern),
             read_share=1.0 if reads else 0.0,
             until=until,
             sync_at_end=options.sync and not reads,

@@ -6,10 +6,11 @@ The listing is that of the first round in which the probe saw files; the totals 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from iolab.base.errors import InputError
-from iolab.domain.phase_record import probes_of
+from iolab.domain import native_types as native
+from iolab.domain.phase_record import ExtentsObservation, probes_of
 from iolab.domain.probe import extents as probe
 from iolab.presentation.table.means import PhaseMeans, phase_means
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 ABSENT = "-"
 FILES_SHOWN = 4
 EXTENTS_SHOWN = 10
-
-Json = dict[str, Any]
 
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
@@ -45,7 +44,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return "\n".join(blocks)
 
 
-def body(place: PhaseMeans, found: Json) -> list[str]:
+def body(place: PhaseMeans, found: ExtentsObservation) -> list[str]:
     """One setting in one phase: the files' extents, and the totals."""
     return [*_listing(found), *_totals(place)]
 
@@ -55,20 +54,20 @@ def _block(place: PhaseMeans, lines: list[str]) -> str:
     return "\n".join([title, "", *lines, ""])
 
 
-def _observed(run: RunData, place: PhaseMeans) -> Json | None:
+def _observed(run: RunData, place: PhaseMeans) -> ExtentsObservation | None:
     """Of the first round that has any."""
     for trial, workload, setting in run.trials.select("trial", "workload", "setting").iter_rows():
         if (workload, setting) == (place.workload, place.setting):
             phases = run.record(trial).phases
             for phase in phases:
-                found = probes_of(phase).get(probe.NAME)
+                found = probes_of(phase).get("extents")
                 if found and place.phase in ("", phase["phase"]):
                     return found
     return None
 
 
-def _listing(found: Json) -> Iterator[str]:
-    files = probe.layouts(found)
+def _listing(found: ExtentsObservation) -> Iterator[str]:
+    files = cast(list[native.LayoutOfExamination], probe.layouts(cast(Any, found)))
     for file in files[:FILES_SHOWN]:
         yield from _file(file)
         yield ""
@@ -78,7 +77,7 @@ def _listing(found: Json) -> Iterator[str]:
         yield ""
 
 
-def _file(file: Json) -> Iterator[str]:
+def _file(file: native.LayoutOfExamination) -> Iterator[str]:
     """A line per extent, in the filesystem's blocks; a range has both its ends."""
     count, size = file["extents"], file["block_bytes"]
     mean = f", {file['mapped_bytes'] / count:.0f} bytes each" if count > 1 else ""

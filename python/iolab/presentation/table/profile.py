@@ -7,10 +7,11 @@ they were recorded, so that a burst is not averaged away. `self` is the function
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.quantity import ABSENT
+from iolab.domain import native_types as native
 from iolab.domain.probe.profile import NAME
 from iolab.presentation.table.seen import Seen, columns, seen
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 20
 INTERVALS_SHOWN = 12
 
-Json = dict[str, Any]
-
 
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The tables. InputError if the run was not measured with the probe, or if metrics are asked for."""
@@ -30,7 +29,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return "\n".join(_block(place) for place in seen(run, NAME))
 
 
-def _block(place: Seen) -> str:
+def _block(place: Seen[native.ProfileObservation]) -> str:
     found = place.observations[0]
     lines = [place.title, f"{found['samples']} samples in {found['elapsed_ns'] / 1e9:.1f} s"]
     if found["samples_lost"]:
@@ -46,14 +45,14 @@ def _block(place: Seen) -> str:
     return "\n".join([*lines, "", columns(rows), *more, ""])
 
 
-def _row(function: Json, found: Json, at_once: int) -> tuple[str, ...]:
+def _row(function: native.FunctionReport, found: native.ProfileObservation, at_once: int) -> tuple[str, ...]:
     overall = (function["total_share"], function["own_share"], function["own_share_max"])
     shares = function["own_shares"]
     over_time = (_mean(shares[start : start + at_once]) for start in range(0, len(shares), at_once))
     return (function["function"], *map(_percent, (*overall, *over_time)))
 
 
-def _shown(found: Json, at_once: int) -> int:
+def _shown(found: native.ProfileObservation, at_once: int) -> int:
     return -(-len(found["functions"][0]["own_shares"]) // at_once)
 
 

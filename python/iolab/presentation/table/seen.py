@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from iolab.base.errors import InputError
-from iolab.domain.phase_record import probes_of
+from iolab.domain.phase_record import PhaseRecord, any_probes_of
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
 
-Json = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a probe observed in one phase of a workload under a setting."""
+class Seen(Generic[T]):
+    """What a probe observed in one place of a run."""
 
     workload: str
     setting: str
     phase: str
-    observations: list[Json]
+    observations: list[T]
     """One per round, series left out."""
 
     @property
@@ -30,7 +30,7 @@ class Seen:
         """`WORKLOAD, SETTING, PHASE`."""
         return f"{self.workload}, {self.setting}, {self.phase}"
 
-    def as_dict(self) -> Json:
+    def as_dict(self) -> dict[str, object]:
         """As `show --as PROBE --json` prints it; what an observation has is in docs/reference/probes.md."""
         return {
             "workload": self.workload,
@@ -40,12 +40,12 @@ class Seen:
         }
 
 
-def seen(run: RunData, probe: str) -> list[Seen]:
+def seen(run: RunData, probe: str) -> list[Seen[Any]]:
     """In the run's order. InputError if the probe saw nothing in any trial: with the reason, if there is one."""
-    found: dict[tuple[str, str, str], list[Json]] = {}
+    found: dict[tuple[str, str, str], list[object]] = {}
     reasons: dict[str, None] = {}
     for workload, setting, phase in _phases(run):
-        if observation := probes_of(phase).get(probe):
+        if observation := any_probes_of(phase).get(probe):
             found.setdefault((workload, setting, phase["phase"]), []).append(observation)
         elif reason := phase.get("probes_absent", {}).get(probe):
             reasons[reason] = None
@@ -61,7 +61,7 @@ def seen(run: RunData, probe: str) -> list[Seen]:
     return [Seen(*place, found[place]) for place in in_order]
 
 
-def _phases(run: RunData) -> Iterator[tuple[str, str, Json]]:
+def _phases(run: RunData) -> Iterator[tuple[str, str, PhaseRecord]]:
     for trial, workload, setting in run.trials.select("trial", "workload", "setting").sort("trial").iter_rows():
         for phase in run.record(trial).phases:
             yield workload, setting, phase

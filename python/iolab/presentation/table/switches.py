@@ -7,12 +7,13 @@ then on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError
 from iolab.base.quantity import ABSENT, scale_for
+from iolab.domain import native_types as native
 from iolab.domain.probe.switches import NAME
 from iolab.presentation.table.seen import Seen, columns, seen
 
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 15
 CHAINS_SHOWN = 5
 FRAMES_SHOWN = 8
-PARTS = ("stall", "sleeping", "run_queue_delay")
+Part = Literal["stall", "sleeping", "run_queue_delay"]
+PARTS: tuple[Part, ...] = ("stall", "sleeping", "run_queue_delay")
 STATES = {"sleep": "S", "disk_sleep": "D", "idle": "I", "preempted": "R"}
 """As ps has them: asleep until a signal, until I/O or a lock, a kernel thread without work, and still runnable."""
-
-Json = dict[str, Any]
 
 
 @dataclass
@@ -34,25 +34,31 @@ class Waits:
     """Of a site or a task, in all rounds."""
 
     switches: int = 0
-    times: dict[str, list[Json]] = field(default_factory=lambda: {part: [] for part in PARTS})
+    times: dict[Part, list[native.Stall]] = field(default_factory=lambda: {part: [] for part in PARTS})
     states: dict[str, int] = field(default_factory=dict)
     pids: set[int] = field(default_factory=set)
     comm: str = ""
     chain: list[str] = field(default_factory=list)
 
-    def add(self, row: Json) -> None:
-        """Takes in a row of a probe's observation."""
+    def add(self, row: native.SiteReport | native.TaskReport) -> None:
+        """Takes in a round's."""
         self.switches += row["switches"]
         for part, found in self.times.items():
             found.append(row[part])
-        for state, count in row.get("by_state", {}).items():
-            self.states[state] = self.states.get(state, 0) + count
 
-    def total_ns(self, part: str) -> int:
+    def add_task(self, row: native.TaskReport) -> None:
+        """The same of a task, with how it left its CPU."""
+        self.add(row)
+        for state, count in row["by_state"].items():
+            self.states[state] = self.states.get(state, 0) + count
+        if row["pid"] is not None:
+            self.pids.add(row["pid"])
+
+    def total_ns(self, part: Part) -> int:
         """The time spent in this part of all switches, in ns."""
         return sum(row["sum_ns"] for row in self.times[part])
 
-    def mean_ns(self, part: str) -> float | None:
+    def mean_ns(self, part: Part) -> float | None:
         """The mean time of this part of a switch, in ns; None where none was timed."""
         count = sum(row["count"] for row in self.times[part])
         return self.total_ns(part) / count if count else None
@@ -69,11 +75,10 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return "\n".join(_block(place) for place in seen(run, NAME))
 
 
-def _block(place: Seen) -> str:
+def _block(place: Seen[native.SwitchesObservation]) -> str:
     observations = place.observations
     elapsed_s = sum(found["elapsed_ns"] for found in observations) / 1e9
-    sites = _together(observations, "sites", lambda row: str(row["site"]))
-    tasks = _together(observations, "tasks", lambda row: str(row["comm"]))
+    sites, tasks = _sites_of(observations), _tasks_of(observations)
     parts = [_heading(place, elapsed_s)]
     if sites:
         parts += [_sites(sites, elapsed_s), _chains(sites)]
@@ -82,25 +87,35 @@ def _block(place: Seen) -> str:
     return "\n".join([*parts, _tasks(tasks, elapsed_s)])
 
 
-def _together(observations: list[Json], table: str, name: Callable[[Json], str]) -> dict[str, Waits]:
+def _sites_of(observations: list[native.SwitchesObservation]) -> dict[str, Waits]:
     """By name, most switches first."""
     found: dict[str, Waits] = {}
     for observation in observations:
-        for row in observation[table]:
-            waits = found.setdefault(name(row), Waits(comm=row["comm"], chain=row.get("chain", [])))
-            waits.add(row)
-            if row.get("pid") is not None:
-                waits.pids.add(row["pid"])
+        for row in observation["sites"]:
+            found.setdefault(row["site"], Waits(comm=row["comm"], chain=row.get("chain", []))).add(row)
+    return _most_first(found)
+
+
+def _tasks_of(observations: list[native.SwitchesObservation]) -> dict[str, Waits]:
+    """By name, most switches first."""
+    found: dict[str, Waits] = {}
+    for observation in observations:
+        for row in observation["tasks"]:
+            found.setdefault(row["comm"], Waits(comm=row["comm"])).add_task(row)
+    return _most_first(found)
+
+
+def _most_first(found: dict[str, Waits]) -> dict[str, Waits]:
     order = sorted(found.items(), key=lambda item: (-item[1].switches, -item[1].total_ns("stall")))
     return dict(order)
 
 
-def _heading(place: Seen, elapsed_s: float) -> str:
+def _heading(place: Seen[native.SwitchesObservation], elapsed_s: float) -> str:
     observations = place.observations
     switches = sum(found["switches"] for found in observations)
     lost = sum(found.get("trace_events_lost") or found["events_lost"] for found in observations)
     lines = [place.title, f"{_rate(switches, elapsed_s)} context switches/s over {elapsed_s:.1f} s"]
-    means = (
+    means: tuple[tuple[str, Column], ...] = (
         ("off the CPU", "stall_ns"),
         ("wake-up latency", "wakeup_latency_ns"),
         ("run-queue delay", "run_queue_delay_ns"),
@@ -159,13 +174,16 @@ def _left_out(rows: dict[str, Waits], what: str) -> str:
     return f"\n... {left} more {what}\n" if left > 0 else "\n"
 
 
-def _mean(observations: list[Json], column: str) -> float | None:
-    found = [row[column] for row in observations if row[column]["count"]]
+Column = Literal["stall_ns", "wakeup_latency_ns", "run_queue_delay_ns"]
+
+
+def _mean(observations: list[native.SwitchesObservation], column: Column) -> float | None:
+    found = [row[column] for row in observations]
     count = sum(row["count"] for row in found)
-    return sum(row["count"] * row["mean"] for row in found) / count if count else None
+    return sum(row["count"] * (row["mean"] or 0.0) for row in found) / count if count else None
 
 
-def _notes(observations: list[Json]) -> list[str]:
+def _notes(observations: list[native.SwitchesObservation]) -> list[str]:
     return list(dict.fromkeys(note for found in observations for note in found.get("notes", [])))
 
 

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use trace::sample::cpu::{CpuReading, frequency, intervals_max, means, series};
+use serde_json::Value;
+use trace::sample::cpu::{CpuObservation, CpuReading, frequency, intervals_max, means, series};
 use trace::sample::series::Level;
 
 use super::frequency::Frequency;
@@ -58,21 +58,22 @@ impl Source for Cpus {
 impl Running for Ticker<Cpus> {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let observed = Ticker::stop(*self).ok_or("its thread broke down")?;
-        let mut found = json!({
-            "times": observed.times,
-            "cpus_online": observed.source.online,
-            "ticks_per_s": ticks_per_s(),
-            "frequency": frequency(observed.source.frequency.name(), &observed.series),
-        });
-        found["means"] = means(&observed.series);
-        found["series"] = series(&observed.series);
-        Ok(found)
+        let observation = CpuObservation {
+            times: observed.times,
+            cpus_online: observed.source.online,
+            ticks_per_s: ticks_per_s(),
+            frequency: frequency(observed.source.frequency.name(), &observed.series),
+            means: means(&observed.series),
+            series: series(&observed.series),
+        };
+        serde_json::to_value(observation).map_err(|error| error.to_string())
     }
 }
 
-fn ticks_per_s() -> i64 {
+fn ticks_per_s() -> u64 {
     // SAFETY: sysconf has no preconditions.
-    unsafe { libc::sysconf(libc::_SC_CLK_TCK) }
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    ticks.unsigned_abs()
 }
 
 #[cfg(test)]

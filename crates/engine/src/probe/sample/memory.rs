@@ -6,9 +6,11 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use trace::sample::Times;
+use trace::sample::columns::{Columns, SampledSeries};
 
-use super::columns::Columns;
 use super::kernel_file::KernelFile;
 use super::pairs::{pairs, pressure_us};
 use super::series::{Interval, Level, Reading, Series};
@@ -29,6 +31,17 @@ pub fn start(interval: Duration) -> Started {
 const PROCESS_READ: &str = "process_read_bytes_per_s";
 
 const PRESSURE_OF: [&str; 3] = ["cpu", "memory", "io"];
+
+/// What docs/reference/probes.md describes as the observation of `memory`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::probe) struct MemoryObservation {
+    /// When and how often it was read.
+    times: Times,
+    /// By what is not shown here: why.
+    absent: BTreeMap<String, Reason>,
+    /// Of `all` the machine: levels as mean and maximum, counters per second, stalls as a share of the interval.
+    series: BTreeMap<&'static str, SampledSeries>,
+}
 
 struct Memory {
     meminfo: KernelFile,
@@ -60,14 +73,13 @@ impl Memory {
     }
 
     /// By what is not shown here: why.
-    fn absent(&self) -> BTreeMap<String, &Reason> {
-        let pressure = self
-            .pressure
-            .iter()
-            .filter_map(|(what, file)| Some((format!("pressure_{what}"), file.as_ref().err()?)));
+    fn absent(&self) -> BTreeMap<String, Reason> {
+        let pressure = self.pressure.iter().filter_map(|(what, file)| {
+            Some((format!("pressure_{what}"), file.as_ref().err()?.clone()))
+        });
         let process = self.process.as_ref().err();
         pressure
-            .chain(process.map(|why| (PROCESS_READ.to_owned(), why)))
+            .chain(process.map(|why| (PROCESS_READ.to_owned(), why.clone())))
             .collect()
     }
 }
@@ -125,16 +137,17 @@ impl Source for Memory {
 impl Running for Ticker<Memory> {
     fn stop(self: Box<Self>) -> Result<Value, Reason> {
         let observed = Ticker::stop(*self).ok_or("its thread broke down")?;
-        Ok(json!({
-            "times": observed.times,
-            "absent": observed.source.absent(),
-            "series": {"all": columns(&observed.series)},
-        }))
+        let observation = MemoryObservation {
+            times: observed.times,
+            absent: observed.source.absent(),
+            series: BTreeMap::from([("all", columns(&observed.series))]),
+        };
+        serde_json::to_value(observation).map_err(|error| error.to_string())
     }
 }
 
 /// Levels as the interval's mean and maximum, counters per second, stalls as a share of the interval.
-fn columns(series: &Series<MemoryReading>) -> Value {
+fn columns(series: &Series<MemoryReading>) -> SampledSeries {
     let mut columns = Columns::default();
     for interval in series.intervals() {
         columns.begin(&interval);
@@ -187,16 +200,12 @@ mod tests {
         let meminfo = "Dirty: 16 kB\nSwapTotal: 100 kB\nSwapFree: 60 kB\n";
         series.add(2_000_000_000, reading(meminfo, vmstat));
         let found = columns(&series);
-        let column = |name: &str| found["columns"][name].clone();
-        assert_eq!(column("dirty_bytes"), json!([16384.0]));
-        assert_eq!(column("swap_used_bytes"), json!([40960.0]));
-        assert_eq!(column("page_in_bytes_per_s"), json!([102400.0]));
-        assert_eq!(column("pages_scanned_per_s"), json!([5.0]));
-        assert_eq!(
-            column("refaults_per_s"),
-            Value::Null,
-            "this kernel has none"
-        );
+        let column = |name: &str| found.columns.get(name).cloned();
+        assert_eq!(column("dirty_bytes"), Some(vec![Some(16384.0)]));
+        assert_eq!(column("swap_used_bytes"), Some(vec![Some(40960.0)]));
+        assert_eq!(column("page_in_bytes_per_s"), Some(vec![Some(102400.0)]));
+        assert_eq!(column("pages_scanned_per_s"), Some(vec![Some(5.0)]));
+        assert_eq!(column("refaults_per_s"), None, "this kernel has none");
     }
 
     #[test]

@@ -10,4 +10,4 @@ mod frequency;
 mod kernel_file;
 mod ticker;
 
-use trace::sample::{columns, series};
+use trace::sample::series;

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use trace::sample::Times;
 
 use super::series::{Reading, Series};
 use crate::usage::thread_clock_ns;
@@ -31,19 +31,6 @@ pub struct Observed<S: Source> {
     pub source: S,
     pub series: Series<S::Reading>,
     pub times: Times,
-}
-
-/// When it was read, how often and at what cost.
-#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
-pub struct Times {
-    pub started_unix_ns: u64,
-    pub elapsed_ns: u64,
-    /// The last: it doubles when there would be too many intervals.
-    pub interval_ns: u64,
-    pub readings: u64,
-    pub readings_failed: u64,
-    /// CPU time of the reading thread.
-    pub cost_cpu_ns: u64,
 }
 
 impl<S: Source> Ticker<S> {
@@ -97,7 +84,7 @@ fn watch<S: Source>(
         interval_ns: nanoseconds(series.interval()),
         readings,
         readings_failed,
-        cost_cpu_ns: thread_clock_ns(),
+        cost_cpu_ns: Some(thread_clock_ns()),
     };
     Observed {
         source,
@@ -151,7 +138,7 @@ mod tests {
         assert_eq!(observed.times.readings, observed.source.0);
         assert_eq!(observed.times.readings_failed, 1);
         assert!(observed.times.elapsed_ns >= 30_000_000);
-        assert!(observed.times.cost_cpu_ns > 0);
+        assert!(observed.times.cost_cpu_ns > Some(0));
     }
 
     #[test]

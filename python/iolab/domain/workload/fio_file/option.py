@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any, Literal
 
 from iolab.base.errors import unknown
+from iolab.domain import native_types as native
 from iolab.domain.workload.fio_file import value
 from iolab.domain.workload.fio_file.value import Reader
 
@@ -46,7 +47,7 @@ DIRECTIONS = {
 }
 """rw -> random, reads, writes."""
 
-ENGINES = {
+ENGINES: dict[str, native.EngineKind] = {
     "io_uring": "io_uring",
     "libaio": "libaio",
     "psync": "psync",

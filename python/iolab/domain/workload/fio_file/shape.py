@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from iolab.base.quantity import size_in_words
+from iolab.domain import native_types as native
 from iolab.domain.workload.fio_file.ini import JobFileProblems
 from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, Runner
 from iolab.domain.workload.fio_file.option import DIRECTIONS, ENGINES
 from iolab.domain.workload.fio_file.value import Directions
+from iolab.domain.workload.load import plain_pattern
 
 FILE_GRANULE_BYTES = 4096
 ONE_AT_A_TIME = ("psync", "pvsync", "mmap")
@@ -35,7 +36,7 @@ class Shape:
     """Of the range in each file, in whole aligned blocks."""
 
     @property
-    def engine(self) -> str:
+    def engine(self) -> native.EngineKind:
         """iolab's engine for the job's ioengine; psync for one that it has no counterpart of."""
         return ENGINES.get(self.job["ioengine"], "psync")
 
@@ -107,19 +108,19 @@ class Shape:
         directory = self.job["directory"]
         return [name if directory is None or name.startswith("/") else f"{directory}/{name}" for name in given]
 
-    def pattern(self) -> dict[str, Any]:
+    def pattern(self) -> native.Pattern:
         """The engine's (crates/workload/src/spec.rs)."""
         step = self.job["rw"][1]
         if self.random:
             if self.job["random_distribution"] is not None:
                 return {"kind": "zipf", "theta": self.job["random_distribution"]}
             once = not self.job["norandommap"] and len(self.blocks) == 1 and self.align_bytes == min(self.blocks)
-            return {"kind": "permutation" if once else "uniform"}
+            return plain_pattern("permutation" if once else "uniform")
         if step > 0:
             return {"kind": "strided", "stride_bytes": min(self.blocks) + step}
-        return {"kind": "backward" if step < 0 else "sequential"}
+        return plain_pattern("backward" if step < 0 else "sequential")
 
-    def bounds(self) -> dict[str, int | None]:
+    def bounds(self) -> native.Until:
         """The engine's `until`: whichever comes first."""
         duration_ns = self.job["ramp_time"] + self.job["runtime"] if self.job["runtime"] else None
         if self.time_based:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from iolab.domain import native_types as native
 from iolab.domain.trial import FioPhase, LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.fio_file.ini import JobFileProblems
@@ -15,8 +15,6 @@ from iolab.domain.workload.load import file_json, group_json, job_json, phase_js
 
 LAYOUT_BLOCK_BYTES = 2**20
 LAYOUT_QUEUE_DEPTH = 8
-
-Json = dict[str, Any]
 
 
 @dataclass
@@ -117,9 +115,9 @@ def _stage_names(stages: Sequence[Sequence[Shape]]) -> list[str]:
     return [names.unique("".join(one if one.isalnum() or one in "-_." else "_" for one in name)) for name in firsts]
 
 
-def _layouts(found: Plan, files: Mapping[str, Json], seed: int) -> Iterator[Phase]:
+def _layouts(found: Plan, files: Mapping[str, native.FileSpec], seed: int) -> Iterator[Phase]:
     """Files of one size together, each written from start to end, one after the other."""
-    by_size: dict[tuple[int, bool], list[Json]] = {}
+    by_size: dict[tuple[int, bool], list[native.FileSpec]] = {}
     direct = any(shape.direct for stage in found.stages for shape in stage)
     for name in found.laid_out:
         by_size.setdefault((files[name]["size_bytes"], direct), []).append(files[name])
@@ -146,10 +144,12 @@ def _largest_divisor(size: int) -> int:
     return min(LAYOUT_BLOCK_BYTES, size & -size)
 
 
-def _stage_phase(name: str, stage: Sequence[Shape], files: Mapping[str, Json], seed: int, runner: Runner) -> Phase:
+def _stage_phase(
+    name: str, stage: Sequence[Shape], files: Mapping[str, native.FileSpec], seed: int, runner: Runner
+) -> Phase:
     used = list(dict.fromkeys(file for shape in stage for clone in _clones(shape) for file in shape.names(clone)))
     numbers = {file: number for number, file in enumerate(used)}
-    groups: list[Json] = []
+    groups: list[native.GroupSpec] = []
     options: dict[str, dict[str, str]] = {}
     names = _Names()
     for shape in stage:
@@ -182,7 +182,9 @@ def _stage_phase(name: str, stage: Sequence[Shape], files: Mapping[str, Json], s
 _UNCHECKED = {"do_verify": "0"}
 
 
-def _fio_check_phases(name: str, stage: Sequence[Shape], files: Mapping[str, Json], seed: int) -> Iterator[Phase]:
+def _fio_check_phases(
+    name: str, stage: Sequence[Shape], files: Mapping[str, native.FileSpec], seed: int
+) -> Iterator[Phase]:
     """fio looks for what the same jobs have written. It finds what one pass over the files leaves (verify_only)."""
     if not stage:
         return
@@ -216,7 +218,7 @@ class _Names:
         return found
 
 
-def _group(name: str, shape: Shape, clone: int, job: Json) -> Json:
+def _group(name: str, shape: Shape, clone: int, job: native.JobSpec) -> native.GroupSpec:
     return group_json(
         name,
         engine=shape.engine,
@@ -236,7 +238,7 @@ def _cpus(job: FioJob, clone: int) -> list[int] | None:
     return [cpus[clone % len(cpus)]] if cpus and job["cpus_allowed_policy"] == "split" else cpus
 
 
-def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> Json:
+def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> native.JobSpec:
     job = shape.job
     every_writes = job["fsync"] or job["fdatasync"]
     return job_json(
@@ -260,7 +262,7 @@ def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> Js
     )
 
 
-def _arrival(shape: Shape) -> Json:
+def _arrival(shape: Shape) -> native.Arrival:
     job = shape.job
     rate = job["rate_iops"] or job["rate"]
     if rate is None:
@@ -278,7 +280,9 @@ def _arrival(shape: Shape) -> Json:
     }
 
 
-def _check_phases(name: str, stage: Sequence[Shape], files: Mapping[str, Json], seed: int) -> Iterator[Phase]:
+def _check_phases(
+    name: str, stage: Sequence[Shape], files: Mapping[str, native.FileSpec], seed: int
+) -> Iterator[Phase]:
     """Everything that the stage's verifying jobs wrote, read once in sequence. Not measured: only wrong data counts."""
     for shape in stage:
         for clone in _clones(shape):

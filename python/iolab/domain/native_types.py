@@ -1,0 +1,1773 @@
+"""Documents that cross the border to Rust, made by `make golden` of crates/bindings/src/json_schema.rs.
+
+They are plain dicts of JSON: Rust checks what it is given, and these types say to mypy what it takes and gives. What
+each field means, in which unit and range, says the schema.
+"""
+
+from typing import Literal, NotRequired, TypedDict
+
+
+class DistributionRecord(TypedDict):
+    """A distribution as JSON carries it: exact moments (null when there is no value) and its buckets."""
+
+    count: int
+    histogram: list[list[int]]
+    max: int | None
+    mean: float | None
+    min: int | None
+    p50: int | None
+    p99: int | None
+    stddev: float | None
+
+
+class Activity(TypedDict):
+    """What was done in one direction."""
+
+    back_merges: int
+    bios_queued: int
+    bytes_completed: int
+    completions_local: int
+    completions_remote: int
+    errors: int
+    front_merges: int
+    queue_local: int
+    queue_remote: int
+    request_bytes: DistributionRecord
+    request_merges: int
+    requests_completed: int
+    requests_issued: int
+    requests_sequential: int
+    requeues: int
+    seek_sectors: DistributionRecord
+    time_in_device_ns: DistributionRecord
+    time_in_queue_ns: DistributionRecord
+    time_in_scheduler_ns: DistributionRecord
+    time_total_ns: DistributionRecord
+
+
+class Activities(TypedDict):
+    """The figures by direction."""
+
+    other: Activity
+    read: Activity
+    total: Activity
+    write: Activity
+
+
+AffinityWord = Literal["application", "interrupt", "other"]
+
+
+AffinityPart = int | AffinityWord
+
+
+class AffinityKeys(TypedDict):
+    """Left out: anywhere."""
+
+    application: NotRequired[AffinityPart | None]
+    completion: NotRequired[AffinityPart | None]
+    queue: NotRequired[AffinityPart | None]
+
+
+Allocation = Literal["direct", "workqueue", "data_only", "mapping"]
+"""Where `xfs_alloc_vextent` runs; calls for a directory's or an inode's blocks are metadata, a file's blocks are
+data."""
+
+
+class MirrorSpec(TypedDict):
+    """The path to the other controller's cache."""
+
+    bytes_per_s: int
+    latency_ns: int
+
+
+class ArrayCache(TypedDict):
+    """The cache for reads, prefetching and writes."""
+
+    destages_max: int
+    dirty_ns_max: int
+    high_percent: int
+    line_bytes: int
+    low_percent: int
+    mirror: NotRequired[MirrorSpec | None]
+    prefetch_bytes: int
+    read_bytes: int
+    stream_after_commands: int
+    streams: int
+    write_bytes: int
+
+
+class ClosedArrival(TypedDict):
+    """A new operation is offered when one completes; after every `think_every` completions the job pauses
+    `think_ns`."""
+
+    kind: Literal["closed"]
+    think_every: int
+    think_ns: int
+
+
+Spacing = Literal["constant", "poisson"]
+"""The distances between due times."""
+
+
+class OpenArrival(TypedDict):
+    """Operations are due at times that do not depend on completions. Latency counts from the due time, so that a stall
+    is not forgotten (coordinated omission)."""
+
+    kind: Literal["open"]
+    rate_per_s: float
+    spacing: Spacing
+
+
+Arrival = ClosedArrival | OpenArrival
+"""When operations are offered."""
+
+
+class BackEnd(TypedDict):
+    """The disks behind the controller, as no more than an access time and a rate."""
+
+    access_ns: int
+    bytes_per_s: int
+    servers: int
+
+
+class BlockColumns(TypedDict):
+    """What happened in each interval."""
+
+    bytes_completed_per_s: list[float]
+    length_s: list[float]
+    merges_per_s: list[float]
+    queue_depth: list[float]
+    queue_depth_max: list[int]
+    requests_completed_per_s: list[float]
+    requests_waiting: list[float]
+
+
+class Conservation(TypedDict):
+    """What became of every bio. queued + split + unqueued = merged + completed + in_flight + unmatched, always."""
+
+    completed: int
+    in_flight: int
+    merged: int
+    queued: int
+    split: int
+    unmatched: int
+    unqueued: int
+
+
+class DeviceReport(TypedDict):
+    """What one device did."""
+
+    completed_by_cpu: list[int]
+    conservation: Conservation
+    device: str
+    events: dict[str, int]
+    events_unmatched: int
+    other: Activity
+    queue_depth_max: int
+    queue_depth_mean: float
+    queued_by_cpu: list[int]
+    read: Activity
+    total: Activity
+    write: Activity
+    writes_flushed: int
+
+
+class BlockSeries(TypedDict):
+    """Columns over time."""
+
+    at_ns: list[int]
+    columns: BlockColumns
+
+
+class BlockObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `block`."""
+
+    all: Activities
+    devices: list[DeviceReport]
+    elapsed_ns: int
+    events_lost: int
+    losses_uncounted: int
+    notes: list[str]
+    series: dict[str, BlockSeries]
+    trace_events_lost: int
+
+
+TraceFormat = Literal["blktrace", "ftrace"]
+"""How a trace is written."""
+
+
+class BlockOptions(TypedDict):
+    """The options of the probe `block`."""
+
+    interval_ns: int
+    trace: NotRequired[TraceFormat | None]
+
+
+class BlockReport(TypedDict):
+    """A whole recording. docs/reference/probes.md explains each field."""
+
+    all: Activities
+    devices: list[DeviceReport]
+    elapsed_ns: int
+    events_lost: int
+    losses_uncounted: int
+    series: dict[str, BlockSeries]
+
+
+class BlockSize(TypedDict):
+    """A size of operations and how often it is drawn."""
+
+    bytes: int
+    weight: float
+
+
+class BlockSpec(TypedDict):
+    """What the probe `block` records."""
+
+    buffer_bytes: int
+    devices: list[str]
+    interval_ns: int
+
+
+Method = Literal["fiemap", "fibmap", "model"]
+"""How a filesystem is asked for a file's extents."""
+
+
+class Bounds(TypedDict):
+    """How much is looked at, and how much of it is told."""
+
+    extents_max: int
+    listed_max: int
+    method: NotRequired[Method | None]
+
+
+class Cache(TypedDict):
+    """Segments for reads and read-ahead, and the write cache."""
+
+    dirty_sectors_max: int
+    read_ahead_sectors: int
+    segment_sectors: int
+    segments: int
+    write_back: bool
+
+
+class CgroupSpec(TypedDict):
+    """A control group. Those that are not named share the root, with the weight that kernels give it: 1000."""
+
+    name: str
+    weight: int
+
+
+ClockKind = Literal["tsc", "monotonic", "model"]
+"""The clock that operations are timed with."""
+
+
+Distance = Literal["core", "socket", "node", "machine"]
+"""The smallest part of the machine that has both of two different CPUs in it."""
+
+
+CompletionVariant = Literal["softirq", "remote_softirq", "thread", "grouped", "cache_aware", "multi_queue"]
+"""Forms of the path from a device's interrupt to a completed request."""
+
+
+class CompletionSpec(TypedDict):
+    """Cycles, unless the name says otherwise."""
+
+    bio_lines: int
+    call_ns: NotRequired[int]
+    complete_cycles: int
+    control_block_lines: int
+    enter_cycles: int
+    hand_over_cycles: int
+    interrupt_cycles: int
+    interrupt_stalled_cycles: int
+    list_lines: int
+    local_cycles: NotRequired[int]
+    request_lines: int
+    shares_cache: Distance
+    softirq_cycles: int
+    splice_cycles: int
+    variant: NotRequired[CompletionVariant]
+
+
+class ControllerSpec(TypedDict):
+    """The front of the array."""
+
+    command_ns: int
+    controllers: int
+    latency_ns: int
+    port_bytes_per_s: int
+
+
+class PerOperation(TypedDict):
+    """A value for READ and one for WRITE."""
+
+    read: int
+    write: int
+
+
+class CostSpec(TypedDict):
+    """Mean times of the client's steps; the two spreads say how they vary."""
+
+    completion_wakeup_ns: int
+    copy_bytes_per_s: int
+    decode_ns: PerOperation
+    encode_ns: PerOperation
+    lookup_ns: int
+    register_ns: int
+    reply_ns: int
+    rpciod_wakeup_ns: int
+    send_ack_ns: int
+    send_done_ns: int
+    transmit_ns: int
+    wakeup_spread: float
+    work_spread: float
+
+
+class ModelEventSum(TypedDict):
+    """Over all CPUs."""
+
+    counted_share: float
+    value: float
+
+
+class Shared(TypedDict):
+    """What CPUs took from one another of the objects of a kind, and of their locks."""
+
+    locked: int
+    transfer_cycles: int
+    transfers: int
+    waited: int
+    waited_ns: int
+
+
+class CounterObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `counters`."""
+
+    absent: dict[str, str]
+    elapsed_ns: int
+    events: dict[str, ModelEventSum]
+    notes: list[str]
+    sharing: dict[str, Shared]
+
+
+class CounterOptions(TypedDict):
+    """It has none."""
+
+
+class EventSum(TypedDict):
+    """Over all CPUs."""
+
+    counted_share: float
+    value: float
+
+
+class CountersObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `counters`."""
+
+    absent: dict[str, str]
+    elapsed_ns: int
+    events: dict[str, EventSum]
+    notes: list[str]
+
+
+class CountersSpec(TypedDict):
+    """Hardware counters, read once at start and once at stop."""
+
+
+class Frequency(TypedDict):
+    """The clock frequency of the CPUs, a mean over them."""
+
+    hz_max: float
+    hz_mean: float
+    source: str
+
+
+class SampledSeries(TypedDict):
+    """What was read over time: a row per interval."""
+
+    at_ns: list[int]
+    columns: dict[str, list[float | None]]
+
+
+class Times(TypedDict):
+    """When something was read, how often and at what cost."""
+
+    cost_cpu_ns: NotRequired[int | None]
+    elapsed_ns: int
+    interval_ns: int
+    readings: int
+    readings_failed: int
+    started_unix_ns: int
+
+
+class CpuObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `cpu`."""
+
+    cpus_online: int
+    frequency: Frequency | None
+    means: dict[str, dict[str, float | None]]
+    series: dict[str, SampledSeries]
+    ticks_per_s: int
+    times: Times
+
+
+class CpuOptions(TypedDict):
+    """The options of the probe `cpu`."""
+
+    interval_ns: int
+
+
+class CpuSpec(TypedDict):
+    """CPUs as a number, and what calls cost on them."""
+
+    call_ns: int
+    clock_hz: NotRequired[int | None]
+    completion_ns: int
+    count: int
+    jitter: float
+    page_copy_ns: int
+    time_slice_ns: int
+
+
+class IdleState(TypedDict):
+    """A CPU that has been idle for `after_ns` is in this state, and comes out of it after `exit_ns`."""
+
+    after_ns: int
+    exit_ns: int
+
+
+class InterruptSpec(TypedDict):
+    """Interrupts that one CPU sends another."""
+
+    latency_ns: int
+    latency_other_node_ns: int
+    receive_cycles: int
+    send_cycles: int
+
+
+class Offline(TypedDict):
+    """A CPU that is taken out for a while, or for good."""
+
+    cpu: int
+    from_ns: int
+    until_ns: NotRequired[int | None]
+
+
+class SchedulingSpec(TypedDict):
+    """The task scheduler's times and costs."""
+
+    migrates_within: Distance
+    preempt_after_ns: int
+    run_queue_lines: int
+    switch_cycles: int
+    task_lines: int
+    time_slice_ns: int
+    wake_cycles: int
+
+
+class Topology(TypedDict):
+    """How many of each there are in the next larger one."""
+
+    cores_per_socket: int
+    numa_nodes: int
+    sockets_per_node: int
+    threads_per_core: int
+
+
+class DetailedCpusTable(TypedDict):
+    """CPUs with places, caches and interrupts of their own."""
+
+    clock_hz: int
+    computing_stall_per_mille: int
+    idle_states: NotRequired[list[IdleState]]
+    interrupts: InterruptSpec
+    jitter: float
+    offline: NotRequired[list[Offline]]
+    page_copy_cycles: int
+    reap_cycles: int
+    scheduling: SchedulingSpec
+    submit_cycles: int
+    topology: Topology
+    transfer_cycles: list[int]
+    user_cycles: int
+
+
+CpusTable = CpuSpec | DetailedCpusTable
+"""What the table `cpus` holds, for the schema."""
+
+
+class Cycles(TypedDict):
+    """CPU time of the parts of a call, in cycles."""
+
+    allocate: int
+    application: int
+    begin: int
+    checkpoint_block: int
+    close: int
+    commit: int
+    commit_locked: int
+    end: int
+    entry: int
+    hand_over: int
+    inode: int
+    scan_block: int
+    unlink: int
+
+
+class Daemons(TypedDict):
+    """Kernel threads that complete and start writes of log and metadata, wherever they are due."""
+
+    cycles: int
+    wakeups_per_s: int
+
+
+class NullDeviceSpec(TypedDict):
+    """A fixed latency, whatever the load: docs/model/README.md."""
+
+    capacity_bytes: int
+    kind: Literal["null"]
+    latency_ns: int
+    queue_depth: int
+
+
+Order = Literal["first_come", "shortest_positioning"]
+"""Orders in which a disk serves waiting commands."""
+
+
+class Queue(TypedDict):
+    """The command queue (tagged queueing or NCQ)."""
+
+    age_limit_ns: int
+    depth: int
+    order: Order
+
+
+class Seek(TypedDict):
+    """A point of the seek curve."""
+
+    cylinders: int
+    time_ns: int
+
+
+class Zone(TypedDict):
+    """Neighbouring cylinders with tracks of the same length."""
+
+    cylinders: int
+    sectors_per_track: int
+
+
+class DiskDeviceSpec(TypedDict):
+    """A disk: docs/model/disk.md."""
+
+    cache: Cache
+    command_read_ns: int
+    command_write_ns: int
+    head_switch_ns: int
+    hit_read_ns: int
+    hit_write_ns: int
+    interface_bytes_per_s: int
+    kind: Literal["disk"]
+    queue: Queue
+    revolutions_per_minute: int
+    seeks: list[Seek]
+    surfaces: int
+    turnaround_ns: NotRequired[int]
+    write_settle_ns: int
+    zones: list[Zone]
+
+
+class LunCache(TypedDict):
+    """The cache for reads and writes."""
+
+    high_percent: int
+    idle_flush_ns: int
+    line_bytes: int
+    low_percent: int
+    read_bytes: int
+    write_bytes: int
+
+
+class LunDeviceSpec(TypedDict):
+    """A cached LUN: docs/model/lun.md."""
+
+    adapter_ns: int
+    back_end: BackEnd
+    cache: LunCache
+    capacity_bytes: int
+    controller_commands_per_s: int
+    controller_ns: int
+    kind: Literal["lun"]
+    link_bytes_per_s: int
+    link_ns: int
+    queue_depth: int
+
+
+class DiskSpec(TypedDict):
+    """Everything about a disk; a machine file's `[[devices]]` of kind `disk`. Times in nanoseconds, sectors of 512
+    bytes."""
+
+    cache: Cache
+    command_read_ns: int
+    command_write_ns: int
+    head_switch_ns: int
+    hit_read_ns: int
+    hit_write_ns: int
+    interface_bytes_per_s: int
+    queue: Queue
+    revolutions_per_minute: int
+    seeks: list[Seek]
+    surfaces: int
+    turnaround_ns: NotRequired[int]
+    write_settle_ns: int
+    zones: list[Zone]
+
+
+Level = Literal["raid0", "raid1", "raid5"]
+"""RAID levels."""
+
+
+class LayoutSpec(TypedDict):
+    """How data, parity and copies are spread over the disks."""
+
+    chunk_bytes: int
+    disks: int
+    extent_stripes: int
+    groups: int
+    level: Level
+    stripe_disks: int
+
+
+class ArrayDeviceSpec(TypedDict):
+    """A RAID array: docs/model/array.md."""
+
+    cache: ArrayCache
+    controller: ControllerSpec
+    disk: DiskSpec
+    kind: Literal["array"]
+    layout: LayoutSpec
+    queue_depth: int
+
+
+class Firmware(TypedDict):
+    """What the controller does, and how."""
+
+    buffer_bytes: int
+    buffer_ns_max: int
+    collect_only_per_mille: int
+    collect_per_mille: int
+    command_ns: int
+    cores: int
+    filled: bool
+    read_first: bool
+    unit_bytes: int
+
+
+class Geometry(TypedDict):
+    """How the flash is divided."""
+
+    blocks_per_plane: int
+    channels: int
+    dies_per_channel: int
+    over_provision_per_mille: int
+    page_bytes: int
+    pages_per_block: int
+    planes_per_die: int
+
+
+class Interface(TypedDict):
+    """The link to the host."""
+
+    bytes_per_s: int
+    half_duplex: bool
+
+
+class Suspend(TypedDict):
+    """How long it takes to interrupt a die's work for a read."""
+
+    erase_ns: int
+    program_ns: int
+
+
+class Timing(TypedDict):
+    """What the flash itself takes."""
+
+    block_erase_ns: int
+    channel_bytes_per_s: int
+    page_program_ns: int
+    page_read_ns: int
+    suspend: NotRequired[Suspend | None]
+
+
+class FlashDeviceSpec(TypedDict):
+    """An SSD: docs/model/flash.md."""
+
+    firmware: Firmware
+    geometry: Geometry
+    interface: Interface
+    kind: Literal["flash"]
+    queue_depth: int
+    timing: Timing
+
+
+DeviceSpec = NullDeviceSpec | DiskDeviceSpec | LunDeviceSpec | ArrayDeviceSpec | FlashDeviceSpec
+"""A device of a machine file: its `kind` and that kind's keys."""
+
+
+class Identity(TypedDict):
+    """What was found under a path when it was checked; whatever else is found there later is refused."""
+
+    device: int
+    inode: int
+
+
+class Directory(TypedDict):
+    """A directory that was checked. What lies below it is opened from it, and no symbolic link is followed on the
+    way."""
+
+    identity: Identity
+    path: str
+
+
+class DmaSpec(TypedDict):
+    """How fast it moves data to or from the memory of the NUMA node that it interrupts, and of any other."""
+
+    far_bytes_per_s: int
+    near_bytes_per_s: int
+
+
+Kind = Literal["ext2", "ext3", "ext3_windows", "ext4", "contiguous"]
+"""The allocators that are simulated."""
+
+
+class FilesystemSpec(TypedDict):
+    """A filesystem of a machine file's drive: the table `filesystem`, for the kinds that take loads."""
+
+    blocks: NotRequired[int]
+    group_inodes: NotRequired[int]
+    group_metadata_blocks: NotRequired[int]
+    kind: Kind
+    preallocated_blocks: NotRequired[int]
+    start_colours: NotRequired[bool]
+
+
+class WritebackCycles(TypedDict):
+    """CPU time of buffered writes and of writeback, in cycles."""
+
+    copy_page: NotRequired[int]
+    map: NotRequired[int]
+    write: NotRequired[int]
+    write_back_page: NotRequired[int]
+
+
+class Writeback(TypedDict):
+    """The table `filesystem.writeback`. What tells when is the kernel's default (`dirty_writeback_centisecs`,
+    `dirty_expire_centisecs`, `dirty_background_ratio`); cycles are estimates."""
+
+    background_blocks: NotRequired[int]
+    cycles: NotRequired[WritebackCycles]
+    expire_ns: NotRequired[int]
+    flushers: NotRequired[int]
+    period_ns: NotRequired[int]
+
+
+class XfsXfsTable(TypedDict):
+    """The table `filesystem` of a drive with `kind = "xfs"`. Blocks are of 4 KiB."""
+
+    ag_count: int
+    allocation: NotRequired[Allocation | None]
+    blocks: NotRequired[int]
+    call_stall_ns: NotRequired[int]
+    cycles: Cycles
+    daemons: NotRequired[Daemons]
+    inode_bytes: NotRequired[int]
+    kind: Literal["xfs"]
+    log_blocks: NotRequired[int]
+    log_bytes_per_create: NotRequired[int]
+    workers_max: NotRequired[int]
+    writeback: NotRequired[Writeback]
+
+
+XfsTable = XfsXfsTable
+"""XFS, which takes metadata loads."""
+
+
+FilesystemTable = FilesystemSpec | XfsTable
+"""What a drive's table `filesystem` holds, for the schema. `blocks` may be left out: the drive's."""
+
+
+class QueueSpec(TypedDict):
+    """The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's."""
+
+    hardware_queues: NotRequired[int | None]
+    max_sectors_kb: NotRequired[int | None]
+    max_segments: NotRequired[int | None]
+    nomerges: NotRequired[int | None]
+    nr_requests: NotRequired[int | None]
+    read_ahead_kb: NotRequired[int | None]
+    rq_affinity: NotRequired[int | None]
+
+
+TunableValue = int | bool | str
+"""A tunable's value, in the kernel's unit."""
+
+
+SchedulerTable = str | dict[str, TunableValue]
+"""What a drive's key `scheduler` holds, for the schema: its name, or a table of `name` and tunables by the kernel's
+names."""
+
+
+class DriveSpec(TypedDict):
+    """The file's keys."""
+
+    affinity: NotRequired[AffinityKeys | None]
+    device: DeviceSpec
+    dma: NotRequired[DmaSpec | None]
+    filesystem: NotRequired[FilesystemTable | None]
+    interrupt_cpu: NotRequired[int | None]
+    peek: NotRequired[bool]
+    queue: NotRequired[QueueSpec]
+    scheduler: NotRequired[SchedulerTable | None]
+
+
+EngineKind = Literal["io_uring", "libaio", "psync", "pvsync", "mmap", "null"]
+"""The interface through which a group submits I/O."""
+
+
+class ErrorRecord(TypedDict):
+    """Failures of one operation with one errno."""
+
+    count: int
+    errno: int
+    first_offset: int
+    first_path: str
+    name: str
+    op: str
+
+
+class Layout(TypedDict):
+    """One file. Extents that touch, in the file and on the device, count as one: filesystems cut them at lengths of
+    their own."""
+
+    beyond_end_bytes: int
+    block_bytes: int
+    bytes_by_flag: list[tuple[str, int]]
+    complete: bool
+    device: str
+    extents: int
+    extents_of_filesystem: int
+    hole_bytes: int | None
+    listed: list[tuple[int, int | None, int, list[str]]]
+    mapped_bytes: int
+    method: Method
+    size_bytes: int
+
+
+class LayoutOfExamination(Layout):
+    """What is known of one file."""
+
+    path: str
+
+
+class Refused(TypedDict):
+    """Why a file's extents are not known."""
+
+    absent: str
+    errno: int
+
+
+class RefusedOfExamination(Refused):
+    """What is known of one file."""
+
+    path: str
+
+
+Examination = LayoutOfExamination | RefusedOfExamination
+"""What is known of one file."""
+
+
+class Interleaving(TypedDict):
+    """The files of one device. A stretch is what lies between two changes of the file along the device's offsets, gaps
+    aside: a file that nobody interrupts is one stretch, however many extents it has."""
+
+    bytes: int
+    device: str
+    extents: int
+    files: int
+    share: float
+    stretch_bytes_mean: float
+    switches: int
+
+
+class Examined(TypedDict):
+    """Where several files lie."""
+
+    files: list[Examination]
+    interleaving: list[Interleaving]
+
+
+class RingFeatures(TypedDict):
+    """What io_uring_setup(2) and IORING_REGISTER_PROBE grant; all false where rings are not usable."""
+
+    coop_taskrun: bool
+    defer_taskrun: bool
+    fixed_io: bool
+    min_timeout: bool
+    single_issuer: bool
+    sqpoll: bool
+    unusable_because: str | None
+    usable: bool
+
+
+class Features(TypedDict):
+    """The I/O interfaces and clocks that this kernel offers, found by trying them."""
+
+    io_uring: RingFeatures
+    kernel: str
+    libaio: bool
+    tsc: bool
+    tsc_unusable_because: str | None
+
+
+FileOrder = Literal["sequential", "round_robin", "random"]
+"""How a job with several files takes turns between them."""
+
+
+class FileSpec(TypedDict):
+    """A file or a block device, or a range of it."""
+
+    base_bytes: int
+    beneath: NotRequired[Directory | None]
+    create: bool
+    extend: bool
+    identity: NotRequired[Identity | None]
+    path: str
+    place: NotRequired[int | None]
+    size_bytes: int
+
+
+class FunctionReport(TypedDict):
+    """Shares are of all samples of the interval, or of the whole recording: 0 to 1."""
+
+    function: str
+    own: int
+    own_share: float
+    own_share_max: float
+    own_shares: list[float | None]
+    total: int
+    total_share: float
+    total_share_max: float
+    total_shares: list[float | None]
+
+
+class IntervalRecord(TypedDict):
+    """What completed in one interval of the time series."""
+
+    latency_ns_max: int | None
+    latency_ns_p50: int | None
+    latency_ns_p99: int | None
+    length_ns: int
+    read_bytes: int
+    read_ops: int
+    start_ns: int
+    write_bytes: int
+    write_ops: int
+
+
+class MismatchRecord(TypedDict):
+    """A block that did not hold what was written there."""
+
+    expected: str
+    found: str
+    offset: int
+    path: str
+
+
+class LatencyRecord(TypedDict):
+    """Latencies of operations, each from its due time to its completion."""
+
+    histogram: list[tuple[int, int, int]]
+    max_ns: int
+    mean_ns: float
+    min_ns: int
+    stddev_ns: float
+
+
+class OpRecord(TypedDict):
+    """Successful operations of one kind in the measured part."""
+
+    bytes: int
+    count: int
+    latency: LatencyRecord | None
+
+
+class JobRecord(TypedDict):
+    """The record of one job of a load."""
+
+    errors: list[ErrorRecord]
+    finished_ns: int
+    intervals: list[IntervalRecord]
+    mismatches: list[MismatchRecord]
+    mismatches_count: int
+    name: str
+    read: OpRecord
+    sync: OpRecord
+    write: OpRecord
+
+
+class GroupRecordOfJobRecord(TypedDict):
+    """The record of a group: a thread and its jobs."""
+
+    context_switches_involuntary: int
+    context_switches_voluntary: int
+    cpu_system_ns: int
+    cpu_user_ns: int
+    faults_major: int
+    faults_minor: int
+    jobs: list[JobRecord]
+    name: str
+    notes: list[str]
+
+
+class ThreadRecord(TypedDict):
+    """The record of one thread."""
+
+    errors: list[ErrorRecord]
+    finished_ns: int
+    intervals: list[IntervalRecord]
+    measures: dict[str, float | None]
+    mismatches: list[MismatchRecord]
+    mismatches_count: int
+    name: str
+    ops: dict[str, OpRecord]
+
+
+class GroupRecordOfThreadRecord(TypedDict):
+    """The record of a group: a thread and its jobs."""
+
+    context_switches_involuntary: int
+    context_switches_voluntary: int
+    cpu_system_ns: int
+    cpu_user_ns: int
+    faults_major: int
+    faults_minor: int
+    jobs: list[ThreadRecord]
+    name: str
+    notes: list[str]
+
+
+class SequentialPattern(TypedDict):
+    """From the start of the range to its end, then again."""
+
+    kind: Literal["sequential"]
+
+
+class BackwardPattern(TypedDict):
+    """From the end of the range to its start."""
+
+    kind: Literal["backward"]
+
+
+class StridedPattern(TypedDict):
+    """Each offset is the last one plus `stride_bytes`; at the end of the range it starts again one block further on."""
+
+    kind: Literal["strided"]
+    stride_bytes: int
+
+
+class UniformPattern(TypedDict):
+    """Every block with the same probability, independent of those before."""
+
+    kind: Literal["uniform"]
+
+
+class ZipfPattern(TypedDict):
+    """Block ranks drawn with probability proportional to 1/rank^theta, ranks scattered over the range."""
+
+    kind: Literal["zipf"]
+    theta: float
+
+
+class PermutationPattern(TypedDict):
+    """Each block exactly once a pass, in an order drawn anew each pass, in constant memory."""
+
+    kind: Literal["permutation"]
+
+
+Pattern = SequentialPattern | BackwardPattern | StridedPattern | UniformPattern | ZipfPattern | PermutationPattern
+"""In which order a job visits the blocks of a file."""
+
+
+SyncKind = Literal["fsync", "fdatasync"]
+"""The system call that makes writes durable."""
+
+
+class Sync(TypedDict):
+    """After every `every_writes` completed writes, and before the next operation, each file written since is synced."""
+
+    every_writes: int
+    kind: SyncKind
+
+
+class Until(TypedDict):
+    """The job is done at the first bound it reaches; at least one is given."""
+
+    bytes: NotRequired[int | None]
+    duration_ns: NotRequired[int | None]
+    ops: NotRequired[int | None]
+
+
+class JobSpec(TypedDict):
+    """What one job does."""
+
+    align_bytes: int
+    arrival: Arrival
+    blocks: list[BlockSize]
+    file_order: FileOrder
+    files: list[int]
+    length_bytes: int
+    name: str
+    offset_bytes: int
+    pattern: Pattern
+    queue_depth: int
+    read_share: float
+    seed: int
+    sync: NotRequired[Sync | None]
+    sync_at_end: bool
+    until: Until
+
+
+class GroupSpec(TypedDict):
+    """Jobs that share one thread, one ring and one pool of buffers."""
+
+    batch: NotRequired[int | None]
+    cgroup: NotRequired[str | None]
+    close_in_time: bool
+    cpus: NotRequired[list[int] | None]
+    direct: bool
+    engine: EngineKind
+    fixed_buffers: bool
+    fresh_data: bool
+    jobs: list[JobSpec]
+    name: str
+    poll: bool
+    registered_files: bool
+    sqpoll: bool
+    sqpoll_cpu: NotRequired[int | None]
+
+
+class MemoryObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `memory`."""
+
+    absent: dict[str, str]
+    series: dict[str, SampledSeries]
+    times: Times
+
+
+class ProfileColumns(TypedDict):
+    """What happened in each interval."""
+
+    length_s: list[float]
+    samples: list[int]
+
+
+class ProfileSeries(TypedDict):
+    """Samples over time."""
+
+    at_ns: list[int]
+    columns: ProfileColumns
+
+
+class ProfileObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `profile`."""
+
+    elapsed_ns: int
+    functions: list[FunctionReport]
+    interval_ns: int
+    notes: list[str]
+    samples: int
+    samples_lost: int
+    series: dict[str, ProfileSeries]
+
+
+class SwitchColumns(TypedDict):
+    """What happened in each interval."""
+
+    context_switches_per_s: list[float]
+    length_s: list[float]
+
+
+class SwitchSeries(TypedDict):
+    """Columns over time."""
+
+    at_ns: list[int]
+    columns: SwitchColumns
+
+
+class Stall(TypedDict):
+    """Times as tables carry them. Of weighted samples, `count` and `sum_ns` are estimates of the whole."""
+
+    count: int
+    max_ns: int | None
+    mean_ns: float | None
+    sum_ns: int
+
+
+class SiteReport(TypedDict):
+    """A place in the kernel where tasks leave their CPU."""
+
+    chain: list[str]
+    comm: str
+    run_queue_delay: Stall
+    samples: int
+    site: str
+    sleeping: Stall
+    stall: Stall
+    switches: int
+
+
+class Stacks(TypedDict):
+    """What became of the stack samples."""
+
+    taken: int
+    unmatched: int
+
+
+class TaskReport(TypedDict):
+    """The switches of one task."""
+
+    by_state: dict[str, int]
+    comm: str
+    pid: int | None
+    run_queue_delay: Stall
+    sleeping: Stall
+    stall: Stall
+    switches: int
+
+
+class SwitchesObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `switches`."""
+
+    by_state: dict[str, int]
+    elapsed_ns: int
+    events_lost: int
+    losses_uncounted: int
+    notes: list[str]
+    run_queue_delay_ns: DistributionRecord
+    series: dict[str, SwitchSeries]
+    sites: list[SiteReport]
+    stack_samples_lost: int
+    stacks: Stacks
+    stall_ns: DistributionRecord
+    switches: int
+    tasks: list[TaskReport]
+    trace_events_lost: int
+    wakeup_latency_ns: DistributionRecord
+
+
+class HostObservations(TypedDict):
+    """What [`Observed::observations`] holds, for the schema: each probe's report."""
+
+    block: BlockObservation | None
+    counters: CountersObservation | None
+    cpu: CpuObservation | None
+    memory: MemoryObservation | None
+    profile: ProfileObservation | None
+    switches: SwitchesObservation | None
+
+
+IommuMode = Literal["none", "lazy", "strict"]
+"""How the client's DMA addresses are translated (`iommu=`, `intel_iommu=`)."""
+
+
+class IommuSpec(TypedDict):
+    """The client's IOMMU, and the CPU time of mapping and unmapping."""
+
+    caching: bool
+    direct_ns: int
+    free_ns: int
+    invalidate_ns: int
+    map_ns: int
+    mode: IommuMode
+    page_ns: int
+    refill_ns: int
+    unmap_ns: int
+
+
+Kernel = Literal["before", "after"]
+"""Kernels before and after small messages are pulled up."""
+
+
+class MemorySpec(TypedDict):
+    """Everything left out is as the kernel has it."""
+
+    bytes: int
+    commit_interval_ns: NotRequired[int | None]
+    dirty_background_percent: NotRequired[int | None]
+    dirty_expire_ns: NotRequired[int | None]
+    dirty_percent: NotRequired[int | None]
+    dirty_writeback_interval_ns: NotRequired[int | None]
+    lowmem_bytes: NotRequired[int | None]
+
+
+class ProcessSpec(TypedDict):
+    """What a thread that calls does between two calls."""
+
+    completion_ns: int
+    cpu_ns: PerOperation
+    spread: float
+    wait_ns: PerOperation
+
+
+class ServerSpec(TypedDict):
+    """The server: threads that serve calls, behind a link."""
+
+    link_bytes_per_s: int
+    network_ns: int
+    service_ns: PerOperation
+    spread: float
+    threads: int
+
+
+class TransportSpec(TypedDict):
+    """A kernel, and what is set otherwise than its own."""
+
+    credits: NotRequired[int | None]
+    data_placement: NotRequired[bool | None]
+    inline_bytes: NotRequired[int | None]
+    kernel: Kernel
+    pull_up: NotRequired[bool | None]
+    send_buffer_bytes: NotRequired[int | None]
+    send_fragments_max: NotRequired[int | None]
+    slots: NotRequired[int | None]
+
+
+class NfsSpec(TypedDict):
+    """The file's keys. Times are means; how they vary is said by the `spread` beside them, from 0, always the mean, to
+    1, exponential."""
+
+    costs: CostSpec
+    iommu: IommuSpec
+    process: ProcessSpec
+    server: ServerSpec
+    title: NotRequired[str]
+    transport: TransportSpec
+
+
+class SwapSpec(TypedDict):
+    """`[swap]` of a machine file."""
+
+    bytes: int
+    drive: int
+    fault_ns: int
+    number_ns: float
+    page_cluster: NotRequired[int]
+    scan_ns: int
+    walk_pages: NotRequired[int | None]
+
+
+class MachineFile(TypedDict):
+    """The file's keys, as they are written. Tables that are read with the kernel in view say to the schema what they
+    hold."""
+
+    cgroups: NotRequired[list[CgroupSpec]]
+    completion: NotRequired[CompletionSpec | None]
+    cpus: CpusTable
+    drives: NotRequired[list[DriveSpec]]
+    hz: NotRequired[int | None]
+    io_priority: NotRequired[str | None]
+    kernel: str
+    memory: NotRequired[MemorySpec | None]
+    mounts: NotRequired[list[NfsSpec]]
+    swap: NotRequired[SwapSpec | None]
+    title: NotRequired[str]
+
+
+class NameSpec(TypedDict):
+    """How a thread names its files."""
+
+    bytes: int
+    first: int
+    random_bytes: int
+    step: int
+
+
+class FilesNextDirectory(TypedDict):
+    """After so many files."""
+
+    files: int
+
+
+class TimeNsNextDirectory(TypedDict):
+    """With the first file after this time."""
+
+    time_ns: int
+
+
+NextDirectory = FilesNextDirectory | TimeNsNextDirectory
+"""When to move on; after the last subdirectory comes number 0 again."""
+
+
+class WalkSpec(TypedDict):
+    """The subdirectories of a thread, and the order in which files fill them."""
+
+    count: int
+    first: int
+    next_after: NextDirectory
+
+
+SyncMethod = Literal[
+    "none", "before_close", "system_then_first", "reverse", "system_then_reverse", "in_order", "system_then_in_order"
+]
+"""When files become durable. "Again" is: opened once more by name, fsynced, closed."""
+
+
+class MetadataSpec(TypedDict):
+    """What one thread of a metadata load does, as Python describes it."""
+
+    file_bytes: int
+    files: int
+    keep: bool
+    name: str
+    names: NameSpec
+    seed: int
+    subdirectories: NotRequired[WalkSpec | None]
+    sync: SyncMethod
+    until_full: bool
+    write_bytes: int
+
+
+PathForm = Literal["full", "relative"]
+"""How a call names a file."""
+
+
+class ThreadSpec(TypedDict):
+    """One thread: its directory, its CPUs and what it does."""
+
+    beneath: NotRequired[Directory | None]
+    cpus: NotRequired[list[int] | None]
+    directory: str
+    job: MetadataSpec
+    paths: PathForm
+
+
+class MetadataPhase(TypedDict):
+    """A metadata load as Python hands it to the engine and to the simulated machine."""
+
+    name: str
+    threads: list[ThreadSpec]
+
+
+class Transient(TypedDict):
+    """What the steady-state search found."""
+
+    cut_ns: int
+    steady: bool
+
+
+class MetadataRecord(TypedDict):
+    """The record of a metadata load."""
+
+    build_profile: str
+    clock: ClockKind
+    elapsed_ns: int
+    groups: list[GroupRecordOfThreadRecord]
+    measured_from_ns: int
+    measured_to_ns: int
+    measures: dict[str, float | None]
+    phase: str
+    process_cpu_system_ns: int
+    process_cpu_user_ns: int
+    started_unix_ns: int
+    stopped: bool
+    transient: Transient | None
+    wall_clock_shift_ns: int
+
+
+class ModelBlockObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `block`."""
+
+    all: Activities
+    devices: list[DeviceReport]
+    elapsed_ns: int
+    events_lost: int
+    losses_uncounted: int
+    notes: list[str]
+    series: dict[str, BlockSeries]
+    trace_events_lost: int
+
+
+class OperationObserved(TypedDict):
+    """Times in whole milliseconds, as the kernel tells them."""
+
+    bytes_received: int
+    bytes_sent: int
+    execute_ms: int
+    ops: int
+    queue_ms: int
+    rtt_ms: int
+    timeouts: int
+    transmissions: int
+
+
+class MountObserved(TypedDict):
+    """What one mount counted."""
+
+    operations: dict[str, OperationObserved]
+    source: str
+
+
+class NfsObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `nfs`."""
+
+    elapsed_ns: int
+    mounts: dict[str, MountObserved]
+
+
+class ModelSwitchesObservation(TypedDict):
+    """What docs/reference/probes.md describes as the observation of `switches`. Each switch has its stack."""
+
+    by_state: dict[str, int]
+    elapsed_ns: int
+    events_lost: int
+    losses_uncounted: int
+    notes: list[str]
+    run_queue_delay_ns: DistributionRecord
+    series: dict[str, SwitchSeries]
+    sites: list[SiteReport]
+    stack_samples_lost: int
+    stacks: Stacks
+    stall_ns: DistributionRecord
+    switches: int
+    tasks: list[TaskReport]
+    trace_events_lost: int
+    wakeup_latency_ns: DistributionRecord
+
+
+class ModelObservations(TypedDict):
+    """What each probe observed; None, and absent in JSON: it was not asked for."""
+
+    block: NotRequired[ModelBlockObservation | None]
+    counters: NotRequired[CounterObservation | None]
+    cpu: NotRequired[CpuObservation | None]
+    nfs: NotRequired[NfsObservation | None]
+    switches: NotRequired[ModelSwitchesObservation | None]
+
+
+class NfsOptions(TypedDict):
+    """It has none."""
+
+
+class SwitchesOptions(TypedDict):
+    """What the probe is asked for."""
+
+    interval_ns: int
+
+
+class ModelProbes(TypedDict):
+    """The probes that the model has, each with its options; extents are asked for when a phase is over."""
+
+    block: NotRequired[BlockOptions | None]
+    counters: NotRequired[CounterOptions | None]
+    cpu: NotRequired[CpuOptions | None]
+    nfs: NotRequired[NfsOptions | None]
+    switches: NotRequired[SwitchesOptions | None]
+
+
+class PhaseRecordOfJobRecord(TypedDict):
+    """A phase's record; `J` is the record of a job."""
+
+    build_profile: str
+    clock: ClockKind
+    elapsed_ns: int
+    groups: list[GroupRecordOfJobRecord]
+    measured_from_ns: int
+    measured_to_ns: int
+    phase: str
+    process_cpu_system_ns: int
+    process_cpu_user_ns: int
+    started_unix_ns: int
+    stopped: bool
+    transient: Transient | None
+    wall_clock_shift_ns: int
+
+
+class PhaseRecordOfJobRecordOfModelRecord(PhaseRecordOfJobRecord):
+    """A phase's record, with what its probes observed: docs/reference/probes.md."""
+
+    probes: ModelObservations
+
+
+class MetadataRecordOfModelRecord(MetadataRecord):
+    """A phase's record, with what its probes observed: docs/reference/probes.md."""
+
+    probes: ModelObservations
+
+
+class ModelSortRecord(TypedDict):
+    """What a phase that sorted came to."""
+
+    build_profile: str
+    clock: ClockKind
+    elapsed_ns: int
+    groups: list[GroupRecordOfThreadRecord]
+    measured_from_ns: int
+    measured_to_ns: int
+    measures: dict[str, float | None]
+    phase: str
+    process_cpu_system_ns: int
+    process_cpu_user_ns: int
+    started_unix_ns: int
+    stopped: bool
+    transient: Transient | None
+    wall_clock_shift_ns: int
+
+
+class ModelSortRecordOfModelRecord(ModelSortRecord):
+    """A phase's record, with what its probes observed: docs/reference/probes.md."""
+
+    probes: ModelObservations
+
+
+ModelRecord = PhaseRecordOfJobRecordOfModelRecord | MetadataRecordOfModelRecord | ModelSortRecordOfModelRecord
+"""A phase's record, with what its probes observed: docs/reference/probes.md."""
+
+
+class Observed(TypedDict):
+    """What the probes yielded."""
+
+    absent: dict[str, str]
+    observations: HostObservations
+
+
+class PassRecord(TypedDict):
+    """The times of one pass."""
+
+    fill_ns: int
+    sort_ns: int
+
+
+class Phase(TypedDict):
+    """A load on files or devices."""
+
+    cut_transient: bool
+    drop_caches: bool
+    ends_with_first: bool
+    files: list[FileSpec]
+    groups: list[GroupSpec]
+    interval_ns: int
+    name: str
+    seed: int
+    verify: bool
+    warm_up_ns: int
+
+
+class SampleSpec(TypedDict):
+    """What is read from files at intervals."""
+
+    interval_ns: int
+
+
+class ProfileSpec(TypedDict):
+    """What the probe `profile` records."""
+
+    frequency_hz: int
+    interval_ns: int
+
+
+class SwitchesSpec(TypedDict):
+    """What the probe `switches` records."""
+
+    interval_ns: int
+    pids: NotRequired[list[int] | None]
+    stack_every: NotRequired[int | None]
+
+
+class ProbesSpec(TypedDict):
+    """The probes of one phase; null where a probe is off."""
+
+    block: NotRequired[BlockSpec | None]
+    counters: NotRequired[CountersSpec | None]
+    cpu: NotRequired[SampleSpec | None]
+    memory: NotRequired[SampleSpec | None]
+    profile: NotRequired[ProfileSpec | None]
+    switches: NotRequired[SwitchesSpec | None]
+    trace_instance: str
+
+
+class ProfileReport(TypedDict):
+    """A whole recording. docs/reference/probes.md explains each field."""
+
+    elapsed_ns: int
+    functions: list[FunctionReport]
+    interval_ns: int
+    samples: int
+    samples_lost: int
+    series: dict[str, ProfileSeries]
+
+
+class Snapshot(TypedDict):
+    """What a poll of the handle shows while the phase runs."""
+
+    bytes: int
+    done: bool
+    elapsed_ns: int
+    errors: int
+    fraction: float | None
+    ops: int
+    warming_up: bool
+
+
+class SortPhase(TypedDict):
+    """Processes that fill memory with random numbers and sort them, swapping where it is too small."""
+
+    memory_limit_bytes: int
+    name: str
+    passes: int
+    process_bytes: int
+    processes: int
+    seed: int
+    swap_bytes: NotRequired[int | None]
+
+
+class SortRecord(TypedDict):
+    """What a sort yielded."""
+
+    build_profile: str
+    bytes: int
+    context_switches_involuntary: int
+    context_switches_voluntary: int
+    cpu_system_ns: int
+    cpu_user_ns: int
+    elapsed_ns: int
+    faults_major: int
+    faults_minor: int
+    passes: list[PassRecord]
+    sorted: bool
+    started_unix_ns: int
+    stopped: bool
+
+
+class SortSpec(TypedDict):
+    """How much is sorted, and how often."""
+
+    bytes: int
+    passes: int
+    seed: int
+
+
+class SwitchReport(TypedDict):
+    """A whole recording. docs/reference/probes.md explains each field."""
+
+    by_state: dict[str, int]
+    elapsed_ns: int
+    events_lost: int
+    losses_uncounted: int
+    run_queue_delay_ns: DistributionRecord
+    series: dict[str, SwitchSeries]
+    sites: list[SiteReport]
+    stacks: Stacks
+    stall_ns: DistributionRecord
+    switches: int
+    tasks: list[TaskReport]
+    wakeup_latency_ns: DistributionRecord
