@@ -200,6 +200,7 @@ def test_json_has_all_that_was_looked_at(run: Path, capsys: pytest.CaptureFixtur
     told = json.loads(capsys.readouterr().out)
     first = told["explanations"][0]
     assert first["result"]["verdict"] == "faster" and first["why_not"] is None
+    assert {"first", "changes", "budget", "symptoms"} < told["causes"][0].keys()
     assert {"metric", "likewise", "kind", "with_setting", "with_result"} == first["looked_at"][0].keys()
     assert "block" in told["probes_off"] and told["problems"] == []
 

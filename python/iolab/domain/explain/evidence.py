@@ -43,6 +43,9 @@ def name_of(key: str) -> str:
     return key.rpartition("/")[2].rpartition(".")[2]
 
 
+OFFSET_SHARE = 0.01
+"""Of the larger level, added to both, so that a fall to zero is a movement like others: by a factor of 101."""
+
 Movement = Literal["higher", "lower", "same", "undecided"]
 
 
@@ -53,25 +56,19 @@ class WithSetting:
     movement: Movement
     judgement: Judgement
     """Of a neutral metric. Without a ratio, because of a zero for instance, p is that of the differences."""
+    strength: float
+    """As of `strength`, without a floor."""
 
     @property
     def moved(self) -> bool:
         """Whether the setting changed the metric beyond its margin, up or down."""
         return self.movement in ("higher", "lower")
 
-    @property
-    def least_change(self) -> float:
-        """The end of the interval that is nearer to no change, as the size of its logarithm; 0 without ratio."""
-        low, high = self.judgement.ci_low, self.judgement.ci_high
-        if not low or not high:
-            return 0.0
-        return max(0.0, math.log(low), -math.log(high))
-
     def as_dict(self) -> dict[str, Any]:
         """The documented JSON: the movement, and the judgement's numbers without its verdict."""
         fields = self.judgement.as_dict()
         del fields["verdict"]
-        return {"movement": self.movement, **fields, "reason": self.judgement.reason}
+        return {"movement": self.movement, "strength": self.strength, **fields, "reason": self.judgement.reason}
 
 
 @dataclass(frozen=True)
@@ -105,6 +102,23 @@ class WithResult:
         }
 
 
+def strength(arms: Arms, floor: float = 0.0) -> float:
+    """How strongly a metric moved, by its evidence: rank separation times relative size.
+
+    The separation is Cliff's delta, the share of all pairs of a candidate's and a baseline's value in which the one is
+    higher, less that in which it is lower: 1 without any overlap. The size is the logarithm of the ratio of the arms'
+    medians, each with an offset of `OFFSET_SHARE` of the larger one (or the floor, where that is more): a metric that
+    falls to zero moved by a factor of 101, and one that was next to nothing and still is has not moved.
+    """
+    x, y = arms.baseline[arms.present], arms.candidate[arms.present]
+    if not len(x):
+        return 0.0
+    delta = float(np.sign(y[:, None] - x[None, :]).mean())
+    before, after = abs(float(np.median(x))), abs(float(np.median(y)))
+    offset = max(OFFSET_SHARE * max(before, after), floor)
+    return abs(delta) * abs(math.log((after + offset) / (before + offset))) if offset > 0 else 0.0
+
+
 def judge_setting(arms: Arms, same_within: float) -> Judgement:
     """What the setting does to the metric, on its own: `with_setting` adjusts it for how many are looked at."""
     judgement = judge(list(arms.baseline), list(arms.candidate), nature="neutral", same_within=same_within)
@@ -118,7 +132,10 @@ def with_setting(looked_at: Sequence[tuple[Arms, Judgement]]) -> list[WithSettin
     """For each, whether the setting moved it. Without the results themselves: that they moved is known, and would make
     it easier for noise to seem to."""
     adjusted = control_false_discovery([judgement for _, judgement in looked_at])
-    return [WithSetting(_movement(one, arms), one) for one, (arms, _) in zip(adjusted, looked_at, strict=True)]
+    return [
+        WithSetting(_movement(one, arms), one, strength(arms))
+        for one, (arms, _) in zip(adjusted, looked_at, strict=True)
+    ]
 
 
 def with_result(pairs: Sequence[tuple[Arms, Mapping[str, Arms]]]) -> list[dict[str, WithResult]]:

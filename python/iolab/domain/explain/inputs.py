@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ from iolab.base.errors import InputError, unknown
 from iolab.domain.across import compare_runs, setting_names
 from iolab.domain.compare import compare_table, rounds_in_order
 from iolab.domain.experiment import IMPORTED
-from iolab.domain.explain.place import KEYS, ROUND, SETTING, WORKLOAD
+from iolab.domain.explain.change import Change, Changes, changes_between, changes_within
+from iolab.domain.explain.place import KEYS, ROUND, SETTING, WORKLOAD, Name
 from iolab.domain.metric import METRICS
 from iolab.domain.probe import PROBES
 from iolab.domain.summary import summarise
@@ -37,6 +38,8 @@ class Inputs:
     problems: list[str]
     first_only: str | None = None
     """The metric, where it was chosen for being the file's first."""
+    changes: Changes = field(default_factory=dict)
+    """What was changed between the settings; nothing where that is not known."""
 
     def of_workload(self, workload: str | None) -> Inputs:
         """The results on it alone; None: all. InputError if there is none."""
@@ -52,7 +55,7 @@ def of_run(run: MeasuredRun, metrics: Sequence[str], baseline: str | None) -> In
     """`metrics` are keys; without them what the experiment compares, of imported numbers the first that is compared."""
     chosen, first = _chosen(run, metrics)
     results = summarise(run, metrics=chosen, baseline=baseline).comparisons
-    return Inputs(frame_of(run), results, probes_off(run), run.problems, first)
+    return Inputs(frame_of(run), results, probes_off(run), run.problems, first, _changes_of_run(run, results))
 
 
 def of_two_runs(baseline: MeasuredRun, candidate: MeasuredRun, metrics: Sequence[str]) -> Inputs:
@@ -69,7 +72,8 @@ def of_two_runs(baseline: MeasuredRun, candidate: MeasuredRun, metrics: Sequence
     ]
     off = [probe for probe in probes_off(baseline) if probe in probes_off(candidate)]
     problems = [*baseline.problems, *candidate.problems]
-    return Inputs(pl.concat(frames, how="diagonal"), results, off, problems, first)
+    changes = _changes_of_two(baseline, candidate, results)
+    return Inputs(pl.concat(frames, how="diagonal"), results, off, problems, first, changes)
 
 
 def of_csv(
@@ -120,6 +124,34 @@ def probes_off(run: MeasuredRun) -> list[str]:
     names = run.metrics["metric"].unique().to_list()
     on = {METRICS[name].probe for name in names if name in METRICS}
     return [name for name in PROBES if name not in on]
+
+
+def _changes_of_run(run: MeasuredRun, results: Sequence[Comparison]) -> dict[Name, list[Change]]:
+    if run.started.get("machine") == IMPORTED:
+        return {}
+    return {
+        (one.workload, one.against, one.setting): changes_within(
+            run.experiment, one.workload or "", one.against, one.setting
+        )
+        for one in results
+    }
+
+
+def _changes_of_two(
+    baseline: MeasuredRun, candidate: MeasuredRun, results: Sequence[Comparison]
+) -> dict[Name, list[Change]]:
+    if IMPORTED in (baseline.started.get("machine"), candidate.started.get("machine")):
+        return {}
+    ours, theirs = setting_names(baseline, candidate)
+    before = {ours(name): name for name in baseline.settings}
+    after = {theirs(name): name for name in candidate.settings}
+    return {
+        (one.workload, one.against, one.setting): changes_between(
+            baseline.experiment, before[one.against], candidate.experiment, after[one.setting], one.workload or ""
+        )
+        for one in results
+        if one.against in before and one.setting in after
+    }
 
 
 def _chosen(run: MeasuredRun, metrics: Sequence[str]) -> tuple[Sequence[str], str | None]:

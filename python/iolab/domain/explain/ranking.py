@@ -46,9 +46,9 @@ class Finding:
 
     @property
     def strength(self) -> tuple[int, float, float]:
-        """Sorts the strongest first: by kind, by how strictly it goes with the result, by how far it moved at least."""
+        """Sorts the strongest first: by kind, by how strictly it goes with the result, by how strongly it moved."""
         rank = abs(self.with_result.rank_correlation or 0.0) if self.with_result.moves else 0.0
-        return (RANKS.index(self.kind), -rank, -self.with_setting.least_change)
+        return (RANKS.index(self.kind), -rank, -self.with_setting.strength)
 
     def as_dict(self) -> dict[str, Any]:
         """The documented JSON of a finding, its two kinds of evidence included."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from iolab.base.option import Bytes, option
 from iolab.domain.definition import NO_TIME, Metric, Nature
+from iolab.domain.probe import per_io
 from iolab.domain.probe.probe import Probe, SampledOptions, observed
 
 NAME = "block"
@@ -123,6 +124,7 @@ def _metrics() -> Iterator[Metric]:
         "it is not counted",
         lambda found: found.get("trace_events_lost"),
     )
+    yield from per_io.metrics(NAME)
 
 
 def _metric(name: str, unit: str, nature: Nature, help: str, absent: str, of: Callable[[Json], float | None]) -> Metric:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base.option import option
-from iolab.domain.definition import NO_TIME, Metric
+from iolab.domain.definition import NO_IO, NO_TIME, Metric
 from iolab.domain.probe.probe import Probe, SampledOptions, observed
+
+if TYPE_CHECKING:
+    from iolab.domain.observation import Observation
 
 NAME = "switches"
 TIMES = {
@@ -22,6 +26,8 @@ SHARES = {
     "cpu_idle": ("switches_from_idle_percent", "CPUs that were idle"),
 }
 """How the task left -> metric's name and what it is."""
+JOB_THREAD = re.compile(r"iolab-\d+")
+"""How the engine names the threads of jobs."""
 _NO_SWITCH = "no task left a CPU and came back"
 
 Json = dict[str, Any]
@@ -82,6 +88,16 @@ def _metrics() -> Iterator[Metric]:
                 _NO_SWITCH,
                 lambda found, column=column, statistic=statistic: found[column][statistic],  # type: ignore[misc]
             )
+    yield Metric(
+        "cpu_wait_ns_per_io",
+        "ns",
+        "lower",
+        "Time that the jobs' threads (iolab-0, ...) could run and waited for a CPU, per completed read or write.",
+        "probe",
+        _cpu_wait_ns_per_io,
+        f"no thread of a job was seen, or {NO_IO}",
+        probe=NAME,
+    )
     yield observed(
         NAME,
         "switch_events_lost",
@@ -91,6 +107,15 @@ def _metrics() -> Iterator[Metric]:
         "it is not counted",
         lambda found: found.get("trace_events_lost"),
     )
+
+
+def _cpu_wait_ns_per_io(seen: Observation) -> float | None:
+    found = seen.probe(NAME)
+    if found is None:
+        return None
+    waits_ns = [task["run_queue_delay"]["sum_ns"] for task in found["tasks"] if JOB_THREAD.fullmatch(task["comm"])]
+    phase_s = seen.record["elapsed_ns"] / 1e9
+    return seen.per_io(sum(waits_ns) * seen.measured_s / phase_s) if waits_ns and phase_s > 0 else None
 
 
 def _per_s(found: Json, count: int) -> float | None:

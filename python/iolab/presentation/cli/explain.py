@@ -49,12 +49,16 @@ def explain(
     lower_is_better: LowerIsBetter = None,
     higher_is_better: HigherIsBetter = None,
     from_: From = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Show every metric that moved, with its evidence, below the conclusion.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Show what moved together with each metric that differs, and what did not.
+    """Say what moved first between two settings, where the time of an I/O goes under each, and what followed.
 
-    There are two kinds of evidence: a metric moved with the setting, by its own verdict; or it moves with the result
-    within settings, from round to round. Neither shows a cause. A metric that did not move explains nothing.
+    What moved first comes from what was changed and from the numbers, causes before effects. --all adds what moved
+    together with each metric that differs, by two kinds of evidence: with the setting, by its own verdict;
+    or with the result within settings, from round to round. Neither shows a cause.
     Explained is what the experiment compares, of other tools' numbers the first metric; --metric chooses another.
     """
     columns = CsvColumns(setting_column, round_column, workload_column, lower_is_better, higher_is_better)
@@ -68,7 +72,7 @@ def explain(
     else:
         columns.refuse_for(runs[0])
         inputs = _inputs(runs, metric or [], baseline, from_)
-    _tell(inputs.of_workload(workload), json=json)
+    _tell(inputs.of_workload(workload), everything=all_, json=json)
 
 
 def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
@@ -84,22 +88,33 @@ def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: 
     return of_run(run, metrics, baseline)
 
 
-def _tell(inputs: Inputs, *, json: bool) -> None:
-    from iolab.domain.explain import explain
+def _tell(inputs: Inputs, *, everything: bool, json: bool) -> None:
+    from iolab.domain.explain import causes, explain
 
+    found = causes(inputs.frame, inputs.results, inputs.changes)
     explained = explain(inputs.frame, inputs.results)
     if json:
         print_json(
             {
+                "causes": [one.as_dict() for one in found],
                 "explanations": [one.as_dict() for one in explained],
                 "probes_off": inputs.probes_off,
                 "problems": inputs.problems,
             }
         )
         return
-    from iolab.presentation.table.explanation import explanations, more_to_see
+    from iolab.presentation.table import cause
+    from iolab.presentation.table.explanation import explanations, folded, more_to_see
     from iolab.presentation.terminal import show
 
-    show(explanations(explained))
-    print_lines(more_to_see(explained, inputs.probes_off, inputs.first_only))
+    show(cause.causes(found))
+    named = {(one.workload, one.against, one.setting) for one in found if one.first}
+    is_folded = [
+        not everything and (one.result.workload, one.result.against, one.result.setting) in named for one in explained
+    ]
+    shown = [one for one, fold in zip(explained, is_folded, strict=True) if not fold]
+    if shown or not named:
+        show(explanations(shown))
+    print_lines(folded([one for one, fold in zip(explained, is_folded, strict=True) if fold]))
+    print_lines(more_to_see(shown, inputs.probes_off, inputs.first_only))
     print_lines(inputs.problems, "! ")

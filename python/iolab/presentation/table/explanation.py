@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SENTENCES_MAX = 6
 ROWS_MAX = 16
 NAMED_MAX = 8
+FOLDED_MAX = 6
 """What is beyond is counted, and with --json listed."""
 TELLING_PROBES = ("block", "switches", "cpu", "memory")
 """Those whose absence is told: what they read moves with most results."""
@@ -41,6 +42,20 @@ def explanations(explained: Sequence[Explained]) -> RenderableType:
             parts.append(Padding(Group(*_explanation(one)), (0, 0, 1, 0), expand=False))
     parts += (Text(_nothing(one), style="dim") for one in explained if one.why_not)
     return Group(*parts) if parts else Text("Nothing was compared: there is nothing to explain.")
+
+
+def folded(explained: Sequence[Explained]) -> Iterator[str]:
+    """A line for what --all shows in full: the metrics that moved, of each workload once."""
+    for workload in dict.fromkeys(one.result.workload for one in explained if one.findings):
+        moved = dict.fromkeys(
+            label(finding.metric)
+            for one in explained
+            if one.result.workload == workload
+            for finding in one.findings
+            if finding.kind in ("both", "setting")
+        )
+        place = f" on {workload}" if workload else ""
+        yield f"Moved{place}: {_some(list(moved), FOLDED_MAX)}; --all shows each with its evidence."
 
 
 def more_to_see(explained: Sequence[Explained], probes_off: Sequence[str], first_only: str | None) -> Iterator[str]:
