@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from fake_machine import FakeExecutor, record_of
@@ -82,6 +82,18 @@ def run_of(path: Path, probes: Json, absent: dict[str, str] | None = None) -> Ru
 
 def values(probe: Any, observation: Json) -> dict[str, float | None]:
     class Seen:
+        """A phase in which no I/O completed."""
+
+        phase = None
+        record: ClassVar[Json] = {"elapsed_ns": 10**9}
+        measured_s = 1.0
+
+        def per_io(self, amount: float) -> None:
+            return None
+
+        def latency_mean(self) -> None:
+            return None
+
         def probe(self, name: str) -> Json | None:
             return observation if name == probe.NAME else None
 
@@ -109,7 +121,7 @@ def test_counts_are_per_device() -> None:
 
 
 def test_nothing_seen_is_absent_and_not_zero() -> None:
-    empty = dict.fromkeys(("mean", "p99"))
+    empty: Json = {"mean": None, "p99": None, "count": 0}
     total: Json = dict.fromkeys(recorded("block")["all"]["total"], 0)
     for name in ("time_in_queue_ns", "time_in_scheduler_ns", "time_in_device_ns", "time_total_ns", "request_bytes"):
         total[name] = empty
@@ -129,7 +141,7 @@ def test_switch_metrics_are_those_of_the_recording() -> None:
     found = values(switches, observation)
     assert found["wakeup_latency_ns_mean"] == observation["wakeup_latency_ns"]["mean"]
     assert found["context_switches_per_s"] == pytest.approx(22 / (observation["elapsed_ns"] / 1e9))
-    assert None not in found.values()
+    assert [name for name, value in found.items() if value is None] == ["cpu_wait_ns_per_io"]
 
 
 def test_profile_metrics_are_those_of_the_samples() -> None:

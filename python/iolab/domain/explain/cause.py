@@ -212,10 +212,12 @@ def _cause(
     changes: list[Change],
 ) -> Cause:
     groups: dict[str, Group] = {}
+    set_ = {change.setting for change in changes}
     still: list[Mechanism] = []
     unmeasured: list[Mechanism] = []
     for mechanism in MECHANISMS.values():
-        measured = [key for name in mechanism.leading for key in evidence if name_of(key) == name]
+        names = mechanism.leading + (mechanism.leading_if_set if set_ & {*mechanism.settings} else ())
+        measured = [key for name in names for key in evidence if name_of(key) == name]
         moved = [
             Moved(key, evidence[key], size)
             for key in measured

@@ -29,6 +29,8 @@ class Mechanism:
     """Controls that act on it; `workload.KEY` is an option of the workload, `target.KEY` one of the target."""
     leads_to: tuple[str, ...]
     """Names of mechanisms that move because this one did."""
+    leading_if_set: tuple[str, ...] = ()
+    """Further metrics that show it if one of its settings was changed."""
 
 
 _ALL = (
@@ -55,6 +57,7 @@ _ALL = (
             *("completion_affinity", "workload.sqpoll_cpu"),
         ),
         ("contention", "switching", "cpu_cost", *EVERY_WAIT),
+        ("cpu_wait_ns_per_io", PREEMPTIONS),
     ),
     Mechanism(
         "contention",

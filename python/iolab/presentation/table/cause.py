@@ -192,7 +192,8 @@ def _results(cause: Cause) -> str:
 def _some_of(group: Group) -> str:
     """The mechanism's metrics in the order of its own list, the most telling first."""
     by_name = {name_of(one.metric): one for one in group.moved}
-    in_order = [by_name[name] for name in group.mechanism.leading if name in by_name]
+    names = group.mechanism.leading + group.mechanism.leading_if_set
+    in_order = [by_name[name] for name in names if name in by_name]
     return ", ".join(_phrase(one) for one in in_order[:METRICS_TOLD_MAX])
 
 
