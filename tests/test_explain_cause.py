@@ -172,7 +172,7 @@ def test_a_planted_cause_is_named_first_on_the_command_line(mechanism: str, iola
     told = json.loads(iolab("explain", "rounds.csv", "--metric", "iops", "--json").stdout)
     assert told["causes"][0]["first"]["name"] == mechanism
     shown = iolab("explain", "rounds.csv", "--metric", "iops").stdout
-    assert MECHANISMS[mechanism].title in " ".join(shown.splitlines()[:4]) and "us per I/O" in shown
+    assert MECHANISMS[mechanism].title in " ".join(shown.splitlines()[:4]) and "µs per I/O" in shown
 
 
 def test_numbers_that_did_not_move_name_nothing() -> None:

@@ -49,9 +49,11 @@ class Budget:
 
     @property
     def totals(self) -> tuple[float, float]:
+        """The sums of the stages, in ns: baseline, candidate."""
         return sum(self.baseline[one] for one in self.stages), sum(self.candidate[one] for one in self.stages)
 
     def difference(self, stage: str) -> float:
+        """Candidate less baseline, in ns."""
         return self.candidate[stage] - self.baseline[stage]
 
     def as_dict(self) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from iolab.domain.explain.budget import NEEDED, Budget, budget, stages_of
 from iolab.domain.explain.change import Change, Changes
-from iolab.domain.explain.evidence import WithSetting, judge_setting, strength, with_setting
-from iolab.domain.explain.family import name_of
+from iolab.domain.explain.evidence import WithSetting, judge_setting, name_of, strength, with_setting
 from iolab.domain.explain.mechanism import (
     FLOORS,
     MECHANISMS,
@@ -50,6 +49,7 @@ class Moved:
     strength: float
 
     def as_dict(self) -> dict[str, Any]:
+        """The documented JSON of a leading metric."""
         return {"metric": self.metric, "strength": self.strength, "with_setting": self.with_setting.as_dict()}
 
 
@@ -63,9 +63,11 @@ class Group:
 
     @property
     def strength(self) -> float:
+        """That of its strongest metric."""
         return max(one.strength for one in self.moved)
 
     def as_dict(self) -> dict[str, Any]:
+        """The documented JSON of a mechanism that moved."""
         return {
             "name": self.mechanism.name,
             "title": self.mechanism.title,

@@ -19,6 +19,8 @@ TREE = "machine"
 
 @dataclass(frozen=True)
 class Change:
+    """One thing that differs between two settings."""
+
     setting: str
     """The control; `workload.KEY` for an option of the workload, `target.KEY` of the target, `machine.KEY` of a
     simulated machine."""
@@ -27,6 +29,7 @@ class Change:
     candidate: Any
 
     def as_dict(self) -> dict[str, Any]:
+        """The documented JSON of a change."""
         return {"setting": self.setting, "baseline": self.baseline, "candidate": self.candidate}
 
 

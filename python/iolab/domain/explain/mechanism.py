@@ -20,6 +20,8 @@ EVERY_WAIT = ("depth", "queue", "scheduler", "device", "above")
 
 @dataclass(frozen=True)
 class Mechanism:
+    """One thing on the path of an I/O that a setting can change."""
+
     name: str
     title: str
     """What its movement is called."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from iolab.domain.definition import NO_IO, Better, Metric
+from iolab.domain.definition import NO_IO, Metric, Nature
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
@@ -37,7 +37,7 @@ def metrics(probe: str) -> Iterator[Metric]:
     def metric(
         name: str,
         unit: str,
-        better: Better,
+        nature: Nature,
         help: str,
         absent: str,
         of: Callable[[Observation, Json], float | None],
@@ -46,7 +46,7 @@ def metrics(probe: str) -> Iterator[Metric]:
             found = seen.probe(probe)
             return None if found is None else of(seen, found)
 
-        return Metric(name, unit, better, help, "probe", read, absent, probe=probe)
+        return Metric(name, unit, nature, help, "probe", read, absent, probe=probe)
 
     for name, what, count in (
         ("bios_per_io", "Bios that entered the block layer", lambda found: _total(found)["bios_queued"]),
@@ -56,7 +56,7 @@ def metrics(probe: str) -> Iterator[Metric]:
         yield metric(
             name,
             "count",
-            None,
+            "neutral",
             f"{what}, per I/O of the jobs.",
             NO_IO,
             lambda seen, found, count=count: _per_io(seen, count(found)),  # type: ignore[misc]
@@ -64,7 +64,7 @@ def metrics(probe: str) -> Iterator[Metric]:
     yield metric(
         "bio_bytes_mean",
         "bytes",
-        None,
+        "neutral",
         "Mean size of the bios that entered the block layer, before any split or merge.",
         _NO_BIO,
         lambda seen, found: _bio_bytes(found),
@@ -72,7 +72,7 @@ def metrics(probe: str) -> Iterator[Metric]:
     yield metric(
         "completions_remote_percent",
         "percent",
-        "lower",
+        "cost",
         "Share of the requests that completed on another CPU than where their first bio was queued.",
         _NO_BIO,
         lambda seen, found: _remote_percent(found),
@@ -81,7 +81,7 @@ def metrics(probe: str) -> Iterator[Metric]:
         yield metric(
             name,
             "ns",
-            "lower",
+            "time",
             what,
             NO_IO,
             lambda seen, found, distribution=distribution: _per_io(seen, _sum(_total(found)[distribution])),  # type: ignore[misc]
@@ -89,7 +89,7 @@ def metrics(probe: str) -> Iterator[Metric]:
     yield metric(
         "application_ns_per_io",
         "ns",
-        "lower",
+        "time",
         "Time from a completion until the job submits the next operation in its place: queue depth x time / "
         "operations, less the mean latency.",
         f"the load is an open loop, or the jobs' queue depths are not known, or {NO_IO}",

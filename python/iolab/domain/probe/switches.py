@@ -91,7 +91,7 @@ def _metrics() -> Iterator[Metric]:
     yield Metric(
         "cpu_wait_ns_per_io",
         "ns",
-        "lower",
+        "time",
         "Time that the jobs' threads (iolab-0, ...) could run and waited for a CPU, per completed read or write.",
         "probe",
         _cpu_wait_ns_per_io,

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.quantity import scale_for
-from iolab.domain.explain.family import name_of
+from iolab.domain.explain.evidence import name_of
 from iolab.domain.explain.mechanism import SWITCHES_PER_IO, WAITING_ABOVE
-from iolab.presentation.table.label import label
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
-from iolab.presentation.table.words import claim, unit_of
+from iolab.presentation.table.words import claim, label, unit_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -128,11 +127,11 @@ def _cause(cause: Cause) -> Iterator[RenderableType]:
 
 
 def _budget(budget: Budget, cause: Cause) -> Table:
-    """A row per stage, in us per I/O; the last row is their sum."""
+    """A row per stage, in µs per I/O; the last row is their sum."""
     from rich.text import Text
 
     table = empty_table()
-    table.add_column("us per I/O")
+    table.add_column("µs per I/O")
     for heading in (cause.against, cause.setting, "difference"):
         table.add_column(Text(heading, overflow="fold"), justify="right")
     for stage in budget.stages:
@@ -181,8 +180,8 @@ def _further(cause: Cause) -> Iterator[str]:
 
 def _results(cause: Cause) -> str:
     """What the compared metrics did, those that moved."""
-    moved = [one for one in cause.results if one.judgement.verdict in ("faster", "slower") and one.judgement.ratio]
-    told = [f"{label(one.metric)} is {claim(one.judgement.ratio or 1)}" for one in moved[:RESULTS_TOLD_MAX]]
+    moved = [one for one in cause.results if one.judgement.differs and one.judgement.ratio]
+    told = [f"{label(one.metric)} is {claim(one.judgement)}" for one in moved[:RESULTS_TOLD_MAX]]
     more = len(moved) - len(told)
     if not told:
         return "nothing that is compared is seen to differ"
