@@ -65,7 +65,7 @@ _ALL = (
         "contention",
         "competition for CPUs",
         ("cpu_wait_ns_per_io", PREEMPTIONS),
-        ("nice",),
+        ("nice", "cpu_quota", "background"),
         EVERY_WAIT,
     ),
     Mechanism(
@@ -136,7 +136,7 @@ _ALL = (
         "above",
         "waiting above the block layer",
         (WAITING_ABOVE,),
-        (),
+        ("io_max",),
         ("depth",),
     ),
     Mechanism(
