@@ -13,7 +13,7 @@ from support.examples import Example, examples
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
-TIME_LIMIT_S = 120
+TIME_LIMIT_S = 600
 
 
 def case(document: Path) -> pytest.ParameterSet:
