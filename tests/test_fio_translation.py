@@ -169,7 +169,7 @@ def test_fio_gets_the_same_files_and_phases() -> None:
     ("options", "line"),
     [
         ("rw=read", "job.fio:1: job: no size; say how much, such as size=1g"),
-        ("size=1k", "job.fio:2: job: no block of 4096 bytes fits into files of 0 bytes"),
+        ("size=1k", "job.fio:2: job: no block of 4 KiB fits into files of 0 bytes"),
         (
             "size=1m\nrw=randrw\nbs=4k,8k",
             "job.fio:4: bs: a mix has the same sizes for reads and writes; let fio run it: --engine fio",

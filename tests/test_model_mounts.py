@@ -87,7 +87,7 @@ def test_what_stands_beside_a_mounts_name_goes_before_its_file() -> None:
     [
         ("transport = { kernel = 'new' }", "client.toml:14: mounts.0.transport.kernel: unknown variant"),
         ("transport = { slots = 1 }", "client.toml:14: mounts.0.transport.slots: expected 2 to 16384, found 1"),
-        ("iommu = { mode = 1 }", "client.toml:14: mounts.0.iommu.mode: invalid type"),
+        ("iommu = { mode = 1 }", "client.toml:14: mounts.0.iommu.mode: 1 given; expected a text or a table"),
         ("wires = 2", "client.toml:14: mounts.0.wires: unknown field"),
     ],
 )

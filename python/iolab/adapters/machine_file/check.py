@@ -35,6 +35,7 @@ _EXPECTED = (
     (re.compile(r"\b(?:u8|u16|u32|u64|u128|usize)\b"), "a whole number, not negative"),
     (re.compile(r"\b(?:i8|i16|i32|i64|i128|isize)\b"), "a whole number"),
     (re.compile(r"\bf(?:32|64)\b"), "a number"),
+    (re.compile(r"\bstring or map\b"), "a text or a table"),
     (re.compile(r"\ba map\b"), "a table"),
     (re.compile(r"\ba sequence\b"), "an array"),
     (re.compile(r"\ba boolean\b"), "true or false"),
