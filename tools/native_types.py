@@ -7,6 +7,7 @@ Each definition of the schema becomes a TypedDict or the name of a union, in pyt
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -23,7 +24,7 @@ They are plain dicts of JSON: Rust checks what it is given, and these types say 
 each field means, in which unit and range, says the schema.
 """
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import {names}
 '''
 LINE_CHARACTERS = 120
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
@@ -155,7 +156,9 @@ def rendered(definitions: dict[str, Json]) -> str:
     module = Module(definitions)
     for name in definitions:
         module.add(name)
-    text = "\n\n".join([HEAD, *module.written.values()])
+    body = "\n\n".join(module.written.values())
+    names = [name for name in ("Any", "Literal", "NotRequired", "TypedDict") if re.search(rf"\b{name}\b", body)]
+    text = f"{HEAD.format(names=', '.join(names))}\n\n{body}"
     command = [sys.executable, "-m", "ruff", "format", "--line-length", str(LINE_CHARACTERS), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
