@@ -82,6 +82,7 @@ def test_a_device_that_vanishes_under_a_filesystem_marks_the_trial(
 
     def vanish() -> None:
         wait_until(lambda: len(events(run, "trial_started")) > 0, "the trial to start")
+        wait_until(lambda: any(path.is_file() for path in small_filesystem.glob("iolab-*/*")), "its file")
         time.sleep(1.0)
         os.truncate(tmp_path / "small.img", MIB)
 

@@ -169,7 +169,7 @@ def test_wrong_arguments() -> None:
 def test_fields_of_the_json() -> None:
     assert list(judge([1, 2], [1, 2], nature="neutral").as_dict()) == [
         *("baseline", "candidate", "n", "ratio", "ci_low", "ci_high"),
-        *("p_value", "q_value", "verdict", "rounds_to_decide"),
+        *("p_value", "q_value", "verdict", "rounds_to_decide", "n_baseline"),
     ]
 
 

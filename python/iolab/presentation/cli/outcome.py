@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from iolab.base.errors import EXIT_CONDITION, InputError, unknown
-from iolab.base.quantity import size_in_words
 from iolab.domain.definition import GAINS, LOSSES, Verdict
 from iolab.presentation.cli.output import print_json
 
@@ -76,6 +75,8 @@ def _verified(data: RunData) -> str | None:
     found = [data.record(trial).observed.get("verified") or {} for trial in data.trials["trial"]]
     blocks, size, wrong = (sum(one.get(name, 0) for one in found) for name in ("blocks", "bytes", "wrong"))
     how = f"{wrong:,} wrong" if wrong else "all as written"
+    from iolab.base.quantity import size_in_words  # it loads the engine
+
     return f"{blocks:,} blocks ({size_in_words(size)}) verified, {how}" if blocks else None
 
 

@@ -15,7 +15,7 @@ from statistics import fmean, harmonic_mean, stdev
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.quantity import Scale, scale_for
-from iolab.domain.summary import chosen_keys, summarise, values_by_setting
+from iolab.domain.summary import summarise, values_by_setting
 from iolab.presentation.table.words import label
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ class Measured:
 def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     """A block per workload. InputError names a metric that the run lacks."""
     summary = summarise(run, metrics=metrics)
-    keys = chosen_keys(run, metrics or run.experiment.compare.metrics or ())
-    values = values_by_setting(run, keys)
+    values = values_by_setting(run, list(dict.fromkeys(row.metric for row in summary.rows)))
     blocks = []
     for workload in dict.fromkeys(row.workload for row in summary.rows):
         measured = [
