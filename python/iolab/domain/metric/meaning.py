@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from iolab.base.errors import nearest
+from iolab.base.errors import LONGEST_WORD, nearest
 
 MEANT_MAX = 4
 """So many names a message suggests."""
@@ -25,7 +25,10 @@ SYNONYMS = {
 
 
 def meant(name: str, names: Iterable[str]) -> list[str]:
-    """Of `names` those whose words the words of `name` begin or stand for: `p99` -> latency_ns_p99."""
+    """Of `names` those whose words the words of `name` begin or stand for: `p99` -> latency_ns_p99. None of them
+    for a `name` that is too long to compare."""
+    if len(name) > LONGEST_WORD:
+        return []
     given = re.findall(r"[a-z]+\d*|\d+", re.sub(r"(p\d+)[._](\d+)", r"\1\2", name.lower()))
     words = " ".join(SYNONYMS.get(word, word) for word in given).split()
     found = [one for one in names if words and _has(one.lower().rpartition("/")[2], words)]
