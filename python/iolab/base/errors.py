@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 
 from iolab.base.plain_text import one_line
 
@@ -90,7 +91,13 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     """The word most like `word`, or None when none is close, or `word` is too long to compare."""
     if len(word) > LONGEST_WORD:
         return None
-    return next(iter(get_close_matches(word, [each for each in words if len(each) <= LONGEST_WORD], cutoff=0.6)), None)
+    return _nearest(word, tuple(each for each in words if len(each) <= LONGEST_WORD))
+
+
+@lru_cache(maxsize=1024)
+def _nearest(word: str, words: tuple[str, ...]) -> str | None:
+    """Kept: a list may repeat one mistake thousands of times."""
+    return next(iter(get_close_matches(word, words, cutoff=0.6)), None)
 
 
 def unknown(what: str, word: str, words: Iterable[str]) -> str:
