@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from iolab.base.quantity import format_bytes, size_in_words
 from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
@@ -36,6 +36,19 @@ def job_conflicts(job: JobOptions, phase: PhaseOptions) -> Iterator[Conflict]:
         yield from _verify(job)
 
 
+def cpus_conflicts(cpus: Sequence[int] | None) -> Iterator[Conflict]:
+    """Of the option `cpus`, where it is given: no CPU at all, or one below 0."""
+    if cpus is not None and (not cpus or min(cpus) < 0):
+        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+
+
+def sector_conflicts(key: str, size_bytes: int) -> Iterator[Conflict]:
+    """Of the size of an operation with direct I/O: no whole number of sectors."""
+    if size_bytes % SECTOR_BYTES:
+        what = f"{size_in_words(size_bytes)} is not a multiple of {SECTOR_BYTES}, which direct I/O needs"
+        yield Conflict((key,), what)
+
+
 def _bounds(job: JobOptions, phase: PhaseOptions) -> Iterator[Conflict]:
     if phase.duration is None and job.amount is None and job.operations is None:
         yield Conflict(("duration",), 'when does it end? give duration = "2s", amount = "1GiB" or operations = 1000')
@@ -60,8 +73,7 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
         yield Conflict(("poll",), "polled completion needs direct = true")
     if job.devices is not None and (not job.devices or min(job.devices) < 0):
         yield Conflict(("devices",), "expected a list of device numbers such as [0] or [0, 2]")
-    if job.cpus is not None and (not job.cpus or min(job.cpus) < 0):
-        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+    yield from cpus_conflicts(job.cpus)
 
 
 def _sizes(job: JobOptions) -> Iterator[Conflict]:

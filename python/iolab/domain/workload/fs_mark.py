@@ -14,6 +14,7 @@ from iolab.domain import native_types as native
 from iolab.domain.trial import MetadataPhase, Phase
 from iolab.domain.trial.phase import PlacedThread
 from iolab.domain.trial.trial import derive_seed
+from iolab.domain.workload.conflict import cpus_conflicts
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 
 NAME_BYTES_MAX = 255
@@ -140,8 +141,7 @@ def _conflicts(options: FsMarkOptions) -> Iterator[Conflict]:
         yield Conflict(("subdirectory_time",), "not with files_per_subdirectory: files or time, one of them")
     if options.subdirectories is not None and (options.first_subdirectory or 0) >= options.subdirectories:
         yield Conflict(("first_subdirectory",), f"there are {options.subdirectories}, counted from 0")
-    if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
-        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+    yield from cpus_conflicts(options.cpus)
 
 
 def _names_may_collide(options: FsMarkOptions) -> bool:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from iolab.base.option import Bytes, Duration, Options, option
-from iolab.base.quantity import format_bytes, size_in_words
+from iolab.base.quantity import format_bytes
 from iolab.domain import native_types as native
 from iolab.domain.trial import Phase, WeightedGroup, WeightedLoadPhase
 from iolab.domain.trial.trial import derive_seed
-from iolab.domain.workload.conflict import SECTOR_BYTES
+from iolab.domain.workload.conflict import sector_conflicts
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 from iolab.domain.workload.load import (
     file_json,
@@ -156,11 +156,8 @@ def _conflicts(options: IostestOptions) -> Iterator[Conflict]:
             ("block_size",),
             f"{format_bytes(options.block_size)} is larger than file_size, {format_bytes(options.file_size)}",
         )
-    if any(sort[0] == "d" for sort in options.sorts) and options.block_size % SECTOR_BYTES:
-        yield Conflict(
-            ("block_size",),
-            f"{size_in_words(options.block_size)} is not a multiple of {SECTOR_BYTES}, which direct I/O needs",
-        )
+    if any(sort[0] == "d" for sort in options.sorts):
+        yield from sector_conflicts("block_size", options.block_size)
 
 
 def _phases(options: IostestOptions, seed: int, devices: int = 1) -> list[Phase]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from iolab.base.option import Options, option
 from iolab.domain.trial import CommandsPhase, Phase
+from iolab.domain.workload.conflict import cpus_conflicts
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 
 STEPS = ("mkfs", "untar", "make", "clean")
@@ -59,8 +60,7 @@ class MakeSequenceOptions(Options):
 
 
 def _conflicts(options: MakeSequenceOptions) -> Iterator[Conflict]:
-    if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
-        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+    yield from cpus_conflicts(options.cpus)
     for key in SOURCE_TREE_OPTIONS:
         if options.tarball is not None and key in options.model_fields_set:
             yield Conflict((key,), "only for the tree that iolab makes, and a tarball is given")

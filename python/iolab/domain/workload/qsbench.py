@@ -8,6 +8,7 @@ from iolab.base.option import Bytes, Options, option
 from iolab.base.quantity import format_bytes
 from iolab.domain.trial import Phase, SortPhase
 from iolab.domain.trial.phase import sorted_bytes
+from iolab.domain.workload.conflict import cpus_conflicts
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 
 MEMORY_MIN_BYTES = 16 * 2**20
@@ -66,8 +67,7 @@ class QsbenchOptions(Options):
 def _conflicts(options: QsbenchOptions) -> Iterator[Conflict]:
     if not options.process_bytes:
         yield Conflict(("share",), f"{options.share} % of {format_bytes(options.host_limit)} is nothing to sort")
-    if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
-        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+    yield from cpus_conflicts(options.cpus)
 
 
 def _phases(options: QsbenchOptions, seed: int, devices: int = 1) -> list[Phase]:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 from iolab.base.option import Bytes, Options, option
-from iolab.base.quantity import format_bytes, size_in_words
+from iolab.base.quantity import format_bytes
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
-from iolab.domain.workload.conflict import SECTOR_BYTES
+from iolab.domain.workload.conflict import cpus_conflicts, sector_conflicts
 from iolab.domain.workload.kind import Conflict, Kind, replace_options
 from iolab.domain.workload.load import (
     PlainPattern,
@@ -70,13 +70,9 @@ def _conflicts(options: TiobenchOptions) -> Iterator[Conflict]:
         )
     if options.direct and options.engine == "mmap":
         yield Conflict(("direct",), "mmap goes through the page cache; leave direct out, or use psync")
-    if options.direct and options.block_size % SECTOR_BYTES:
-        yield Conflict(
-            ("block_size",),
-            f"{size_in_words(options.block_size)} is not a multiple of {SECTOR_BYTES}, which direct I/O needs",
-        )
-    if options.cpus is not None and (not options.cpus or min(options.cpus) < 0):
-        yield Conflict(("cpus",), "expected a list of CPU numbers such as [0] or [0, 1]")
+    if options.direct:
+        yield from sector_conflicts("block_size", options.block_size)
+    yield from cpus_conflicts(options.cpus)
 
 
 def _phases(options: TiobenchOptions, seed: int, devices: int = 1) -> list[Phase]:
