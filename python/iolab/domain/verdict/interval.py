@@ -18,7 +18,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 LARGEST_EXACT = 100
 """Rounds; beyond, the normal approximation is right to 1e-4."""
@@ -82,6 +81,8 @@ def interval(baseline: Array, candidate: Array, alpha: float) -> tuple[Array, Ar
         high = walsh.shape[-1] - 1 - low
         walsh = np.partition(walsh, (low, high), axis=-1)
         return walsh[..., low], walsh[..., high]
+    from scipy.special import stdtrit
+
     mean, error = _log_mean_and_error(baseline, candidate)
     if alpha >= all_agree:
         half = error * stdtrit(rounds - 1, 1 - alpha / 2)
@@ -103,6 +104,8 @@ def p_value_of_differences(baseline: Array, candidate: Array) -> Array:
 
 
 def _p_value(baseline: Array, candidate: Array, mean: Array, error: Array) -> Array:
+    from scipy.special import stdtr
+
     rounds = baseline.shape[-1]
     all_agree = 2.0 ** (1 - rounds)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from iolab.base.errors import InputError
 from iolab.domain.definition import Nature
@@ -64,6 +63,8 @@ def judge_sequential(
 @lru_cache(maxsize=4096)
 def nominal_level(rounds: int, max_rounds: int, alpha: float) -> float:
     """The level of the interval after `rounds`, for alpha over all looks."""
+    from scipy.special import ndtr
+
     return 2 * float(ndtr(-_height(max_rounds, SPENT * alpha) * (rounds / max_rounds) ** (SHAPE - 0.5)))
 
 
@@ -71,6 +72,8 @@ def overall_p_value(p_value: float, rounds: int, max_rounds: int) -> float:
     """Probability that a random walk crosses, at any look, the boundary through this look's p-value."""
     if p_value <= 0:
         return 0.0
+    from scipy.special import ndtri
+
     z = -float(ndtri(min(1.0, p_value) / 2))
     overall = _crossing_probability(z * (rounds / max_rounds) ** (0.5 - SHAPE), max_rounds)
     return min(1.0, max(p_value, overall / SPENT))
@@ -79,6 +82,8 @@ def overall_p_value(p_value: float, rounds: int, max_rounds: int) -> float:
 @lru_cache(maxsize=256)
 def _height(max_rounds: int, alpha: float) -> float:
     """The c at which the boundary is crossed with probability alpha."""
+    from scipy.special import ndtri
+
     target = -float(ndtri(alpha / 2))
     height = target
     for _ in range(50):
