@@ -6,6 +6,8 @@ BIN    := $(VENV)/bin
 
 # Programs below know nothing of this make's jobs.
 unexport MAKEFLAGS MFLAGS
+# Tests start the command line a thousand times: where the environment says so, each time compiles every module again.
+unexport PYTHONDONTWRITEBYTECODE
 # One interpreter for every build, so that checks, tests and the extension share what cargo has compiled.
 export PYO3_PYTHON := $(abspath $(PYTHON))
 # The bindings hold no logic and link only into Python; they are tested from there. No examples, which `make check`

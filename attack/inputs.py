@@ -204,6 +204,6 @@ FAMILY = Family(
     name="inputs",
     what="experiments, job files, machines, importers' files and undo journals with changes",
     attacks=100_000,
-    attacks_quick=1000,
+    attacks_quick=400,
     lane=lane,
 )

@@ -116,7 +116,7 @@ def side_by_side(family: Family, lanes: list[Lane], cases: Iterator[int], wanted
             tally.attacks += outcome.attacks
             if outcome.wrong:
                 tally.wrong[case] = outcome.wrong
-                tell(family, case, lanes[0].seed, outcome.wrong)
+                report_failure(family, case, lanes[0].seed, outcome.wrong)
             if time.monotonic() > last_told + PROGRESS_S:
                 last_told = time.monotonic()
                 print(f"   {family.name}: {tally.attacks} so far, {len(tally.wrong)} wrong", file=sys.stderr)
@@ -151,7 +151,7 @@ def guarded(made: Attack, case: int) -> Outcome:
         return Outcome(1, [f"the kit failed: {error!r}"])
 
 
-def tell(family: Family, case: int, seed: int, wrong: list[str]) -> None:
+def report_failure(family: Family, case: int, seed: int, wrong: list[str]) -> None:
     for line in wrong:
         print(f"WRONG {family.name} {case}: {line}", file=sys.stderr)
     print(f"      again: make attack ONLY={family.name} SEED={seed} CASE={case}", file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 HOME = Path("/dev/shm/iolab-bench")
@@ -29,12 +29,12 @@ def mounted(filesystem: str, *, size_mib: int, file_mib: int) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def empty(filesystem: str, *, size_mib: int) -> Iterator[Path]:
+def empty(filesystem: str, *, size_mib: int, options: Sequence[str] = ()) -> Iterator[Path]:
     """Yields its root. All of it lies in one place, so that what a killed bench left is found."""
     clean()
     HOME.mkdir()
     try:
-        yield _make(filesystem, size_mib)
+        yield _make(filesystem, size_mib, options)
     finally:
         clean()
 
@@ -53,12 +53,12 @@ def bare(*, size_mib: int) -> Iterator[Path]:
         clean()
 
 
-def _make(filesystem: str, size_mib: int) -> Path:
+def _make(filesystem: str, size_mib: int, options: Sequence[str]) -> Path:
     mount_point = HOME / "mnt"
     with BACKING.open("wb") as file:
         file.truncate(size_mib * MIB)
     mount_point.mkdir()
-    system(f"mkfs.{filesystem}", "-q", str(BACKING))
+    system(f"mkfs.{filesystem}", "-q", *options, str(BACKING))
     system("mount", "-o", "loop", str(BACKING), str(mount_point))
     return mount_point
 

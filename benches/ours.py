@@ -62,7 +62,7 @@ def record_and_peak_memory(phase: dict[str, Any]) -> tuple[dict[str, Any], int]:
 
 def sample(answer: dict[str, Any]) -> Sample:
     """Over the measured part, which leaves the warm-up out as fio's `ramp_time` does; CPU time is the process's."""
-    reads = [job["read"] for group in answer["groups"] for job in group["jobs"]]
+    reads = [job.get("null") or job["read"] for group in answer["groups"] for job in group["jobs"]]
     errors = [error for group in answer["groups"] for job in group["jobs"] for error in job["errors"]]
     if errors:
         raise RuntimeError(f"errors while measuring: {errors}")

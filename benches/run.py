@@ -39,6 +39,7 @@ BENCHES = [
     "statistics_simulation",
     "model_speed",
     "model_scale",
+    "planted_causes",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
 DOCS = Path(__file__).parents[1] / "docs" / "reference"

@@ -24,12 +24,14 @@ kind = "directory"
 path = "."
 
 [workloads.reads]
-engine = "null"
+engine = "psync"
+file_size = "1MiB"
 read_percent = 100
 duration = "1s"
 
 [workloads.both]
-engine = "null"
+engine = "psync"
+file_size = "1MiB"
 read_percent = 50
 jobs = 2
 duration = "1s"
@@ -130,24 +132,38 @@ def _group_record(group: dict[str, Any], draw: random.Random, speed: float) -> d
         "context_switches_involuntary": 1,
         "faults_minor": 3,
         "faults_major": 0,
-        "jobs": [_job_record(job, draw, speed) for job in group["jobs"]],
+        "jobs": [_job_record(job, draw, speed, is_null=group["engine"] == "null") for job in group["jobs"]],
     }
 
 
-def _job_record(job: dict[str, Any], draw: random.Random, speed: float) -> dict[str, Any]:
+def _job_record(job: dict[str, Any], draw: random.Random, speed: float, *, is_null: bool) -> dict[str, Any]:
     count = int(10_000 * speed * draw.uniform(0.999, 1.001))
+    if is_null:
+        return {
+            **_job_of(job["name"], [_op_record(0, draw) for _ in range(3)]),
+            "null": _op_record(count, draw),
+            "intervals": [{**_interval_record(index, 0, 0), **_null_interval(count // 10)} for index in range(10)],
+        }
     reads = int(count * job["read_share"])
     return {
-        "name": job["name"],
+        **_job_of(job["name"], [_op_record(reads, draw), _op_record(count - reads, draw), _op_record(0, draw)]),
+        "intervals": [_interval_record(index, reads // 10, (count - reads) // 10) for index in range(10)],
+    }
+
+
+def _job_of(name: str, ops: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": name,
         "finished_ns": 1000 * MS,
-        "read": _op_record(reads, draw),
-        "write": _op_record(count - reads, draw),
-        "sync": _op_record(0, draw),
+        **dict(zip(("read", "write", "sync"), ops, strict=True)),
         "errors": [],
         "mismatches_count": 0,
         "mismatches": [],
-        "intervals": [_interval_record(index, reads // 10, (count - reads) // 10) for index in range(10)],
     }
+
+
+def _null_interval(count: int) -> dict[str, Any]:
+    return {"null_ops": count, "null_bytes": 4096 * count}
 
 
 def _op_record(count: int, draw: random.Random) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import pandas
 import polars as pl
 import pytest
 from conftest import CommandLine
+from iolab.presentation.compared import Compared
+from test_compare_runs import fio
 
 SHORT = """\
 title = "What do <sixteen> buy & cost?"
@@ -73,8 +75,9 @@ def test_verdicts_are_those_of_the_command_line(run: iolab.Run, iolab_: CommandL
     assert len(compared[:1]) == 1 and len(list(compared)) == len(compared) == 2
 
 
-def test_two_runs_are_compared_by_name(run: iolab.Run) -> None:
-    compared = iolab.compare(run, run.path, metrics=["iops"])
+def test_two_runs_are_compared_by_name(run: iolab.Run, tmp_path: Path) -> None:
+    again = iolab.run(SHORT, out=tmp_path / "again")
+    compared = iolab.compare(run, again.path, metrics=["iops"])
     assert [one.judgement.ratio for one in compared] == [1.0, 1.0]
     assert len(iolab.explain(run, run, metrics=["iops"])) == 2
 
@@ -101,6 +104,42 @@ def test_a_result_is_explained(run: iolab.Run) -> None:
     assert set(explained.frame.columns) >= {"result", "metric", "kind"}
     assert len(explained[:1]) == 1
     assert len(run.explain(workload="reads")) == 2
+
+
+def test_any_number_of_runs_is_compared_as_on_the_command_line(
+    run: iolab.Run, iolab_: CommandLine, tmp_path: Path
+) -> None:
+    deeper = SHORT.replace("queue_depth = 16", "queue_depth = 32")
+    others = [iolab.run(deeper, out=tmp_path / name, rounds=3) for name in ("b", "c")]
+    told = iolab_("compare", run.path, *(one.path for one in others), "--json").json()
+    for compared in (
+        iolab.compare(run, *others),
+        run.compare(others[0], others[1].path),
+        iolab.compare(run.path, *(one.path for one in others)),
+    ):
+        assert [one.as_dict() for one in compared] == told["comparisons"]
+        assert len({one.setting for one in compared}) == 4 and any("differs" in line for line in compared.conditions)
+    chosen = iolab.compare(run, *others, baseline="b", metrics=["iops"])
+    assert {one.against for one in chosen} == {"one in b", "sixteen in b"}
+
+
+def test_names_of_files_are_rounds_as_on_the_command_line(iolab_: CommandLine, tmp_path: Path) -> None:
+    files = [
+        fio(tmp_path / f"{name}-{number}.json", iops=iops)
+        for name, iops in (("old", 1000), ("mid", 1300), ("new", 1500))
+        for number in (1, 2, 3)
+    ]
+    told = iolab_("compare", *files, "--metric", "iops", "--json").json()["comparisons"]
+    compared = iolab.compare(*files, metrics=["iops"])
+    assert [one.as_dict() for one in compared] == told and [one.setting for one in compared] == ["mid", "new"]
+    assert compared.conditions[0].startswith("names read as setting and round: old (3), mid (3), new (3)")
+    (one,) = iolab.compare(*files[:3], *files[6:], group_by="(old|new)", metrics=["iops"])
+    assert (one.against, one.setting) == ("old", "new")
+
+
+def test_an_explanation_has_the_cause_and_the_budget(run: iolab.Run, iolab_: CommandLine) -> None:
+    told = iolab_("explain", run.path, "--json").json()["causes"]
+    assert [one.as_dict() for one in run.explain().causes] == told
 
 
 def test_other_tools_files_are_loaded(tmp_path: Path) -> None:
@@ -130,7 +169,8 @@ def test_a_notebook_shows_what_the_terminal_does_and_obeys_no_text(run: iolab.Ru
         assert html.startswith("<pre") and html.endswith("</pre>")
         assert "sixteen" in html
     assert "What do &lt;sixteen&gt; buy &amp; cost?" in run._repr_html_()
-    for told in (iolab.Comparisons([], ["<script>x</script>"]), iolab.Explanations([], ["<script>x</script>"])):
+    hostile = ["<script>x</script>"]
+    for told in (iolab.Comparisons(Compared([], problems=hostile)), iolab.Explanations([], [], hostile)):
         assert "! &lt;script&gt;" in told._repr_html_() and "<script" not in told._repr_html_()
 
 
@@ -155,10 +195,14 @@ def test_mistakes_are_errors_of_one_line(run: iolab.Run, tmp_path: Path) -> None
         (lambda: run.figures("latncy"), "did you mean latency?"),
         (lambda: iolab.compare(run, same_within=2), "same_within"),
         (lambda: iolab.compare(run, setting_column="x"), "is for frames"),
-        (lambda: iolab.compare(run, run, baseline="one"), "baseline"),
+        (lambda: iolab.compare(run, run), "is given twice"),
+        (lambda: iolab.compare(run, run.path.parent / "other", baseline="one"), "other: does not exist"),
         (lambda: iolab.explain(run, run, baseline="one"), "baseline"),
         (lambda: iolab.explain(run, workload="writes"), "writes"),
         (lambda: iolab.compare(frame), "setting_column, round_column, baseline"),
+        (lambda: iolab.compare(frame, by_job=True, setting_column="a", round_column="a", baseline="1"), "for runs"),
+        (lambda: iolab.compare(run, run.path, group_by="(a)"), "group_by"),
+        (lambda: iolab.compare(run, by_job=True, job="a"), "by_job is given too"),
         (lambda: iolab.compare(frame, run, setting_column="a", round_column="a", baseline="1"), "not with a frame"),
         (lambda: iolab.compare(17), "int given"),
         (lambda: iolab.report(run, tmp_path / "no" / "such" / "report.html"), "no"),

@@ -14,7 +14,7 @@ from iolab.presentation.cli.invoke import invoke
 from support.stored import TWO_SETTINGS, stored_run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
-COMMANDS = ("demo", "doctor", "run", "show", "compare", "report", "list", "restore")
+COMMANDS = ("demo", "doctor", "run", "show", "compare", "bisect", "report", "list", "restore")
 HEAVY = ("polars", "numpy", "scipy", "plotly", "jinja2", "rich", "pydantic", "iolab._native")
 
 
@@ -35,6 +35,11 @@ def modules_after(statement: str) -> set[str]:
 )
 def test_starting_loads_nothing_heavy(statement: str) -> None:
     assert not modules_after(statement).intersection(HEAVY)
+
+
+def test_a_worker_loads_no_numerics() -> None:
+    """One is started for every run, and they take longer to load than all else."""
+    assert not modules_after("import iolab.adapters.worker").intersection(set(HEAVY) - {"pydantic", "iolab._native"})
 
 
 def test_help_names_every_command_and_each_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -304,11 +309,11 @@ def test_the_list_of_machines_ends_with_how_good_the_models_are(capsys: pytest.C
     assert invoke(["list", "machines"]) == 0
     shown = capsys.readouterr().out
     assert "How well the models meet published figures" in shown
-    assert shown.rstrip().splitlines()[-1].endswith("met.")
+    assert "independent predictions: " in shown
     assert invoke(["list", "machines", "--json"]) == 0
     card = {score["name"]: score for score in json.loads(capsys.readouterr().out)["scorecard"]}
     assert card["group-idle/slice_idle_8"]["cells"] == 36
-    assert 0 < card["group-idle/slice_idle_8"]["predicted_mean_abs_error"] < 0.2
+    assert 1 < card["group-idle/slice_idle_8"]["factor"] < 2
     assert invoke(["list", "machines", "host", "--json"]) == 0
     assert "scorecard" not in json.loads(capsys.readouterr().out)
 

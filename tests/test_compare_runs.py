@@ -319,3 +319,18 @@ def test_rounds_of_one_setting_are_no_comparison(tmp_path: Path, capsys: pytest.
     assert "nothing to compare with" in shown
     (tmp_path / "empty").mkdir()
     assert "holds no run and no file" in text(capsys, tmp_path / "empty", status=2)
+
+
+def test_doubts_stand_beside_problems_and_not_among_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_runs(tmp_path)
+    document = compared(capsys, tmp_path / "old", tmp_path / "new")
+    assert document["problems"] == []
+    assert [doubt.partition(" (")[0] for doubt in document["doubts"]] == [
+        f"{name}: the engine null does no I/O: its operations are no reads or writes" for name in ("old", "new")
+    ]
+    shown = text(capsys, tmp_path / "old", tmp_path / "new")
+    assert "! old: the engine null does no I/O" in shown
+    (tmp_path / "old" / "trials" / "000000.parquet").write_bytes(b"")
+    problems = compared(capsys, tmp_path / "old", tmp_path / "new")["problems"]
+    assert problems
+    assert all("null does no I/O" not in problem for problem in problems)

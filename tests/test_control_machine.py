@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from iolab.adapters import control
-from iolab.adapters.control import CONTROLS, Context, power, writeback
+from iolab.adapters.control import CONTROLS, Context, power, priority, writeback
 from iolab.adapters.system import block, interrupt
 from iolab.adapters.system.block import BlockDevice, device_at, shown
 from iolab.adapters.system.undo import UndoJournal
@@ -232,6 +232,19 @@ def test_priorities_are_inherited_by_what_the_trial_starts_and_given_back(undo: 
         assert child.strip() == "best-effort: prio 7"
         assert subprocess.run(["nice"], capture_output=True, text=True, check=True).stdout.strip() == "3"
     assert [CONTROLS[name].read(Context("any", None, undo)) for name in ("io_priority", "nice")] == before
+
+
+@pytest.mark.parametrize("automatic", [True, False])
+def test_a_niceness_that_counts_within_a_session_only_is_said_to(
+    undo: UndoJournal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, automatic: bool
+) -> None:
+    (tmp_path / "autogroup").write_text(f"{int(automatic)}\n")
+    monkeypatch.setattr(priority, "AUTOGROUPS", tmp_path / "autogroup")
+    monkeypatch.setattr(priority.os, "setpriority", lambda *_: None)
+    context = Context("any", None, undo)
+    CONTROLS["nice"].apply(context, os.getpriority(os.PRIO_PROCESS, 0) + 1)
+    assert [note for note in context.notes if "sched_autogroup_enabled" in note] == context.notes
+    assert bool(context.notes) == automatic
 
 
 def idle_states(tree: Path) -> list[Path]:

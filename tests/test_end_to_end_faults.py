@@ -35,6 +35,21 @@ def small_filesystem(tmp_path: Path, stack: ExitStack) -> Path:
     return stack.enter_context(mounted(device, tmp_path / "small"))
 
 
+@pytest.fixture
+def tight_filesystem(tmp_path: Path, stack: ExitStack) -> Path:
+    """A directory on ext2, where a file needs more blocks than its size: one for each 256 that it has."""
+    device = attach(sparse_file(tmp_path / "tight.img", 24 * MIB))
+    stack.callback(detach, device)
+    command("mkfs.ext2", "-q", "-b", "1024", "-m", "0", device)
+    return stack.enter_context(mounted(device, tmp_path / "tight"))
+
+
+def size_that_seems_to_fit(directory: Path) -> str:
+    """Less than is free, by less than the blocks that such a file needs besides."""
+    found = os.statvfs(directory)
+    return f"{(found.f_bfree * found.f_frsize - 24 * 1024) // 4096 * 4}KiB"
+
+
 def names_errno(texts: list[str], number: int) -> bool:
     return any(errno.errorcode[number] in text or os.strerror(number) in text for text in texts)
 
@@ -50,20 +65,21 @@ def marked_not_hanging(iolab: CommandLine, text: str, number: int) -> None:
     iolab("show", "run")
 
 
-def test_a_filesystem_that_fills_up_while_writing_marks_the_trial(iolab: CommandLine, small_filesystem: Path) -> None:
-    workload = '[workloads.fill]\npattern = "sequential"\nread_percent = 0\nfile_size = "64MiB"\namount = "64MiB"\n'
-    target = f'kind = "directory"\npath = "{small_filesystem}"'
+def test_a_filesystem_that_fills_up_while_writing_marks_the_trial(iolab: CommandLine, tight_filesystem: Path) -> None:
+    size = size_that_seems_to_fit(tight_filesystem)
+    workload = f'[workloads.fill]\npattern = "sequential"\nread_percent = 0\nfile_size = "{size}"\namount = "{size}"\n'
+    target = f'kind = "directory"\npath = "{tight_filesystem}"'
     marked_not_hanging(iolab, experiment(target, workload=workload, settings=ONE_SETTING, rounds=1), errno.ENOSPC)
-    assert [path.name for path in small_filesystem.iterdir()] == ["lost+found"]
+    assert [path.name for path in tight_filesystem.iterdir()] == ["lost+found"]
 
 
 def test_a_filesystem_that_fills_up_while_laying_out_marks_the_trial(
-    iolab: CommandLine, small_filesystem: Path
+    iolab: CommandLine, tight_filesystem: Path
 ) -> None:
-    workload = DEFAULT_WORKLOAD.replace("8MiB", "64MiB")
-    target = f'kind = "directory"\npath = "{small_filesystem}"'
+    workload = DEFAULT_WORKLOAD.replace("8MiB", size_that_seems_to_fit(tight_filesystem))
+    target = f'kind = "directory"\npath = "{tight_filesystem}"'
     marked_not_hanging(iolab, experiment(target, workload=workload, settings=ONE_SETTING, rounds=1), errno.ENOSPC)
-    assert [path.name for path in small_filesystem.iterdir()] == ["lost+found"]
+    assert [path.name for path in tight_filesystem.iterdir()] == ["lost+found"]
 
 
 @pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync"])
@@ -104,8 +120,9 @@ def test_a_device_mapper_target_that_fails_marks_the_trial(iolab: CommandLine, s
     marked_not_hanging(iolab, experiment(target, workload=workload, settings=ONE_SETTING, rounds=1), errno.EIO)
 
 
-def test_one_faulty_trial_does_not_stop_the_run(iolab: CommandLine, small_filesystem: Path) -> None:
-    workload = """
+def test_one_faulty_trial_does_not_stop_the_run(iolab: CommandLine, tight_filesystem: Path) -> None:
+    size = size_that_seems_to_fit(tight_filesystem)
+    workload = f"""
 [workloads.fits]
 pattern = "random"
 file_size = "4MiB"
@@ -113,10 +130,10 @@ duration = "100ms"
 [workloads.fill]
 pattern = "sequential"
 read_percent = 0
-file_size = "64MiB"
-amount = "64MiB"
+file_size = "{size}"
+amount = "{size}"
 """
-    target = f'kind = "directory"\npath = "{small_filesystem}"'
+    target = f'kind = "directory"\npath = "{tight_filesystem}"'
     iolab.write("mixed.toml", experiment(target, workload=workload, settings=ONE_SETTING, rounds=2))
     iolab("run", "mixed.toml", "--out", "run")
     found = statuses(iolab.cwd / "run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +40,19 @@ def test_an_impossible_combination_is_refused(iolab: CommandLine) -> None:
 def test_unaligned_direct_io_is_refused(iolab: CommandLine) -> None:
     text = experiment(DIRECTORY, workload=DEFAULT_WORKLOAD + "block_size = 1000\n")
     refused(iolab, text, "bad.toml:", "block_size", "512")
+
+
+def test_files_that_do_not_fit_are_refused_before_any_is_laid_out(iolab: CommandLine) -> None:
+    workload = DEFAULT_WORKLOAD + "files_per_job = 2\n"
+    workload = re.sub(r"(?m)^file_size = .*\n", "", workload) + 'file_size = "300TiB"\n'
+    refused(iolab, experiment(DIRECTORY, workload=workload), "the workload's files need 600 TiB, this has", "free")
+    assert {path.name for path in iolab.cwd.iterdir()} <= {"bad.toml", "state"}
+
+
+def test_thousands_of_metrics_are_refused_by_their_number(iolab: CommandLine) -> None:
+    names = ", ".join(f'"latencx_{number}"' for number in range(1001))
+    text = f"{experiment(DIRECTORY)}\n[compare]\nmetrics = [{names}]\n"
+    refused(iolab, text, "compare.metrics: 1,001 keys; expected at most 1,000")
 
 
 def test_an_unknown_value_and_a_wrong_type_are_refused(iolab: CommandLine) -> None:

@@ -175,6 +175,28 @@ def test_a_planted_cause_is_named_first_on_the_command_line(mechanism: str, iola
     assert MECHANISMS[mechanism].title in " ".join(shown.splitlines()[:4]) and "µs per I/O" in shown
 
 
+def test_long_waits_for_a_cpu_are_named_where_few_long_waits_are_fewer_preemptions() -> None:
+    """Who gets a slice now and then is preempted seldom, and so is who waits for other reasons."""
+    one = cause_of(frame_of({**PLANTED["contention"], "context_switches_involuntary": 0.5}, PLAIN))
+    assert one.first is not None and [moved.metric for moved in one.first.moved] == ["cpu_wait_ns_per_io"]
+    one = cause_of(frame_of(PLANTED["contention"], PLAIN).drop("cpu_wait_ns_per_io"))
+    assert one.first is not None and [moved.metric for moved in one.first.moved] == ["preemptions_per_cpu_s"]
+
+
+def test_waits_for_a_cpu_that_are_a_small_part_of_an_io_s_time_are_no_cause() -> None:
+    throttled = {**PLANTED["above"], "cpu_wait_ns_per_io": 200e3}
+    one = cause_of(frame_of(throttled, PLAIN))
+    assert one.first is not None and one.first.mechanism.name == "above"
+    assert "contention" in [mechanism.name for mechanism in one.still]
+
+
+def test_microseconds_of_cpu_time_do_not_account_for_milliseconds_of_waiting() -> None:
+    """A few reads per second have cold caches: twelve times the CPU time each, and not what they wait for."""
+    throttled = {**PLANTED["above"], "cpu_ns_per_io": 12 * PLAIN["cpu_ns_per_io"]}
+    one = cause_of(frame_of(throttled, PLAIN))
+    assert one.first is not None and one.first.mechanism.name == "above"
+
+
 def test_numbers_that_did_not_move_name_nothing() -> None:
     assert cause_of(frame_of({}, PLAIN)).first is None
 
@@ -278,8 +300,16 @@ def test_every_control_acts_on_some_mechanism() -> None:
 def test_the_mechanisms_are_in_causal_order_and_of_known_metrics() -> None:
     assert {further for one in MECHANISMS.values() for further in one.leads_to} <= MECHANISMS.keys()
     assert not [name for name in MECHANISMS if follows_from(name, name)]
-    leading = {name for one in MECHANISMS.values() for name in one.leading}
+    leading = {name for one in MECHANISMS.values() for name in one.leading + one.leading_if_set}
     assert leading <= {*METRICS, *LEADING_DERIVED} and FLOORS.keys() <= leading
     page = (Path(__file__).parents[1] / "docs" / "why.md").read_text()
     for one in MECHANISMS.values():
         assert f"| {one.title} |" in page and all(f"`{name}`" in page for name in one.settings)
+
+
+def test_a_changed_queue_depth_is_named_without_a_probe() -> None:
+    deeper = {"iops": 40_000.0, "latency_ns_mean": 360e3, "context_switches_voluntary": 400.0}
+    bare = {name: PLAIN[name] for name in ("iops", "ops", "latency_ns_mean", "cpu_ns_per_io", *deeper)}
+    one = cause_of(frame_of(deeper, bare), [Change("workload.queue_depth", 1, 16)])
+    assert one.first is not None and one.first.mechanism.name == "depth"
+    assert "I/Os are in flight at a time instead of" in conclusion(one)

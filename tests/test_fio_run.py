@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -141,11 +142,81 @@ def test_an_experiment_names_the_places_that_its_job_file_names(iolab: CommandLi
 
 
 def test_a_wrong_job_file_is_told_by_its_own_lines(iolab: CommandLine) -> None:
-    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nstartdelay=3\n")
-    line = "job.fio:4: startdelay: fio has this option, iolab does not; leave it out, or let fio run it: --engine fio"
+    iolab.write("job.fio", "[a]\nrw=read\nsize=1m\nratemin=3\n")
+    line = "job.fio:4: ratemin: fio has this option, iolab does not; leave it out, or let fio run it: --engine fio"
     assert iolab("run", "job.fio", status=2).stderr == f"iolab: {line}\n"
     refused = iolab("run", iolab.write("both.toml", BOTH), status=2)
     assert f"workloads.job.file: {line}" in refused.stderr
+
+
+def ran(iolab: CommandLine, job: str) -> Path:
+    """The run of a job file in the current directory."""
+    iolab.write("job.fio", f"{job}directory=.\n")
+    iolab("run", "job.fio", "--out", "out")
+    assert statuses(iolab.cwd / "out") == ["ok"]
+    return iolab.cwd / "out"
+
+
+def metrics_by_key(run: Path) -> dict[str, float | None]:
+    return dict(store.read(run).metrics.select("key", "value").iter_rows())
+
+
+def test_reads_and_writes_of_a_mix_have_their_own_sizes(iolab: CommandLine) -> None:
+    found = metrics_by_key(ran(iolab, "[mix]\nrw=randrw\nbs=8k,64k,4k\nsize=4m\nioengine=psync\n"))
+    assert found["read.bytes"] == 8192 * (found["read.ops"] or 0) > 0
+    assert found["write.bytes"] == 65536 * (found["write.ops"] or 0) > 0
+
+
+def test_each_job_begins_after_its_own_delay(iolab: CommandLine) -> None:
+    job = "[global]\nsize=64k\nrw=read\n[now]\n[soon]\nstartdelay=200ms\n[later]\nstartdelay=500ms\nnumjobs=2\n"
+    run = ran(iolab, job.replace("[global]\n", "[global]\ndirectory=.\n") + "size=64k\n")
+    (record,) = (one for one in store.read(run).record(0).phases if one["phase"] == "main")
+    finished = {one["name"]: one["finished_ns"] for group in record["groups"] for one in group["jobs"]}
+    assert finished["soon"] >= 200_000_000
+    assert min(finished["later.0"], finished["later.1"]) >= 500_000_000
+    intervals = store.read(run).intervals()
+    active = intervals.filter((intervals["job"] == "later.0") & (intervals["op"] == "read") & (intervals["value"] > 0))
+    assert active.height > 0
+    assert active["start_ns"].min() >= 400_000_000, "intervals are 100 ms long"
+
+
+SEARCH = "rw=randread\nsize=4m\nioengine=io_uring\niodepth=4\nlatency_window=20ms\ntime_based\nruntime=60\n"
+
+
+def test_a_latency_that_every_depth_keeps_leads_to_the_deepest(iolab: CommandLine) -> None:
+    run = ran(iolab, f"[deep]\n{SEARCH}latency_target=100s\nlatency_percentile=50\n")
+    assert metrics_by_key(run)["queue_depth_found"] == 4
+    (note,) = (note for note in store.read(run).record(0).notes if "queue depth 4 keeps" in note)
+    assert "50 % of the I/Os within 100s" in note and "(tried: 1, 2, 4, 4)" in note
+
+
+def test_a_latency_that_no_depth_keeps_is_told_with_the_reason(iolab: CommandLine) -> None:
+    run = ran(iolab, f"[fast]\n{SEARCH}bs=1m\nlatency_target=1us\n")
+    frame = store.read(run).metrics
+    (row,) = frame.filter(frame["key"] == "queue_depth_found").iter_rows(named=True)
+    assert row["value"] is None
+    assert row["reason"].startswith("no depth met the target")
+    assert any("no queue depth keeps 100 % of the I/Os within 1us" in note for note in store.read(run).record(0).notes)
+
+
+@pytest.mark.parametrize("options", ["verify_pattern=0xdeadbeef", 'verify=crc32c\nverify_pattern="abc"'])
+def test_a_pattern_is_written_read_back_and_said_to_be_verified(iolab: CommandLine, options: str) -> None:
+    iolab.write("job.fio", f"[filled]\nrw=randwrite\nbs=4k,8k\nsize=1m\ndirectory=.\n{options}\n")
+    done = iolab("run", "job.fio", "--out", "out")
+    assert "verified, all as written" in done.stdout
+
+
+def test_null_operations_are_no_reads_in_any_table(iolab: CommandLine) -> None:
+    run = ran(iolab, "[nothing]\nrw=randrw\nsize=4m\nioengine=null\n")
+    data = store.read(run)
+    assert set(data.metrics["op"].drop_nulls()) == {"null", "all"}
+    found = metrics_by_key(run)
+    assert found["null.ops"] == found["ops"] == 1024
+    for table in ("plain", "csv", "json", "markdown"):
+        shown = iolab("show", "out", "--as", table).stdout
+        assert not re.search(r"\bread\b", shown), table
+    intervals = data.intervals()
+    assert not {"read", "write"} & set(intervals["op"])
 
 
 def test_options_without_effect_are_told(iolab: CommandLine) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab import _native
+from iolab.base.errors import InputError
 from iolab.domain.trial import FioPhase, LoadPhase, Phase
 from iolab.domain.workload.fio_file import job_file
 from iolab.domain.workload.fio_file.ini import JobFileProblems
@@ -46,8 +47,6 @@ def the_job(options: str) -> Json:
 
 
 def the_problem(options: str, runner: Runner = "iolab") -> str:
-    from iolab.base.errors import InputError
-
     with pytest.raises(InputError) as raised:
         planned(f"[job]\n{options}\n", runner)
     return str(raised.value)
@@ -102,6 +101,107 @@ def test_patterns(options: str, pattern: Json) -> None:
 )
 def test_bounds(options: str, until: Json) -> None:
     assert the_job(options)["until"] == until
+
+
+def test_sizes_of_reads_and_writes_are_their_own_in_a_mix() -> None:
+    job = the_job("rw=randrw\nbs=8k,64k")
+    assert job["blocks"] == [{"bytes": 8192, "weight": 1.0}]
+    assert job["writes"] == {"blocks": [{"bytes": 65536, "weight": 1.0}], "align_bytes": 65536}
+    assert (job["align_bytes"], job["pattern"]) == (8192, {"kind": "permutation"})
+
+
+@pytest.mark.parametrize(
+    ("options", "reads", "writes"),
+    [
+        ("bs=8k,64k,4k", [8192], [65536]),
+        ("bs=,64k", [4096], [65536]),
+        ("bs=8k,", [8192], [4096]),
+        ("bsrange=4k-8k,16k-32k", [4096, 8192], [16384, 32768]),
+        ("bssplit=4k/50:8k/50,64k/100", [4096, 8192], [65536]),
+    ],
+)
+def test_all_options_of_sizes_take_a_value_for_each_direction(
+    options: str, reads: list[int], writes: list[int]
+) -> None:
+    job = the_job(f"rw=rw\n{options}")
+    assert [block["bytes"] for block in job["blocks"]] == reads
+    assert [block["bytes"] for block in job["writes"]["blocks"]] == writes
+    for direction, sizes in (("read", reads), ("write", writes)):
+        of_one = the_job(f"rw={direction}\n{options}")
+        assert [block["bytes"] for block in of_one["blocks"]] == sizes
+        assert "writes" not in of_one
+
+
+def test_equal_sizes_are_one_and_offsets_follow_ba() -> None:
+    assert "writes" not in the_job("rw=randrw\nbs=8k,8k")
+    job = the_job("rw=randrw\nbs=8k,16k\nba=4k,32k")
+    assert (job["align_bytes"], job["writes"]["align_bytes"]) == (4096, 32768)
+    assert job["pattern"] == {"kind": "uniform"}
+
+
+def test_a_rate_in_bytes_is_of_its_direction() -> None:
+    job = the_job("rw=randrw\nrwmixread=75\nbs=8k,64k\nrate=,6400k")
+    assert job["arrival"]["rate_per_s"] == pytest.approx(100 / 0.25)
+
+
+def test_each_job_has_its_own_delay_and_runtime_counts_from_it() -> None:
+    text = "[global]\nsize=1m\nruntime=2\ntime_based\n[a]\n[b]\nstartdelay=500ms\n[c]\nstartdelay=3\nnumjobs=2\n"
+    [load] = measured(text)
+    jobs = jobs_in(load)
+    assert [(job["name"], job.get("start_ns")) for job in jobs] == [
+        ("a", None),
+        ("b", 500_000_000),
+        ("c.0", 3_000_000_000),
+        ("c.1", 3_000_000_000),
+    ]
+    assert [job["until"]["duration_ns"] for job in jobs] == [2 * 10**9, 25 * 10**8, 5 * 10**9, 5 * 10**9]
+
+
+def test_a_latency_target_is_a_search_for_a_queue_depth() -> None:
+    options = "ioengine=io_uring\niodepth=32\nlatency_target=500\nlatency_window=2s\nlatency_percentile=99.9"
+    job = the_job(options)
+    assert job["queue_depth"] == 32
+    search = {"target_ns": 500_000, "window_ns": 2 * 10**9, "share": pytest.approx(0.999), "goes_on": False}
+    assert job["depth_search"] == search
+    assert the_job(f"{options}\nlatency_run=1")["depth_search"]["goes_on"] is True
+    [phase] = (phase for phase in translated(f"[job]\nsize=1m\n{options}\n") if phase.measured)
+    assert phase.measures == ("queue_depth_found",)
+
+
+def test_a_searching_job_has_its_stage_for_itself() -> None:
+    search = "ioengine=io_uring\niodepth=8\nlatency_target=500\nlatency_window=1\n"
+    for text in (f"[a]\nsize=1m\n{search}[b]\nsize=1m\n", f"[a]\nsize=1m\nnumjobs=2\n{search}"):
+        with pytest.raises(InputError, match="latency_target"):
+            planned(text)
+    assert len(planned(f"[a]\nsize=1m\n{search}[b]\nsize=1m\nstonewall\n").stages) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        ("verify=crc32c", None),
+        ("verify=pattern\nverify_pattern=0xdeadbeef", {"bytes": [0xDE, 0xAD, 0xBE, 0xEF], "alone": True}),
+        ("verify_pattern=0xabc", {"bytes": [0x0A, 0xBC], "alone": True}),
+        ('verify=md5\nverify_pattern="abcd"-12', {"bytes": [*b"abcd", 0xF4, 0xFF, 0xFF, 0xFF], "alone": False}),
+        ("verify_pattern=305419896", {"bytes": [0x78, 0x56, 0x34, 0x12], "alone": True}),
+        ("verify_pattern=0xff0x14", {"bytes": [0xFF, 0x14], "alone": True}),
+        ("verify_pattern=0", {"bytes": [0], "alone": True}),
+    ],
+)
+def test_verified_blocks_are_filled_as_fio_fills_them(options: str, pattern: Json | None) -> None:
+    """The bytes are those that fio 3.33 wrote for the same options."""
+    loads = [
+        phase.load for phase in translated(f"[job]\nsize=1m\nrw=randrw\n{options}\n") if isinstance(phase, LoadPhase)
+    ]
+    assert [load["name"] for load in loads] == ["layout", "main", "verify main job.0"]
+    for load in loads:
+        assert load["verify"]
+        assert load.get("pattern") == pattern
+
+
+def test_jobs_of_one_file_agree_on_what_blocks_hold() -> None:
+    with pytest.raises(InputError, match=r"job.fio:7: verify_pattern: a and b verify blocks with other contents"):
+        planned("[global]\nsize=1m\nrw=write\n[a]\nverify_pattern=1\n[b]\nverify_pattern=2\n")
 
 
 def test_a_range_begins_at_the_offset_and_the_file_reaches_to_its_end() -> None:
@@ -171,8 +271,30 @@ def test_fio_gets_the_same_files_and_phases() -> None:
         ("rw=read", "job.fio:1: job: no size; say how much, such as size=1g"),
         ("size=1k", "job.fio:2: job: no block of 4 KiB fits into files of 0 bytes"),
         (
-            "size=1m\nrw=randrw\nbs=4k,8k",
-            "job.fio:4: bs: a mix has the same sizes for reads and writes; let fio run it: --engine fio",
+            "size=1m\nrw=randrw\nverify=pattern",
+            "job.fio:4: verify: pattern needs verify_pattern, such as verify_pattern=0xdeadbeef",
+        ),
+        (
+            "size=1m\nverify_pattern=%o",
+            "job.fio:3: verify_pattern: '%o' given; iolab has no %o, as its own stamps hold the offset",
+        ),
+        (
+            "size=1m\nstartdelay=1\nruntime=2\nramp_time=1",
+            "job.fio:3: startdelay: ramp_time counts from the start of the stage here; keep one of the two, or "
+            "let fio run it: --engine fio",
+        ),
+        ("size=1m\nstartdelay=1-2", 'job.fio:3: startdelay: "1-2" given; expected a time such as 30, 500ms or 5m'),
+        (
+            "size=1m\nioengine=libaio\nlatency_target=100",
+            "job.fio:4: latency_target: needs latency_window, how long each depth is tried, such as latency_window=2s",
+        ),
+        (
+            "size=1m\nlatency_target=100\nlatency_window=1s",
+            "job.fio:3: latency_target: ioengine=psync has one I/O in flight; take io_uring or libaio",
+        ),
+        (
+            "size=1m\nlatency_percentile=99",
+            "job.fio:3: latency_percentile: nothing is looked for without latency_target",
         ),
         ("size=1m\ndirect=1\nbs=1000", "job.fio:4: bs: direct I/O needs multiples of 512 bytes"),
         (
@@ -214,7 +336,8 @@ def test_the_engine_runs_what_is_translated_and_ends_where_it_should(options: di
     [load] = measured(f"[job]\nioengine=null\n{lines}\n")
     done = {job["name"]: job for group in run(load)["groups"] for job in group["jobs"]}
     for job in jobs_in(load):
-        count = done[job["name"]]["read"]["count"] + done[job["name"]]["write"]["count"]
+        count = done[job["name"]]["null"]["count"]
+        assert done[job["name"]]["read"]["count"] == done[job["name"]]["write"]["count"] == 0
         bounds = [job["until"]["bytes"] // 4096, job["until"]["ops"]]
         assert count == min(bound for bound in bounds if bound is not None)
 
@@ -225,7 +348,7 @@ def test_issue_130_every_interval_is_in_the_record() -> None:
     [group] = run(load)["groups"]
     intervals = group["jobs"][0]["intervals"]
     assert len(intervals) >= 4
-    assert sum(part["read_ops"] for part in intervals) == group["jobs"][0]["read"]["count"]
+    assert sum(part["null_ops"] for part in intervals) == group["jobs"][0]["null"]["count"]
 
 
 def test_issue_1290_poisson_with_bssplit_keeps_the_rate() -> None:
@@ -236,7 +359,7 @@ def test_issue_1290_poisson_with_bssplit_keeps_the_rate() -> None:
         [job] = [job for group in record["groups"] for job in group["jobs"]]
         assert jobs_in(load)[0]["arrival"] == {"kind": "open", "rate_per_s": 20000.0, "spacing": "poisson"}
         # Five standard deviations of a Poisson count.
-        assert abs(job["read"]["count"] - 20000) < 5 * 20000**0.5
+        assert abs(job["null"]["count"] - 20000) < 5 * 20000**0.5
 
 
 def test_issue_1320_the_end_of_ramp_time_causes_no_burst() -> None:
@@ -245,11 +368,11 @@ def test_issue_1320_the_end_of_ramp_time_causes_no_burst() -> None:
     load["interval_ns"] = 50_000_000
     record = run(load)
     [job] = [job for group in record["groups"] for job in group["jobs"]]
-    assert abs(job["read"]["count"] - 12000) < 12000 * 0.05
+    assert abs(job["null"]["count"] - 12000) < 12000 * 0.05
     after_ramp = [part for part in job["intervals"] if part["start_ns"] >= 300_000_000][:2]
     assert after_ramp
     for part in after_ramp:
-        assert part["read_ops"] <= 20000 * part["length_ns"] / 1e9 * 1.5
+        assert part["null_ops"] <= 20000 * part["length_ns"] / 1e9 * 1.5
 
 
 def test_a_mix_goes_as_fast_as_the_first_of_its_two_limits_lets_it() -> None:

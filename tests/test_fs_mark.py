@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from iolab.adapters.importer import open_run
+from iolab.adapters.importer.opening import open_run
 from iolab.adapters.store import read
 from iolab.domain.trial import MetadataPhase
 from iolab.domain.workload import KINDS

@@ -207,13 +207,16 @@ def test_an_impossible_phase_is_an_input_error(place: Path) -> None:
 
 @pytest.mark.root
 def test_a_layout_that_does_not_fit_fails_the_trial_without_numbers(tmp_path: Path, state_dir: Path) -> None:
-    node = attach(sparse_file(tmp_path / "image", 16 * MIB))
-    command("mkfs.ext4", "-q", node)
+    node = attach(sparse_file(tmp_path / "image", 24 * MIB))
+    command("mkfs.ext2", "-q", "-b", "1024", "-m", "0", node)
     mount_point = tmp_path / "mnt"
     mount_point.mkdir()
     command("mount", node, mount_point)
+    # A file of all that is free does not fit: it needs blocks for its block numbers besides.
+    found = os.statvfs(mount_point)
+    file_bytes = (found.f_bfree * found.f_frsize - 24 * 1024) // 4096 * 4096
     try:
-        record = run(io_trial(directory(mount_point), file_bytes=32 * MIB, files=1))
+        record = run(io_trial(directory(mount_point), file_bytes=file_bytes, files=1))
         assert sorted(path.name for path in mount_point.iterdir()) == ["lost+found"]
     finally:
         Unmount(str(mount_point)).undo()  # waits for the ring's files, which the kernel closes a moment later

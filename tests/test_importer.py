@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer import import_files, open_run
+from iolab.adapters.importer.opening import import_files, open_run
 from iolab.adapters.importer.series import INTERVALS_MAX, Series
 from iolab.adapters.store import RunData, read
 from iolab.base.errors import InputError

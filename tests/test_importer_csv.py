@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab.adapters.importer import csv_rows, import_files, open_run, pieces
+from iolab.adapters.importer import csv_rows, pieces
 from iolab.adapters.importer.csv_layout import Layout, layout_of
+from iolab.adapters.importer.opening import import_files, open_run
 from iolab.adapters.importer.source import Source
 from iolab.adapters.store import RunData
 from iolab.base.errors import InputError

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iolab.adapters.importer import open_run
 from iolab.adapters.importer.formats import FORMATS
+from iolab.adapters.importer.opening import open_run
 from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.presentation.table import render

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer import open_run, results, source
+from iolab.adapters.importer import results, source
 from iolab.adapters.importer.formats import FORMATS, formats_of
+from iolab.adapters.importer.opening import open_run
 from iolab.adapters.importer.results import Results
 from iolab.adapters.importer.source import Source
 from iolab.adapters.importer.text import is_number, number

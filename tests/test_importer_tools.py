@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from iolab.adapters.importer import mmtests_log, open_files, open_run, pgbench
+from iolab.adapters.importer import mmtests_log, pgbench
+from iolab.adapters.importer.opening import open_files, open_run
 from iolab.base.errors import InputError
 from support.command_line import CommandLine
 from test_importer_limits import assert_linear, parsed

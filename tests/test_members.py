@@ -47,9 +47,9 @@ def run(*tasks: Task, **options: Any) -> list[dict[str, Any]]:
 
 def test_each_task_has_its_record_in_order() -> None:
     first, second, third = run(load("a", ops=1000), sort("b"), load("c", ops=2000))
-    assert first["groups"][0]["jobs"][0]["read"]["count"] == 1000
+    assert first["groups"][0]["jobs"][0]["null"]["count"] == 1000
     assert second["sorted"]
-    assert third["groups"][0]["jobs"][0]["read"]["count"] == 2000
+    assert third["groups"][0]["jobs"][0]["null"]["count"] == 2000
 
 
 def test_they_start_together() -> None:

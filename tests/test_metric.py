@@ -92,6 +92,19 @@ def job(name: str, **ops: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def test_the_wait_for_a_cpu_is_known_if_all_threads_tell() -> None:
+    reader = job("job", read=op(100, 200, 300, 400))
+    waited, silent = {**group(reader), "cpu_wait_ns": 1000}, group(job("other", read=op(100)))
+    assert values(metric.rows(record(ONE_READER, phase(waited))))["cpu_wait_ns_per_io"] == 250
+    for groups in ((silent,), ({**waited, "cpu_wait_ns": None},)):
+        (row,) = [
+            one
+            for one in metric.rows(record(ONE_READER, phase(*groups)))
+            if (one.metric, one.op, one.job) == ("cpu_wait_ns_per_io", "all", "all")
+        ]
+        assert row.value is None and row.reason is not None and "schedstat" in row.reason
+
+
 def group(*jobs: dict[str, Any], **usage: int) -> dict[str, Any]:
     counters = (
         "cpu_user_ns",

@@ -101,6 +101,7 @@ def test_json_says_what_to_boot_next(machine: Machine, capsys: pytest.CaptureFix
     machine.boot("6.8.0")
     assert run("new", "--json") == 0
     assert json.loads(capsys.readouterr().out)["parts"] == {
+        "decided": None,
         "boots_measured": {"old": 0, "new": 1},
         "boots_of_each": 2,
         "next": "old",
@@ -181,7 +182,7 @@ def test_a_boot_that_was_cut_short_is_gone_on_with(
     ("text", "part", "more", "words"),
     [
         (EXPERIMENT, "older", (), "older: unknown part; did you mean old?"),
-        (EXPERIMENT, "old", ("--until-decided",), "fixed number of rounds"),
+        (EXPERIMENT, "old", ("--until-decided",), "5 or more"),
         (EXPERIMENT, "old", ("--rounds", "3"), "3 given; expected a multiple of rounds_per_boot = 2"),
         (EXPERIMENT.replace('part = "new"', ""), "old", (), "no part, and other settings have one: old"),
         (EXPERIMENT.replace('part = "new"', "part = 5"), "old", (), 'expected a name such as "old"'),
@@ -217,3 +218,41 @@ def test_a_run_with_parts_needs_one_and_a_directory(machine: Machine, capsys: py
     machine.boot("6.8.0")
     capsys.readouterr()
     assert "is not the experiment that the run was started with" in refused(capsys, "new", 2)
+
+
+def test_until_decided_looks_after_each_pair_of_boots_and_then_asks_for_no_more(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = EXPERIMENT.replace('duration = "20ms"', "operations = 100")
+    text = text.replace('workload = { block_size = "8KiB" }', "workload = { operations = 200 }")
+    Path("kernels.toml").write_text(text.replace('["iops", "bytes"]', '["ops"]'))
+    machine.boot("6.1.0")
+    assert run("old", "--until-decided", "--rounds", "8") == 2
+    assert (
+        "--until-decided: 4 boots of each part are the most, and the first look is after 5; "
+        "allow more: --rounds 10 or above"
+    ) in capsys.readouterr().err
+    kernels = {"old": "6.1.0", "new": "6.8.0"}
+    part, boots = "old", 0
+    more = ("--until-decided", "--rounds", "40")
+    while part is not None and boots < 40:
+        machine.boot(kernels[part])
+        assert run(part, *more, "--json") == 0
+        state = json.loads(capsys.readouterr().out)["parts"]
+        part, more, boots = state["next"], (), boots + 1
+        assert state["decided"] is (part is None)
+    looks = [event for event in events(Path("run")) if event["event"] == "look"]
+    assert state["boots_measured"] == {"old": boots // 2, "new": boots // 2}
+    assert [look["rounds"] for look in looks] == list(range(10, boots + 1, 2))
+    assert boots < 40
+    assert [bool(look["undecided"]) for look in looks] == [True] * (len(looks) - 1) + [False]
+    assert [event["event"] for event in events(Path("run"))].count("run_finished") == 1
+
+    machine.boot("6.1.0")
+    assert run("old") == 2
+    said = capsys.readouterr().err
+    assert f"complete: {boots // 2} boots of each part are measured, and everything is decided" in said
+    assert "start a new run" in said
+    assert invoke(["compare", "run", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (one["pairing"], one["n"], one["verdict"]) == ("boot", boots // 2, "higher")

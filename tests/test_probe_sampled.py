@@ -31,7 +31,7 @@ def series(**columns: list[float | None]) -> Json:
 class Seen:
     """As much of an observation as metrics ask for: measured in the second of three seconds."""
 
-    observations: Json
+    probes: Json
     bytes: int = 4096_000
     count: int = 1000
     measured_s: float = 1.0
@@ -45,9 +45,6 @@ class Seen:
             "measured_from_ns": SECOND,
             "measured_to_ns": 2 * SECOND,
         }
-
-    def probe(self, name: str) -> Json | None:
-        return self.observations.get(name)
 
     def of(self, op: str) -> Seen:
         assert op == "read"

@@ -8,6 +8,7 @@ from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 
+import iolab
 import pytest
 from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
@@ -18,6 +19,21 @@ from support.stored import TWO_SETTINGS, stored_run
 
 PLOTS = ["differences-0", "rounds-0-0", "time-0-0", "latency-0-0", "latency-map-0-0", "latency-map-0-1"]
 BYTES_MAX = 2_000_000
+OVER_TIME = """\
+machine = "model:nvme"
+rounds = 2
+seed = 1
+[workloads.reads]
+pattern = "random"
+file_size = "16MiB"
+warm_up = "100ms"
+duration = "300ms"
+cut_transient = false
+queue_depth = 8
+[settings.plain]
+[settings.deeper]
+workload = { queue_depth = 16 }
+"""
 SWEEP = """\
 rounds = 2
 seed = 7
@@ -128,6 +144,24 @@ def test_the_latencies_of_a_column_of_the_heat_map_are_all_of_them(page: Path) -
     (heat,) = json.loads(plots["latency-map-0-0"])["data"]
     assert heat["x"] == ["plain", "fast", "alike"]
     assert [sum(column) for column in zip(*heat["z"], strict=True)] == pytest.approx([100] * 3, abs=0.01)
+    assert "the records hold no latencies over time" in page.read_text()
+
+
+def test_latencies_over_time_have_a_panel_per_setting(tmp_path: Path) -> None:
+    run = iolab.run(OVER_TIME, out=tmp_path / "run")
+    page = run.report(tmp_path / "report.html").read_text()
+    assert "the records hold no latencies over time" not in page and len(page) < BYTES_MAX
+    plots = dict(re.findall(r'data-plot="([\w-]+)">(.*?)</script>', page, flags=re.S))
+    panels = json.loads(plots["latency-map-0-0"])["data"]
+    assert len(panels) == 2 and [panel["showscale"] for panel in panels] == [True, False]
+    for panel in panels:
+        assert len(panel["y"]) == len(panel["z"]) + 1 and panel["y"] == sorted(panel["y"])
+        assert all(len(panel["x"]) == len(row) + 1 for row in panel["z"])
+        assert panel["x"][0] == pytest.approx(0.1) and len(panel["x"]) >= 4
+        columns = [sum(column) for column in zip(*panel["z"], strict=True)]
+        assert columns[:3] == pytest.approx([100] * 3, abs=1)
+    told = run._data.latency_over_time("reads")["count"].sum()
+    assert told == run._data.latency_counts("reads")["count"].sum() == run.metrics.filter(key="ops")["value"].sum()
 
 
 def test_a_page_that_cannot_be_written_is_one_clear_error(run: RunData, tmp_path: Path) -> None:

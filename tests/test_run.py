@@ -12,6 +12,7 @@ from pathlib import Path
 import iolab.adapters.run
 import pytest
 from fake_machine import EXPERIMENT, TRIALS_PER_ROUND, FakeExecutor, SilentDisplay, event_names, events, experiment
+from iolab import _native
 from iolab.adapters.run import Run
 from iolab.adapters.store import read, session, trial_file
 from iolab.adapters.store.directory import RunDirectory, create, take_back
@@ -396,8 +397,7 @@ def test_what_is_no_run_or_was_changed_is_not_resumed(tmp_path: Path, monkeypatc
 
 
 def test_a_debug_build_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = session.facts()
-    monkeypatch.setattr(session, "facts", lambda: {**facts, "build_profile": "debug"})
+    monkeypatch.setattr(_native, "build_profile", lambda: "debug")
     start(tmp_path / "run")
     data = read(tmp_path / "run")
     assert data.build_profile == "debug"

@@ -12,7 +12,7 @@ from iolab.presentation.table import render
 from support.stored import stored_run
 
 DEPTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
-MODELLED = """\
+SIMULATED = """\
 title = "How deep?"
 machine = "model:one_disk"
 rounds = 2
@@ -87,7 +87,7 @@ def test_straight_falling_flat_and_convex_curves_have_no_knee(curve: list[float]
 
 
 def test_a_sweep_is_one_table_and_one_sentence(iolab: CommandLine) -> None:
-    experiment = iolab.write("sweep.toml", MODELLED)
+    experiment = iolab.write("sweep.toml", SIMULATED)
     shown = iolab("run", experiment, "--out", "sweep").stdout.splitlines()
     assert sum(line.startswith("● reads over queue_depth: ") for line in shown) == 1
     assert shown.count("reads over queue_depth") == 1 and not any("reads[" in line for line in shown)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fake_machine import FakeExecutor, record_of
-from iolab.adapters.importer import open_run
+from iolab.adapters.importer.opening import open_run
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.executor import OnProgress, ShouldStop
 from iolab.domain.record import Record, impossible

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iolab.adapters.importer import open_run
+from iolab.adapters.importer.opening import open_run
 from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.domain.trial import LoadPhase

@@ -51,7 +51,7 @@ fn names_what_is_wrong(error: &BadScheduler, given: &BTreeMap<String, String>) {
 fn serve(spec: &SchedulerSpec, rotational: bool) {
     let scheduler = spec.build(&Surroundings {
         rotational,
-        hardware_queues: 1,
+        queue_map: &stack::block::QueueMap::SINGLE,
         request_sectors_max: 64,
         group_weights: &[1000, 100, 900],
     });

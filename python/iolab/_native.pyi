@@ -25,6 +25,7 @@ __all__ = [
     "schema",
     "steady_cut",
     "time_tunables_ns",
+    "unread_keys",
 ]
 
 @final
@@ -158,7 +159,7 @@ class Model:
 
     def wait(self, timeout_s: float) -> str | None:
         """JSON of `PhaseRecord` or `MetadataRecord`, with `probes` and `probes_absent`; None while running.
-        RuntimeError: the model broke a law of its own."""
+        RuntimeError: an invariant of the simulator does not hold."""
 
     def extents(self, paths: list[str], bounds_json: str) -> str:
         """As the function `extents`, of the model's files."""
@@ -209,3 +210,8 @@ def schema() -> str:
 
 def time_tunables_ns() -> str:
     """What one unit of each scheduler tunable that is a time is in nanoseconds, a JSON object."""
+
+def unread_keys(machine_json: str, phases_json: str, keys: list[str]) -> list[tuple[str, str | None]]:
+    """Of keys of a machine's file, by their dotted paths, those that nothing reads while any of the phases (a list,
+    each as `Model.start` takes it, or less of it) runs, each with when it would be read; None: never. ValueError(key,
+    what) for an impossible machine or phase."""

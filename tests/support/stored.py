@@ -21,7 +21,8 @@ kind = "directory"
 path = "."
 
 [workloads.both]
-engine = "null"
+engine = "psync"
+file_size = "1MiB"
 read_percent = 50
 jobs = 2
 duration = "1s"

@@ -15,7 +15,7 @@ use engine::{RunError, StartError};
 use file_extents::extents;
 use json_schema::schema;
 use metadata::MetadataLoad;
-use model::Model;
+use model::{Model, unread_keys};
 use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -31,6 +31,7 @@ mod _native {
         IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort,
         build_profile, check_load, extents, features, format_bytes, format_duration_ns,
         parse_bytes, parse_duration_ns, parse_rate, schema, steady_cut, time_tunables_ns,
+        unread_keys,
     };
 }
 

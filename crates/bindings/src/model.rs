@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use stack::SpecError;
 use stack::machine::MachineSpec;
-use stack::model::ObservedPhase;
+use stack::model::{self, ObservedPhase};
 
 use crate::{json, specification, timeout};
 
@@ -75,6 +75,24 @@ impl Model {
             .map_err(runtime_error)?
             .map_err(runtime_error)
     }
+}
+
+/// Of keys of a machine's file, those that nothing reads while any of the phases runs, each with when it would be read.
+#[pyfunction]
+pub fn unread_keys(
+    py: Python<'_>,
+    machine_json: &str,
+    phases_json: &str,
+    keys: Vec<String>,
+) -> PyResult<Vec<(String, Option<String>)>> {
+    let machine: Value = specification("machine", machine_json)?;
+    let phases: Vec<Value> = specification("phases", phases_json)?;
+    let unread = py.detach(|| model::unread(&MachineSpec::from_json(machine)?, &phases, &keys));
+    Ok(unread
+        .map_err(to_value_error)?
+        .into_iter()
+        .map(|found| (found.key, found.read_when))
+        .collect())
 }
 
 /// Key and reason.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use workload::job::{Op, OpKind};
-use workload::phase::Phase;
+use workload::phase::{Phase, VerifyPattern};
 use workload::record::MismatchRecord;
 use workload::verify;
 
@@ -22,6 +22,16 @@ pub enum Contents {
 
 pub struct Stamps {
     files: Vec<Option<StampedFile>>,
+    filling: Filling,
+}
+
+/// What a block holds besides its stamp.
+enum Filling {
+    Noise,
+    /// A block's bytes, behind the stamp.
+    Pattern(Vec<u8>),
+    /// A block's bytes, and no stamp.
+    PatternAlone(Vec<u8>),
 }
 
 struct StampedFile {
@@ -35,7 +45,19 @@ impl Contents {
         Contents::Noise(Freshener::new(seed))
     }
 
-    pub fn stamps(files: &[Option<OpenFile>], memory: &Memory) -> Contents {
+    pub fn stamps(
+        files: &[Option<OpenFile>],
+        memory: &Memory,
+        pattern: Option<&VerifyPattern>,
+    ) -> Contents {
+        let filling = pattern.map_or(Filling::Noise, |pattern| {
+            let block = verify::repeated(&pattern.bytes, STAMP_BYTES as usize);
+            if pattern.alone {
+                Filling::PatternAlone(block)
+            } else {
+                Filling::Pattern(block)
+            }
+        });
         let stamped = |file: &OpenFile| StampedFile {
             path: file.path.clone(),
             base: file.base,
@@ -46,6 +68,7 @@ impl Contents {
                 .iter()
                 .map(|file| file.as_ref().map(stamped))
                 .collect(),
+            filling,
         })
     }
 
@@ -64,7 +87,7 @@ impl Contents {
 
     /// After an operation ended, as `completed` in full or not; hands each wrong block to `report`.
     #[inline(always)]
-    pub fn settle(
+    pub fn finish(
         &self,
         op: &Op,
         completed: bool,
@@ -73,7 +96,7 @@ impl Contents {
         report: impl FnMut(MismatchRecord),
     ) {
         if let Contents::Stamps(stamps) = self {
-            stamps.settle(op, completed, buffers, slot, report);
+            stamps.finish(op, completed, buffers, slot, report);
         }
     }
 }
@@ -88,16 +111,25 @@ impl Stamps {
             .chunks_exact_mut(STAMP_BYTES as usize)
             .zip(file.offsets(op))
         {
+            let payload = match &self.filling {
+                Filling::Noise => None,
+                Filling::Pattern(payload) => Some(payload.as_slice()),
+                Filling::PatternAlone(whole) => {
+                    block.copy_from_slice(whole);
+                    continue;
+                }
+            };
             verify::stamp(
                 block,
                 file.generations.id,
                 offset,
                 file.generations.next(offset),
+                payload,
             );
         }
     }
 
-    fn settle(
+    fn finish(
         &self,
         op: &Op,
         completed: bool,
@@ -108,14 +140,14 @@ impl Stamps {
         match op.kind {
             OpKind::Write => {
                 let file = self.file(op);
-                let settle = if completed {
+                let finish = if completed {
                     Generations::written
                 } else {
                     Generations::uncertain
                 };
                 file.offsets(op)
                     .take(op.bytes as usize / STAMP_BYTES as usize)
-                    .for_each(|at| settle(&file.generations, at));
+                    .for_each(|at| finish(&file.generations, at));
             }
             OpKind::Read if completed => {
                 let file = self.file(op);
@@ -127,13 +159,9 @@ impl Stamps {
                     .zip(file.offsets(op))
                 {
                     if let Some(generation) = file.generations.expected(offset)
-                        && let Err(wrong) =
-                            verify::check(block, file.generations.id, offset, Some(generation))
+                        && let Err((expected, found)) =
+                            self.check(block, file.generations.id, offset, generation)
                     {
-                        let (expected, found) = (
-                            wrong.expected(),
-                            format!("{}: {}", wrong.fault, wrong.found()),
-                        );
                         report(MismatchRecord {
                             path: file.path.clone(),
                             offset,
@@ -145,6 +173,25 @@ impl Stamps {
             }
             OpKind::Read | OpKind::Fsync | OpKind::Fdatasync => {}
         }
+    }
+
+    /// What was expected and what was found, where they differ.
+    fn check(
+        &self,
+        block: &[u8],
+        file_id: u64,
+        offset: u64,
+        generation: u32,
+    ) -> Result<(), (String, String)> {
+        if let Filling::PatternAlone(whole) = &self.filling {
+            return verify::check_pattern(block, whole);
+        }
+        verify::check(block, file_id, offset, Some(generation)).map_err(|wrong| {
+            (
+                wrong.expected(),
+                format!("{}: {}", wrong.fault, wrong.found()),
+            )
+        })
     }
 
     fn file(&self, op: &Op) -> &StampedFile {

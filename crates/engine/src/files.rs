@@ -212,17 +212,17 @@ fn check_alignment(file: &OpenFile, job: &JobSpec) -> Result<(), StartError> {
         return Ok(());
     };
     let wants = [
-        ("align", job.align_bytes),
         ("offset", job.offset_bytes),
         ("length", job.length_bytes),
         ("base", file.base),
     ];
+    let aligns = job.alignments().map(|bytes| ("align", bytes));
     let blocks = job
-        .blocks
-        .iter()
+        .all_blocks()
         .map(|block| ("block size", u64::from(block.bytes)));
     match wants
         .into_iter()
+        .chain(aligns)
         .chain(blocks)
         .find(|(_, bytes)| bytes % needed != 0)
     {

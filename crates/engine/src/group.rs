@@ -345,7 +345,7 @@ impl Group {
             jobs: self
                 .jobs
                 .drain(..)
-                .map(|running| running.measure.finish())
+                .map(|running| running.measure.finish(running.job.searched()))
                 .collect(),
             notes: std::mem::take(&mut self.notes),
             samples: std::mem::replace(&mut self.samples, Samples::new(0, 1)),
@@ -402,7 +402,7 @@ impl Group {
         // A sync moves no bytes and returns 0, so the one comparison serves all.
         let completed = result == op.bytes as i32;
         self.contents
-            .settle(op, completed, &self.buffers, slot, |wrong| {
+            .finish(op, completed, &self.buffers, slot, |wrong| {
                 running.measure.mismatched(wrong)
             });
         if completed {
@@ -411,6 +411,15 @@ impl Group {
         } else {
             self.failed(job, op, result, now);
         }
+        if self.jobs[job].job.measures_anew() {
+            self.measure_anew(job, now);
+        }
+    }
+
+    #[cold]
+    fn measure_anew(&mut self, job: usize, now: Time) {
+        self.jobs[job].measure.begin_anew(now);
+        self.samples.add(sample(now));
     }
 
     #[cold]

@@ -28,9 +28,9 @@ impl Memory {
         if let Some(known) = known.filter(|known| known.reaches(end_bytes)) {
             return Arc::clone(known);
         }
-        let grown = Arc::new(Generations::grown(known.map(Arc::as_ref), id, end_bytes));
-        files.insert(path.to_owned(), Arc::clone(&grown));
-        grown
+        let extended = Arc::new(Generations::extended(known.map(Arc::as_ref), id, end_bytes));
+        files.insert(path.to_owned(), Arc::clone(&extended));
+        extended
     }
 }
 
@@ -52,7 +52,7 @@ const NEVER: u32 = 0;
 const UNCERTAIN: u32 = 1 << 31;
 
 impl Generations {
-    fn grown(old: Option<&Generations>, id: u64, end_bytes: u64) -> Generations {
+    fn extended(old: Option<&Generations>, id: u64, end_bytes: u64) -> Generations {
         let mut chunks = old.map_or_else(Vec::new, |old| old.chunks.clone());
         chunks.resize_with(end_bytes.div_ceil(CHUNK_BYTES) as usize, OnceLock::new);
         Generations {

@@ -93,7 +93,7 @@ fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepare
     let poll =
         spec.engine == EngineKind::IoUring && spec.poll && can_poll(&spec, &files, &mut notes);
     let contents = if phase.verify {
-        Contents::stamps(&files, memory)
+        Contents::stamps(&files, memory, phase.pattern.as_ref())
     } else if spec.fresh_data {
         Contents::noise(phase.seed ^ (index as u64) << 32)
     } else {
@@ -125,7 +125,7 @@ impl Prepared {
             .spec
             .jobs
             .iter()
-            .flat_map(|job| &job.blocks)
+            .flat_map(JobSpec::all_blocks)
             .map(|block| block.bytes)
             .max()
             .unwrap_or(0);
@@ -136,6 +136,14 @@ impl Prepared {
             any(reads),
             any(writes),
         )?;
+        let measure = || {
+            let measure = Measure::new(self.warm_up, self.interval, errno_name);
+            if self.spec.engine == EngineKind::Null {
+                measure.of_null_operations()
+            } else {
+                measure
+            }
+        };
         let mut jobs = Vec::with_capacity(self.jobs.len());
         let mut slots = Vec::with_capacity(self.slots as usize);
         for (index, (spec, job)) in self.jobs.into_iter().enumerate() {
@@ -145,7 +153,7 @@ impl Prepared {
                 spec.name.clone(),
                 writes(&spec),
                 job,
-                Measure::new(self.warm_up, self.interval, errno_name),
+                measure(),
                 own,
             ));
         }

@@ -16,7 +16,27 @@ pub fn of_thread() -> Usage {
     // getrusage(2) takes a thread's time as of its last tick or switch, up to 10 ms ago; whoever reads the thread's
     // clock makes the kernel bring it up to date.
     thread_clock_ns();
-    of(libc::RUSAGE_THREAD)
+    Usage {
+        cpu_wait_ns: std::fs::read_to_string(SCHEDSTAT)
+            .ok()
+            .and_then(|text| cpu_wait_ns(&text)),
+        ..of(libc::RUSAGE_THREAD)
+    }
+}
+
+/// Time on CPUs, time runnable and waiting for one, times that it got one (Documentation/scheduler/sched-stats.rst).
+const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
+
+/// None without CONFIG_SCHED_INFO: three zeros, and the thread that reads them has run.
+fn cpu_wait_ns(schedstat: &str) -> Option<u64> {
+    let numbers: Vec<u64> = schedstat
+        .split_whitespace()
+        .map_while(|word| word.parse().ok())
+        .collect();
+    match numbers[..] {
+        [ran_ns, waited_ns, _] if ran_ns > 0 => Some(waited_ns),
+        _ => None,
+    }
 }
 
 fn of_process() -> Usage {
@@ -47,6 +67,7 @@ fn of(who: libc::c_int) -> Usage {
         context_switches_involuntary: raw.ru_nivcsw as u64,
         faults_minor: raw.ru_minflt as u64,
         faults_major: raw.ru_majflt as u64,
+        cpu_wait_ns: None,
     }
 }
 
@@ -69,6 +90,14 @@ mod tests {
             let used = of_thread().since(before);
             let burnt_ns = thread_clock_ns() - clock_before;
             assert!(2 * (used.cpu_user_ns + used.cpu_system_ns) >= burnt_ns);
+        }
+    }
+
+    #[test]
+    fn schedstat_has_three_numbers() {
+        assert_eq!(cpu_wait_ns("146700 616738 1\n"), Some(616_738));
+        for nothing in ["0 0 0\n", "", "1 2\n", "1 2 x\n"] {
+            assert_eq!(cpu_wait_ns(nothing), None);
         }
     }
 

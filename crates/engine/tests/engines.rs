@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::*;
 use engine::{Handle, Memory, start};
-use workload::phase::{EngineKind, GroupSpec, Phase};
+use workload::phase::{EngineKind, GroupSpec, Phase, VerifyPattern};
 use workload::spec::{BlockSize, FileOrder, JobSpec, Pattern, Sync, SyncKind, Until};
 
 fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase {
@@ -20,6 +20,47 @@ fn verified(path: &str, engine: EngineKind, direct: bool, job: JobSpec) -> Phase
                 ..group(engine, vec![job])
             }],
         )
+    }
+}
+
+#[test]
+fn a_pattern_is_on_the_disk_and_what_differs_from_it_is_reported() {
+    for alone in [true, false] {
+        let place = ScratchDirectory::in_memory();
+        let path = place.path("patterned");
+        let memory = Arc::new(Memory::new());
+        let with_pattern = |job| Phase {
+            pattern: Some(VerifyPattern {
+                bytes: vec![0xde, 0xad, 0xbe, 0xef],
+                alone,
+            }),
+            ..verified(&path, EngineKind::Psync, false, job)
+        };
+        let in_order = || JobSpec {
+            pattern: Pattern::Sequential,
+            ..job()
+        };
+        run_with(with_pattern(writer()), &memory);
+        let mut bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes.len() as u64, MIB);
+        let header = if alone { 0 } else { 32 };
+        assert!(bytes.chunks(512).all(|block| {
+            let (stamp, payload) = block.split_at(header);
+            payload
+                .chunks(4)
+                .all(|word| word == [0xde, 0xad, 0xbe, 0xef])
+                && (alone || stamp.chunks(4).any(|word| word != [0xde, 0xad, 0xbe, 0xef]))
+        }));
+        let read = run_with(with_pattern(in_order()), &memory);
+        assert_eq!(only_job(&read).mismatches_count, 0);
+        bytes[700_000] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let read = run_with(with_pattern(in_order()), &memory);
+        let mismatches = &only_job(&read).mismatches;
+        assert!(!mismatches.is_empty());
+        let wrong = &mismatches[0];
+        assert_eq!(wrong.offset, 700_000 / 512 * 512);
+        assert_eq!(alone, wrong.expected.contains("the pattern"), "{wrong:?}");
     }
 }
 
@@ -173,7 +214,10 @@ fn groups_and_jobs_share_files_and_keep_their_own_counts() {
             .groups
             .iter()
             .flat_map(|group| &group.jobs)
-            .map(|job| (job.name.as_str(), job.read.count));
+            .map(|job| {
+                let of_engine = job.null.as_ref().unwrap_or(&job.read);
+                (job.name.as_str(), of_engine.count)
+            });
         assert_eq!(
             counts.collect::<Vec<_>>(),
             [("100", 100), ("333", 333), ("50", 50)]

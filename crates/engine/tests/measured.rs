@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::record::{JobRecord, OpRecord};
-use workload::spec::{Arrival, JobSpec, Spacing, Until};
+use workload::spec::{Arrival, DepthSearch, JobSpec, Spacing, Until};
 
 fn counted(op: &OpRecord) -> u64 {
     op.latency.as_ref().map_or(0, |latency| {
@@ -30,7 +30,7 @@ fn in_intervals(job: &JobRecord, from: u64) -> (u64, u64) {
         .filter(|interval| interval.start_ns >= from);
     measured.fold((0, 0), |(ops, bytes), interval| {
         (
-            ops + interval.read_ops + interval.write_ops,
+            ops + interval.read_ops + interval.write_ops + interval.null_ops.unwrap_or(0),
             bytes + interval.read_bytes + interval.write_bytes,
         )
     })
@@ -141,10 +141,58 @@ fn a_transient_is_cut_from_all_figures_alike() {
                 <= (record.measured_to_ns - record.measured_from_ns) * 11 / 10
         );
         for job in &group.jobs {
-            assert_eq!(in_intervals(job, record.measured_from_ns).0, job.read.count);
-            assert_eq!(counted(&job.read), job.read.count);
+            let null = job.null.as_ref().expect("null operations");
+            assert_eq!(in_intervals(job, record.measured_from_ns).0, null.count);
+            assert_eq!(counted(null), null.count);
+            assert_eq!((job.read.count, job.write.count), (0, 0));
         }
     }
+}
+
+#[test]
+fn a_search_that_every_depth_satisfies_ends_at_the_deepest_and_is_measured_there() {
+    let job = JobSpec {
+        queue_depth: 8,
+        depth_search: Some(DepthSearch {
+            target_ns: 600_000_000_000,
+            window_ns: 20_000_000,
+            share: 0.9,
+            goes_on: false,
+        }),
+        until: lasting(50_000),
+        ..job()
+    };
+    let place = ScratchDirectory::in_memory();
+    let path = place.path("file");
+    run(phase(&path, vec![group(EngineKind::Psync, vec![writer()])]));
+    let record = run(phase(&path, vec![group(EngineKind::IoUring, vec![job])]));
+    let group = &record.groups[0];
+    let searched = group.jobs[0].depth_search.as_ref().unwrap();
+    assert_eq!(searched.queue_depth, Some(8));
+    let tried: Vec<u32> = searched
+        .windows
+        .iter()
+        .map(|window| window.queue_depth)
+        .collect();
+    assert_eq!(tried, [1, 2, 4, 8, 8]);
+    let last = searched.windows.last().unwrap();
+    assert_eq!(record.measured_from_ns, last.start_ns);
+    // What is in flight when the window closes is measured too.
+    let measured = group.jobs[0].read.count;
+    assert!(
+        (last.count..last.count + 8).contains(&measured),
+        "{measured} of {}",
+        last.count
+    );
+    assert!(record.elapsed_ns < 50_000_000_000, "it ends by itself");
+    assert!(
+        group
+            .notes
+            .iter()
+            .any(|note| note.contains("queue depth 8 keeps 90 %")),
+        "{:?}",
+        group.notes
+    );
 }
 
 #[test]

@@ -177,6 +177,9 @@ impl Load {
             },
             sync: None,
             sync_at_end: false,
+            writes: None,
+            start_ns: None,
+            depth_search: None,
             seed: u64::from(file),
         }
     }

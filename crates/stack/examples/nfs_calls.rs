@@ -114,6 +114,9 @@ fn writes(file: u32, ops: u64) -> JobSpec {
         },
         sync: None,
         sync_at_end: false,
+        writes: None,
+        start_ns: None,
+        depth_search: None,
         seed: u64::from(file),
     }
 }

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use stack::block::plug::PlugRules;
 use stack::block::pool::PoolRules;
-use stack::block::{Bio, Direction, Merges, Priority, QueueRules, RequestQueue, Submitted};
+use stack::block::{
+    Bio, Direction, Merges, Priority, QueueMap, QueueRules, RequestQueue, Submitted,
+};
 use stack::scheduler::spec::{SchedulerSpec, Surroundings};
 
 const REQUESTS: u32 = 1_000_000;
@@ -57,7 +59,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
     let spec = SchedulerSpec::new(&given, kernel, 1000).expect("a scheduler of that kernel");
     let scheduler = spec.build(&Surroundings {
         rotational: order == Order::Sequential,
-        hardware_queues: 1,
+        queue_map: &QueueMap::SINGLE,
         request_sectors_max: 1024,
         group_weights: &[1000],
     });

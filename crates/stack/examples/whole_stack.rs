@@ -194,6 +194,9 @@ fn job(load: &Load, file: u32, device_bytes: u64, seed: u64) -> JobSpec {
         },
         sync: None,
         sync_at_end: false,
+        writes: None,
+        start_ns: None,
+        depth_search: None,
         seed,
     }
 }

@@ -6,11 +6,13 @@ pub mod allocator;
 pub mod block;
 pub mod cache;
 pub mod completion;
+pub mod component;
 pub mod device;
 pub mod event_queue;
 pub mod machine;
 pub mod model;
 pub mod nfs;
+
 pub mod probe;
 pub mod scheduler;
 pub mod slab;

@@ -76,6 +76,9 @@ fn job(file: u32, read_share: f64, bytes: u32, queue_depth: u32, ops: u64) -> Jo
         },
         sync: None,
         sync_at_end: read_share < 1.0,
+        writes: None,
+        start_ns: None,
+        depth_search: None,
         seed: u64::from(file),
     }
 }
@@ -213,6 +216,48 @@ fn data_take_longer_to_the_memory_of_another_node() {
     let (near, far) = (rate(3), rate(4));
     assert!((near / 50e6 - 1.0).abs() < 0.01, "{near}");
     assert!((far / 100e6 - 1.0).abs() < 0.01, "{far}");
+}
+
+/// Operations a second of so many tasks, each on its own CPU and hardware queue, of a modern server.
+fn rate(scheduler: &str, tasks: u16) -> f64 {
+    let keys = json!({ "scheduler": scheduler, "queue": { "hardware_queues": CPUS } });
+    let mut machine = machine("6.1", vec![drive(10_000, 64, &keys)]);
+    for (key, cycles) in [("submit_cycles", 3_000), ("user_cycles", 500)] {
+        machine["cpus"][key] = json!(cycles);
+    }
+    for (key, cycles) in [
+        ("interrupt_cycles", 1_000),
+        ("interrupt_stalled_cycles", 0),
+        ("complete_cycles", 500),
+    ] {
+        machine["completion"][key] = json!(cycles);
+    }
+    let mut world = build(machine);
+    let ops = 2_000;
+    let groups = (0..tasks).map(|cpu| {
+        let job = JobSpec {
+            pattern: Pattern::Uniform,
+            seed: u64::from(cpu),
+            ..job(0, 1.0, 4096, 32, ops)
+        };
+        group(Path::DirectAsync, Some(vec![cpu]), job)
+    });
+    run(&mut world, &phase(1, groups.collect()));
+    (ops * u64::from(tasks)) as f64 / (world.now() as f64 / SECOND as f64)
+}
+
+#[test]
+fn schedulers_cost_cpus_and_those_with_one_lock_do_not_scale() {
+    let alone = ["none", "kyber", "mq-deadline", "bfq"].map(|scheduler| rate(scheduler, 1));
+    let all = ["none", "kyber", "mq-deadline", "bfq"].map(|scheduler| rate(scheduler, CPUS));
+    assert!(alone.is_sorted_by(|more, less| more > less), "{alone:?}");
+    assert!(all.is_sorted_by(|more, less| more > less), "{all:?}");
+    let scale: Vec<f64> = std::iter::zip(all, alone)
+        .map(|(all, alone)| all / alone)
+        .collect();
+    assert!(scale[0] > 7.0, "none: {scale:?}");
+    assert!(scale[1] > 5.0, "kyber: {scale:?}");
+    assert!(scale[2] < 4.0 && scale[3] < 2.0, "one lock: {scale:?}");
 }
 
 const KERNELS: [&str; 6] = [

@@ -45,11 +45,15 @@ pub fn assemble(
     results: Vec<Option<GroupMeasured>>,
 ) -> PhaseRecord {
     let elapsed_ns = jobs(&results).map(|job| job.finished).max().unwrap_or(0);
+    let from_ns = jobs(&results)
+        .filter_map(|job| job.measured_from)
+        .max()
+        .unwrap_or(phase.warm_up_ns);
     let transient = phase
         .cut_transient
-        .then(|| find_transient(&results, phase.warm_up_ns, elapsed_ns));
+        .then(|| find_transient(&results, from_ns, elapsed_ns));
     let cut_ns = transient.as_ref().map_or(0, |transient| transient.cut_ns);
-    let measured_from_ns = (phase.warm_up_ns + cut_ns).min(elapsed_ns);
+    let measured_from_ns = (from_ns + cut_ns).min(elapsed_ns);
     let process = process_usage(&results, measured_from_ns);
     let groups = results
         .into_iter()
@@ -98,7 +102,8 @@ fn find_transient(
     for interval in intervals() {
         let cell = ((interval.start_ns - warm_up_ns) / width_ns) as usize;
         if let Some(rate) = rates.get_mut(cell) {
-            *rate += (interval.read.bytes + interval.write.bytes) as f64;
+            let bytes = [&interval.read, &interval.write, &interval.null];
+            *rate += bytes.map(|activity| activity.bytes).iter().sum::<u64>() as f64;
         }
     }
     let cut = steady::transient(&rates);
@@ -129,12 +134,18 @@ fn group_record(spec: &GroupSpec, measured: GroupMeasured, from: Time) -> GroupR
     let used = first.map_or_else(Usage::default, |first| {
         measured.last_sample.thread.since(first.thread)
     });
+    let found = measured
+        .jobs
+        .iter()
+        .zip(&spec.jobs)
+        .filter_map(|(job, of_job)| Some(job.searched.as_ref()?.note(&of_job.name)));
+    let notes = measured.notes.into_iter().chain(found).collect();
     let jobs = measured
         .jobs
         .into_iter()
         .zip(&spec.jobs)
         .map(|(job, spec)| job_record(&spec.name, job, from));
-    GroupRecord::new(spec.name.clone(), measured.notes, used, jobs.collect())
+    GroupRecord::new(spec.name.clone(), notes, used, jobs.collect())
 }
 
 /// A group whose thread is stuck in the kernel has no figures; none is better than zeros.
@@ -159,10 +170,16 @@ fn job_record(name: &str, job: Measured, from: Time) -> JobRecord {
         read: op_record(&measured.read),
         write: op_record(&measured.write),
         sync: op_record(&measured.sync),
+        null: job.is_null.then(|| op_record(&measured.null)),
+        depth_search: job.searched,
         errors: job.errors,
         mismatches_count: job.mismatches_count,
         mismatches: job.mismatches,
-        intervals: job.intervals.iter().map(interval_record).collect(),
+        intervals: job
+            .intervals
+            .iter()
+            .map(|interval| interval_record(interval, job.is_null))
+            .collect(),
     }
 }
 
@@ -170,10 +187,11 @@ fn op_record(total: &Total) -> OpRecord {
     OpRecord::new(total.bytes, &total.latency)
 }
 
-fn interval_record(interval: &Interval) -> IntervalRecord {
+fn interval_record(interval: &Interval, is_null: bool) -> IntervalRecord {
     let mut latency = LatencyHistogram::new();
     latency.merge_sparse(&interval.read.latency);
     latency.merge_sparse(&interval.write.latency);
+    latency.merge_sparse(&interval.null.latency);
     IntervalRecord {
         start_ns: interval.start_ns,
         length_ns: interval.length_ns,
@@ -181,9 +199,36 @@ fn interval_record(interval: &Interval) -> IntervalRecord {
         read_bytes: interval.read.bytes,
         write_ops: interval.write.latency.count(),
         write_bytes: interval.write.bytes,
+        null_ops: is_null.then(|| interval.null.latency.count()),
+        null_bytes: is_null.then_some(interval.null.bytes),
         latency_ns_p50: latency.quantile_ns(0.50),
         latency_ns_p99: latency.quantile_ns(0.99),
         latency_ns_max: latency.max_ns(),
+        latency_counts: coarse_counts(&latency),
+    }
+}
+
+/// Two classes per power of two, in rising order: enough for an eye, and a few numbers per interval.
+fn coarse_counts(latency: &LatencyHistogram) -> Vec<(u64, u64)> {
+    let mut classes: Vec<(u64, u64)> = Vec::new();
+    for bucket in latency.buckets() {
+        let highest = class_end(bucket.high_ns);
+        match classes.last_mut() {
+            Some((of_last, count)) if *of_last == highest => *count += bucket.count,
+            _ => classes.push((highest, bucket.count)),
+        }
+    }
+    classes
+}
+
+/// The highest value of the class: 2, 3, 5, 7, 11, 15, 23, 31 ...
+fn class_end(latency_ns: u64) -> u64 {
+    let power = 1u64 << latency_ns.max(2).ilog2();
+    let middle = power + power / 2;
+    if latency_ns < middle {
+        middle - 1
+    } else {
+        power + (power - 1)
     }
 }
 
@@ -196,6 +241,28 @@ mod tests {
     use crate::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 
     const MS: Time = 1_000_000;
+
+    #[test]
+    fn latencies_of_an_interval_are_counted_in_classes_of_half_a_power_of_two() {
+        for (latency_ns, end) in [
+            (0, 2),
+            (2, 2),
+            (3, 3),
+            (4, 5),
+            (6, 7),
+            (8, 11),
+            (100_000, 131_071),
+            (u64::MAX, u64::MAX),
+        ] {
+            assert_eq!(class_end(latency_ns), end);
+        }
+        let mut latency = LatencyHistogram::new();
+        for latency_ns in [5, 4, 130_000, 100_000, 131_072] {
+            latency.record(latency_ns);
+        }
+        let counts = coarse_counts(&latency);
+        assert_eq!(counts, [(5, 2), (131_071, 2), (196_607, 1)]);
+    }
 
     fn phase(groups: usize) -> Phase {
         let job = JobSpec {
@@ -224,6 +291,9 @@ mod tests {
             sync: None,
             sync_at_end: false,
             seed: 1,
+            writes: None,
+            start_ns: None,
+            depth_search: None,
         };
         let group = |index| GroupSpec {
             name: format!("group {index}"),
@@ -249,6 +319,7 @@ mod tests {
             interval_ns: 5 * MS,
             cut_transient: false,
             verify: false,
+            pattern: None,
             drop_caches: false,
             ends_with_first: false,
             seed: 1,
@@ -294,7 +365,7 @@ mod tests {
             }
         }
         GroupMeasured {
-            jobs: vec![measure.finish()],
+            jobs: vec![measure.finish(None)],
             notes: vec!["a note".into()],
             samples,
             last_sample: sample(20 * MS),
@@ -317,6 +388,75 @@ mod tests {
             assert_eq!((read.count, read.bytes), (11, 11 * 4096));
             assert_eq!(read.latency.as_ref().unwrap().min_ns, MS);
         }
+    }
+
+    #[test]
+    fn a_job_that_began_anew_is_measured_from_there() {
+        let mut phase = phase(1);
+        phase.warm_up_ns = 0;
+        let mut measure = Measure::new(0, phase.interval_ns, |_| "EIO".into());
+        let mut samples = Samples::new(0, phase.interval_ns);
+        for at in (1..=20).map(|turn| turn * MS) {
+            let op = Op {
+                kind: OpKind::Read,
+                file: 0,
+                offset: 0,
+                bytes: 4096,
+                due: at - MS,
+            };
+            measure.succeeded(at, &op);
+            if at == 12 * MS {
+                measure.begin_anew(at);
+                samples.want(at);
+            }
+            if at >= samples.due() {
+                samples.add(sample(at));
+            }
+        }
+        let measured = GroupMeasured {
+            jobs: vec![measure.finish(None)],
+            notes: Vec::new(),
+            samples,
+            last_sample: sample(20 * MS),
+        };
+        let record = assemble(&phase, SIMULATED, vec![Some(measured)]);
+        assert_eq!(record.measured_from_ns, 12 * MS);
+        let group = &record.groups[0];
+        assert_eq!((group.jobs[0].read.count, group.cpu_user_ns), (8, 8 * MS));
+        assert_eq!(group.jobs[0].intervals[0].start_ns, 12 * MS);
+    }
+
+    #[test]
+    fn null_operations_are_neither_reads_nor_writes() {
+        let phase = phase(1);
+        let mut measure = Measure::new(0, phase.interval_ns, |_| "EIO".into()).of_null_operations();
+        for at in (1..=20).map(|turn| turn * MS) {
+            let op = Op {
+                kind: OpKind::Read,
+                file: 0,
+                offset: 0,
+                bytes: 4096,
+                due: at - MS,
+            };
+            measure.succeeded(at, &op);
+        }
+        let record = job_record("a", measure.finish(None), 0);
+        let null = record.null.as_ref().unwrap();
+        assert_eq!(
+            (null.count, record.read.count, record.write.count),
+            (20, 0, 0)
+        );
+        let interval = &record.intervals[0];
+        assert_eq!((interval.read_ops, interval.read_bytes), (0, 0));
+        assert_eq!(interval.null_ops, Some(4));
+        let json = serde_json::to_value(measured_reads()).unwrap();
+        assert!(json.get("null").is_none() && json["intervals"][0].get("null_ops").is_none());
+    }
+
+    fn measured_reads() -> JobRecord {
+        let phase = phase(1);
+        let job = measured(&phase).jobs.remove(0);
+        job_record("a", job, 0)
     }
 
     #[test]

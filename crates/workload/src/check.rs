@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::spec::{Arrival, JobSpec, Pattern};
+use crate::spec::{Arrival, BlockSize, JobSpec, Pattern};
 
 /// A job that cannot be run: which one, which key, what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -28,6 +28,8 @@ pub fn check(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), SpecError> {
         check_arrival(spec),
         check_sync(spec),
         check_until(spec),
+        check_start(spec),
+        check_search(spec),
     ];
     findings
         .into_iter()
@@ -91,10 +93,17 @@ fn check_files(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), Finding> {
 }
 
 fn check_blocks(spec: &JobSpec) -> Result<(), Finding> {
-    require(!spec.blocks.is_empty(), "blocks", || {
+    check_sizes(&spec.blocks)?;
+    spec.writes
+        .as_ref()
+        .map_or(Ok(()), |writes| check_sizes(&writes.blocks))
+}
+
+fn check_sizes(blocks: &[BlockSize]) -> Result<(), Finding> {
+    require(!blocks.is_empty(), "blocks", || {
         "no block size; expected at least one".into()
     })?;
-    for block in &spec.blocks {
+    for block in blocks {
         require(block.bytes > 0, "blocks", || {
             "a block of 0 bytes; expected at least 1".into()
         })?;
@@ -109,26 +118,27 @@ fn check_blocks(spec: &JobSpec) -> Result<(), Finding> {
             },
         )?;
     }
-    let total: f64 = spec.blocks.iter().map(|block| block.weight).sum();
+    let total: f64 = blocks.iter().map(|block| block.weight).sum();
     require(total.is_finite(), "blocks", || {
         "the sum of the weights is too large".into()
     })
 }
 
 fn check_range(spec: &JobSpec) -> Result<(), Finding> {
-    let align = spec.align_bytes;
-    require(align > 0, "align_bytes", || "0; expected at least 1".into())?;
-    require(
-        spec.offset_bytes.is_multiple_of(align),
-        "offset_bytes",
-        || {
-            format!(
-                "{} is not a multiple of align_bytes = {align}",
-                spec.offset_bytes
-            )
-        },
-    )?;
-    for block in &spec.blocks {
+    for align in spec.alignments() {
+        require(align > 0, "align_bytes", || "0; expected at least 1".into())?;
+        require(
+            spec.offset_bytes.is_multiple_of(align),
+            "offset_bytes",
+            || {
+                format!(
+                    "{} is not a multiple of align_bytes = {align}",
+                    spec.offset_bytes
+                )
+            },
+        )?;
+    }
+    for block in spec.all_blocks() {
         require(
             u64::from(block.bytes) <= spec.length_bytes,
             "length_bytes",
@@ -146,7 +156,10 @@ fn check_range(spec: &JobSpec) -> Result<(), Finding> {
 fn check_pattern(spec: &JobSpec) -> Result<(), Finding> {
     match spec.pattern {
         Pattern::Strided { stride_bytes } => require(
-            stride_bytes > 0 && stride_bytes.is_multiple_of(spec.align_bytes),
+            stride_bytes > 0
+                && spec
+                    .alignments()
+                    .all(|align| stride_bytes.is_multiple_of(align)),
             "pattern",
             || {
                 format!(
@@ -158,12 +171,13 @@ fn check_pattern(spec: &JobSpec) -> Result<(), Finding> {
         Pattern::Zipf { theta } => require(theta.is_finite() && theta >= 0.0, "pattern", || {
             format!("theta = {theta}; expected a number not below 0")
         }),
-        Pattern::Permutation => require(spec.blocks.len() == 1, "pattern", || {
-            format!(
-                "permutation visits blocks of one size; found {} sizes",
-                spec.blocks.len()
-            )
-        }),
+        Pattern::Permutation => {
+            let of_writes = spec.writes.as_ref().map(|writes| writes.blocks.len());
+            let sizes = spec.blocks.len().max(of_writes.unwrap_or(0));
+            require(sizes == 1, "pattern", || {
+                format!("permutation visits blocks of one size; found {sizes} sizes")
+            })
+        }
         Pattern::Sequential | Pattern::Backward | Pattern::Uniform => Ok(()),
     }
 }
@@ -222,8 +236,7 @@ fn check_until(spec: &JobSpec) -> Result<(), Finding> {
         })?;
     }
     let largest = spec
-        .blocks
-        .iter()
+        .all_blocks()
         .map(|block| u64::from(block.bytes))
         .max()
         .unwrap_or(0);
@@ -237,4 +250,40 @@ fn check_until(spec: &JobSpec) -> Result<(), Finding> {
             )
         },
     )
+}
+
+fn check_start(spec: &JobSpec) -> Result<(), Finding> {
+    let start_ns = spec.start_ns.unwrap_or(0);
+    require(
+        spec.until
+            .duration_ns
+            .is_none_or(|end_ns| start_ns < end_ns),
+        "start_ns",
+        || format!("{start_ns} leaves nothing of duration_ns"),
+    )
+}
+
+fn check_search(spec: &JobSpec) -> Result<(), Finding> {
+    let Some(search) = spec.depth_search else {
+        return Ok(());
+    };
+    require(
+        search.target_ns > 0 && search.window_ns > 0,
+        "depth_search",
+        || "target_ns or window_ns = 0; expected at least 1".into(),
+    )?;
+    require(
+        search.share > 0.0 && search.share <= 1.0,
+        "depth_search",
+        || {
+            format!(
+                "share = {}; expected a share above 0 and up to 1",
+                search.share
+            )
+        },
+    )?;
+    let is_closed = matches!(spec.arrival, Arrival::Closed { .. });
+    require(is_closed, "depth_search", || {
+        "an open loop has no queue depth to choose; expected closed arrival".into()
+    })
 }

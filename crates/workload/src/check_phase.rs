@@ -5,6 +5,7 @@ use thiserror::Error;
 use crate::check::check;
 use crate::phase::{EngineKind, GroupSpec, Phase};
 use crate::spec::JobSpec;
+use crate::verify::BLOCK_BYTES_MIN;
 
 /// The most entries of an io_uring submission queue, and half of it: a polled queue has two per slot.
 pub const OPERATIONS_IN_FLIGHT_MAX: u64 = 16_384;
@@ -33,10 +34,25 @@ pub fn check_phase(phase: &Phase) -> Result<(), InvalidPhase> {
         check(job, &sizes).map_err(|error| InvalidPhase(error.to_string()))?;
         check_job(phase, job)?;
     }
+    check_pattern(phase)?;
     phase
         .groups
         .iter()
         .try_for_each(|group| check_group(phase, group))
+}
+
+fn check_pattern(phase: &Phase) -> Result<(), InvalidPhase> {
+    let Some(pattern) = &phase.pattern else {
+        return Ok(());
+    };
+    let length = pattern.bytes.len();
+    if !phase.verify || !(1..=BLOCK_BYTES_MIN as usize).contains(&length) {
+        return refused(format!(
+            "phase {:?}: pattern: {length} bytes; expected verify with 1 to {BLOCK_BYTES_MIN} bytes",
+            phase.name
+        ));
+    }
+    Ok(())
 }
 
 fn check_job(phase: &Phase, job: &JobSpec) -> Result<(), InvalidPhase> {
@@ -47,12 +63,31 @@ fn check_job(phase: &Phase, job: &JobSpec) -> Result<(), InvalidPhase> {
             job.name, phase.warm_up_ns
         ));
     }
-    let largest = job.blocks.iter().map(|block| block.bytes).max();
+    let largest = job.all_blocks().map(|block| block.bytes).max();
     if largest.is_some_and(|bytes| bytes > TRANSFER_BYTES_MAX) {
         return refused(format!(
             "job {:?}: blocks: {} bytes; no call moves more than {TRANSFER_BYTES_MAX} bytes",
             job.name,
             largest.unwrap_or(0)
+        ));
+    }
+    if job.depth_search.is_some()
+        && phase
+            .groups
+            .iter()
+            .map(|group| group.jobs.len())
+            .sum::<usize>()
+            > 1
+    {
+        return refused(format!(
+            "job {:?}: depth_search: expected the only job of its phase, which is measured from where it has found its depth",
+            job.name
+        ));
+    }
+    if job.depth_search.is_some() && phase.warm_up_ns > 0 {
+        return refused(format!(
+            "job {:?}: depth_search: expected warm_up_ns = 0, as the search itself is not measured",
+            job.name
         ));
     }
     Ok(())
@@ -65,6 +100,9 @@ fn check_group(phase: &Phase, group: &GroupSpec) -> Result<(), InvalidPhase> {
         return refused(
             "ends_with_first and close_in_time need an engine of one operation at a time".into(),
         );
+    }
+    if group.engine.is_serial() && group.jobs.iter().any(|job| job.depth_search.is_some()) {
+        return refused("depth_search needs an engine with a queue".into());
     }
     let files = group.jobs.iter().flat_map(|job| &job.files);
     let grows = files

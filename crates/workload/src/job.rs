@@ -7,12 +7,12 @@
 
 pub use crate::check::SpecError;
 use crate::check::check;
+use crate::course::Course;
+use crate::depth_search::{Search, Searched};
 use crate::exclusion::Exclusion;
-use crate::files::Turn;
-use crate::mix::{Direction, Size};
+use crate::mix::Direction;
 pub use crate::op::{Op, OpKind};
 use crate::pacing::Pacing;
-use crate::pattern::{Block, Walk};
 use crate::rng::stream;
 use crate::spec::{JobSpec, Time, Until};
 use crate::syncs::Syncs;
@@ -37,6 +37,9 @@ mod component {
     pub const FILE: u64 = 2;
     pub const OFFSET: u64 = 3;
     pub const ARRIVAL: u64 = 4;
+    pub const WRITE_SIZE: u64 = 5;
+    pub const WRITE_FILE: u64 = 6;
+    pub const WRITE_OFFSET: u64 = 7;
 }
 
 /// The state of one job: its position in the pattern, its bounds and what it has in flight.
@@ -44,19 +47,20 @@ mod component {
 pub struct Job {
     stage: Stage,
     in_flight: u32,
+    /// Of which no more may be in flight. 0 while a search waits until nothing is.
     queue_depth: u32,
     ops_left: u64,
     bytes_left: u64,
     ends_at: Time,
     pacing: Pacing,
-    sizes: Size,
-    blocks: Vec<Block>,
-    turn: Turn,
     files: Vec<u32>,
-    walk: Walk,
+    /// Of reads, and of writes that have none of their own.
+    course: Course,
+    course_of_writes: Option<Box<Course>>,
     direction: Direction,
     syncs: Syncs,
     exclusion: Option<Exclusion>,
+    search: Option<Box<Search>>,
     until: Until,
 }
 
@@ -74,28 +78,53 @@ impl Job {
     /// `file_sizes` are those of all files of the phase, in bytes.
     pub fn new(spec: &JobSpec, file_sizes: &[u64]) -> Result<Job, SpecError> {
         check(spec, file_sizes)?;
-        let blocks: Vec<Block> = spec
-            .blocks
-            .iter()
-            .map(|block| Block::new(block.bytes, spec.align_bytes, spec.length_bytes))
-            .collect();
         let stream = |component| stream(spec.seed, component);
+        let course_of_writes = spec.writes.as_ref().map(|writes| {
+            Box::new(Course::new(
+                spec,
+                &writes.blocks,
+                writes.align_bytes,
+                [
+                    component::WRITE_SIZE,
+                    component::WRITE_FILE,
+                    component::WRITE_OFFSET,
+                ]
+                .map(stream),
+            ))
+        });
+        let search = spec.depth_search.map(|search| {
+            Box::new(Search::new(
+                search,
+                spec.start_ns.unwrap_or(0),
+                spec.queue_depth,
+            ))
+        });
         Ok(Job {
             stage: Stage::Offering,
             in_flight: 0,
-            queue_depth: spec.queue_depth,
+            queue_depth: search
+                .as_ref()
+                .map_or(spec.queue_depth, |search| search.depth()),
             ops_left: spec.until.ops.unwrap_or(u64::MAX),
             bytes_left: spec.until.bytes.unwrap_or(u64::MAX),
             ends_at: spec.until.duration_ns.unwrap_or(Time::MAX),
-            pacing: Pacing::new(spec.arrival, stream(component::ARRIVAL)),
-            sizes: Size::new(&spec.blocks, stream(component::SIZE)),
-            turn: Turn::new(spec.files.len(), spec.file_order, stream(component::FILE)),
+            pacing: Pacing::new(
+                spec.arrival,
+                spec.start_ns.unwrap_or(0),
+                stream(component::ARRIVAL),
+            ),
             files: spec.files.clone(),
-            walk: Walk::new(spec, &blocks, stream(component::OFFSET)),
-            blocks,
+            course: Course::new(
+                spec,
+                &spec.blocks,
+                spec.align_bytes,
+                [component::SIZE, component::FILE, component::OFFSET].map(stream),
+            ),
+            course_of_writes,
             direction: Direction::new(spec.read_share, stream(component::DIRECTION)),
             syncs: Syncs::new(spec, file_sizes.len()),
             exclusion: None,
+            search,
             until: spec.until,
         })
     }
@@ -114,7 +143,7 @@ impl Job {
                 step => return self.take(step, now),
             }
         }
-        if self.in_flight == self.queue_depth {
+        if self.in_flight >= self.queue_depth {
             return Next::WaitForCompletion;
         }
         if now >= self.ends_at || self.ops_left == 0 {
@@ -153,6 +182,9 @@ impl Job {
     #[inline]
     pub fn completed(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
         self.in_flight -= 1;
+        if self.search.is_some() {
+            self.search_on(now, op, result.is_ok());
+        }
         if op.kind.is_sync() {
             self.syncs.sync_completed();
             return;
@@ -172,6 +204,19 @@ impl Job {
         let waits_for_time =
             self.stage == Stage::Offering && self.in_flight < self.queue_depth && !is_held;
         waits_for_time.then(|| self.pacing.opens_at().min(self.ends_at))
+    }
+
+    /// Whether what was measured so far is to be forgotten, because the search has just found its depth: true once.
+    #[inline]
+    pub fn measures_anew(&mut self) -> bool {
+        self.search
+            .as_mut()
+            .is_some_and(|search| search.measures_anew())
+    }
+
+    /// What the search for a queue depth has come to; None if the job has none.
+    pub fn searched(&self) -> Option<Searched> {
+        self.search.as_ref().map(|search| search.searched())
     }
 
     /// Operations offered and not yet completed.
@@ -220,26 +265,40 @@ impl Job {
 
     #[inline]
     fn draw(&mut self, now: Time) -> Op {
-        let block = self.blocks[self.sizes.draw()];
-        let mut slot = self.turn.take();
-        let offset = loop {
-            if let Some(offset) = self.walk.step(slot, &block) {
-                break offset;
-            }
-            slot = self.turn.range_finished();
-        };
         let kind = if self.direction.reads() {
             OpKind::Read
         } else {
             OpKind::Write
         };
-        let due = self.pacing.due(now);
+        let course = match &mut self.course_of_writes {
+            Some(of_writes) if kind == OpKind::Write => of_writes,
+            _ => &mut self.course,
+        };
+        let place = course.next();
         Op {
             kind,
-            file: self.files[slot],
-            offset,
-            bytes: block.bytes,
-            due,
+            file: self.files[place.slot],
+            offset: place.offset,
+            bytes: place.bytes,
+            due: self.pacing.due(now),
+        }
+    }
+
+    /// Tells the search of a completion, and does what it asks for.
+    #[cold]
+    fn search_on(&mut self, now: Time, op: &Op, succeeded: bool) {
+        let Some(search) = &mut self.search else {
+            return;
+        };
+        if !op.kind.is_sync() {
+            search.completed(now, now.saturating_sub(op.due), succeeded);
+        }
+        if self.in_flight == 0 {
+            search.drained(now);
+        }
+        self.queue_depth = search.depth();
+        if search.is_over() {
+            self.ends_at = self.ends_at.min(now);
         }
     }
 

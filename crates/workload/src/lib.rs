@@ -21,6 +21,8 @@ pub mod timeline;
 pub mod units;
 pub mod verify;
 
+mod course;
+pub mod depth_search;
 mod exclusion;
 mod files;
 mod mix;

@@ -33,7 +33,9 @@ enum Kind {
 type FixedTime = u128;
 
 impl Pacing {
-    pub fn new(arrival: Arrival, stream: Stream) -> Pacing {
+    /// Nothing before `start`.
+    pub fn new(arrival: Arrival, start: Time, stream: Stream) -> Pacing {
+        let first_due = FixedTime::from(start) << 64;
         let arrival = match arrival {
             Arrival::Closed { think_ns: 0, .. } => Kind::Closed,
             Arrival::Closed {
@@ -48,20 +50,20 @@ impl Pacing {
                 rate_per_s,
                 spacing: Spacing::Constant,
             } => Kind::Constant {
-                due: 0,
+                due: first_due,
                 period: fixed(1e9 / rate_per_s),
             },
             Arrival::Open {
                 rate_per_s,
                 spacing: Spacing::Poisson,
             } => Kind::Poisson {
-                due: 0,
+                due: first_due,
                 mean_gap_ns: 1e9 / rate_per_s,
                 stream,
             },
         };
         let mut pacing = Pacing {
-            opens_at: 0,
+            opens_at: start,
             arrival,
         };
         if matches!(pacing.arrival, Kind::Poisson { .. }) {

@@ -78,7 +78,8 @@ const AT_THE_END: u64 = u64::MAX;
 
 impl Walk {
     /// The specification must have passed `check`.
-    pub fn new(spec: &JobSpec, blocks: &[Block], mut stream: Stream) -> Walk {
+    /// `blocks` with their alignment are those of the direction that walks so.
+    pub fn new(spec: &JobSpec, align_bytes: u64, blocks: &[Block], mut stream: Stream) -> Walk {
         // Where every size fits, and how far apart operations of any size do not overlap.
         let places = blocks.iter().map(|block| block.places).min().unwrap_or(1);
         let step = blocks.iter().map(|block| block.step).max().unwrap_or(1);
@@ -98,7 +99,7 @@ impl Walk {
                 bytes_per_pass,
             },
             Pattern::Permutation => Kind::Permutation {
-                blocks: Permutation::new((places - 1) * spec.align_bytes / step + 1),
+                blocks: Permutation::new((places - 1) * align_bytes / step + 1),
             },
         };
         let cursors = spec
@@ -122,7 +123,7 @@ impl Walk {
         Walk {
             kind,
             start_bytes: spec.offset_bytes,
-            align_bytes: spec.align_bytes,
+            align_bytes,
             cursors,
             stream,
         }

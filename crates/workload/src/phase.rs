@@ -24,6 +24,8 @@ pub struct Phase {
     pub cut_transient: bool,
     /// Stamp each written block (checksum, offset, generation) and check each block read.
     pub verify: bool,
+    /// With `verify`: what blocks are filled with; absent: pseudo-random bytes.
+    pub pattern: Option<VerifyPattern>,
     /// Sync and drop the page cache before the phase.
     pub drop_caches: bool,
     /// The first job that is done ends the measured part of all. What is still to be written then is written unmeasured,
@@ -31,6 +33,16 @@ pub struct Phase {
     pub ends_with_first: bool,
     /// Seeds what is written and, on a simulated machine, its jitter; jobs have seeds of their own.
     pub seed: u64,
+}
+
+/// What verified blocks are filled with. The bytes begin anew every 512 bytes of a file.
+#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyPattern {
+    /// 1 to 512 bytes, repeated.
+    pub bytes: Vec<u8>,
+    /// Blocks hold nothing else: there is no stamp, and an old block can't be told from a new one.
+    pub alone: bool,
 }
 
 /// A file or a block device, or a range of it.

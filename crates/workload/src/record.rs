@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use crate::depth_search::Searched;
 use crate::histogram::LatencyHistogram;
 use crate::measure::Usage;
 
@@ -79,6 +80,10 @@ pub struct GroupRecord<J = JobRecord> {
     pub faults_minor: u64,
     /// Page faults that needed I/O, measured part.
     pub faults_major: u64,
+    /// Time for which the thread could run and waited for a CPU, measured part, in nanoseconds (on a host, schedstat);
+    /// absent where nobody counts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_wait_ns: Option<u64>,
     /// A record per job, in the order of the group.
     pub jobs: Vec<J>,
 }
@@ -95,6 +100,7 @@ impl<J> GroupRecord<J> {
             context_switches_involuntary: used.context_switches_involuntary,
             faults_minor: used.faults_minor,
             faults_major: used.faults_major,
+            cpu_wait_ns: used.cpu_wait_ns,
             jobs,
         }
     }
@@ -113,6 +119,13 @@ pub struct JobRecord {
     pub write: OpRecord,
     /// fsync and fdatasync.
     pub sync: OpRecord,
+    /// Operations of an engine that does nothing, which are no reads, writes or syncs, and the bytes that they name;
+    /// absent with any other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null: Option<OpRecord>,
+    /// What the search for a queue depth came to; absent if the job had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth_search: Option<Searched>,
     /// A record per operation and errno that failed; counts the warm-up too.
     pub errors: Vec<ErrorRecord>,
     /// How many blocks did not hold what was written there.
@@ -220,12 +233,20 @@ pub struct IntervalRecord {
     pub write_ops: u64,
     /// Bytes that they transferred.
     pub write_bytes: u64,
-    /// Of reads and writes together; absent in an interval without any.
+    /// Null operations that completed in it; absent where the engine does something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null_ops: Option<u64>,
+    /// Bytes that they name; none was moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null_bytes: Option<u64>,
+    /// Of reads and writes, or of null operations, together; absent in an interval without any.
     pub latency_ns_p50: Option<u64>,
     /// 99th percentile of the same latencies, in nanoseconds.
     pub latency_ns_p99: Option<u64>,
     /// Their maximum in nanoseconds.
     pub latency_ns_max: Option<u64>,
+    /// The same latencies in classes of half a power of two: highest value counted in the class, and the count.
+    pub latency_counts: Vec<(u64, u64)>,
 }
 
 /// What a poll of the handle shows while the phase runs.

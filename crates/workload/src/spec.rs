@@ -1,6 +1,6 @@
 //! A job's specification: the wire format between whoever describes a workload and whoever runs it.
 //!
-//! Every field is required and unknown fields are refused: defaults, help and ranges have one home, the options of the
+//! Every field is required, but for the few that are absent from most jobs, and unknown fields are refused: defaults, help and ranges have one home, the options of the
 //! workload kinds (`python/iolab/domain/workload/`), and must not grow a second one here.
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,9 @@ pub struct JobSpec {
     /// Every offset is a multiple of this.
     #[schemars(range(min = 1))]
     pub align_bytes: u64,
+    /// Sizes of writes where they differ from those of reads: `blocks` and `align_bytes` are then those of reads, and each
+    /// direction goes through the files for itself. Absent: reads and writes have the same.
+    pub writes: Option<WriteBlocks>,
     /// The range of each file that the job touches.
     pub offset_bytes: u64,
     /// The range's length in bytes.
@@ -37,14 +40,32 @@ pub struct JobSpec {
     pub queue_depth: u32,
     /// When operations are offered.
     pub arrival: Arrival,
+    /// Nothing is offered before this time, and a rate's operations are due from it on; absent: 0.
+    pub start_ns: Option<Time>,
     /// When the job is done.
     pub until: Until,
+    /// The job looks for the queue depth that keeps a latency, up to `queue_depth`; absent: `queue_depth` is its depth.
+    pub depth_search: Option<DepthSearch>,
     /// Syncs between the writes; null: none.
     pub sync: Option<Sync>,
     /// One fsync per written file after the last operation, inside the measured time.
     pub sync_at_end: bool,
     /// Seeds the job's random streams.
     pub seed: u64,
+}
+
+impl JobSpec {
+    /// Every size that an operation may have, of reads and of writes.
+    pub fn all_blocks(&self) -> impl Iterator<Item = &BlockSize> {
+        let writes = self.writes.iter().flat_map(|writes| &writes.blocks);
+        self.blocks.iter().chain(writes)
+    }
+
+    /// What offsets are multiples of: of reads, and of writes where those have their own.
+    pub fn alignments(&self) -> impl Iterator<Item = u64> {
+        let writes = self.writes.iter().map(|writes| writes.align_bytes);
+        std::iter::once(self.align_bytes).chain(writes)
+    }
 }
 
 /// How a job with several files takes turns between them.
@@ -94,6 +115,35 @@ pub struct BlockSize {
     pub bytes: u32,
     /// Its share is this over the sum of all weights.
     pub weight: f64,
+}
+
+/// What writes of a job transfer, where it is not what its reads do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteBlocks {
+    /// Sizes of one write, drawn by weight.
+    pub blocks: Vec<BlockSize>,
+    /// Every offset of a write is a multiple of this.
+    #[schemars(range(min = 1))]
+    pub align_bytes: u64,
+}
+
+/// A search for the largest queue depth at which enough operations are fast enough. The measured part begins where the
+/// depth has been found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DepthSearch {
+    /// The latency that an operation may have, in nanoseconds.
+    #[schemars(range(min = 1))]
+    pub target_ns: u64,
+    /// How long each depth is tried, in nanoseconds.
+    #[schemars(range(min = 1))]
+    pub window_ns: u64,
+    /// The share of a window's operations that have to meet the target, above 0.0 and up to 1.0.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub share: f64,
+    /// Go on at the depth that was found until the job's own end; else the job ends after one window at it.
+    pub goes_on: bool,
 }
 
 /// When operations are offered.

@@ -33,6 +33,8 @@ pub struct Interval {
     pub write: Activity,
     /// fsync and fdatasync.
     pub sync: Activity,
+    /// Null operations, whatever they stand for.
+    pub null: Activity,
 }
 
 /// The completed operations of one kind in one interval.
@@ -62,12 +64,15 @@ pub struct Totals {
     pub write: Total,
     /// fsync and fdatasync.
     pub sync: Total,
+    /// Null operations.
+    pub null: Total,
 }
 
 /// Most intervals that a timeline keeps. Even, so that pairs fit.
 pub const INTERVALS_MAX: usize = 256;
 
-const KINDS: usize = 3;
+const KINDS: usize = 4;
+const NULL_ROW: usize = 3;
 
 impl Timeline {
     /// Measures from `start_ns` on; completions before are forgotten. `width_ns` of 0 is taken as 1.
@@ -88,10 +93,21 @@ impl Timeline {
     /// that is open.
     #[inline]
     pub fn record(&mut self, now: Time, kind: OpKind, bytes: u32, latency_ns: u64) {
+        self.record_row(now, row(kind), bytes, latency_ns);
+    }
+
+    /// A null operation completed; `bytes` are those that it names, as it moves none.
+    #[inline]
+    pub fn record_null(&mut self, now: Time, bytes: u32, latency_ns: u64) {
+        self.record_row(now, NULL_ROW, bytes, latency_ns);
+    }
+
+    #[inline(always)]
+    fn record_row(&mut self, now: Time, row: usize, bytes: u32, latency_ns: u64) {
         if now >= self.end_ns {
             self.roll(now);
         }
-        let current = &mut self.current[row(kind)];
+        let current = &mut self.current[row];
         current.latency.record(latency_ns);
         current.bytes += u64::from(bytes);
     }
@@ -127,13 +143,14 @@ impl Timeline {
     }
 
     fn close(&mut self) -> Interval {
-        let [read, write, sync] = self.current.each_mut().map(Recorder::take);
+        let [read, write, sync, null] = self.current.each_mut().map(Recorder::take);
         Interval {
             start_ns: self.start_ns,
             length_ns: self.end_ns - self.start_ns,
             read,
             write,
             sync,
+            null,
         }
     }
 
@@ -181,7 +198,10 @@ impl Interval {
 
     /// Operations of all kinds that completed in it.
     pub fn ops(&self) -> u64 {
-        self.read.latency.count() + self.write.latency.count() + self.sync.latency.count()
+        [&self.read, &self.write, &self.sync, &self.null]
+            .map(|activity| activity.latency.count())
+            .iter()
+            .sum()
     }
 
     /// What either did, over the time from the start of the earlier to the end of the later.
@@ -193,6 +213,7 @@ impl Interval {
             read: self.read.merged(&other.read),
             write: self.write.merged(&other.write),
             sync: self.sync.merged(&other.sync),
+            null: self.null.merged(&other.null),
         }
     }
 }
@@ -224,6 +245,7 @@ pub fn totals<'a>(intervals: impl IntoIterator<Item = &'a Interval>, from_ns: Ti
         totals.read.add(&interval.read);
         totals.write.add(&interval.write);
         totals.sync.add(&interval.sync);
+        totals.null.add(&interval.null);
     }
     totals
 }

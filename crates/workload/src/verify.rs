@@ -22,9 +22,9 @@ pub const BLOCK_BYTES_MAX: u32 = 4096;
 /// The size of a verified block: the largest power of two up to 4096 that divides the job's sizes, offsets and alignment,
 /// so that no operation touches a part of one. `None` when that is less than 512.
 pub fn block_bytes(spec: &JobSpec) -> Option<u32> {
-    let sizes = spec.blocks.iter().map(|block| u64::from(block.bytes));
-    let bits = sizes.fold(
-        spec.align_bytes | spec.offset_bytes | u64::from(BLOCK_BYTES_MAX),
+    let sizes = spec.all_blocks().map(|block| u64::from(block.bytes));
+    let bits = sizes.chain(spec.alignments()).fold(
+        spec.offset_bytes | u64::from(BLOCK_BYTES_MAX),
         |bits, size| bits | size,
     );
     let bytes = 1 << bits.trailing_zeros();
@@ -77,8 +77,9 @@ struct Checksum {
 
 const HEADER_BYTES: usize = 32;
 
-/// Fills `block`, at least 512 bytes, with what belongs at that place.
-pub fn stamp(block: &mut [u8], file_id: u64, offset: u64, generation: u32) {
+/// Fills `block`, at least 512 bytes, with what belongs at that place; behind the header the `payload`, as long as a
+/// block, or pseudo-random bytes.
+pub fn stamp(block: &mut [u8], file_id: u64, offset: u64, generation: u32, payload: Option<&[u8]>) {
     assert!(
         block.len() >= BLOCK_BYTES_MIN as usize,
         "a verified block has at least {BLOCK_BYTES_MIN} bytes"
@@ -87,8 +88,12 @@ pub fn stamp(block: &mut [u8], file_id: u64, offset: u64, generation: u32) {
     block[16..24].copy_from_slice(&offset.to_le_bytes());
     block[24..28].copy_from_slice(&generation.to_le_bytes());
     block[28..HEADER_BYTES].fill(0);
-    let seed = mix64(mix64(file_id ^ u64::from(generation) << 32).wrapping_add(offset));
-    fill(&mut block[HEADER_BYTES..], seed);
+    if let Some(payload) = payload {
+        block[HEADER_BYTES..].copy_from_slice(&payload[HEADER_BYTES..]);
+    } else {
+        let seed = mix64(mix64(file_id ^ u64::from(generation) << 32).wrapping_add(offset));
+        fill(&mut block[HEADER_BYTES..], seed);
+    }
     let checksum = xxh3_64(&block[8..]);
     block[..8].copy_from_slice(&checksum.to_le_bytes());
 }
@@ -134,6 +139,35 @@ pub fn check(
         claimed,
         checksum,
     })
+}
+
+/// A pattern repeated to the length of a block.
+pub fn repeated(pattern: &[u8], block_bytes: usize) -> Vec<u8> {
+    pattern.iter().copied().cycle().take(block_bytes).collect()
+}
+
+/// Where `block` is not the pattern that `expected` holds: what was expected there and what was found.
+pub fn check_pattern(block: &[u8], expected: &[u8]) -> Result<(), (String, String)> {
+    let Some(at) = block.iter().zip(expected).position(|(a, b)| a != b) else {
+        return Ok(());
+    };
+    let shown = |bytes: &[u8]| -> String {
+        let of_place: Vec<String> = bytes[at..]
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        of_place.join(" ")
+    };
+    let found = if block.iter().all(|&byte| byte == 0) {
+        format!("{}: zeros", Fault::Zeroed)
+    } else {
+        format!("{}: {}", Fault::Corrupt, shown(block))
+    };
+    Err((
+        format!("the pattern, {} at byte {at} of the block", shown(expected)),
+        found,
+    ))
 }
 
 impl Mismatch {
@@ -199,7 +233,7 @@ mod tests {
 
     fn stamped(bytes: usize, file_id: u64, offset: u64, generation: u32) -> Vec<u8> {
         let mut block = vec![0xA5; bytes];
-        stamp(&mut block, file_id, offset, generation);
+        stamp(&mut block, file_id, offset, generation, None);
         block
     }
 
@@ -255,6 +289,33 @@ mod tests {
             mismatch.to_string(),
             "zeroed block: expected file 1 offset 8192 generation 2, found zeros"
         );
+    }
+
+    #[test]
+    fn a_pattern_fills_the_block_behind_the_stamp_and_any_change_is_found() {
+        let payload = repeated(&[0xde, 0xad, 0xbe, 0xef], 512);
+        let mut block = vec![0; 512];
+        stamp(&mut block, 1, 4096, 3, Some(&payload));
+        assert_eq!(block[HEADER_BYTES..], payload[HEADER_BYTES..]);
+        assert_eq!(check(&block, 1, 4096, Some(3)), Ok(()));
+        block[100] ^= 1;
+        assert_eq!(fault(&block, 1, 4096, Some(3)), Some(Fault::Corrupt));
+    }
+
+    #[test]
+    fn a_block_of_nothing_but_a_pattern_names_the_first_wrong_byte() {
+        let expected = repeated(b"abc", 512);
+        assert_eq!(check_pattern(&expected, &expected), Ok(()));
+        let mut block = expected.clone();
+        block[4] = 0;
+        let (wanted, found) = check_pattern(&block, &expected).unwrap_err();
+        assert_eq!(
+            wanted,
+            "the pattern, 62 63 61 62 63 61 62 63 at byte 4 of the block"
+        );
+        assert_eq!(found, "corrupt block: 00 63 61 62 63 61 62 63");
+        let (_, found) = check_pattern(&[0; 512], &expected).unwrap_err();
+        assert_eq!(found, "zeroed block: zeros");
     }
 
     #[test]

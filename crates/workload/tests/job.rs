@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use simulator::{Served, run};
 use workload::job::{Job, Op, OpKind};
 use workload::spec::{
-    Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind, Until,
+    Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind, Until, WriteBlocks,
 };
 
 const FILES: u32 = 4;
@@ -75,13 +75,15 @@ prop_compose! {
         sizes in prop::collection::vec(
             (prop::sample::select(vec![512, 1536, 4096, 32_768u32]), 0.1..10.0), 1..4),
         align_bytes in prop::sample::select(vec![512, 1024, 4096u64]),
-        start in 0..16u64,
+        start in 0..8u64,
         length_bytes in 32_768..FILE_BYTES - 65_536,
         queue_depth in 1..40u32,
         arrival in arrivals(),
         until in bounds(),
         sync in syncs(),
         sync_at_end in any::<bool>(),
+        write_size in prop::option::of(prop::sample::select(vec![2048, 8192, 16_384u32])),
+        start_ns in prop::option::of(0..20_000u64),
         seed in any::<u64>(),
     ) -> JobSpec {
         let mut blocks: Vec<BlockSize> =
@@ -91,8 +93,13 @@ prop_compose! {
         }
         JobSpec {
             name: "any".into(), files, file_order, pattern, read_share, blocks, align_bytes,
-            offset_bytes: start * align_bytes, length_bytes, queue_depth, arrival, until, sync,
-            sync_at_end, seed,
+            offset_bytes: 2 * start * align_bytes, length_bytes, queue_depth, arrival, until, sync,
+            sync_at_end, seed, depth_search: None,
+            start_ns: start_ns.filter(|start| until.duration_ns.is_none_or(|end| *start < end)),
+            writes: write_size.map(|bytes| WriteBlocks {
+                blocks: vec![BlockSize { bytes, weight: 1.0 }],
+                align_bytes: (2 * align_bytes).min(4096),
+            }),
         }
     }
 }
@@ -128,8 +135,13 @@ proptest! {
             prop_assert!(spec.files.contains(&op.file));
             prop_assert!(op.offset >= spec.offset_bytes);
             prop_assert!(op.offset + u64::from(op.bytes) <= end);
-            prop_assert!(op.offset.is_multiple_of(spec.align_bytes));
-            prop_assert!(spec.blocks.iter().any(|block| block.bytes == op.bytes));
+            let (blocks, align_bytes) = match &spec.writes {
+                Some(writes) if op.kind == OpKind::Write => (&writes.blocks, writes.align_bytes),
+                _ => (&spec.blocks, spec.align_bytes),
+            };
+            prop_assert!(op.offset.is_multiple_of(align_bytes));
+            prop_assert!(blocks.iter().any(|block| block.bytes == op.bytes));
+            prop_assert!(op.due >= spec.start_ns.unwrap_or(0));
             prop_assert!(spec.read_share < 1.0 || op.kind == OpKind::Read);
             prop_assert!(spec.read_share > 0.0 || op.kind == OpKind::Write);
         }
@@ -140,7 +152,7 @@ proptest! {
         let served = serve(&spec, false);
         let ops = data(&served).count() as u64;
         let bytes: u64 = data(&served).map(|served| u64::from(served.op.bytes)).sum();
-        let largest = spec.blocks.iter().map(|block| u64::from(block.bytes)).max().unwrap_or(0);
+        let largest = spec.all_blocks().map(|block| u64::from(block.bytes)).max().unwrap_or(0);
         let Until { ops: ops_max, bytes: bytes_max, duration_ns } = spec.until;
         prop_assert!(ops_max.is_none_or(|max| ops <= max));
         prop_assert!(bytes_max.is_none_or(|max| bytes <= max));
@@ -172,7 +184,8 @@ proptest! {
         prop_assert!(due.is_sorted());
         if !poisson {
             for (index, due) in due.iter().enumerate() {
-                prop_assert!((*due as f64 - index as f64 * 1e9 / rate_per_s).abs() <= 1.0);
+                let expected = spec.start_ns.unwrap_or(0) as f64 + index as f64 * 1e9 / rate_per_s;
+                prop_assert!((*due as f64 - expected).abs() <= 1.0);
             }
         }
     }

@@ -21,14 +21,14 @@ from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.adapters.host import host
-from iolab.adapters.host.attended import attend
+from iolab.adapters.host.watched import watch
 from iolab.adapters.simulator import simulation
 from iolab.adapters.system import bounded, safety, state
 from iolab.base.errors import IolabError, MachineError
-from iolab.domain.executor import OnProgress, Progress, ShouldStop, error_to_json
+from iolab.domain.executor import Answer, OnProgress, Progress, ShouldStop, error_to_json
 from iolab.domain.trial import DeviceTarget, Trial
 
 if TYPE_CHECKING:
@@ -59,18 +59,18 @@ def main() -> int:
     return status
 
 
-def _answer(line: bytes, stop: threading.Event) -> dict[str, Any]:
+def _answer(line: bytes, stop: threading.Event) -> Answer:
     def on_progress(progress: Progress) -> None:
         _say({"progress": asdict(progress)}, stop)
 
     try:
         if line.startswith(ADMIT):
             asked = Trial.model_validate_json(line.rstrip()[len(ADMIT) : -1])
-            return attend(lambda: _admitted(asked), stop)
+            return watch(lambda: _admitted(asked), stop)
         trial = Trial.model_validate_json(line)
         if trial.model is not None:
             return _record(trial, on_progress, stop.is_set)
-        return attend(lambda: _record(trial, on_progress, stop.is_set), stop)
+        return watch(lambda: _record(trial, on_progress, stop.is_set), stop)
     except IolabError as error:
         return {"error": error_to_json(error)}
     except OSError as error:
@@ -90,12 +90,12 @@ def _told(defect: BaseException) -> str:
     return f"{type(defect).__name__}: {said}{where}"
 
 
-def _admitted(trial: Trial) -> dict[str, Any]:
+def _admitted(trial: Trial) -> Answer:
     assert isinstance(trial.target, DeviceTarget), "only named devices are asked about"
     return {"admitted": [device.model_dump(mode="json") for device in safety.admit(trial.target)]}
 
 
-def _record(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> dict[str, Any]:
+def _record(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Answer:
     return {"record": _execute(trial, on_progress, should_stop).model_dump(mode="json")}
 
 
@@ -132,7 +132,7 @@ def _has_something_to_restore() -> bool:
     return any((state.state_directory() / "undo").glob(f"{os.getpid()}-*.jsonl"))
 
 
-def _say(message: dict[str, Any], stop: threading.Event) -> None:
+def _say(message: Answer, stop: threading.Event) -> None:
     """A parent that is gone is no reason to die before everything is restored."""
     try:
         sys.stdout.write(json.dumps(message) + "\n")

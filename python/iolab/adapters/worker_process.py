@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from iolab.adapters.system import life, stall
 from iolab.adapters.system.undo import restore_abandoned, what_stays
 from iolab.base import child_process
 from iolab.base.errors import InterruptedRun, MachineError
-from iolab.domain.executor import LeftBehind, OnProgress, Progress, ShouldStop, Stalled, error_from_json
+from iolab.domain.executor import Answer, LeftBehind, OnProgress, Progress, ShouldStop, Stalled, error_from_json
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import DeviceIdentity
 
@@ -135,7 +135,7 @@ class WorkerProcess:
 
     def _answer(
         self, question: str, on_progress: OnProgress, should_stop: ShouldStop, stalls: stall.Stall | None
-    ) -> dict[str, Any] | None:
+    ) -> Answer | None:
         """{"record": ...}, {"admitted": ...}, {"error": ...} or {"defect": ...}; None when it died without one."""
         self._send(question)
         progress = Progress(phase="", doing="preparing")
@@ -149,7 +149,7 @@ class WorkerProcess:
             if message is None:
                 continue
             if "progress" in message:
-                progress = Progress(**message["progress"])
+                progress = Progress(**cast(Any, message["progress"]))  # written by asdict() of this class
                 if stalls is not None:
                     stalls.progress(progress)
                 on_progress(replace(progress, waiting=stalls.text if stalls is not None else ""))
@@ -163,7 +163,7 @@ class WorkerProcess:
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
 
-    def _messages(self, should_stop: ShouldStop) -> Iterator[dict[str, Any] | None]:
+    def _messages(self, should_stop: ShouldStop) -> Iterator[Answer | None]:
         """The worker's lines as they come, None when there was none for a while."""
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
@@ -225,10 +225,11 @@ class WorkerProcess:
             "it goes on by itself as soon as it can, and iolab restore says whether it has"
         )
 
-    def _stall(self, trial: Trial, started_unix_ns: int, answer: dict[str, Any] | None) -> Stalled:
+    def _stall(self, trial: Trial, started_unix_ns: int, answer: Answer | None) -> Stalled:
         given_up = self._record_of_death(trial, started_unix_ns)
         told = error_from_json(answer["error"]).what if answer is not None and "error" in answer else None
-        notes = [*given_up.notes, *(answer or {}).get("record", {}).get("notes", []), *filter(None, [told, self._left])]
+        noted = Record.model_validate(answer["record"]).notes if answer is not None and "record" in answer else []
+        notes = [*given_up.notes, *noted, *filter(None, [told, self._left])]
         assert self._stalled is not None
         record = given_up.model_copy(
             update={"status": "failed", "faults": [Fault(what=self._stalled)], "notes": list(dict.fromkeys(notes))}

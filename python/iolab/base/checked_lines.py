@@ -14,12 +14,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from iolab.base import strict_json
 from iolab.base.errors import MachineError
+from iolab.base.strict_json import JsonObject
 
-Entry = dict[str, Any]
+Entry = JsonObject
 
 SUM_KEY = "sum"
 LINE_BYTES_MAX = 64 * 1024 * 1024

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from iolab.base.toml import TomlTable
+
 MEMBERS_MAX = 1000
 AxisLabel = Callable[[tuple[str, ...], Any], str | None]
 """Path and value -> how a member with that value is named; None: `key=value`."""
@@ -27,14 +29,14 @@ class Member:
     """One table of a matrix; `label` tells it from the others: `queue_depth=1,block_size=4KiB`."""
 
     label: str
-    table: dict[str, Any]
+    table: TomlTable
 
     def named(self, name: str) -> str:
         """The name with the member's label behind it, as in `bfq[depth=8]`; alone where there is no label."""
         return f"{name}[{self.label}]" if self.label else name
 
 
-def axes(table: dict[str, Any], takes_list: Callable[[str], bool]) -> list[Axis]:
+def axes(table: TomlTable, takes_list: Callable[[str], bool]) -> list[Axis]:
     """The keys with several values, in file order.
 
     `takes_list` says of a key whether its one value is itself a list; such a key is an axis only with a list of lists.
@@ -47,15 +49,13 @@ def size(found: list[Axis]) -> int:
     return math.prod(len(axis.values) for axis in found)
 
 
-def expand(
-    table: dict[str, Any], found: list[Axis], axis_label: AxisLabel = lambda _path, _value: None
-) -> list[Member]:
+def expand(table: TomlTable, found: list[Axis], axis_label: AxisLabel = lambda _path, _value: None) -> list[Member]:
     """Every combination of the axes' values, the last axis fastest; the table itself when there is no axis."""
     single = _without_values(table, found)
     return [_member(single, found, values, axis_label) for values in product(*(axis.values for axis in found))]
 
 
-def _axes(table: dict[str, Any], takes_list: Callable[[str], bool], prefix: tuple[str, ...]) -> Iterator[Axis]:
+def _axes(table: TomlTable, takes_list: Callable[[str], bool], prefix: tuple[str, ...]) -> Iterator[Axis]:
     for key, value in table.items():
         path = (*prefix, key)
         if isinstance(value, dict):
@@ -64,11 +64,11 @@ def _axes(table: dict[str, Any], takes_list: Callable[[str], bool], prefix: tupl
             yield Axis(path, value)
 
 
-def _without_values(table: dict[str, Any], found: list[Axis]) -> dict[str, Any]:
+def _without_values(table: TomlTable, found: list[Axis]) -> TomlTable:
     """The table with nothing where the axes stand, so that a member's copy holds none of the others' values."""
     at = {axis.path for axis in found}
 
-    def copied(table: dict[str, Any], prefix: tuple[str, ...]) -> dict[str, Any]:
+    def copied(table: TomlTable, prefix: tuple[str, ...]) -> TomlTable:
         return {
             key: None
             if (*prefix, key) in at
@@ -81,7 +81,7 @@ def _without_values(table: dict[str, Any], found: list[Axis]) -> dict[str, Any]:
     return copied(table, ())
 
 
-def _member(table: dict[str, Any], found: list[Axis], values: tuple[Any, ...], axis_label: AxisLabel) -> Member:
+def _member(table: TomlTable, found: list[Axis], values: tuple[Any, ...], axis_label: AxisLabel) -> Member:
     member = deepcopy(table)
     for axis, value in zip(found, values, strict=True):
         inner = member

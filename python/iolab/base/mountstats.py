@@ -9,8 +9,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Literal
 
-COUNTERS = ("ops", "transmissions", "timeouts", "bytes_sent", "bytes_received", "queue_ms", "rtt_ms", "execute_ms")
+Counter = Literal[
+    "ops", "transmissions", "timeouts", "bytes_sent", "bytes_received", "queue_ms", "rtt_ms", "execute_ms"
+]
+COUNTERS: tuple[Counter, ...] = (
+    "ops",
+    "transmissions",
+    "timeouts",
+    "bytes_sent",
+    "bytes_received",
+    "queue_ms",
+    "rtt_ms",
+    "execute_ms",
+)
 NS_PER_MS = 1_000_000
 
 DEVICE = re.compile(r"\s*+device (?P<device>\S++) mounted on (?P<mount>.+?) with fstype (?P<type>\S++)")
@@ -75,7 +88,7 @@ def snapshots(text: str) -> list[Snapshot]:
     return reader.snapshots
 
 
-def per_operation(counters: dict[str, float]) -> dict[str, float]:
+def per_operation(counters: dict[Counter, float]) -> dict[str, float]:
     """By metric: what a call took on average, and what was sent more than once.
 
     Args:

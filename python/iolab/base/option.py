@@ -26,7 +26,7 @@ Unit = Literal["bytes", "ns", "bytes/s", "1/s", "percent"]
 class Options(BaseModel):
     """A table of options. Strict: a number in quotes is not a number."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
     @field_validator("*", mode="before")
     @classmethod

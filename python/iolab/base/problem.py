@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path as Folder
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from iolab.base import matrix
 from iolab.base.errors import InputError
 from iolab.base.option import explain, shown
-from iolab.base.toml import Document
+from iolab.base.toml import Document, TomlTable
 
 M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
@@ -62,7 +62,7 @@ class Problems:
     def validated(
         self,
         model: type[M],
-        table: dict[str, Any],
+        table: TomlTable,
         path: Sequence[str],
         subject: str,
         *,
@@ -80,7 +80,7 @@ class Problems:
 
     def members(
         self,
-        table: dict[str, Any],
+        table: TomlTable,
         natural_lists: frozenset[str],
         path: Sequence[str],
         axis_label: matrix.AxisLabel = lambda _path, _value: None,

@@ -10,6 +10,10 @@ from iolab.base.plain_text import escaped_for_json
 
 DEPTH_MAX = 100
 
+JsonObject = dict[str, object]
+"""A JSON object, or a dict that becomes one. Its members can be anything, so that who reads one has to look what it is;
+documents whose members are known have types of their own (`iolab.domain.native_types`, TypedDicts)."""
+
 
 def dumps(payload: Any) -> str:
     """A document that a terminal may be shown: characters that it would obey stand in texts only, and are escaped."""

@@ -23,6 +23,10 @@ _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"""(?<![A-Za-z0-9_."'-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{NESTED_MAX}}}""")
 """The standard library's parser takes time and memory by the square of a key's parts."""
 
+TomlTable = dict[str, Any]
+"""A table as its author wrote it, its values of any type that TOML has: nothing is known of them before a model of
+options, or the machine's own checks, have read them."""
+
 KeyPath = tuple[str, ...]
 _Place = tuple[KeyPath, KeyPath]
 """A place's path without and with the numbers of array elements."""
@@ -34,7 +38,7 @@ class Document:
 
     name: str
     text: str
-    values: dict[str, Any]
+    values: TomlTable
     lines: dict[KeyPath, int]
     """A key inside an array has two paths, with and without the element's number; without it, the first element's."""
 

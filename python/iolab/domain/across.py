@@ -92,7 +92,15 @@ def compare_arms(
         one_setting = len(baseline.settings) == len(candidate.settings) == 1
         pairing = pairing_of(baseline, candidate)
         found = [
-            Pair(key, workload, baseline.label(setting), candidate.label(partner), x, y, pairing, job)
+            Pair(
+                key,
+                workload,
+                baseline.label(setting),
+                candidate.label(partner),
+                *_as_rounds(x, y, pairing),
+                pairing,
+                job,
+            )
             for (workload, job, key), by_setting in ours.items()
             for setting, x in by_setting.items()
             for partner, y in _partners(theirs.get((workload, job, key), {}), setting, any_name=one_setting)
@@ -110,14 +118,22 @@ def compare_arms(
     return compare_pairs(pairs, same_within=margin)
 
 
+def _as_rounds(x: Numbers, y: Numbers, pairing: Pairing) -> tuple[Numbers, Numbers]:
+    """Where rounds are paired, what the shorter has no round for is no pair."""
+    if pairing == "none":
+        return x, y
+    rounds = max(len(x), len(y))
+    return x + [None] * (rounds - len(x)), y + [None] * (rounds - len(y))
+
+
 def pairing_of(baseline: Arm, candidate: Arm) -> Pairing:
     """Rounds of files, and several runs, have something in common where they were measured in turns; rounds of two
     runs, where both were simulated with the same seed."""
     if len(baseline.runs) == len(candidate.runs) == 1:
-        ours, theirs = (arm.runs[0].started for arm in (baseline, candidate))
-        machines = ours.get("machine"), theirs.get("machine")
+        ours, theirs = (arm.runs[0] for arm in (baseline, candidate))
+        machines = ours.machine_name, theirs.machine_name
         if all(str(machine).startswith("model:") for machine in machines):
-            return "round" if ours.get("seed") == theirs.get("seed") else "none"
+            return "round" if ours.seed == theirs.seed else "none"
         if set(machines) != {IMPORTED}:
             return "none"
     return "round" if interleaved(baseline.spans(), candidate.spans()) else "none"

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.option import extras, written
+from iolab.base.strict_json import JsonObject
 from iolab.domain.experiment import IMPORTED
 
 if TYPE_CHECKING:
+    from iolab.base.option import Options
     from iolab.domain.across import Arm
     from iolab.domain.measured_run import MeasuredRun
 
@@ -45,6 +48,8 @@ FACTS = {
 NEEDED = ("kernel", "machine", "CPU", "CPUs", "filesystem", "device", "scheduler")
 """What has to be known of both for a comparison to be complete."""
 FIO = "fio version"
+UNDER = " under "
+"""Between a workload and a setting that changes its options."""
 FOLLOWS = {"kernel build": "kernel", "device size": "device model"}
 """What is said only where the other does not differ already."""
 SAME_MEMORY_WITHIN = 0.02
@@ -82,7 +87,7 @@ class Conditions:
             return f"{self.differs[0].what} is the one thing that differs: it is what is compared"
         return f"{len(self.differs)} things differ: the numbers compare all of them together"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """`differs`, `conclusion`, `not_compared`, as JSON shows them."""
         return {
             "differs": [{"what": one.what, "values": one.values} for one in self.differs],
@@ -99,7 +104,7 @@ def conditions_of(arms: Sequence[Arm]) -> Conditions:
 
 def conditions_within(run: MeasuredRun) -> Conditions | None:
     """The same of the settings of an imported run; None of one that iolab measured, whose settings say what differs."""
-    if run.started.get("machine") != IMPORTED or len(run.settings) < 2:
+    if run.machine_name != IMPORTED or len(run.settings) < 2:
         return None
     named = {setting: dict(_imported_facts(run, [setting])) for setting in run.settings}
     return _compared(named, []) if any(named.values()) else None
@@ -123,7 +128,15 @@ def _compared(named: dict[str, dict[str, str]], lacking: list[str]) -> Condition
             differs.append(Difference(what, known))
     names = {one.what for one in differs}
     differs = [one for one in differs if FOLLOWS.get(one.what) not in names]
+    of_all = [one for one in differs if UNDER not in one.what]
+    differs = of_all + [one for one in differs if UNDER in one.what and not _says_again(one, of_all)]
     return Conditions(differs[:DIFFERENCES_MAX], [*unknown, *lacking])
+
+
+def _says_again(one: Difference, of_all: Sequence[Difference]) -> bool:
+    """Whether the workload itself differs likewise, whatever the setting."""
+    workload, _, option = one.what.partition(UNDER)
+    return Difference(f"{workload}:{option.rpartition(':')[2]}", one.values) in of_all
 
 
 def _is_of_a_machine(what: str) -> bool:
@@ -153,7 +166,7 @@ def _joined(facts: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _facts(run: MeasuredRun) -> Iterator[tuple[str, str]]:
-    if run.started.get("machine") == IMPORTED:
+    if run.machine_name == IMPORTED:
         yield from _imported_facts(run, run.settings)
         return
     model = run.machine.get("model")
@@ -164,13 +177,12 @@ def _facts(run: MeasuredRun) -> Iterator[tuple[str, str]]:
         yield from _flat(asked, "target: ")
     experiment = run.experiment
     for name, workload in experiment.workloads.items():
-        yield from _flat(workload.options.model_dump(mode="json"), f"workload {name}: ")
+        yield from _options(workload.options, f"workload {name}: ")
     one = len(experiment.settings) == 1
     for name, controls in experiment.settings.items():
         yield from _flat(controls, "setting: " if one else f"setting {name}: ")
     for (name, setting), workload in experiment.variants.items():
-        where = f"workload {name}: " if one else f"workload {name} under {setting}: "
-        yield from _flat(workload.options.model_dump(mode="json"), where)
+        yield from _options(workload.options, f"workload {name}: " if one else f"workload {name}{UNDER}{setting}: ")
 
 
 def machine_facts(machine: Mapping[str, Any]) -> dict[str, str]:
@@ -194,6 +206,16 @@ def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
             yield from _flat(value, f"{prefix}{name}.")
         elif value is not None:
             yield f"{prefix}{name}", str(value)
+
+
+def _options(options: Options, where: str) -> Iterator[tuple[str, str]]:
+    """Sizes and times with their units."""
+    for name, value in options.model_dump(mode="json").items():
+        unit = extras(type(options).model_fields[name]).get("unit")
+        if unit in ("bytes", "ns") and isinstance(value, int):
+            yield f"{where}{name}", written(value, unit).strip('"')
+        else:
+            yield from _flat({name: value}, where)
 
 
 def _table_at(machine: Mapping[str, Any], place: str) -> Any:

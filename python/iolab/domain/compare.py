@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from iolab.base import csv_table
 from iolab.base.errors import InputError, unknown
+from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import better_of
 from iolab.domain.metric import describe
 from iolab.domain.verdict import control_false_discovery, judge, judge_sequential, judge_unpaired
@@ -87,7 +88,7 @@ class Comparison:
         """The workload, and its job; empty where the table has none."""
         return (self.workload or "") + (f", job {self.job}" if self.job else "")
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """One JSON object: metric, workload, setting, against, the judgement's fields, notes."""
         return {
             "metric": self.metric,
@@ -177,21 +178,26 @@ def compare_pairs(
     same_within: float,
     better: Mapping[str, Better] | None = None,
     max_rounds: int | None = None,
+    rounds_per_boot: int = 1,
 ) -> list[Comparison]:
     """A verdict for each pair, with the false-discovery rate over all of them controlled.
 
     Pairs that have no rounds in common are judged by `judge_unpaired`. `better` overrides which way of a metric is
     better. `max_rounds`: the most rounds of a run that may stop at any round; the sequential rule judges then, its
-    promise shared among all pairs.
+    promise shared among all pairs. What is paired by boot has a value for each `rounds_per_boot` of them.
     """
     natures = [nature_of(pair.metric, (better or {}).get(pair.metric)) for pair in pairs]
-    judge_pair: Callable[..., Judgement] = judge
-    if max_rounds is not None:
-        judge_pair = partial(judge_sequential, max_rounds=max_rounds, comparisons=len(pairs))
+
+    def judge_of(pair: Pair) -> Callable[..., Judgement]:
+        if pair.pairing == "none":
+            return judge_unpaired
+        if max_rounds is None:
+            return judge
+        most = max_rounds // rounds_per_boot if pair.pairing == "boot" else max_rounds
+        return partial(judge_sequential, max_rounds=most, comparisons=len(pairs))
+
     judgements = [
-        (judge_unpaired if pair.pairing == "none" else judge_pair)(
-            pair.baseline_values, pair.candidate_values, nature=nature, same_within=same_within
-        )
+        judge_of(pair)(pair.baseline_values, pair.candidate_values, nature=nature, same_within=same_within)
         for pair, nature in zip(pairs, natures, strict=True)
     ]
     if max_rounds is None:

@@ -7,7 +7,8 @@ A utilisation means nothing without its whole: `absolute` is percent of one CPU 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from iolab.base.strict_json import JsonObject
 
 MHZ = 1e6
 
@@ -25,7 +26,7 @@ class Processors:
         return None if self.count is None or self.frequency_hz is None else self.count * self.frequency_hz
 
 
-def processors(machine: dict[str, Any]) -> Processors:
+def processors(machine: JsonObject) -> Processors:
     """Of the description that a run keeps (machine.json)."""
     cpu = machine.get("cpu")
     if not isinstance(cpu, dict):

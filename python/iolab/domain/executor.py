@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
+from iolab.base.strict_json import JsonObject
 
 if TYPE_CHECKING:
     from iolab.domain.record import Record
@@ -86,10 +87,33 @@ class Stalled(MachineError):
         self.record = record
 
 
-def error_to_json(error: IolabError) -> dict[str, Any]:
+class ErrorFields(TypedDict):
+    """An error as it goes from a process to its parent."""
+
+    what: str
+    where: str | None
+    remedy: str | None
+    exit_status: int
+
+
+class Answer(TypedDict, total=False):
+    """What the process that runs trials says: its progress, and last one of the others."""
+
+    progress: JsonObject
+    """Of a `Progress`, its fields."""
+    record: JsonObject
+    admitted: list[JsonObject]
+    """Of each device its `DeviceIdentity`."""
+    error: ErrorFields
+    defect: str
+    """What was raised that is no error of iolab's, in a line."""
+    stuck: bool
+    """The trial was given up: a thread of the process waits in the kernel, and the process ends."""
+
+
+def error_to_json(error: IolabError) -> ErrorFields:
     """What `error_from_json` raises again on the other side."""
     return {
-        "class": type(error).__name__,
         "what": error.what,
         "where": error.where,
         "remedy": error.remedy,
@@ -97,7 +121,7 @@ def error_to_json(error: IolabError) -> dict[str, Any]:
     }
 
 
-def error_from_json(fields: dict[str, Any]) -> IolabError:
+def error_from_json(fields: ErrorFields) -> IolabError:
     """The error that `error_to_json` wrote; a MachineError for an exit status that is none of iolab's."""
     kinds: dict[int, type[IolabError]] = {kind.exit_status: kind for kind in (InputError, MachineError, InterruptedRun)}
     kind = kinds.get(fields["exit_status"], MachineError)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from iolab.base.option import Options
+from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.probe import Probes
 from iolab.domain.trial import Phase, Target
@@ -67,7 +67,7 @@ class Experiment:
     target: Target
     workloads: dict[str, CompiledWorkload]
     """By expanded name."""
-    settings: dict[str, dict[str, Any]]
+    settings: dict[str, JsonObject]
     """By expanded name: the controls, validated. What a setting changes in the workloads is in `variants`."""
     variants: Mapping[tuple[str, str], CompiledWorkload]
     """(workload, setting) -> the workload under that setting, where the setting overrides its options."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -30,8 +30,16 @@ class MeasuredRun(Protocol):
         """What was asked. Raises InputError where this iolab does not understand its text."""
 
     @property
-    def started(self) -> Mapping[str, Any]:
-        """What was on record when it began: rounds, seed, machine, until_decided; empty where that is lost."""
+    def machine_name(self) -> str | None:
+        """`host`, `model:NAME` or `imported`; None where it is lost."""
+
+    @property
+    def seed(self) -> int | None:
+        """What its trials' seeds are derived from; None where it is lost."""
+
+    @property
+    def rounds_until_decided(self) -> int | None:
+        """The most rounds, fixed before the first, of a run that goes on until it is decided; None for any other."""
 
     @property
     def workloads(self) -> list[str]:
@@ -46,7 +54,7 @@ class MeasuredRun(Protocol):
         """Every metric's key that any trial has."""
 
     @property
-    def machine(self) -> dict[str, Any]:
+    def machine(self) -> JsonObject:
         """Its description; empty if unreadable."""
 
     @property

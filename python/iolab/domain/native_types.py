@@ -245,6 +245,7 @@ class Cache(TypedDict):
     """Segments for reads and read-ahead, and the write cache."""
 
     dirty_sectors_max: int
+    read_ahead_min_sectors: NotRequired[int]
     read_ahead_sectors: int
     segment_sectors: int
     segments: int
@@ -520,6 +521,16 @@ class Daemons(TypedDict):
 
     cycles: int
     wakeups_per_s: int
+
+
+class DepthSearch(TypedDict):
+    """A search for the largest queue depth at which enough operations are fast enough. The measured part begins where
+    the depth has been found."""
+
+    goes_on: bool
+    share: float
+    target_ns: int
+    window_ns: int
 
 
 class NullDeviceSpec(TypedDict):
@@ -960,13 +971,35 @@ class FunctionReport(TypedDict):
     total_shares: list[float | None]
 
 
+class Window(TypedDict):
+    """What one depth showed for the length of a window."""
+
+    count: int
+    late: int
+    queue_depth: int
+    start_ns: int
+
+
+class Searched(TypedDict):
+    """What a search came to."""
+
+    missed: bool
+    queue_depth: int | None
+    share: float
+    target_ns: int
+    windows: list[Window]
+
+
 class IntervalRecord(TypedDict):
     """What completed in one interval of the time series."""
 
+    latency_counts: list[tuple[int, int]]
     latency_ns_max: int | None
     latency_ns_p50: int | None
     latency_ns_p99: int | None
     length_ns: int
+    null_bytes: NotRequired[int | None]
+    null_ops: NotRequired[int | None]
     read_bytes: int
     read_ops: int
     start_ns: int
@@ -1004,12 +1037,14 @@ class OpRecord(TypedDict):
 class JobRecord(TypedDict):
     """The record of one job of a load."""
 
+    depth_search: NotRequired[Searched | None]
     errors: list[ErrorRecord]
     finished_ns: int
     intervals: list[IntervalRecord]
     mismatches: list[MismatchRecord]
     mismatches_count: int
     name: str
+    null: NotRequired[OpRecord | None]
     read: OpRecord
     sync: OpRecord
     write: OpRecord
@@ -1022,6 +1057,7 @@ class GroupRecordOfJobRecord(TypedDict):
     context_switches_voluntary: int
     cpu_system_ns: int
     cpu_user_ns: int
+    cpu_wait_ns: NotRequired[int | None]
     faults_major: int
     faults_minor: int
     jobs: list[JobRecord]
@@ -1049,6 +1085,7 @@ class GroupRecordOfThreadRecord(TypedDict):
     context_switches_voluntary: int
     cpu_system_ns: int
     cpu_user_ns: int
+    cpu_wait_ns: NotRequired[int | None]
     faults_major: int
     faults_minor: int
     jobs: list[ThreadRecord]
@@ -1117,12 +1154,20 @@ class Until(TypedDict):
     ops: NotRequired[int | None]
 
 
+class WriteBlocks(TypedDict):
+    """What writes of a job transfer, where it is not what its reads do."""
+
+    align_bytes: int
+    blocks: list[BlockSize]
+
+
 class JobSpec(TypedDict):
     """What one job does."""
 
     align_bytes: int
     arrival: Arrival
     blocks: list[BlockSize]
+    depth_search: NotRequired[DepthSearch | None]
     file_order: FileOrder
     files: list[int]
     length_bytes: int
@@ -1132,9 +1177,11 @@ class JobSpec(TypedDict):
     queue_depth: int
     read_share: float
     seed: int
+    start_ns: NotRequired[int | None]
     sync: NotRequired[Sync | None]
     sync_at_end: bool
     until: Until
+    writes: NotRequired[WriteBlocks | None]
 
 
 class GroupSpec(TypedDict):
@@ -1647,6 +1694,13 @@ class PassRecord(TypedDict):
     sort_ns: int
 
 
+class VerifyPattern(TypedDict):
+    """What verified blocks are filled with. The bytes begin anew every 512 bytes of a file."""
+
+    alone: bool
+    bytes: list[int]
+
+
 class Phase(TypedDict):
     """A load on files or devices."""
 
@@ -1657,6 +1711,7 @@ class Phase(TypedDict):
     groups: list[GroupSpec]
     interval_ns: int
     name: str
+    pattern: NotRequired[VerifyPattern | None]
     seed: int
     verify: bool
     warm_up_ns: int

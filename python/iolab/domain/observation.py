@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from iolab.base.histogram import Bucket, merged, quantile, share_over
 from iolab.domain import native_types as native
@@ -15,7 +15,7 @@ from iolab.domain.phase_record import JobRecord, Observations, PhaseRecord
 from iolab.domain.trial import Phase, WeightedGroup
 
 NS_PER_S = 1e9
-TRANSFERS = ("read", "write")
+TRANSFERS = ("read", "write", "null")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Observation:
     """The one weighted group that is looked at."""
 
     def of(self, op: str) -> Observation:
-        """Of one operation alone, or with `all` of reads and writes."""
+        """Of one operation alone, or with `all` of reads and writes, or of null operations."""
         return replace(self, ops=TRANSFERS if op == "all" else (op,))
 
     def of_job(self, name: str) -> Observation:
@@ -47,10 +47,6 @@ class Observation:
     def measure(self, metric: str) -> float | None:
         """What the phase, or the one job that is looked at, measured besides operations."""
         return phase_record.measures_of(self.record if self.job is None else self.jobs[self.job]).get(metric)
-
-    def probe(self, name: str) -> dict[str, Any] | None:
-        """What the probe observed of the whole phase; None where it was off or could not run."""
-        return cast(dict[str, Any] | None, dict(self.probes).get(name))
 
     @property
     def probes(self) -> Observations:
@@ -73,8 +69,8 @@ class Observation:
 
     @property
     def measured_s(self) -> float:
-        """Length of the measured part in seconds."""
-        return float(self.record["measured_to_ns"] - self.record["measured_from_ns"]) / NS_PER_S
+        """Length of the measured part in seconds; of one job that begins later than the phase, from its own start."""
+        return float(self.record["measured_to_ns"] - self._measured_from_ns) / NS_PER_S
 
     @property
     def elapsed_s(self) -> float:
@@ -92,6 +88,12 @@ class Observation:
     def process_cpu_ns(self) -> int:
         """CPU time of the whole process during the phase, user and system, in ns."""
         return int(self.record["process_cpu_user_ns"] + self.record["process_cpu_system_ns"])
+
+    @property
+    def queue_depth_found(self) -> int | None:
+        """The queue depth that a job's search has found; None where no job had one, or it found none."""
+        found = (job["depth_search"]["queue_depth"] for job in self.jobs.values() if "depth_search" in job)
+        return next((depth for depth in found if depth is not None), None)
 
     @property
     def errors(self) -> int:
@@ -124,6 +126,12 @@ class Observation:
     def cpu_ns(self) -> int:
         """CPU time of the jobs' own threads, user and system, in ns."""
         return self.threads("cpu_user_ns", "cpu_system_ns")
+
+    def cpu_wait_ns(self) -> int | None:
+        """Time for which the jobs' own threads could run and waited for a CPU, in ns; None unless all threads tell."""
+        waits_ns = [group.get("cpu_wait_ns") for group in self.record["groups"]]
+        known = [one for one in waits_ns if one is not None]
+        return sum(known) if known and len(known) == len(waits_ns) else None
 
     def latency_mean(self) -> float | None:
         """The mean latency in ns, exact; None where no operation completed."""
@@ -191,8 +199,14 @@ class Observation:
         """Of the one job that is looked at."""
         (job,) = self.jobs.values()
         ended_ns = min(job["finished_ns"], self.record["measured_to_ns"])
-        took_ns = ended_ns - self.record["measured_from_ns"]
+        took_ns = ended_ns - self.of_job(job["name"])._measured_from_ns
         return self.bytes * NS_PER_S / took_ns if took_ns > 0 else None
+
+    @property
+    def _measured_from_ns(self) -> int:
+        starts = self.phase.late_starts_ns
+        started_ns = 0 if self.job is None else starts.get(self.job, 0)
+        return max(self.record["measured_from_ns"], started_ns)
 
     def _parts(self) -> list[native.OpRecord]:
         return [part for job in self.jobs.values() for part in self._parts_of(job)]

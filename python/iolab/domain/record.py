@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import time
 import zlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain.phase_record import PhaseRecord
 from iolab.domain.trial import Trial
 from iolab.domain.trial.target import DOCUMENT
@@ -29,6 +30,32 @@ class Fault(BaseModel):
     count: int = 1
 
 
+class ObservedTarget(TypedDict, total=False):
+    """Filesystem and device of a place of the target; one that is none, or cannot be looked at, has `absent`: why."""
+
+    filesystem: JsonObject
+    device: JsonObject
+
+
+class Verified(TypedDict):
+    """What was read and checked."""
+
+    blocks: int
+    bytes: int
+    wrong: int
+    """Blocks that were not as written."""
+
+
+class Observed(ObservedTarget, total=False):
+    """The target as it was before the phases, and what was verified."""
+
+    further: list[ObservedTarget]
+    """Its other places."""
+    model: JsonObject
+    """Of a simulated machine: name, kernel, seed."""
+    verified: Verified
+
+
 class Record(BaseModel):
     """What a trial leaves behind: how it ended, what each phase measured, and under what it was measured."""
 
@@ -42,13 +69,13 @@ class Record(BaseModel):
     (controls_absent says why). interrupted: stopped from outside, to be run again."""
     started_unix_ns: int
     ended_unix_ns: int
-    controls_applied: dict[str, dict[str, Any]]
+    controls_applied: dict[str, JsonObject]
     """Control name -> {"before": ..., "applied": ...}, values as the kernel shows them."""
     controls_absent: dict[str, str]
     """Control name -> why it could not be set here."""
     phases: list[Annotated[PhaseRecord, DOCUMENT]]
     """The engine's phase records (crates/workload/src/record.rs), measured phases only."""
-    observed: dict[str, Any]
+    observed: Annotated[Observed, DOCUMENT]
     """The target as it was before the phases: filesystem, device. What probes saw stands in the phases."""
     faults: list[Fault]
     notes: list[str]

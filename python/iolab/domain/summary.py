@@ -102,11 +102,11 @@ def summarise(
         raise _without_baseline(run, baseline)
     margin = experiment.compare.same_within if same_within is None else same_within
     values = values_by_setting(run, chosen_keys(run, metrics) if metrics else _compared_keys(run))
-    started = run.started
     judged = compare_pairs(
         _pairs(run, _possible(run, values), baseline),
         same_within=margin,
-        max_rounds=started["rounds"] if started.get("until_decided") else None,
+        max_rounds=run.rounds_until_decided,
+        rounds_per_boot=experiment.rounds_per_boot,
     )
     by_place: dict[tuple[str, str], dict[str, Comparison]] = {}
     for comparison in judged:
@@ -119,7 +119,7 @@ def summarise(
     return Summary(
         title=experiment.title or run.path.name,
         machine=experiment.machine,
-        seed=started.get("seed"),
+        seed=run.seed,
         simulated=experiment.simulated is not None,
         settings=sorted(run.settings, key=lambda name: name != baseline),
         rounds=run.trials["round"].n_unique(),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import GroupRecord, PhaseRecord, jobs_of, ops_of
 from iolab.domain.trial import LoadPhase
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from iolab.domain.measured_run import MeasuredRun
     from iolab.domain.record import Record
     from iolab.domain.trial import Phase
-
-Json = dict[str, Any]
 
 CACHED_FROM = 0.1
 WRAPPED_FROM = 1.01
@@ -185,7 +184,7 @@ def _cpu_share(group: GroupRecord, done: PhaseRecord) -> float:
     return min(1.0, used / span_ns) if span_ns > 0 else 0.0
 
 
-def _filesystems(observed: Any) -> Iterator[Json]:
+def _filesystems(observed: Any) -> Iterator[JsonObject]:
     if isinstance(observed, dict):
         if isinstance(observed.get("filesystem"), dict):
             yield observed["filesystem"]

@@ -16,25 +16,27 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from iolab.adapters.experiment import loads
 from iolab.adapters.experiment.parse import find, read_text
-from iolab.adapters.importer import open_files, open_run
+from iolab.adapters.importer.opening import open_files, open_run
 from iolab.adapters.run import run as start
 from iolab.adapters.run.by_machine import ByMachine
 from iolab.adapters.store import read
 from iolab.base.errors import InputError, from_os_error, unknown
-from iolab.domain.across import compare_runs
 from iolab.domain.compare import compare_table
+from iolab.domain.explain import causes
 from iolab.domain.explain import explain as explained
 from iolab.domain.explain.inputs import of_run, of_two_runs
 from iolab.domain.probe import PROBES
 from iolab.domain.summary import summarise
+from iolab.presentation.compared import Compared, Wanted, compare_paths, compare_runs
 from iolab.presentation.progress import display
 from iolab.presentation.progress.plain import PlainDisplay
 from iolab.presentation.report import write
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.plot import literal
+from iolab.presentation.table import cause
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.plain import tables
-from iolab.presentation.table.verdicts import verdicts
+from iolab.presentation.table.verdicts import condition_lines, verdicts
 from iolab.presentation.terminal import console
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
     from iolab.domain.definition import Better
     from iolab.domain.experiment import Experiment
-    from iolab.domain.explain import Explained
+    from iolab.domain.explain import Cause, Explained
 
 Source = str | PathLike[str]
 """The path of a run directory, or of a file of another tool."""
@@ -148,10 +150,14 @@ class Run:
         return self._data.remarks()
 
     def compare(
-        self, *, metrics: Sequence[str] = (), baseline: str | None = None, same_within: float | None = None
+        self,
+        *others: Run | Source,
+        metrics: Sequence[str] = (),
+        baseline: str | None = None,
+        same_within: float | None = None,
     ) -> Comparisons:
-        """`iolab.compare` of this run."""
-        return compare(self, metrics=metrics, baseline=baseline, same_within=same_within)
+        """`iolab.compare` of this run, alone or with others."""
+        return compare(self, *others, metrics=metrics, baseline=baseline, same_within=same_within)
 
     def explain(
         self, *, metrics: Sequence[str] = (), baseline: str | None = None, workload: str | None = None
@@ -213,11 +219,16 @@ class Run:
 class Comparisons(Sequence["Comparison"]):
     """Verdicts, a `Comparison` each: metric, workload, setting, against, judgement."""
 
-    def __init__(self, comparisons: Sequence[Comparison], problems: Sequence[str]) -> None:
+    def __init__(self, compared: Compared) -> None:
         """Users call `iolab.compare`."""
-        self._comparisons = list(comparisons)
-        self.problems = list(problems)
-        """What is wrong with the numbers, a line each."""
+        self._comparisons = list(compared.comparisons)
+        self.problems = list(compared.problems)
+        """What is wrong with the runs, a line each."""
+        self.doubts = list(compared.doubts)
+        """Why numbers may not mean what they seem to, a line each: reads from the page cache, no steady state, ..."""
+        read_as = [compared.read_as] if compared.read_as else []
+        self.conditions = [*read_as, *(condition_lines(compared.conditions) if compared.conditions else ())]
+        """A line each: how names were read, and what else differs between the runs: machine, kernel, options."""
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -240,15 +251,18 @@ class Comparisons(Sequence["Comparison"]):
 
     def _repr_html_(self) -> str:
 
-        return _html(verdicts(self._comparisons), *_remarks(self.problems))
+        return _html(*_lines(self.conditions), verdicts(self._comparisons), *_remarks([*self.problems, *self.doubts]))
 
 
 class Explanations(Sequence["Explained"]):
     """What moved together with each result, an `Explained` each: result, why_not, looked_at, findings, ..."""
 
-    def __init__(self, explained: Sequence[Explained], problems: Sequence[str]) -> None:
+    def __init__(self, explained: Sequence[Explained], causes: Sequence[Cause], problems: Sequence[str]) -> None:
         """Users call `iolab.explain`."""
         self._explained = list(explained)
+        self.causes = list(causes)
+        """Per pair of settings and workload, the mechanism that moved first (`first.mechanism.name`, None if none is
+        seen to have moved), what follows from it, and the latency budget; docs/why.md."""
         self.problems = list(problems)
         """What is wrong with the numbers, a line each."""
 
@@ -285,7 +299,7 @@ class Explanations(Sequence["Explained"]):
 
     def _repr_html_(self) -> str:
 
-        return _html(explanations(self._explained), *_remarks(self.problems))
+        return _html(cause.causes(self.causes), explanations(self._explained), *_remarks(self.problems))
 
 
 def run(
@@ -353,11 +367,13 @@ def load(path: Source, *more: Source, format: str | None = None) -> Run:
 
 def compare(
     data: Run | Source | Any,
-    other: Run | Source | None = None,
-    *,
+    *others: Run | Source,
     metrics: Sequence[str] = (),
     baseline: str | None = None,
     same_within: float | None = None,
+    group_by: str | None = None,
+    by_job: bool = False,
+    job: str | None = None,
     setting_column: str | None = None,
     round_column: str | None = None,
     workload_column: str | None = None,
@@ -368,11 +384,17 @@ def compare(
     Of what is no rate and no time, the verdict says better or worse, or higher or lower.
 
     Args:
-        data: a `Run`, a path that `load` reads, or a polars or pandas frame with a row per setting and round.
-        other: a second run, whose settings are compared with those of the same name in the first.
+        data: a `Run`, a path of what `iolab compare` reads, or a polars or pandas frame with a row per setting and
+            round.
+        others: further runs or paths, any number; each is compared with the first. Paths alone are grouped as the
+            command line does: `old-1`, `old-2`, `new-1` are rounds of the settings old and new.
         metrics: keys; default: what the experiment compares. Of a frame columns; default: all others with numbers.
-        baseline: the setting to compare with; default: the experiment's. A frame needs one.
+        baseline: the setting to compare with; default: the experiment's. Of several runs, the run; default: the first.
+            A frame needs one.
         same_within: the margin of the verdict `same`, 0.02 for 2 %; default: the experiment's, else 0.02.
+        group_by: of paths, a regular expression: what in DIRECTORY/NAME is the setting.
+        by_job: compares each job of a workload too.
+        job: compares only this job of each workload.
         setting_column: of a frame, which needs it, and `round_column` too.
         round_column: of a frame; rows of one round are paired.
         workload_column: of a frame, if it has several workloads.
@@ -396,8 +418,10 @@ def compare(
         needed = {"setting_column": setting_column, "round_column": round_column, "baseline": baseline}
         if missing := [name for name, given in needed.items() if given is None]:
             raise InputError(f"a frame needs {', '.join(missing)}", where="compare")
-        if other is not None:
-            raise InputError("a second run goes with a run, not with a frame", where="other")
+        if others:
+            raise InputError("further runs go with a run, not with a frame", where="others")
+        if group_by is not None or by_job or job is not None:
+            raise InputError("group_by, by_job and job are for runs", where="compare", remedy="leave them out")
         with _own_errors():
             found = compare_table(
                 _as_polars(data),
@@ -410,20 +434,18 @@ def compare(
                 better=better,
                 name="frame",
             )
-        return Comparisons(found, [])
+        return Comparisons(Compared(found))
     for name, given in columns.items():
         if given is not None:
             raise InputError("is for frames", where=name, remedy="load(PATH).wide() is one")
-    first = _run_of(data)
+    wanted = Wanted(metrics, baseline, same_within, by_job, job, on_command_line=False)
     with _own_errors():
-        if other is None:
-            summary = summarise(first, metrics=metrics, baseline=baseline, same_within=same_within)
-            return Comparisons(summary.comparisons, first.problems)
-        if baseline is not None:
-            raise InputError("two runs are compared setting by setting", where="baseline", remedy="leave it out")
-        second = _run_of(other)
-        found = compare_runs(first, second, metrics=metrics, same_within=same_within)
-    return Comparisons(found, [*first.problems, *second.problems])
+        if not any(isinstance(one, Run) for one in (data, *others)):
+            paths = [Path(_source(one)) for one in (data, *others)]
+            return Comparisons(compare_paths(paths, wanted, group_by=group_by, from_=None))
+        if group_by is not None:
+            raise InputError("is for paths", where="group_by", remedy="give paths instead of runs")
+        return Comparisons(compare_runs([_run_of(one) for one in (data, *others)], wanted))
 
 
 def explain(
@@ -434,7 +456,7 @@ def explain(
     baseline: str | None = None,
     workload: str | None = None,
 ) -> Explanations:
-    """What moved together with each metric that is faster or slower, and what did not. It shows no cause.
+    """Which mechanism moved first, and what moved together with each metric that is faster or slower.
 
     Args:
         data: a `Run`, or a path that `load` reads.
@@ -456,7 +478,8 @@ def explain(
         else:
             inputs = of_two_runs(first, _run_of(other), metrics)
         inputs = inputs.of_workload(workload)
-        return Explanations(explained(inputs.frame, inputs.results), inputs.problems)
+        found = causes(inputs.frame, inputs.results, inputs.changes)
+        return Explanations(explained(inputs.frame, inputs.results), found, inputs.problems)
 
 
 def report(data: Run | Source, path: Source, *, metrics: Sequence[str] = ()) -> Path:
@@ -486,9 +509,13 @@ def _experiment(source: Source, machine: str | None, probes: Sequence[str]) -> E
 
 
 def _run_of(source: Run | Source) -> RunData:
-    if not isinstance(source, (Run, str, PathLike)):
-        raise InputError(f"{type(source).__name__} given; expected a run of iolab.load or a path", where="run")
-    return (source if isinstance(source, Run) else load(source))._data
+    return (source if isinstance(source, Run) else load(_source(source)))._data
+
+
+def _source(given: Source | Any) -> Source:
+    if not isinstance(given, (str, PathLike)):
+        raise InputError(f"{type(given).__name__} given; expected a run of iolab.load or a path", where="run")
+    return given
 
 
 def _is_frame(data: Any) -> bool:
@@ -507,6 +534,12 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _lines(lines: Sequence[str]) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield from (Text(line, style="dim") for line in lines)
 
 
 def _remarks(problems: Sequence[str]) -> Iterator[RenderableType]:

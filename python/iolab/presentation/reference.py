@@ -5,15 +5,24 @@ A page of docs/ marks where a table stands; `make golden` writes it, `make check
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from iolab.adapters.control import CONTROLS, settings_table
 from iolab.adapters.experiment.options import TARGETS, CompareOptions, ExperimentOptions
 from iolab.adapters.importer.formats import FORMATS
 from iolab.adapters.reproduction import options
-from iolab.adapters.reproduction.scorecard import markdown, stored
+from iolab.adapters.reproduction.part import Part
+from iolab.adapters.reproduction.scorecard import (
+    distributions_markdown,
+    extremes,
+    markdown,
+    overall,
+    statements_markdown,
+    stored,
+)
 from iolab.base.option import expected, extras, written
 from iolab.base.plain_text import markdown_table
 from iolab.domain.definition import TOOL_METRICS
@@ -27,6 +36,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
+PROSE_WIDTH = 100
+"""Columns of a line of docs/."""
+
 
 def render(name: str) -> str:
     """The Markdown of one table: a key of `TABLES`, `KIND-options` for a workload kind's options, or `probe-NAME`."""
@@ -38,7 +50,18 @@ def render(name: str) -> str:
     return options_table(KINDS[name.removesuffix("-options")].options)
 
 
-def options_json(model: type[BaseModel]) -> list[dict[str, Any]]:
+class DescribedOption(TypedDict):
+    """An option of a table, as `iolab list` prints it."""
+
+    name: str
+    takes: str
+    unit: str | None
+    default: str
+    required: bool
+    help: str
+
+
+def options_json(model: type[BaseModel]) -> list[DescribedOption]:
     """The options of a table as data: name, what it takes, unit, default, help."""
     return [_described(name, field) for name, field in model.model_fields.items()]
 
@@ -54,7 +77,7 @@ def options_table(model: type[BaseModel], *, only: Iterable[str] | None = None) 
     return markdown_table(("option", "takes", "default", "what it does"), rows)
 
 
-def _described(name: str, field: FieldInfo) -> dict[str, Any]:
+def _described(name: str, field: FieldInfo) -> DescribedOption:
     noted = extras(field)
     return {
         "name": name,
@@ -62,7 +85,7 @@ def _described(name: str, field: FieldInfo) -> dict[str, Any]:
         "unit": noted.get("unit"),
         "default": noted.get("default_is") or _default(field),
         "required": field.is_required(),
-        "help": field.description,
+        "help": field.description or "",
     }
 
 
@@ -174,8 +197,15 @@ def _published_table(model: str) -> Callable[[], str]:
     return render_published
 
 
-def _scorecard_table() -> str:
-    return markdown(stored())
+def _scorecard(written: Callable[[list[Part]], str]) -> Callable[[], str]:
+    def render_scorecard() -> str:
+        return written(stored())
+
+    return render_scorecard
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, PROSE_WIDTH, break_on_hyphens=False, break_long_words=False) + "\n"
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -204,6 +234,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "published-claims": _published_table("StatementOptions"),
     "published-distribution": _published_table("DistributionOptions"),
     "published-question": _published_table("QuestionOptions"),
-    "scorecard": _scorecard_table,
+    "published-chosen": _published_table("ChosenOptions"),
+    "published-follows": _published_table("FollowsOptions"),
+    "published-null": _published_table("NullOptions"),
+    "scorecard": _scorecard(markdown),
+    "scorecard-statements": _scorecard(statements_markdown),
+    "scorecard-distributions": _scorecard(distributions_markdown),
+    "scorecard-overall": _scorecard(lambda parts: _filled(" ".join(overall(parts)))),
+    "scorecard-extremes": _scorecard(lambda parts: _filled(extremes(parts))),
 }
 """Name of a table -> what writes it."""

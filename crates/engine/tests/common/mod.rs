@@ -82,6 +82,9 @@ pub fn job() -> JobSpec {
         },
         sync: None,
         sync_at_end: false,
+        writes: None,
+        start_ns: None,
+        depth_search: None,
         seed: 7,
     }
 }
@@ -130,6 +133,7 @@ pub fn phase(path: &str, groups: Vec<GroupSpec>) -> Phase {
         interval_ns: 10_000_000,
         cut_transient: false,
         verify: false,
+        pattern: None,
         drop_caches: false,
         ends_with_first: false,
         seed: 1,

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::block::RequestId;
+use crate::block::{QueueMap, RequestId};
 
 /// A device's queues as the block layer sees them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HardwareRules {
-    /// CPU n submits to queue n modulo this.
-    pub queues: u16,
+    /// The queue that each CPU submits to.
+    pub map: QueueMap,
     /// Requests that a queue, or with `shared_tags` all together, may have at the device.
     pub depth: u32,
     /// `depth` is one limit for all queues together.
@@ -18,7 +18,7 @@ pub struct HardwareRules {
 impl HardwareRules {
     /// One queue without a limit of its own: devices before blk-mq.
     pub const SINGLE: HardwareRules = HardwareRules {
-        queues: 1,
+        map: QueueMap::SINGLE,
         depth: u32::MAX,
         shared_tags: true,
     };
@@ -36,7 +36,7 @@ pub(super) struct HardwareQueues {
 
 impl HardwareQueues {
     pub(super) fn new(rules: HardwareRules) -> HardwareQueues {
-        let queues = usize::from(rules.queues.max(1));
+        let queues = usize::from(rules.map.queues());
         let tag_sets = if rules.shared_tags { 1 } else { queues };
         HardwareQueues {
             rules,
@@ -65,7 +65,7 @@ impl HardwareQueues {
 
     /// Takes a tag for a request of that CPU. False: there is none, and the request is held back.
     pub(super) fn take_tag(&mut self, cpu: u16, id: RequestId) -> bool {
-        let queue = self.queue_of(cpu);
+        let queue = self.rules.map.queue_of(cpu);
         if !self.has_tag(queue) || !self.held[queue].is_empty() {
             self.held[queue].push_back(id);
             return false;
@@ -75,17 +75,23 @@ impl HardwareQueues {
         true
     }
 
+    /// How many queues there are.
+    pub(super) fn count(&self) -> u16 {
+        self.rules.map.queues()
+    }
+
+    /// Which set of tags a request of that CPU has its own from.
+    pub(super) fn tag_set_of(&self, cpu: u16) -> usize {
+        self.set_of(self.rules.map.queue_of(cpu))
+    }
+
     pub(super) fn give_back(&mut self, cpu: u16) {
-        let set = self.set_of(self.queue_of(cpu));
+        let set = self.set_of(self.rules.map.queue_of(cpu));
         self.in_use[set] -= 1;
     }
 
     fn has_tag(&self, queue: usize) -> bool {
         self.in_use[self.set_of(queue)] < self.rules.depth
-    }
-
-    fn queue_of(&self, cpu: u16) -> usize {
-        usize::from(cpu) % self.held.len()
     }
 
     fn set_of(&self, queue: usize) -> usize {

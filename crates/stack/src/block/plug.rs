@@ -38,9 +38,6 @@ impl PlugRules {
     };
 }
 
-/// Requests that a task holds back until it flushes them at once, from 2.6.39 on.
-pub(super) const TASK_PLUG_REQUESTS_MAX: usize = 16;
-
 /// The plug of one queue.
 #[derive(Clone, Debug)]
 pub(super) struct Plug {

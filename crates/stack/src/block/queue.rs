@@ -11,6 +11,7 @@ use crate::block::pool::{Pool, PoolRules, Waking};
 use crate::block::{
     Bio, Direction, EventKind, QueueEvent, Request, RequestId, Requests, Sector, Side, TaskId,
 };
+use crate::scheduler::hooks::Hooks;
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::slab::Slab;
 use crate::station::{Station, Violation};
@@ -43,6 +44,8 @@ pub enum Merges {
     /// 2: none.
     Never,
 }
+
+const PAGE_SECTORS: u32 = 8;
 
 /// What became of a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +84,11 @@ pub struct RequestQueue {
     /// Queued requests that may still be merged into, by their ends.
     ends: BTreeSet<(Sector, RequestId)>,
     last_merge: Option<RequestId>,
-    pools: [Pool; 2],
+    /// Two classes; of blk-mq one for each set of tags.
+    pools: Vec<Pool>,
     plug: Plug,
     hardware: HardwareQueues,
+    hooks: Hooks,
     in_flight: u32,
     counts: Counts,
     station: Station,
@@ -100,9 +105,10 @@ impl RequestQueue {
             bios: Slab::new(),
             ends: BTreeSet::new(),
             last_merge: None,
-            pools: [Pool::new(rules.pool), Pool::new(rules.pool)],
+            pools: vec![Pool::new(rules.pool); 2],
             plug: Plug::new(rules.plug),
             hardware: HardwareQueues::new(HardwareRules::SINGLE),
+            hooks: Hooks::NONE,
             in_flight: 0,
             counts: Counts::default(),
             station: Station::default(),
@@ -112,8 +118,37 @@ impl RequestQueue {
 
     /// In front of hardware queues with tags, as blk-mq has them.
     pub fn with_hardware(mut self, rules: HardwareRules) -> RequestQueue {
+        let sets = match rules.shared_tags {
+            true => 1,
+            false => usize::from(rules.map.queues()),
+        };
+        self.pools = vec![Pool::new(self.rules.pool); sets.max(2)];
         self.hardware = HardwareQueues::new(rules);
         self
+    }
+
+    /// The largest bio that becomes one request, in sectors: whole pages, each a segment of its own. Larger ones are never made
+    /// (`bio_add_page` of 2.5 to 4.2) or are cut before they come in (`blk_queue_split` from 4.3 on).
+    pub fn bio_sectors_max(&self) -> u32 {
+        let of_segments = u32::from(self.rules.request_segments_max) * PAGE_SECTORS;
+        let sectors = self.rules.request_sectors_max / PAGE_SECTORS * PAGE_SECTORS;
+        of_segments.min(sectors).max(PAGE_SECTORS)
+    }
+
+    /// With what its scheduler costs.
+    pub fn with_hooks(mut self, hooks: Hooks) -> RequestQueue {
+        self.hooks = hooks;
+        self
+    }
+
+    /// What its scheduler costs the CPUs.
+    pub fn hooks(&self) -> Hooks {
+        self.hooks
+    }
+
+    /// Hardware queues in front of the device.
+    pub fn hardware_queues(&self) -> u16 {
+        self.hardware.count()
     }
 
     /// From now on events are kept for `take_events`, which has to be called now and then, under that number for the
@@ -213,7 +248,7 @@ impl RequestQueue {
             self.station.leave(now, bio.submitted_at);
             done.push(bio);
         }
-        let class = class_of(&self.rules, request.direction, request.sync);
+        let class = self.class_of(request.direction, request.sync, request.cpu);
         self.pools[class].free(now)
     }
 
@@ -252,7 +287,7 @@ impl RequestQueue {
 
     /// Whether the pool of such I/O is congested, by the thresholds of the kernel.
     pub fn is_congested(&self, direction: Direction, sync: bool) -> bool {
-        self.pools[class_of(&self.rules, direction, sync)].is_congested()
+        self.pools[self.class_of(direction, sync, 0)].is_congested()
     }
 
     /// The counts up to now.
@@ -290,7 +325,8 @@ impl RequestQueue {
     }
 
     fn allocate(&mut self, now: Time, bio: &Bio) -> bool {
-        let pool = &mut self.pools[class_of(&self.rules, bio.direction, bio.sync)];
+        let class = self.class_of(bio.direction, bio.sync, bio.cpu);
+        let pool = &mut self.pools[class];
         let most = self.scheduler.tags_allowed(bio, pool.size());
         if pool.allocate_below(now, bio.task, most) {
             return true;
@@ -444,7 +480,7 @@ impl RequestQueue {
         self.ends.insert((self.requests[survivor].end(), survivor));
         self.last_merge = Some(survivor);
         self.counts.merges_of_requests += 1;
-        let class = class_of(&self.rules, gone.direction, gone.sync);
+        let class = self.class_of(gone.direction, gone.sync, gone.cpu);
         // Who waits is woken by the next completion.
         self.pools[class].give_back();
     }
@@ -486,6 +522,16 @@ impl RequestQueue {
         }
     }
 
+    /// The pool of such a request: the tags of blk-mq are for all I/O of the CPUs that share a hardware queue.
+    #[inline]
+    fn class_of(&self, direction: Direction, sync: bool, cpu: u16) -> usize {
+        match self.rules.pool.waking {
+            Waking::Tags => self.hardware.tag_set_of(cpu),
+            _ if self.rules.pool_by_sync => usize::from(sync),
+            _ => usize::from(direction == Direction::Read),
+        }
+    }
+
     fn no_more_merges(&mut self, id: RequestId) {
         self.ends.remove(&(self.requests[id].end(), id));
         if self.last_merge == Some(id) {
@@ -494,19 +540,10 @@ impl RequestQueue {
     }
 }
 
-/// The pool of such a request: blk-mq's tags are everybody's.
-#[inline]
-fn class_of(rules: &QueueRules, direction: Direction, sync: bool) -> usize {
-    match rules.pool.waking {
-        Waking::Tags => 0,
-        _ if rules.pool_by_sync => usize::from(sync),
-        _ => usize::from(direction == Direction::Read),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::QueueMap;
     use crate::scheduler::invariants;
     use crate::scheduler::invariants::bench::bio;
     use crate::scheduler::kyber::Kyber;
@@ -525,7 +562,7 @@ mod tests {
 
     fn two_queues(shared_tags: bool) -> HardwareRules {
         HardwareRules {
-            queues: 2,
+            map: QueueMap::modulo(4, 2),
             depth: 2,
             shared_tags,
         }
@@ -573,6 +610,22 @@ mod tests {
     }
 
     #[test]
+    fn nr_requests_are_each_hardware_queues_own() {
+        let submitted = |shared_tags| {
+            let mut queue = queue(Box::new(NoScheduler::default()), 2, two_queues(shared_tags));
+            let on = [0, 0, 0, 1, 1].into_iter().zip(1u64..);
+            let bios = on.map(|(cpu, n)| Bio {
+                cpu,
+                ..bio(cpu.into(), Read, n * 100)
+            });
+            bios.map(|bio| queue.submit(0, bio) != Submitted::MustWait)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(submitted(false), [true, true, false, true, true]);
+        assert_eq!(submitted(true), [true, true, false, false, false]);
+    }
+
+    #[test]
     fn writers_leave_tags_to_readers() {
         let mut queue = queue(
             Box::new(MqDeadline::new(Default::default())),
@@ -596,10 +649,10 @@ mod tests {
         ) {
             let scheduler: Box<dyn Scheduler> = match which {
                 0 => Box::new(NoScheduler::default()),
-                1 => Box::new(Kyber::new(Default::default(), queues)),
+                1 => Box::new(Kyber::new(Default::default(), QueueMap::modulo(4, queues))),
                 _ => Box::new(MqDeadline::new(Default::default())),
             };
-            let hardware = HardwareRules { queues, depth, shared_tags };
+            let hardware = HardwareRules { map: QueueMap::modulo(4, queues), depth, shared_tags };
             let queue = RequestQueue::new(invariants::rules(), scheduler).with_hardware(hardware);
             invariants::completes_each_once(&invariants::serve_through(queue, &load, 8, 1_000_000));
         }

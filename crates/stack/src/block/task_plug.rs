@@ -3,19 +3,28 @@
 //! Source: note on merging and plugging, section D (`block/blk-core.c`, 3.4).
 
 use crate::block::Bio;
-use crate::block::plug::TASK_PLUG_REQUESTS_MAX;
 
 /// Bios that a task holds back, each for one of the world's queues. Those that continue one another count as the one
 /// request that they will be.
 ///
 /// Simpler than the kernel's: requests are taken from the pool when the plug is flushed, not when a bio comes into it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TaskPlug {
+    most: usize,
     held: Vec<(usize, Bio)>,
     requests: usize,
 }
 
 impl TaskPlug {
+    /// It is full with so many requests.
+    pub fn new(most: usize) -> TaskPlug {
+        TaskPlug {
+            most,
+            held: Vec::new(),
+            requests: 0,
+        }
+    }
+
     /// True: it is full, and has to be flushed now.
     pub fn hold(&mut self, queue: usize, bio: Bio) -> bool {
         let touches = |(other_queue, other): &(usize, Bio)| {
@@ -28,7 +37,7 @@ impl TaskPlug {
             self.requests += 1;
         }
         self.held.push((queue, bio));
-        self.requests >= TASK_PLUG_REQUESTS_MAX
+        self.requests >= self.most
     }
 
     /// Whether the task holds nothing back.
@@ -53,7 +62,7 @@ mod tests {
 
     #[test]
     fn it_is_flushed_with_the_16th_request() {
-        let mut plug = TaskPlug::default();
+        let mut plug = TaskPlug::new(16);
         let full: Vec<bool> = (0..16)
             .map(|n| plug.hold(0, bio(0, Direction::Read, n * 100)))
             .collect();
@@ -65,13 +74,13 @@ mod tests {
 
     #[test]
     fn bios_that_continue_one_another_count_once() {
-        let mut plug = TaskPlug::default();
+        let mut plug = TaskPlug::new(16);
         assert!(!(0..100).any(|n| plug.hold(0, bio(0, Direction::Read, n * 8))));
     }
 
     #[test]
     fn each_queue_gets_its_own_in_order() {
-        let mut plug = TaskPlug::default();
+        let mut plug = TaskPlug::new(16);
         for (queue, start) in [(1, 500), (0, 900), (1, 100)] {
             plug.hold(queue, bio(0, Direction::Read, start));
         }

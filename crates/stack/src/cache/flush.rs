@@ -68,7 +68,7 @@ impl PageCache {
         if dirty && !self.flushers.old_data && now >= self.rules.expire {
             self.flushers.old_data = true;
             let purpose = Purpose::OldData(now - self.rules.expire);
-            let turn = self.rules.turn;
+            let turn = self.turn();
             self.flushers
                 .start(purpose, OLD_DATA_FLUSHER, u64::MAX, turn);
         }
@@ -101,7 +101,7 @@ impl PageCache {
             if flusher.purpose == Purpose::Background && enough {
                 self.flushers.background = false;
             } else {
-                flusher.turn = self.rules.turn;
+                flusher.turn = self.turn();
                 self.flushers.running.push_back(flusher);
             }
         } else {
@@ -193,7 +193,7 @@ impl PageCache {
             flusher.inode = Some(file);
             let (pages, of) = (&self.pages, &mut self.files[file as usize]);
             let piece = match self.rules.variant {
-                CacheVariant::Linux2_6_35 => pages
+                CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => pages
                     .waiting_run(file, of.cursor, most)
                     .or_else(|| pages.waiting_run(file, 0, most))
                     .map(|(start, count)| (file, start, count)),

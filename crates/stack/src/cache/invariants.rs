@@ -47,6 +47,7 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
         Just(CacheVariant::Linux2_4),
         Just(CacheVariant::Linux2_5),
         Just(CacheVariant::Linux2_6_35),
+        Just(CacheVariant::Linux3_2),
     ];
     (variant, 1u64..4, any::<bool>()).prop_map(|(variant, mib, journal)| CacheSpec {
         ordered_commit_interval_ns: journal.then_some(5 * SECOND),

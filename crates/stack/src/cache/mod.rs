@@ -5,6 +5,7 @@
 
 mod commit;
 mod dirty_order;
+mod dirty_rate;
 mod flush;
 mod flushers;
 #[cfg(test)]

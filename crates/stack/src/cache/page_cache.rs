@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::SpecError;
 use crate::block::{Direction, TaskId};
+use crate::cache::dirty_rate::{DirtyRate, Level};
 use crate::cache::flushers::Flushers;
 use crate::cache::journal::Journal;
 use crate::cache::pages::Pages;
 use crate::cache::read_ahead::Stream;
-use crate::cache::spec::{CacheSpec, Rules};
+use crate::cache::spec::{CacheSpec, CacheVariant, Rules};
 use crate::cache::syncs::Syncs;
 use crate::cache::{Effects, FileId, Io, PAGE_BYTES, dirty_order::DirtyOrder};
 use crate::slab::Slab;
@@ -35,6 +36,8 @@ pub struct PageCache {
     /// Pages dirtied since the last look at the thresholds, by CPU.
     pub(super) dirtied: Vec<u64>,
     pub(super) flushers: Flushers,
+    /// Of kernels whose writers do not write back themselves.
+    pub(super) dirty_rate: Option<DirtyRate>,
     pub(super) syncs: Syncs,
     pub(super) journal: Option<Journal>,
     under_way: Slab<UnderWay>,
@@ -84,6 +87,7 @@ impl PageCache {
             cpu: 0,
             dirtied: vec![0],
             flushers: Flushers::default(),
+            dirty_rate: (rules.variant == CacheVariant::Linux3_2).then(DirtyRate::new),
             syncs: Syncs::default(),
             journal: rules.commit_interval.map(Journal::new),
             under_way: Slab::new(),
@@ -130,7 +134,8 @@ impl PageCache {
     /// When a flusher, or a journal's commit, is due.
     pub fn next_wakeup(&self) -> Option<Time> {
         let commit = self.journal.as_ref().and_then(Journal::next_commit);
-        [self.flushers.next_wakeup(self.now), commit]
+        let sleepers = self.dirty_rate.as_ref().and_then(DirtyRate::next_wakeup);
+        [self.flushers.next_wakeup(self.now), commit, sleepers]
             .into_iter()
             .flatten()
             .min()
@@ -140,12 +145,40 @@ impl PageCache {
     pub fn wake(&mut self, now: Time, effects: &mut Effects) {
         self.now = now;
         self.commit_if_due();
+        self.release_sleepers(effects);
         self.flush(effects);
     }
 
     /// Pages in memory that the device does not have.
     pub fn dirty_pages(&self) -> u64 {
         self.pages.unwritten()
+    }
+
+    /// Where dirty pages stand: those that are being written count.
+    pub(super) fn level(&self) -> Level {
+        Level {
+            dirty: self.pages.dirty() + self.pages.writing(),
+            background: self.rules.background,
+            limit: self.rules.foreground,
+        }
+    }
+
+    fn release_sleepers(&mut self, effects: &mut Effects) {
+        let level = self.level();
+        let Some(rate) = &mut self.dirty_rate else {
+            return;
+        };
+        while let Some(task) = rate.due(self.now, level) {
+            self.flushers.release(task, effects);
+        }
+    }
+
+    /// What a flusher writes of an inode before the next has its turn.
+    pub(super) fn turn(&self) -> u64 {
+        match &self.dirty_rate {
+            Some(rate) => rate.chunk_pages(self.rules.foreground),
+            None => self.rules.turn,
+        }
     }
 
     pub(super) fn file(&mut self, file: FileId) -> &mut File {
@@ -229,6 +262,9 @@ impl PageCache {
     }
 
     fn write_done(&mut self, done: UnderWay, number: u64, effects: &mut Effects) {
+        if let Some(rate) = &mut self.dirty_rate {
+            rate.written(done.pages);
+        }
         self.writes.remove(&number);
         self.file(done.file).writes.remove(&number);
         let mut again = std::mem::take(&mut self.again);

@@ -46,6 +46,9 @@ pub enum CacheVariant {
     /// Each inode in the order of the file, a flusher per device, read-ahead on demand (2.6.35).
     #[serde(rename = "2.6.35")]
     Linux2_6_35,
+    /// The same, with writers that are held to the rate of writeback instead of writing back themselves (3.2).
+    #[serde(rename = "3.2")]
+    Linux3_2,
 }
 
 /// A specification resolved. Counts in pages.
@@ -148,7 +151,7 @@ impl CacheSpec {
         let (base, stop, background, foreground) = match self.variant {
             CacheVariant::Linux2_4 => (low, Some(20), 30, 60),
             CacheVariant::Linux2_5 => (total.min(4 * low), None, 10, 40),
-            CacheVariant::Linux2_6_35 => (total, None, 10, 20),
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => (total, None, 10, 20),
         };
         let background = self.dirty_background_percent.map_or(background, u64::from);
         let foreground = self.dirty_percent.map_or(foreground, u64::from);
@@ -172,7 +175,7 @@ impl CacheSpec {
         let io_pages_max = match self.variant {
             CacheVariant::Linux2_4 => 32,
             CacheVariant::Linux2_5 => 16,
-            CacheVariant::Linux2_6_35 => 256,
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => 256,
         };
         Rules {
             variant: self.variant,

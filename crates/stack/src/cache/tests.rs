@@ -291,6 +291,28 @@ fn in_2_6_35_an_inode_is_written_in_the_order_of_the_file() {
     assert_eq!(places(&bench.wait_until(36 * SECOND)), [(1, 0, 20)]);
 }
 
+#[test]
+fn from_3_2_on_writers_sleep_instead_of_writing_back() {
+    let held_at = |variant| {
+        let mut bench = Bench::of(variant);
+        // Half-way between both thresholds nobody is held.
+        assert_eq!(bench.write(1, 1, 0, 15 * PERCENT - 1), Outcome::Done);
+        let mut page = 15 * PERCENT;
+        while bench.write(1, 1, page, 32) == Outcome::Done {
+            page += 32;
+        }
+        (bench, page / PERCENT)
+    };
+    let (_, percent) = held_at(CacheVariant::Linux2_6_35);
+    assert_eq!(percent, 20);
+    let (mut bench, percent) = held_at(CacheVariant::Linux3_2);
+    assert!((15..20).contains(&percent), "{percent}");
+    bench.flush();
+    assert!(bench.under_way.iter().all(|io| io.task == FLUSHER));
+    bench.wait_until(200 * MILLISECOND);
+    assert_eq!(bench.woken, [1]);
+}
+
 // The journal and fsync.
 
 #[test]

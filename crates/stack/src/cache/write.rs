@@ -94,7 +94,7 @@ impl PageCache {
                 order.push(file, page, now);
                 order.tidy(pages.waiting_of(file), is_waiting);
             }
-            CacheVariant::Linux2_6_35 => {}
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {}
         }
         if let Some(journal) = &mut self.journal {
             journal.dirtied(now, file, page);
@@ -106,6 +106,21 @@ impl PageCache {
         self.flushers.something_is_dirty(now, self.rules.interval);
     }
 
+    /// From 3.2 on: the writer sleeps for as long as its pages take at the rate that it may have.
+    fn hold_to_rate(&mut self, task: TaskId) -> Outcome {
+        let pages = std::mem::take(&mut self.dirtied[usize::from(self.cpu)]);
+        if self.pages.dirty() > self.rules.background {
+            self.flushers.start_background(self.turn());
+        }
+        let level = self.level();
+        let rate = self.dirty_rate.as_mut().expect("asked for by who has it");
+        if !rate.holds(self.now, task, pages, level) {
+            return Outcome::Done;
+        }
+        self.flushers.throttled.insert(task);
+        Outcome::Wait
+    }
+
     #[inline]
     fn count_dirtied(&mut self) {
         self.dirtied[usize::from(self.cpu)] += 1;
@@ -114,6 +129,9 @@ impl PageCache {
     /// Looks at the thresholds now and then, each CPU for itself; may keep the writer. Writers that dirty pages in turn on
     /// CPUs of their own are thus made to wait together, and go on together.
     fn balance(&mut self, task: TaskId) -> Outcome {
+        if self.dirty_rate.is_some() {
+            return self.hold_to_rate(task);
+        }
         let rules = &self.rules;
         let exceeded = self.pages.unwritten() > rules.foreground;
         let limit = if exceeded {

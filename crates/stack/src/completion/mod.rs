@@ -10,6 +10,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use crate::SpecError;
+use crate::block::QueueMap;
 use crate::slab::{Id, Slab};
 use crate::smp::{CpuSet, Done, Kind, ObjectId, Processors, Rank, TaskNumber, TaskSpec, Work};
 use crate::time::Time;
@@ -135,12 +136,14 @@ struct PerCpu {
     thread: Option<TaskNumber>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Queue {
     affinity: Affinity,
     counters: Counters,
-    /// Free requests, still in the caches where they were completed.
-    free: Vec<Objects>,
+    /// The hardware queue of each CPU.
+    map: QueueMap,
+    /// By hardware queue, free requests, still in the caches where they were completed.
+    free: Vec<Vec<Objects>>,
 }
 
 impl Completions {
@@ -171,11 +174,13 @@ impl Completions {
     }
 
     /// A new queue's number, from 0. The error names a setting that the variant does not have.
-    pub fn add_queue(&mut self, affinity: Affinity) -> Result<u32, SpecError> {
+    pub fn add_queue(&mut self, affinity: Affinity, map: QueueMap) -> Result<u32, SpecError> {
         affinity.check(self.spec.variant)?;
         self.queues.push(Queue {
             affinity,
-            ..Queue::default()
+            counters: Counters::default(),
+            free: vec![Vec::new(); usize::from(map.queues())],
+            map,
         });
         Ok(self.queues.len() as u32 - 1)
     }
@@ -212,7 +217,8 @@ impl Completions {
         cpu: u16,
         token: u32,
     ) -> RequestId {
-        let free = self.queues[queue as usize].free.pop();
+        let of = &mut self.queues[queue as usize];
+        let free = of.free[of.map.queue_of(cpu)].pop();
         let objects = free.unwrap_or_else(|| {
             [
                 smp.add_object(Kind::Request, self.spec.request_lines),
@@ -280,9 +286,8 @@ impl Completions {
             }
             Step::Completed(request) => {
                 let request = self.requests.take(request);
-                self.queues[request.queue as usize]
-                    .free
-                    .push(request.objects);
+                let of = &mut self.queues[request.queue as usize];
+                of.free[of.map.queue_of(request.submitted_on)].push(request.objects);
                 return Some(Outcome::Completed {
                     queue: request.queue,
                     token: request.token,
@@ -314,6 +319,7 @@ impl Completions {
         let request = self.requests[id];
         let queue = &mut self.queues[request.queue as usize];
         let affinity = queue.affinity;
+        let has_several_queues = queue.map.queues() > 1;
         if route::compared_with(&affinity, request.submitted_on) == here {
             queue.counters.completed_local += 1;
         } else {
@@ -324,7 +330,8 @@ impl Completions {
             Some(target) if smp.is_online(target) => {
                 self.hand_over(smp, now, here, target, Item::Complete(id));
             }
-            _ if self.spec.variant == CompletionVariant::MultiQueue => {
+            // A single queue's go through the softirq (`blk_mq_complete_request`, from 4.20 on).
+            _ if self.spec.variant == CompletionVariant::MultiQueue && has_several_queues => {
                 let work = self.completing(id);
                 smp.interrupt(now, here, work);
             }

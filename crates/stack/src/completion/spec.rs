@@ -21,7 +21,7 @@ pub enum CompletionVariant {
     Grouped,
     /// 3.1 and later: on the spot when the submitter shares a cache.
     CacheAware,
-    /// Several hardware queues: on the spot in the interrupt, or by the list of calls.
+    /// blk-mq: on the spot in the interrupt, with a single hardware queue by softirq, or by the list of calls.
     MultiQueue,
 }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::block::QueueMap;
 use crate::smp::Context;
 use crate::smp::{Distance, InterruptSpec, SchedulingSpec, SmpSpec, Topology};
 use crate::time::{MILLISECOND, SECOND};
@@ -73,9 +74,13 @@ struct Bench {
 
 impl Bench {
     fn new(variant: CompletionVariant, affinity: Affinity) -> Bench {
+        Bench::with_queues(variant, affinity, QueueMap::SINGLE)
+    }
+
+    fn with_queues(variant: CompletionVariant, affinity: Affinity, map: QueueMap) -> Bench {
         let mut smp = Processors::new(&smp_spec()).expect("possible");
         let mut completions = Completions::new(spec(variant), &mut smp);
-        completions.add_queue(affinity).expect("supported");
+        completions.add_queue(affinity, map).expect("supported");
         Bench { smp, completions }
     }
 
@@ -123,7 +128,7 @@ fn near() -> Affinity {
 
 #[test]
 fn each_form_completes_where_its_kernel_does() {
-    use Context::{HardInterrupt as Hard, KernelThread as Thread, SoftInterrupt as Soft};
+    use Context::{KernelThread as Thread, SoftInterrupt as Soft};
     let exact = Affinity {
         requests: RequestAffinity::Exact,
         ..Affinity::default()
@@ -147,7 +152,7 @@ fn each_form_completes_where_its_kernel_does() {
         (CompletionVariant::CacheAware, near(), 3, 0, (3, Soft)),
         (CompletionVariant::CacheAware, near(), 1, 0, (0, Soft)),
         (CompletionVariant::CacheAware, exact, 1, 0, (1, Soft)),
-        (CompletionVariant::MultiQueue, near(), 1, 0, (0, Hard)),
+        (CompletionVariant::MultiQueue, near(), 1, 0, (0, Soft)),
         (CompletionVariant::MultiQueue, near(), 3, 0, (3, Soft)),
     ] {
         let found = Bench::new(variant, affinity).completed_on(submitter, interrupted);
@@ -156,6 +161,13 @@ fn each_form_completes_where_its_kernel_does() {
             "{variant:?} {affinity:?} {submitter} {interrupted}"
         );
     }
+}
+
+#[test]
+fn of_several_hardware_queues_requests_are_completed_in_the_interrupt() {
+    let map = QueueMap::modulo(CPUS, CPUS);
+    let mut bench = Bench::with_queues(CompletionVariant::MultiQueue, near(), map);
+    assert_eq!(bench.completed_on(1, 0), (0, Context::HardInterrupt));
 }
 
 #[test]

@@ -51,8 +51,19 @@ pub trait Device: Send {
     /// Size of the device, in sectors of 512 bytes.
     fn sectors(&self) -> Sector;
 
-    /// Commands that it takes at once.
+    /// Commands that it takes at once, or each of its queues does.
     fn queue_depth(&self) -> u32;
+
+    /// Whether each of its queues takes so many, as with NVMe; otherwise all together, as with a SCSI device, whose depth is
+    /// the device's whatever its adapter has (`scsi_device::queue_depth`).
+    fn has_depth_by_queue(&self) -> bool {
+        false
+    }
+
+    /// Whether its interrupts are spread over CPUs by the kernel, as those of PCI devices.
+    fn manages_interrupts(&self) -> bool {
+        true
+    }
 
     /// Takes a command. The caller keeps within `queue_depth` and `sectors`.
     fn submit(&mut self, now: Time, command: Command);

@@ -58,6 +58,14 @@ impl Device for Null {
         self.spec.queue_depth
     }
 
+    fn has_depth_by_queue(&self) -> bool {
+        true
+    }
+
+    fn manages_interrupts(&self) -> bool {
+        false
+    }
+
     fn submit(&mut self, now: Time, command: Command) {
         self.completing.put(now + self.spec.latency_ns, command.tag);
     }

@@ -134,7 +134,7 @@ pub(crate) fn run_from(
 }
 
 /// Goes on until nothing happens any more: nothing completes twice, and what was acknowledged is on the medium.
-pub(crate) fn settle(device: &mut dyn Device) -> Time {
+pub(crate) fn run_until_idle(device: &mut dyn Device) -> Time {
     let (mut now, mut ended) = (0, Vec::new());
     while let Some(at) = device.next_event() {
         now = at;

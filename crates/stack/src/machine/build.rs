@@ -3,7 +3,7 @@
 use super::drive::DrivePlan;
 use super::{Kernel, MachineSpec};
 use crate::SpecError;
-use crate::block::{RequestQueue, SECTOR_BYTES};
+use crate::block::{HardwareRules, RequestQueue, SECTOR_BYTES};
 use crate::cache::PageCache;
 use crate::nfs::DirectIo;
 use crate::scheduler::spec::Surroundings;
@@ -37,7 +37,9 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
         .collect();
     let cpus = machine.cpus.build(&machine.drives)?;
     let plug = machine.kernel.task_plug();
-    let mut world = World::new(cpus, drives?, cache, plug).with_mounts(mounts?);
+    let mut world = World::new(cpus, drives?, cache, plug)
+        .with_mounts(mounts?)
+        .with_direct_writes(machine.kernel.direct_writes_are_sync());
     machine.cpus.plan_offline(&mut world);
     Ok(world)
 }
@@ -78,14 +80,16 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
         .map(|spec| spec.build())
         .transpose()
         .map_err(|error| error.within("filesystem"))?;
+    let hardware = drive.hardware.clone().unwrap_or(HardwareRules::SINGLE);
     let surroundings = Surroundings {
         rotational: device.rotational(),
-        hardware_queues: drive.hardware.map_or(1, |rules| rules.queues),
+        queue_map: &hardware.map,
         request_sectors_max: drive.rules.request_sectors_max,
         group_weights: weights,
     };
-    let mut queue = RequestQueue::new(drive.rules, drive.scheduler.build(&surroundings));
-    if let Some(hardware) = drive.hardware {
+    let mut queue = RequestQueue::new(drive.rules, drive.scheduler.build(&surroundings))
+        .with_hooks(drive.hooks());
+    if drive.hardware.is_some() {
         queue = queue.with_hardware(hardware);
     }
     Ok(DriveParts {

@@ -7,7 +7,7 @@ use super::drive::DrivePlan;
 use super::{Kernel, Table, read};
 use crate::SpecError;
 use crate::completion::{CompletionSpec, CompletionVariant};
-use crate::smp::SmpSpec;
+use crate::smp::{SmpSpec, Topology};
 use crate::spec_error::{share, within};
 use crate::time::Time;
 use crate::world::{CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DriveCpus, World};
@@ -106,10 +106,11 @@ impl CpusPlan {
         }
     }
 
-    pub(super) fn count(&self) -> u16 {
+    /// Where they are; simple ones are cores of one socket.
+    pub(super) fn topology(&self) -> Topology {
         match self {
-            CpusPlan::Simple(spec) => spec.count,
-            CpusPlan::Detailed(plan) => plan.smp.topology.cpus() as u16,
+            CpusPlan::Simple(spec) => Topology::flat(spec.count),
+            CpusPlan::Detailed(plan) => plan.smp.topology,
         }
     }
 
@@ -263,7 +264,12 @@ impl DetailedPlan {
             .map(|(number, drive)| {
                 let cpus = drive
                     .cpus
-                    .resolve(number, &self.smp.topology, drive.hardware)
+                    .resolve(
+                        number,
+                        &self.smp.topology,
+                        drive.hardware.as_ref(),
+                        drive.hooks(),
+                    )
                     .map(|cpus| {
                         drive
                             .with_rq_affinity(cpus, self.rq_affinity)

@@ -10,10 +10,12 @@ use super::{Kernel, Table, read};
 use crate::SpecError;
 use crate::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
 use crate::block::pool::PoolRules;
-use crate::block::{HardwareRules, Merges, QueueRules, SECTOR_BYTES, Sector};
+use crate::block::{HardwareRules, Merges, QueueMap, QueueRules, SECTOR_BYTES, Sector};
 use crate::completion::{Affinity, RequestAffinity};
 use crate::device::{Device, DeviceSpec};
+use crate::scheduler::hooks::Hooks;
 use crate::scheduler::spec::SchedulerSpec;
+use crate::smp::Topology;
 use crate::spec_error::within;
 use crate::world::{DmaSpec, DriveCpus};
 use crate::xfs::XfsSpec;
@@ -87,7 +89,8 @@ enum TunableValue {
 #[derive(Clone, Copy, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
-    /// Requests of each class of the pool, 4 to 65536; with blk-mq, tags of each hardware queue.
+    /// Requests of each class of the pool, 4 to 65536; with blk-mq, of each hardware queue: at most 2048 with a scheduler,
+    /// and as many as the device takes without one.
     pub nr_requests: Option<u32>,
     /// Largest read-ahead window of the page cache, in KiB; the same for all drives.
     pub read_ahead_kb: Option<u64>,
@@ -97,7 +100,8 @@ pub struct QueueSpec {
     pub max_segments: Option<u16>,
     /// 0: all merges. 1: only with the request that was merged into or inserted last. 2: none.
     pub nomerges: Option<u8>,
-    /// As many as the device has; only blk-mq uses more than one.
+    /// As many as the device has; only blk-mq uses more than one. Flash takes its queue depth in each, other devices in all
+    /// together.
     pub hardware_queues: Option<u16>,
     /// Where requests are completed.
     pub rq_affinity: Option<u8>,
@@ -120,15 +124,22 @@ pub(super) struct DrivePlan {
 }
 
 const NR_REQUESTS_MAX: u32 = 65_536;
+/// `MAX_SCHED_RQ` of blk-mq.
+const SCHEDULER_TAGS_MAX: u32 = 2048;
 
 impl DriveSpec {
-    pub(super) fn plan(self, kernel: &Kernel, hz: u32, cpus: u16) -> Result<DrivePlan, SpecError> {
+    pub(super) fn plan(
+        self,
+        kernel: &Kernel,
+        hz: u32,
+        topology: &Topology,
+    ) -> Result<DrivePlan, SpecError> {
         let device_spec = device_of(self.device)?;
         let device = device_spec
             .build()
             .map_err(|error| error.within("device"))?;
         self.queue
-            .check(kernel, cpus)
+            .check(kernel, topology.cpus() as u16)
             .map_err(|error| error.within("queue"))?;
         let queues = self.queue.hardware_queues.unwrap_or(1);
         let scheduler = scheduler_of(self.scheduler, kernel, hz, queues)?;
@@ -141,12 +152,24 @@ impl DriveSpec {
         let filesystem = table
             .map(|table| filesystem_of(table, kernel, device.as_ref()))
             .transpose()?;
-        let (rules, hardware) = self.queue.rules(
-            kernel,
-            scheduler.is_multi_queue(),
-            scheduler.name(),
-            device.queue_depth(),
-        );
+        let of_device = kernel.queue_rules(device.rotational(), device.queue_depth());
+        let mut rules = self.queue.rules(of_device);
+        let hardware = match scheduler.is_multi_queue() {
+            true => {
+                let map = QueueMap::new(
+                    kernel.queue_spread(device.manages_interrupts()),
+                    topology,
+                    queues,
+                );
+                let hardware = self
+                    .queue
+                    .hardware(map, device.as_ref(), &scheduler)
+                    .map_err(|error| error.within("queue"))?;
+                rules.pool = PoolRules::tags(self.queue.tags(&hardware, &scheduler));
+                Some(hardware)
+            }
+            false => None,
+        };
         Ok(DrivePlan {
             device: device_spec,
             sectors: device.sectors(),
@@ -184,6 +207,15 @@ impl DrivePlan {
             },
             ..cpus
         }
+    }
+
+    /// What its scheduler costs; without merges nothing is looked for.
+    pub(super) fn hooks(&self) -> Hooks {
+        let mut hooks = self.scheduler.hooks();
+        if self.rules.merges == Merges::Never {
+            hooks.merge_cycles = 0;
+        }
+        hooks
     }
 
     pub(super) fn is_journaled(&self) -> bool {
@@ -356,14 +388,8 @@ impl QueueSpec {
         Ok(())
     }
 
-    fn rules(
-        &self,
-        kernel: &Kernel,
-        is_multi_queue: bool,
-        scheduler: &str,
-        device_depth: u32,
-    ) -> (QueueRules, Option<HardwareRules>) {
-        let mut rules = kernel.queue_rules();
+    /// Those of kernel and device, with what is given.
+    fn rules(&self, mut rules: QueueRules) -> QueueRules {
         if let Some(kb) = self.max_sectors_kb {
             rules.request_sectors_max = kb * 2;
         }
@@ -375,25 +401,46 @@ impl QueueSpec {
             Some(1) => Merges::LastOnly,
             Some(_) => Merges::Never,
         };
-        if !is_multi_queue {
-            if let Some(requests) = self.nr_requests {
-                rules.pool = rules.pool.with_requests(requests);
-            }
-            return (rules, None);
+        if let Some(requests) = self.nr_requests {
+            rules.pool = rules.pool.with_requests(requests);
         }
-        let queues = self.hardware_queues.unwrap_or(1);
-        let depth = (device_depth / u32::from(queues)).max(1);
-        // `blk_mq_init_sched` and `blk_mq_default_queue_requests` of 5.x.
-        let requests = match scheduler {
-            "none" => depth,
-            _ => (2 * depth.min(128)).max(4),
-        };
-        rules.pool = PoolRules::tags(self.nr_requests.unwrap_or(requests) * u32::from(queues));
-        let hardware = HardwareRules {
-            queues,
+        rules
+    }
+
+    /// Of a queue of blk-mq: its hardware queues, whose tags `nr_requests` makes fewer where no scheduler is between, and
+    /// never more (`blk_mq_tag_update_depth` of 4.11 to 6.1).
+    fn hardware(
+        &self,
+        map: QueueMap,
+        device: &dyn Device,
+        scheduler: &SchedulerSpec,
+    ) -> Result<HardwareRules, SpecError> {
+        let mut depth = device.queue_depth();
+        if let Some(requests) = self.nr_requests {
+            let most = match scheduler.has_own_tags() {
+                true => SCHEDULER_TAGS_MAX,
+                false => depth,
+            };
+            within("nr_requests", u64::from(requests), 1, u64::from(most))?;
+            if !scheduler.has_own_tags() {
+                depth = requests;
+            }
+        }
+        Ok(HardwareRules {
+            shared_tags: map.queues() == 1 || !device.has_depth_by_queue(),
+            map,
             depth,
-            shared_tags: queues == 1,
-        };
-        (rules, Some(hardware))
+        })
+    }
+
+    /// Requests that a set of tags has: with a scheduler `nr_requests`, without one the device's (`blk_mq_init_sched` of
+    /// 4.11 to 6.1).
+    fn tags(&self, hardware: &HardwareRules, scheduler: &SchedulerSpec) -> u32 {
+        match scheduler.has_own_tags() {
+            true => self
+                .nr_requests
+                .unwrap_or((2 * hardware.depth.min(128)).max(4)),
+            false => hardware.depth,
+        }
     }
 }

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use crate::SpecError;
-use crate::block::HardwareRules;
+use crate::block::{HardwareRules, QueueMap};
 use crate::completion::Affinity;
+use crate::scheduler::hooks::Hooks;
 use crate::smp::{Distance, Topology};
 use crate::spec_error::within;
 use crate::world::{DmaSpec, DriveCpus, Interrupts};
@@ -66,7 +67,8 @@ impl DriveCpuKeys {
         &self,
         number: usize,
         topology: &Topology,
-        hardware: Option<HardwareRules>,
+        hardware: Option<&HardwareRules>,
+        hooks: Hooks,
     ) -> Result<DriveCpus, SpecError> {
         let last = topology.cpus() - 1;
         if let Some(cpu) = self.interrupt_cpu {
@@ -78,22 +80,25 @@ impl DriveCpuKeys {
         let in_turn = (number as u64 % topology.cpus()) as u16;
         let interrupts = match (self.interrupt_cpu, hardware) {
             (Some(cpu), _) => Interrupts::On(cpu),
-            (None, Some(rules)) if rules.queues > 1 => Interrupts::OfQueues(rules.queues),
+            (None, Some(rules)) if rules.map.queues() > 1 => {
+                let cpus = 0..topology.cpus() as u16;
+                Interrupts::OfQueues(cpus.map(|cpu| rules.map.interrupts(cpu)).collect())
+            }
             _ => Interrupts::On(in_turn),
         };
         let keys = self.affinity.clone().unwrap_or_default();
         let on = self.interrupt_cpu.unwrap_or(in_turn);
-        let mut cell = Cell::new(topology, on);
+        let mut placement = Placement::new(topology, on);
         for (key, part) in keys.parts() {
             if let Some(Part::Cpu(cpu)) = part {
                 within(&format!("affinity.{key}"), u64::from(cpu), 0, last)?;
-                cell.taken.push(cpu);
+                placement.taken.push(cpu);
             }
         }
         let [application, queue, completion] = keys.parts();
-        let application = cell.cpu(application, None)?;
-        let queue = cell.cpu(queue, application)?;
-        let completion = cell.cpu(completion, application)?;
+        let application = placement.cpu(application, None)?;
+        let queue = placement.cpu(queue, application)?;
+        let completion = placement.cpu(completion, application)?;
         Ok(DriveCpus {
             interrupts,
             affinity: Affinity {
@@ -103,6 +108,8 @@ impl DriveCpuKeys {
             },
             application,
             dma: self.dma,
+            hooks,
+            queue_map: hardware.map_or(QueueMap::SINGLE, |rules| rules.map.clone()),
         })
     }
 }
@@ -118,16 +125,16 @@ impl AffinityKeys {
 }
 
 /// Of the matrix of placements: CPUs are found one after the other.
-struct Cell<'a> {
+struct Placement<'a> {
     topology: &'a Topology,
     interrupt: u16,
     /// By what has been named.
     taken: Vec<u16>,
 }
 
-impl Cell<'_> {
-    fn new(topology: &Topology, interrupt: u16) -> Cell<'_> {
-        Cell {
+impl Placement<'_> {
+    fn new(topology: &Topology, interrupt: u16) -> Placement<'_> {
+        Placement {
             topology,
             interrupt,
             taken: vec![interrupt],

@@ -3,10 +3,10 @@
 //! Sources: the notes on merging and plugging (sections C and D), on the schedulers and on the allocators, which name the
 //! versions that were read. Where a change lies between two of them, the version given here is inferred.
 
-use crate::block::QueueRules;
 use crate::block::plug::PlugRules;
 use crate::block::pool::PoolRules;
 use crate::block::{Merges, TaskPlug};
+use crate::block::{QueueRules, QueueSpread};
 use crate::cache::CacheVariant;
 use crate::completion::CompletionVariant;
 use crate::scheduler::spec::{Version, version};
@@ -50,13 +50,13 @@ impl Kernel {
         }
     }
 
-    /// The scheduler of a device for which none is chosen, where it is simulated: CFQ is from 2.6.33 on.
+    /// The scheduler of a device for which none is chosen.
     pub fn default_scheduler(&self, hardware_queues: u16) -> &'static str {
         match self.version {
             version if version < [2, 5, 39] => "linus",
             [2, 5, 59] if self.mm.is_some_and(|mm| mm >= 5) => "anticipatory",
             version if version < [2, 5, 75] => "deadline",
-            version if version < [2, 6, 33] => "anticipatory",
+            version if version < [2, 6, 18] => "anticipatory",
             version if version < [5, 0, 0] => "cfq",
             _ if hardware_queues == 1 => "mq-deadline",
             _ => "none",
@@ -77,7 +77,7 @@ impl Kernel {
     }
 
     /// What its request queues allow by default: sizes, merges, pool and plug (note on merging and plugging, sections C, D).
-    pub(super) fn queue_rules(&self) -> QueueRules {
+    pub(super) fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
         let self_unplugs =
             self.version >= [2, 5, 60] || self.mm.is_some() && self.version >= [2, 5, 51];
         QueueRules {
@@ -90,7 +90,7 @@ impl Kernel {
                 _ => PoolRules::LINUX_2_6_35,
             },
             pool_by_sync: self.version >= [2, 6, 30],
-            plug: if self.tasks_plug() {
+            plug: if self.tasks_plug() || self.leaves_unplugged(rotational, queue_depth) {
                 PlugRules::NONE
             } else if self_unplugs {
                 PlugRules::SELF
@@ -98,6 +98,19 @@ impl Kernel {
                 PlugRules::EXPLICIT
             },
         }
+    }
+
+    /// Whether schedulers see that somebody waits for a write past the page cache: `__blockdev_direct_IO` says so from 2.6.11
+    /// on (`PF_SYNCWRITE`, added in December 2004), later by the bio itself (`WRITE_ODIRECT`).
+    pub fn direct_writes_are_sync(&self) -> bool {
+        self.version >= [2, 6, 11]
+    }
+
+    /// Whether a queue in front of such a device is never plugged: without seeks from 2.6.28 on, and from 2.6.30 on only if it
+    /// takes several commands (`queue_should_plug`; where it was added is inferred). Depth stands for `blk_queue_tagged`.
+    fn leaves_unplugged(&self, rotational: bool, queue_depth: u32) -> bool {
+        let is_known = self.version >= [2, 6, 28];
+        is_known && !rotational && (queue_depth > 1 || self.version < [2, 6, 30])
     }
 
     /// Whether the number of requests is a tunable.
@@ -108,6 +121,16 @@ impl Kernel {
     /// Whether tasks plug for themselves, instead of the queue.
     fn tasks_plug(&self) -> bool {
         self.version >= [2, 6, 39]
+    }
+
+    /// How it spreads CPUs over hardware queues.
+    pub(super) fn queue_spread(&self, manages_interrupts: bool) -> QueueSpread {
+        match self.version {
+            version if version < [4, 0, 0] => QueueSpread::EqualRuns,
+            version if version < [4, 10, 0] => QueueSpread::Proportional,
+            version if version < [6, 3, 0] && !manages_interrupts => QueueSpread::InTurn,
+            _ => QueueSpread::ByNode,
+        }
     }
 
     /// How requests are completed; the two variants of February 2008 are patches of 2.6.24.
@@ -129,9 +152,10 @@ impl Kernel {
         u8::from(self.version >= [2, 6, 32])
     }
 
-    /// What a task of this kernel holds back.
+    /// What a task of this kernel holds back: `BLK_MAX_REQUEST_COUNT`, 16 until it became 32 in 5.16.
     pub fn task_plug(&self) -> Option<TaskPlug> {
-        self.tasks_plug().then(TaskPlug::default)
+        let most = if self.version < [5, 16, 0] { 16 } else { 32 };
+        self.tasks_plug().then(|| TaskPlug::new(most))
     }
 
     /// Which of the simulated page caches it has.
@@ -139,7 +163,8 @@ impl Kernel {
         match self.version {
             [2, 4, _] => CacheVariant::Linux2_4,
             version if version < [2, 6, 32] => CacheVariant::Linux2_5,
-            _ => CacheVariant::Linux2_6_35,
+            version if version < [3, 2, 0] => CacheVariant::Linux2_6_35,
+            _ => CacheVariant::Linux3_2,
         }
     }
 
@@ -215,6 +240,8 @@ fn in_mm_before(version: Version) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::{Bio, Direction};
+    use crate::scheduler::invariants::bench::bio;
 
     fn kernel(name: &str) -> Kernel {
         Kernel::named(name).unwrap()
@@ -239,11 +266,38 @@ mod tests {
 
     #[test]
     fn mm_kernels_unplug_themselves_before_the_mainline_does() {
-        assert_eq!(kernel("2.5.59").queue_rules().plug, PlugRules::EXPLICIT);
-        assert_eq!(kernel("2.5.51-mm1").queue_rules().plug, PlugRules::SELF);
-        assert_eq!(kernel("2.5.60").queue_rules().plug, PlugRules::SELF);
+        let plug = |name| kernel(name).queue_rules(true, 32).plug;
+        assert_eq!(plug("2.5.59"), PlugRules::EXPLICIT);
+        assert_eq!(plug("2.5.51-mm1"), PlugRules::SELF);
+        assert_eq!(plug("2.5.60"), PlugRules::SELF);
         assert!(kernel("2.6.38").task_plug().is_none());
         assert!(kernel("2.6.39").task_plug().is_some());
+    }
+
+    #[test]
+    fn devices_without_seeks_that_take_several_commands_are_not_plugged() {
+        let plug = |name, depth| kernel(name).queue_rules(false, depth).plug;
+        assert_eq!(plug("2.6.27", 32), PlugRules::SELF);
+        assert_eq!(plug("2.6.28", 1), PlugRules::NONE);
+        assert_eq!(plug("2.6.35", 1), PlugRules::SELF);
+        assert_eq!(plug("2.6.35", 32), PlugRules::NONE);
+        assert_eq!(kernel("2.6.35").queue_rules(true, 32).plug, PlugRules::SELF);
+    }
+
+    #[test]
+    fn a_task_holds_back_more_from_5_16_on() {
+        let full_at = |name| {
+            let mut plug = kernel(name).task_plug().unwrap();
+            let bio = |n: u64| Bio {
+                start: n * 100,
+                ..bio(0, Direction::Read, 0)
+            };
+            (1..).find(|&n| plug.hold(0, bio(n))).unwrap()
+        };
+        assert_eq!(
+            (full_at("3.4"), full_at("5.15"), full_at("5.16")),
+            (16, 16, 32)
+        );
     }
 
     #[test]
@@ -254,6 +308,8 @@ mod tests {
         assert_eq!(kernel("2.5.53-mm1").patched("deadline"), Some("B"));
         assert_eq!(kernel("2.5.56").patched("deadline"), None);
         assert_eq!(default("2.5.59-mm5"), "anticipatory");
+        assert_eq!(default("2.6.17"), "anticipatory");
+        assert_eq!(default("2.6.18"), "cfq");
         assert_eq!(default("2.6.35-group-idle-v2"), "cfq");
         assert_eq!(default("6.1"), "mq-deadline");
         assert_eq!(kernel("6.1").default_scheduler(8), "none");
@@ -289,6 +345,13 @@ mod tests {
         assert_eq!(kernel("2.5.59").write_bio_sectors_max(true), 8);
         assert_eq!(kernel("2.5.59").write_bio_sectors_max(false), 128);
         assert_eq!(kernel("2.4.20").write_bio_sectors_max(false), 8);
+    }
+
+    #[test]
+    fn writers_are_held_to_a_rate_from_3_2_on() {
+        let cache = |name| kernel(name).cache_generation();
+        assert_eq!(cache("3.1"), CacheVariant::Linux2_6_35);
+        assert_eq!(cache("3.2"), CacheVariant::Linux3_2);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::SpecError;
 use crate::block::{Priority, SECTOR_BYTES, Sector};
 use crate::completion::CompletionSpec;
 use crate::nfs::NfsSpec;
+use crate::scheduler::spec::SchedulerSpec;
 use crate::spec_error::within;
 use crate::swap::{SortLoad, Sorting, SwapSpec};
 use crate::world::World;
@@ -120,7 +121,7 @@ impl MachineSpec {
             .enumerate()
             .map(|(number, drive)| {
                 drive
-                    .plan(&kernel, hz, cpus.count())
+                    .plan(&kernel, hz, &cpus.topology())
                     .map_err(|error| error.within(&format!("drives.{number}")))
             })
             .collect();
@@ -201,6 +202,21 @@ impl MachineSpec {
     /// Whether the CPUs are detailed: the table `cpus` has a `topology` (docs/model/processors.md).
     pub(crate) fn has_detailed_cpus(&self) -> bool {
         matches!(self.cpus, CpusPlan::Detailed(_))
+    }
+
+    /// Whose drive the swap area lies on; None: there is no area.
+    pub(crate) fn swap_drive(&self) -> Option<usize> {
+        self.swap.map(|swap| swap.drive)
+    }
+
+    /// Whether a drive's filesystem has a journal that orders data.
+    pub(crate) fn is_journaled(&self) -> bool {
+        self.drives.iter().any(DrivePlan::is_journaled)
+    }
+
+    /// The drive's scheduler; panics if there is no such drive.
+    pub(crate) fn scheduler(&self, drive: usize) -> &SchedulerSpec {
+        &self.drives[drive].scheduler
     }
 
     /// The CPUs that a phase's group names.

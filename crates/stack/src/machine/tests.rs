@@ -48,6 +48,62 @@ fn a_machine_has_what_its_kernel_has() {
     assert!(new.drives[0].hardware.is_some());
 }
 
+/// Of a machine of eight CPUs with 6.1.
+fn hardware(kind: &str, queue: Value, scheduler: &str) -> Result<DrivePlan, SpecError> {
+    let mut device = json!({ "capacity_bytes": 1u64 << 34, "latency_ns": 1000, "queue_depth": 64 });
+    if kind == "lun" {
+        device = json!({
+            "capacity_bytes": 1u64 << 34, "queue_depth": 64, "adapter_ns": 0, "link_ns": 0,
+            "controller_ns": 40_000, "controller_commands_per_s": 30_000, "link_bytes_per_s": 200_000_000,
+            "cache": {
+                "line_bytes": 4096, "read_bytes": 1 << 27, "write_bytes": 1 << 27,
+                "high_percent": 80, "low_percent": 40, "idle_flush_ns": 1_000_000
+            },
+            "back_end": { "access_ns": 6_000_000, "servers": 6, "bytes_per_s": 170_000_000 }
+        });
+    }
+    device["kind"] = json!(kind);
+    let spec = changed(
+        machine(),
+        &[
+            ("/kernel", json!("6.1")),
+            ("/cpus/count", json!(8)),
+            ("/drives/0/device", device),
+            ("/drives/0/queue", queue),
+            ("/drives/0/scheduler", json!(scheduler)),
+        ],
+    )?;
+    Ok(spec.drives.into_iter().next().unwrap())
+}
+
+#[test]
+fn each_hardware_queue_has_the_devices_depth() {
+    let drive = hardware("null", json!({ "hardware_queues": 8 }), "none").unwrap();
+    let queues = drive.hardware.unwrap();
+    assert_eq!((queues.depth, queues.shared_tags), (64, false));
+    assert_eq!(drive.rules.pool.requests, 64);
+    let drive = hardware("null", json!({ "hardware_queues": 8 }), "mq-deadline").unwrap();
+    assert_eq!(drive.rules.pool.requests, 128);
+    // A SCSI device's depth is its own, whatever its adapter has.
+    let drive = hardware("lun", json!({ "hardware_queues": 8 }), "none").unwrap();
+    assert!(drive.hardware.unwrap().shared_tags);
+}
+
+#[test]
+fn nr_requests_limits_tags_and_never_adds_any() {
+    let given = |scheduler, requests| {
+        let queue = json!({ "hardware_queues": 4, "nr_requests": requests });
+        let drive = hardware("null", queue, scheduler).map_err(|error| error.key)?;
+        Ok((drive.hardware.unwrap().depth, drive.rules.pool.requests))
+    };
+    let no = || Err("drives.0.queue.nr_requests".to_owned());
+    assert_eq!(given("none", 16), Ok((16, 16)));
+    assert_eq!(given("none", 65), no());
+    assert_eq!(given("mq-deadline", 16), Ok((64, 16)));
+    assert_eq!(given("mq-deadline", 2048), Ok((64, 2048)));
+    assert_eq!(given("mq-deadline", 2049), no());
+}
+
 #[test]
 fn what_is_impossible_is_said_with_its_key() {
     for (pointer, value, key) in [
@@ -171,7 +227,7 @@ fn words_for_places_become_cpus() {
             ("/drives/0/affinity", affinity),
         ];
         let spec = changed(detailed(), &drive).unwrap();
-        spec.cpus.placements(&spec.drives)[0]
+        spec.cpus.placements(&spec.drives)[0].clone()
     };
     let of = |a: Value, q: Value, c: Value| {
         let found = places(json!({ "application": a, "queue": q, "completion": c }));

@@ -5,6 +5,7 @@ mod kinds;
 mod mount_tests;
 mod observed;
 mod phase;
+mod reading;
 mod sort;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use crate::xfs::{Mounted, Progress, Results};
 pub use kinds::{AnyPhase, AnyRecord};
 use observed::Watch;
 pub use observed::{Observations, ObservedPhase, Probes, Record};
+pub use reading::{Unread, unread};
 use sort::SortUnderWay;
 pub use sort::{SortPhase, SortRecord};
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
-use crate::block::{Bio, Direction, Request, RequestId, Requests};
+use crate::block::{Bio, Direction, QueueMap, Request, RequestId, Requests};
 use crate::scheduler::none::{fifo_of, merge_near_end};
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::time::{MILLISECOND, Time};
@@ -51,6 +51,7 @@ pub struct Kyber {
     in_use: [u32; DOMAINS],
     /// By domain and CPU: not yet seen by their hardware queue.
     fifos: [Vec<VecDeque<RequestId>>; DOMAINS],
+    map: QueueMap,
     queues: Vec<HardwareQueue>,
     turn: usize,
     queued: usize,
@@ -66,14 +67,15 @@ struct HardwareQueue {
 }
 
 impl Kyber {
-    /// CPU n submits to hardware queue n modulo `hardware_queues`.
-    pub fn new(tunables: Tunables, hardware_queues: u16) -> Kyber {
+    /// `map`: the hardware queue that each CPU submits to.
+    pub fn new(tunables: Tunables, map: QueueMap) -> Kyber {
         Kyber {
             targets_ns: [tunables.read_lat_nsec, tunables.write_lat_nsec],
             depth: DEPTH_MAX,
             in_use: [0; DOMAINS],
             fifos: Default::default(),
-            queues: vec![HardwareQueue::default(); usize::from(hardware_queues.max(1))],
+            queues: vec![HardwareQueue::default(); usize::from(map.queues())],
+            map,
             turn: 0,
             queued: 0,
             latencies: Default::default(),
@@ -121,10 +123,11 @@ impl Kyber {
 
     /// What the queue's CPUs have queued becomes visible to it, and takes no more merges.
     fn flush_lines(&mut self, queue: usize, domain: usize) {
-        let count = self.queues.len();
         let list = &mut self.queues[queue].lists[domain];
-        for fifo in self.fifos[domain].iter_mut().skip(queue).step_by(count) {
-            list.append(fifo);
+        for (cpu, fifo) in (0..).zip(&mut self.fifos[domain]) {
+            if self.map.queue_of(cpu) == queue {
+                list.append(fifo);
+            }
         }
     }
 

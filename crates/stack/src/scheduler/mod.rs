@@ -9,9 +9,11 @@ mod backwards;
 pub(crate) mod bfq;
 mod by_task;
 pub(crate) mod cfq;
+pub(crate) mod cfq_slices;
 pub(crate) mod deadline;
 pub(crate) mod deadline_a;
 pub(crate) mod deadline_timed;
+pub mod hooks;
 pub(crate) mod kyber;
 pub(crate) mod linus;
 mod mean;
@@ -58,8 +60,8 @@ pub trait Scheduler: Send {
         None
     }
 
-    /// The queued request has grown at that side. `was`: where it started before; one that grew at the front has
-    /// another place in sector order.
+    /// A bio was merged into the queued request at that side. `was`: where it started before; after a front merge it
+    /// has another place in sector order.
     fn merged_bio(
         &mut self,
         _now: Time,

@@ -71,7 +71,7 @@ impl RequestFifos {
         self.place(id).fifo
     }
 
-    /// The request has grown at that side; before, it started at `was`.
+    /// A bio was merged into the request at that side; before, it started at `was`.
     pub fn merged_bio(&mut self, requests: &Requests, id: RequestId, side: Side, was: Sector) {
         if side == Side::Front {
             self.leave_order(was, id);

@@ -5,13 +5,16 @@ mod variants;
 
 use std::collections::BTreeMap;
 
+use crate::block::QueueMap;
 use crate::scheduler::Scheduler;
 use crate::scheduler::anticipatory::{self, Anticipatory};
 use crate::scheduler::bfq::{self, Bfq};
 use crate::scheduler::cfq::{self, Cfq};
+use crate::scheduler::cfq_slices::CfqSlices;
 use crate::scheduler::deadline::{self, Deadline};
 use crate::scheduler::deadline_a::{self, DeadlineA};
 use crate::scheduler::deadline_timed::{self, DeadlineTimed};
+use crate::scheduler::hooks::Hooks;
 use crate::scheduler::kyber::{self, Kyber};
 use crate::scheduler::linus::{self, Linus};
 use crate::scheduler::mq_deadline::{self, MqDeadline};
@@ -38,6 +41,7 @@ enum Tunables {
     MqDeadline(mq_deadline::Tunables),
     Anticipatory(anticipatory::Version, anticipatory::Tunables),
     Cfq(cfq::Version, cfq::Tunables),
+    CfqSlices(cfq::Tunables),
     Bfq(bfq::Tunables),
     Kyber(kyber::Tunables),
 }
@@ -47,8 +51,8 @@ enum Tunables {
 pub struct Surroundings<'a> {
     /// The device seeks (`queue/rotational`).
     pub rotational: bool,
-    /// Hardware queues of the device.
-    pub hardware_queues: u16,
+    /// The hardware queue that each CPU submits to.
+    pub queue_map: &'a QueueMap,
     /// The largest request that the queue makes, in sectors of 512 bytes.
     pub request_sectors_max: u32,
     /// By group, the root first.
@@ -169,6 +173,42 @@ impl SchedulerSpec {
         self.variant.multi_queue
     }
 
+    /// Whether requests have tags of the scheduler before they have one of the device: with every scheduler of blk-mq.
+    pub fn has_own_tags(&self) -> bool {
+        self.is_multi_queue() && self.name() != "none"
+    }
+
+    /// What its hooks cost; those of the single-queue block layer are in the cost of a call.
+    pub fn hooks(&self) -> Hooks {
+        match self.variant.name {
+            "mq-deadline" => Hooks::MQ_DEADLINE,
+            "bfq" => Hooks::BFQ,
+            "kyber" => Hooks::KYBER,
+            _ => Hooks::NONE,
+        }
+    }
+
+    /// Whether it looks at the I/O priority of tasks.
+    pub fn reads_priorities(&self) -> bool {
+        matches!(
+            self.tunables,
+            Tunables::Cfq(..) | Tunables::CfqSlices(_) | Tunables::Bfq(_) | Tunables::MqDeadline(_)
+        )
+    }
+
+    /// Whether it looks at the control groups of tasks.
+    pub fn reads_groups(&self) -> bool {
+        matches!(self.tunables, Tunables::Cfq(..) | Tunables::Bfq(_))
+    }
+
+    /// Whether it counts in timer interrupts.
+    pub fn reads_hz(&self) -> bool {
+        matches!(
+            self.tunables,
+            Tunables::Cfq(..) | Tunables::CfqSlices(_) | Tunables::Anticipatory(..)
+        )
+    }
+
     /// A new scheduler for one queue.
     pub fn build(&self, around: &Surroundings) -> Box<dyn Scheduler> {
         match &self.tunables {
@@ -196,10 +236,17 @@ impl SchedulerSpec {
                     around.group_weights,
                 ))
             }
+            Tunables::CfqSlices(tunables) => {
+                let surroundings = cfq::Surroundings {
+                    hz: self.hz,
+                    rotational: around.rotational,
+                };
+                Box::new(CfqSlices::new(*tunables, surroundings))
+            }
             Tunables::Bfq(tunables) => {
                 Box::new(Bfq::new(*tunables, around.rotational, around.group_weights))
             }
-            Tunables::Kyber(tunables) => Box::new(Kyber::new(*tunables, around.hardware_queues)),
+            Tunables::Kyber(tunables) => Box::new(Kyber::new(*tunables, around.queue_map.clone())),
         }
     }
 }
@@ -236,6 +283,7 @@ fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunable
             };
             Tunables::Anticipatory(version, tunables::anticipatory(given, version, hz))
         }
+        ("cfq", "2.6.29") => Tunables::CfqSlices(tunables::cfq_slices(given)),
         ("cfq", version) => {
             let version = match version {
                 "2.6.35" => cfq::Version::Linux2_6_35,

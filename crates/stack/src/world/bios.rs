@@ -8,9 +8,10 @@ use super::task::State;
 use super::{Event, World};
 use crate::block::{Bio, Direction, Priority, Submitted, TaskId};
 use crate::cache::{FileId, PAGE_BYTES};
+use crate::component::Component;
 use crate::time::Time;
 
-/// The largest bio that direct I/O and the page cache submit.
+/// The largest bio that direct I/O and the page cache submit where the queue takes requests as large (`BIO_MAX_PAGES`).
 pub(super) const BIO_SECTORS_MAX: u32 = 2048;
 
 /// What bios are for: the high bit of their tag says whether of the page cache.
@@ -151,6 +152,7 @@ impl World {
             match &mut self.cpus {
                 Cpus::Simple(_) => drive.complete(now, tag, None, &mut done, &mut may_retry),
                 Cpus::Detailed(cpus) => {
+                    self.touched.insert(Component::Completion(number as u16));
                     if let Some(at) = cpus.arrived(now, number, tag) {
                         self.events.put(at, Event::Moved(number as u16));
                     }
@@ -160,6 +162,7 @@ impl World {
         self.arrived = arrived;
         drive.wake(now);
         while let Some(tag) = drive.send(now) {
+            self.touched.insert(Component::Drive(number as u16));
             if let Cpus::Detailed(cpus) = &mut self.cpus {
                 cpus.sent(now, number, tag, drive.request(tag));
             }

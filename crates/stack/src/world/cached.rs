@@ -1,6 +1,6 @@
 //! The page cache's calls, and what it asks for.
 
-use super::bios::{BIO_SECTORS_MAX, OF_CACHE};
+use super::bios::OF_CACHE;
 use super::{Event, HOUSEKEEPER, World};
 use crate::block::{Bio, Direction};
 use crate::cache::{Effects, FileId, Io, Outcome, PAGE_BYTES, PageCache};
@@ -89,7 +89,7 @@ impl World {
         let mut found = std::mem::take(&mut self.found);
         let sectors_max = match io.direction {
             Direction::Write => self.drives[drive].write_bio_sectors_max,
-            Direction::Read => BIO_SECTORS_MAX,
+            Direction::Read => self.drives[drive].bio_sectors_max,
         };
         self.pieces_of(io.file, offset, bytes, sectors_max, &mut found);
         self.cache_io.insert(io.tag, found.len() as u32);

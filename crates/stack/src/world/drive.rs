@@ -1,9 +1,11 @@
 //! A device behind its request queue.
 
 use super::DriveParts;
+use super::bios::BIO_SECTORS_MAX;
 use crate::allocator::Allocator;
 use crate::block::{Bio, Direction, Request, RequestId, RequestQueue, Submitted, TaskId};
 use crate::device::{Command, Completion, Device};
+use crate::scheduler::hooks::HookLock;
 use crate::station::Violation;
 use crate::time::Time;
 
@@ -21,14 +23,23 @@ pub struct Drive {
     was_congested: [bool; 2],
     /// Writes that have found no request: who submits them sleeps.
     waiting_writes: u32,
+    /// The largest bio of direct I/O and of reading through the page cache.
+    pub(super) bio_sectors_max: u32,
     pub(super) write_bio_sectors_max: u32,
+    /// When its scheduler's lock is free, where CPUs are simple.
+    scheduler_free_at: Time,
     /// When the world has been asked to come back.
     pub(super) called_at: Option<Time>,
 }
 
 impl Drive {
     pub(crate) fn new(parts: DriveParts) -> (Drive, Option<Box<dyn Allocator>>) {
-        let depth = parts.device.queue_depth();
+        let queues = match parts.device.has_depth_by_queue() {
+            true => u32::from(parts.queue.hardware_queues()),
+            false => 1,
+        };
+        let depth = parts.device.queue_depth() * queues;
+        let bio_sectors_max = BIO_SECTORS_MAX.min(parts.queue.bio_sectors_max());
         let drive = Drive {
             queue: parts.queue,
             device: parts.device,
@@ -39,10 +50,24 @@ impl Drive {
             completions: Vec::new(),
             was_congested: [false; 2],
             waiting_writes: 0,
-            write_bio_sectors_max: parts.write_bio_sectors_max,
+            bio_sectors_max,
+            write_bio_sectors_max: parts.write_bio_sectors_max.min(bio_sectors_max),
+            scheduler_free_at: 0,
             called_at: None,
         };
         (drive, parts.filesystem)
+    }
+
+    /// What its scheduler does for a request that a simple CPU submits then, all under its lock: those who come meanwhile
+    /// wait. Kyber's CPUs do not wait for one another.
+    pub(super) fn scheduling_ns(&mut self, now: Time, clock_hz: Option<u64>) -> Time {
+        let hooks = self.queue.hooks();
+        let takes_ns = hooks.request_ns(clock_hz);
+        if hooks.lock == HookLock::HardwareQueue {
+            return takes_ns;
+        }
+        self.scheduler_free_at = self.scheduler_free_at.max(now) + takes_ns;
+        self.scheduler_free_at - now
     }
 
     pub(crate) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {

@@ -22,6 +22,7 @@ use crate::allocator::Allocator;
 use crate::block::{Bio, QueueEvent, RequestQueue, TaskId, TaskPlug};
 use crate::cache::{Effects, FileId, PageCache};
 use crate::completion::Counters;
+use crate::component::Component;
 use crate::device::Device;
 use crate::event_queue::EventQueue;
 use crate::nfs::DirectIo;
@@ -81,9 +82,12 @@ pub struct World {
     waiting_bios: BTreeMap<TaskId, VecDeque<(usize, Bio)>>,
     /// What the running call submits is held back until its end: kernels from 2.6.39 on.
     task_plug: Option<TaskPlug>,
+    direct_writes_are_sync: bool,
     /// Files of which something could not be written back for want of space: the next sync of each says so.
     full: BTreeSet<FileId>,
     phase: Phase,
+    /// The parts that have been used since the machine was made.
+    touched: BTreeSet<Component>,
     /// By all tasks of all phases.
     used: Usage,
     look_every_ns: Option<Time>,
@@ -147,8 +151,10 @@ impl World {
             cache_io: BTreeMap::new(),
             waiting_bios: BTreeMap::new(),
             task_plug,
+            direct_writes_are_sync: true,
             full: BTreeSet::new(),
             phase: Phase::default(),
+            touched: BTreeSet::new(),
             used: Usage::default(),
             look_every_ns: None,
             look_at: None,
@@ -158,6 +164,12 @@ impl World {
             arrived: Vec::new(),
             found: Vec::new(),
         }
+    }
+
+    /// Whether somebody is known to wait for writes past the page cache: kernels from 2.6.11 on.
+    pub fn with_direct_writes(mut self, are_sync: bool) -> World {
+        self.direct_writes_are_sync = are_sync;
+        self
     }
 
     /// The same with mounts.
@@ -245,6 +257,11 @@ impl World {
                 .map(|drive| cpus.counters(drive))
                 .collect(),
         }
+    }
+
+    /// The parts of the machine that phases have used so far: whatever else its file says made no difference.
+    pub fn touched(&self) -> &BTreeSet<Component> {
+        &self.touched
     }
 
     /// Conservation and Little's law at every station.

@@ -6,6 +6,7 @@ use super::task::{Action, Operation};
 use super::{Event, FileLayout, Path, World};
 use crate::block::TaskId;
 use crate::cache::FileId;
+use crate::component::Component;
 use crate::nfs::{self, DirectIo, Request};
 use crate::station::Violation;
 use crate::time::Time;
@@ -75,6 +76,7 @@ impl World {
             operation,
             bytes: op.bytes,
         };
+        self.touched.insert(Component::Mount(mount as u16));
         self.mounts[mount].io.start(now, request);
         self.call_back(mount);
     }

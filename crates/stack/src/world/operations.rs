@@ -2,12 +2,12 @@
 
 use workload::job::{Op, OpKind};
 
-use super::bios::BIO_SECTORS_MAX;
 use super::task::{Action, ENOSPC, OpId, Operation, State};
 use super::{FileLayout, Path, World};
 use crate::allocator::{BLOCK_BYTES, Full};
 use crate::block::{Direction, TaskId};
 use crate::cache::{FileId, Outcome};
+use crate::component::Component;
 use crate::time::Time;
 
 impl World {
@@ -57,7 +57,9 @@ impl World {
             }
         }
         let mut found = std::mem::take(&mut self.found);
-        self.pieces_of(file, offset, bytes, BIO_SECTORS_MAX, &mut found);
+        let drive = self.files[file as usize].drive;
+        let sectors_max = self.drives[drive].bio_sectors_max;
+        self.pieces_of(file, offset, bytes, sectors_max, &mut found);
         let task = &mut self.tasks[number as usize];
         task.blocked = task.path == Path::Direct && !found.is_empty();
         if found.is_empty() {
@@ -75,9 +77,9 @@ impl World {
                 OpKind::Write => Direction::Write,
                 _ => Direction::Read,
             };
-            let drive = self.files[file as usize].drive;
             for piece in found.drain(..) {
-                let bio = self.bio(now, number, direction, true, piece, id.number());
+                let sync = direction == Direction::Read || self.direct_writes_are_sync;
+                let bio = self.bio(now, number, direction, sync, piece, id.number());
                 self.submit(now, drive, bio);
             }
             self.flush_task_plug(now);
@@ -95,6 +97,12 @@ impl World {
         task.blocked = true;
         let State::Running(cpu) = task.state else {
             unreachable!("who calls runs")
+        };
+        self.touched
+            .extend([Component::Copies, Component::PageCache]);
+        match op.kind {
+            OpKind::Read => self.touched.insert(Component::ReadAhead),
+            _ => self.touched.insert(Component::Writeback),
         };
         let outcome = self.with_cache(now, |cache, effects| match op.kind {
             OpKind::Read => cache.read(now, number, file, offset, bytes, effects),
@@ -121,7 +129,10 @@ impl World {
 
     pub(super) fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {
         let since_start = now - self.phase.start;
-        self.tasks[number as usize].jobs[job].succeeded(since_start, op);
+        let task = &mut self.tasks[number as usize];
+        if task.jobs[job].succeeded(since_start, op) {
+            task.samples.want(since_start);
+        }
     }
 
     pub(super) fn complete_operation(&mut self, now: Time, id: OpId) {
@@ -148,6 +159,8 @@ impl World {
         let spec = &self.files[file as usize];
         match (spec.place, &mut self.allocators[spec.drive]) {
             (FileLayout::Allocated { .. }, Some(allocator)) => {
+                self.touched
+                    .insert(Component::Filesystem(spec.drive as u16));
                 let first = offset / BLOCK_BYTES;
                 let end = (offset + bytes).div_ceil(BLOCK_BYTES);
                 allocator.allocate(task, file, first, end - first)

@@ -147,16 +147,22 @@ impl RunningJob {
         self.job.stop();
     }
 
-    pub(super) fn succeeded(&mut self, now: Time, op: &Op) {
+    /// True: what was measured before is forgotten.
+    pub(super) fn succeeded(&mut self, now: Time, op: &Op) -> bool {
         match self.part {
             Part::Measured => self.job.completed(now, op, Ok(op.bytes)),
             Part::EarlyEnd => {}
             Part::Rest => {
                 self.job.completed(REST_COMPLETED_AT, op, Ok(op.bytes));
-                return;
+                return false;
             }
         }
         self.measure.succeeded(now, op);
+        let is_new = self.job.measures_anew();
+        if is_new {
+            self.measure.begin_anew(now);
+        }
+        is_new
     }
 
     /// True: the job gives up.
@@ -186,7 +192,8 @@ impl RunningJob {
     }
 
     pub(super) fn into_measured(self) -> Measured {
-        self.measure.finish()
+        let searched = self.job.searched();
+        self.measure.finish(searched)
     }
 }
 

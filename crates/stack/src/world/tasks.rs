@@ -7,6 +7,7 @@ use super::task::{Action, Part, State};
 use super::{Event, HOUSEKEEPER, KERNEL_TASKS, Path, World};
 use crate::block::TaskId;
 use crate::cache::PAGE_BYTES;
+use crate::component::Component;
 use crate::time::Time;
 
 impl World {
@@ -51,12 +52,20 @@ impl World {
     /// The CPU works for the task until the action takes effect.
     fn call(&mut self, now: Time, cpu: u16, number: TaskId, action: Action) {
         let of_mount_ns = self.mount_cost(number, action);
+        let drive = self.submits_to(number, action);
+        self.touched.insert(Component::Cpus);
+        if of_mount_ns.is_none() {
+            self.touched.insert(Component::Calls);
+        }
         let task = &mut self.tasks[number as usize];
         let call = call_of(task.path, action);
         match &mut self.cpus {
             Cpus::Simple(cpus) => {
-                let cost =
+                let mut cost =
                     of_mount_ns.unwrap_or_else(|| task.drawn(cpus.cost_ns(call), cpus.jitter()));
+                if let Some(drive) = drive {
+                    cost += self.drives[drive].scheduling_ns(now + cost, cpus.clock_hz());
+                }
                 task.used.cpu_system_ns += cost;
                 self.used.cpu_system_ns += cost;
                 self.events.put(now + cost, Event::Cpu(cpu));
@@ -65,10 +74,23 @@ impl World {
                 let jitter = cpus.jitter();
                 match of_mount_ns {
                     Some(cost) => cpus.spend(now, number, cost),
-                    None => cpus.call(now, number, call, |cost| task.drawn(cost, jitter)),
+                    None => {
+                        let drawn = |cost| task.drawn(cost, jitter);
+                        cpus.call(now, (number, cpu), call, drive, drawn);
+                    }
                 }
             }
         }
+    }
+
+    /// The drive whose queue the action goes to at once, past the page cache.
+    fn submits_to(&self, number: TaskId, action: Action) -> Option<usize> {
+        let Action::Start(_, op) = action else {
+            return None;
+        };
+        let past_cache = self.tasks[number as usize].path != Path::Buffered && !op.kind.is_sync();
+        let file = self.phase.files[op.file as usize];
+        (past_cache && self.mount_of(file).is_none()).then(|| self.files[file as usize].drive)
     }
 
     fn next_action(&mut self, since_start: Time, number: TaskId) -> Option<Action> {
@@ -163,7 +185,7 @@ impl World {
             Action::Reap(id) => {
                 let operation = self.operations.take(id);
                 task.outstanding -= 1;
-                task.jobs[operation.job].succeeded(now - self.phase.start, &operation.op);
+                self.succeeded(now, number, operation.job, &operation.op);
             }
             Action::Start(job, op) => self.start(now, number, job, op),
         }

@@ -58,6 +58,9 @@ fn job(name: &str, pattern: Pattern, queue_depth: u32, until: Until) -> JobSpec 
         until,
         sync: None,
         sync_at_end: false,
+        writes: None,
+        start_ns: None,
+        depth_search: None,
         seed: 1,
     }
 }
@@ -315,6 +318,9 @@ fn sequential(file: u32, bytes: u64, read_share: f64) -> JobSpec {
         read_share,
         length_bytes: bytes,
         sync_at_end: read_share == 0.0,
+        writes: None,
+        start_ns: None,
+        depth_search: None,
         ..job("sequential", Pattern::Sequential, 1, for_ops(bytes / 4096))
     }
 }
@@ -443,7 +449,7 @@ fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
     for plugs in [false, true] {
         let mut world = with_files(Kind::Ext4, BLOCKS, &[8 << 20]);
         if plugs {
-            world.task_plug = Some(TaskPlug::default());
+            world.task_plug = Some(TaskPlug::new(16));
         }
         let groups = [group(Path::Buffered, vec![sequential(0, 8 << 20, 0.0)])];
         assert_eq!(

@@ -3,6 +3,7 @@
 mod failures;
 mod usage;
 
+use crate::depth_search::Searched;
 use crate::job::{Op, OpKind};
 use crate::record::{ErrorRecord, MismatchRecord};
 use crate::spec::Time;
@@ -14,6 +15,9 @@ pub use usage::{Sample, Samples, Usage};
 #[derive(Debug)]
 pub struct Measure {
     timeline: Timeline,
+    interval: Time,
+    is_null: bool,
+    measured_from: Option<Time>,
     /// Operations that succeeded, warm-up included.
     pub ops: u64,
     /// Bytes that they transferred, warm-up included.
@@ -27,6 +31,12 @@ pub struct Measure {
 /// What remains when the job is over.
 #[derive(Debug)]
 pub struct Measured {
+    /// Its operations were null ones.
+    pub is_null: bool,
+    /// From when on it was measured, where that is not the end of the warm-up.
+    pub measured_from: Option<Time>,
+    /// What the job's search for a queue depth came to.
+    pub searched: Option<Searched>,
     /// When the last operation succeeded, since the start of the phase; 0 if none did.
     pub finished: Time,
     /// What completed in each interval after the warm-up.
@@ -47,6 +57,9 @@ impl Measure {
     pub fn new(warm_up: Time, interval: Time, errno_name: ErrnoName) -> Measure {
         Measure {
             timeline: Timeline::new(warm_up, interval),
+            interval,
+            is_null: false,
+            measured_from: None,
             ops: 0,
             bytes: 0,
             finished: 0,
@@ -56,6 +69,21 @@ impl Measure {
         }
     }
 
+    /// The same for an engine that does nothing: its operations are null operations, and neither reads nor writes.
+    pub fn of_null_operations(self) -> Measure {
+        Measure {
+            is_null: true,
+            ..self
+        }
+    }
+
+    /// Forgets the latencies and intervals measured so far: the measured part begins at `now`.
+    #[cold]
+    pub fn begin_anew(&mut self, now: Time) {
+        self.timeline = Timeline::new(now, self.interval);
+        self.measured_from = Some(now);
+    }
+
     /// Records an operation that completed at `now`, with its latency since it was due.
     #[inline(always)]
     pub fn succeeded(&mut self, now: Time, op: &Op) {
@@ -63,8 +91,15 @@ impl Measure {
         self.bytes += u64::from(op.bytes);
         self.finished = now;
         self.failures.succeeded();
-        self.timeline
-            .record(now, op.kind, op.bytes, now.saturating_sub(op.due));
+        let latency = now.saturating_sub(op.due);
+        if self.is_null {
+            // A sync of nothing is no operation of its own.
+            if !op.kind.is_sync() {
+                self.timeline.record_null(now, op.bytes, latency);
+            }
+        } else {
+            self.timeline.record(now, op.kind, op.bytes, latency);
+        }
     }
 
     /// For what takes the job's time after its last operation.
@@ -100,9 +135,12 @@ impl Measure {
         self.failures.last()
     }
 
-    /// Closes the timeline at the last success.
-    pub fn finish(self) -> Measured {
+    /// Closes the timeline at the last success. `searched` is what the job's search for a queue depth came to.
+    pub fn finish(self, searched: Option<Searched>) -> Measured {
         Measured {
+            is_null: self.is_null,
+            measured_from: self.measured_from,
+            searched,
             finished: self.finished,
             intervals: self.timeline.finish(self.finished),
             errors: self.failures.into_records(),
@@ -161,7 +199,7 @@ mod tests {
                 Verdict::GoOn
             );
         }
-        let errors = measure.finish().errors;
+        let errors = measure.finish(None).errors;
         let found: Vec<_> = errors
             .iter()
             .map(|e| (e.name.as_str(), e.op, e.count, e.first_offset))

@@ -2,7 +2,7 @@
 
 use crate::spec::Time;
 
-/// Processor time, context switches and page faults, as getrusage(2) counts them.
+/// Processor time, context switches and page faults, as getrusage(2) counts them, and waits for a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// CPU time in user mode, in nanoseconds.
@@ -17,6 +17,8 @@ pub struct Usage {
     pub faults_minor: u64,
     /// Page faults that needed I/O.
     pub faults_major: u64,
+    /// Time for which the thread could run and waited for a CPU, in nanoseconds; None where nobody counts it.
+    pub cpu_wait_ns: Option<u64>,
 }
 
 impl Usage {
@@ -31,6 +33,10 @@ impl Usage {
                 - earlier.context_switches_involuntary,
             faults_minor: self.faults_minor - earlier.faults_minor,
             faults_major: self.faults_major - earlier.faults_major,
+            cpu_wait_ns: self
+                .cpu_wait_ns
+                .zip(earlier.cpu_wait_ns)
+                .map(|(now, then)| now.saturating_sub(then)),
         }
     }
 }
@@ -69,6 +75,11 @@ impl Samples {
     /// When the next sample is wanted.
     pub fn due(&self) -> Time {
         self.due
+    }
+
+    /// The next sample is wanted at `at`, if it is not wanted before.
+    pub fn want(&mut self, at: Time) {
+        self.due = self.due.min(at);
     }
 
     /// Keeps a sample; when there is no room left, drops every second one and doubles the spacing.
@@ -120,6 +131,16 @@ mod tests {
         for at in (50..now).step_by(997) {
             assert!(samples.nearest(at).unwrap().at.abs_diff(at) <= 2 * samples.spacing_ns);
         }
+    }
+
+    #[test]
+    fn a_wait_is_known_if_both_readings_have_it() {
+        let waited = |cpu_wait_ns| Usage {
+            cpu_wait_ns,
+            ..Usage::default()
+        };
+        assert_eq!(waited(Some(7)).since(waited(Some(2))).cpu_wait_ns, Some(5));
+        assert_eq!(waited(Some(7)).since(waited(None)).cpu_wait_ns, None);
     }
 
     #[test]

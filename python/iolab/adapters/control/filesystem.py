@@ -10,6 +10,7 @@ from typing_extensions import override
 from iolab.adapters.control.control import Control, ModelKeys, amended_filesystem, of_each_drive
 from iolab.adapters.system.filesystem import FILESYSTEMS
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
@@ -26,7 +27,7 @@ class FilesystemKind(Control):
             raise self.expected(value)
         return str(value)
 
-    def validate_for_model(self, value: Any) -> dict[str, Any] | None:
+    def validate_for_model(self, value: Any) -> JsonObject | None:
         """`"ext3"`, or `{ kind = "ext3", start_colours = true }`; None: bare. The model says which kinds there are."""
         if value == BARE:
             return None
@@ -36,7 +37,7 @@ class FilesystemKind(Control):
         return dict(table)
 
     @override
-    def on_model(self, value: dict[str, Any] | None, drives: int) -> ModelKeys:
+    def on_model(self, value: JsonObject | None, drives: int) -> ModelKeys:
         return of_each_drive(drives, "filesystem", value=value)
 
     @override

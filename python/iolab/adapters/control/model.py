@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from iolab.adapters.control.control import Control, ModelKeys, of_each_drive
 from iolab.base.errors import InputError
+from iolab.base.toml import TomlTable
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
@@ -42,7 +43,7 @@ class Kernel(ModelControl):
 class MachineKeys(ModelControl):
     """Keys of the machine's file with the values that a setting gives them."""
 
-    def validate(self, value: Any) -> dict[str, Any]:
+    def validate(self, value: Any) -> TomlTable:
         """By dotted path; tables inside the table are the same as dots."""
         if not isinstance(value, Mapping) or not value:
             raise self.expected(value)

@@ -12,6 +12,7 @@ import os
 import platform
 import re
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
@@ -25,6 +26,8 @@ _CLASS_SHIFT = 13
 _WHO_PROCESS = 1
 _SYSCALLS = {"x86_64": (251, 252), "aarch64": (30, 31), "riscv64": (30, 31)}
 """ioprio_set and ioprio_get, which the C library does not wrap."""
+AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
+"""1: each session is a group, and CPU time is shared out among groups first (sched(7))."""
 _NICE_RANGE = range(-20, 20)
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -74,11 +77,22 @@ class Nice(Control):
                 f"{self.name}: below {before} is not allowed without root", remedy="run as root: sudo iolab run ..."
             ) from error
         context.until_end.callback(_give_back_nice, before)
+        if value != before and _sessions_are_groups():
+            context.notes.append(
+                "nice: it counts among the processes of one session only, because kernel.sched_autogroup_enabled is 1"
+            )
         return Applied(before, self.read(context))
 
     @override
     def read(self, context: Context) -> int:
         return os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def _sessions_are_groups() -> bool:
+    try:
+        return AUTOGROUPS.read_text().strip() == "1"
+    except OSError:
+        return False
 
 
 def _number(words: str) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from iolab.base.option import Bytes, Options, option, shown
+from iolab.base.toml import TomlTable
 from iolab.domain.trial import DeviceTarget, DirectoryTarget, FileTarget, ScratchTarget, SideDevice
 from iolab.domain.trial.trial import SEED_MAX
 
@@ -58,15 +59,17 @@ class ExperimentOptions(Options):
         default_is="drawn, and recorded",
         expected="a whole number from 0 to 2^63 - 1",
     )
-    target: dict[str, Any] = option(
+    target: TomlTable = option(
         {}, "Where the I/O goes, [target].", default_is="scratch as root, else the directory `.`"
     )
-    workloads: dict[str, Any] = option({}, "A table per workload, [workloads.NAME].", default_is="must be given")
-    settings: dict[str, Any] = option({}, "A table per setting, [settings.NAME].", default_is="one, named default")
-    probes: dict[str, Any] = option(
-        {}, "What is read from the machine during each phase, [probes].", default_is="nothing"
-    )
-    compare: dict[str, Any] = option({}, "What is compared, [compare].", default_is="each setting with the first")
+    workloads: TomlTable = option({}, "A table per workload, [workloads.NAME].", default_is="must be given")
+    settings: TomlTable = option({}, "A table per setting, [settings.NAME].", default_is="one, named default")
+    probes: TomlTable = option({}, "What is read from the machine during each phase, [probes].", default_is="nothing")
+    compare: TomlTable = option({}, "What is compared, [compare].", default_is="each setting with the first")
+
+
+METRICS_MAX = 1_000
+"""So many metrics [compare] may name."""
 
 
 class CompareOptions(Options):
@@ -75,7 +78,7 @@ class CompareOptions(Options):
     baseline: str | None = option(None, "The setting that the others are compared with.", default_is="the first")
     metrics: list[str] | None = option(
         None,
-        "Keys of metrics, [phase/][op.]metric.",
+        f"Keys of metrics, [phase/][op.]metric; at most {METRICS_MAX:,}.",
         default_is="rate_bytes_per_s, latency_ns_mean, latency_ns_p99, cpu_ns_per_io",
         expected='a list such as ["rate_bytes_per_s", "read.latency_ns_p99"]',
     )

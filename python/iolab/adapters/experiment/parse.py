@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from iolab import _native
 from iolab.adapters import machine_file
 from iolab.adapters.experiment import filesystems, simulated
 from iolab.adapters.experiment.options import (
+    METRICS_MAX,
     TARGETS,
     CompareOptions,
     DeviceOptions,
@@ -27,7 +27,7 @@ from iolab.base.errors import InputError, MachineError, nearest, unknown
 from iolab.base.option import shown
 from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
-from iolab.base.toml import parse
+from iolab.base.toml import TomlTable, parse
 from iolab.domain.experiment import Comparison, Experiment
 from iolab.domain.metric import ALL, METRICS, parse_key
 from iolab.domain.trial import DrivesTarget, LoadPhase, ScratchTarget, Target
@@ -161,7 +161,7 @@ def loads(
     return experiment
 
 
-def _read_target(table: dict[str, Any], problems: Problems) -> Target | None:
+def _read_target(table: TomlTable, problems: Problems) -> Target | None:
     kind = table.get("kind", default_target_kind())
     if kind not in TARGETS:
         problems.add(("target", "kind"), f"{kind!r}: {unknown('target', str(kind), TARGETS)}")
@@ -185,7 +185,7 @@ def _device_fault(options: DeviceOptions) -> str | None:
     return None
 
 
-def _read_compare(table: dict[str, Any], settings: list[Setting], problems: Problems) -> Comparison | None:
+def _read_compare(table: TomlTable, settings: list[Setting], problems: Problems) -> Comparison | None:
     options = problems.validated(CompareOptions, table, ("compare",), "compare")
     names = [setting.name for setting in settings]
     # From the table as written, so that a wrong margin does not hide a wrong name.
@@ -195,6 +195,9 @@ def _read_compare(table: dict[str, Any], settings: list[Setting], problems: Prob
     metrics = table.get("metrics")
     if metrics == []:
         problems.add(("compare", "metrics"), "an empty list; leave it out to compare the default metrics")
+    if isinstance(metrics, list) and len(metrics) > METRICS_MAX:
+        problems.add(("compare", "metrics"), f"{len(metrics):,} keys; expected at most {METRICS_MAX:,}")
+        return None
     for text in metrics if isinstance(metrics, list) else ():
         try:
             parse_key(str(text))

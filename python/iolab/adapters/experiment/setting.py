@@ -11,6 +11,7 @@ from iolab.base.errors import InputError, IolabError, unknown
 from iolab.base.option import natural_lists, shown
 from iolab.base.plain_text import is_one_line
 from iolab.base.problem import Problems
+from iolab.base.toml import TomlTable
 from iolab.domain.probe import PROBES, Probes, resolved
 from iolab.domain.workload import KINDS
 
@@ -39,12 +40,12 @@ def read_probes(given: object, path: tuple[str, ...], problems: Problems) -> Pro
     return found
 
 
-def with_defaults(name: str) -> dict[str, Any]:
+def with_defaults(name: str) -> TomlTable:
     """A probe's options when nobody gives any."""
     return resolved(PROBES[name].options())
 
 
-def and_also(probes: Mapping[str, dict[str, Any]], names: Iterable[str]) -> Probes:
+def and_also(probes: Mapping[str, TomlTable], names: Iterable[str]) -> Probes:
     """The probes, and those of `names` that are not among them."""
     return {**{name: with_defaults(name) for name in names}, **probes}
 
@@ -60,9 +61,9 @@ class Setting:
     name: str
     written_as: str
     """Its table's name in the file, before expansion."""
-    controls: dict[str, Any]
+    controls: TomlTable
     """Validated, by name."""
-    changes: dict[str, Any]
+    changes: TomlTable
     """Options that replace those of every workload."""
     change_paths: dict[str, tuple[str, ...]]
     """Option -> where in the file the setting gives it."""
@@ -72,7 +73,7 @@ class Setting:
     """What the machine has to be booted with for it; None: it does not matter."""
 
 
-def read_settings(tables: dict[str, Any], problems: Problems, *, simulated: bool = False) -> list[Setting]:
+def read_settings(tables: TomlTable, problems: Problems, *, simulated: bool = False) -> list[Setting]:
     """Every member of every setting's matrix, in file order; without any, one that changes nothing.
 
     Args:
@@ -104,10 +105,10 @@ def _axis_label(path: tuple[str, ...], value: Any) -> str | None:
     return control.axis(path, value) if control else None
 
 
-def _read_setting(name: str, written_as: str, table: dict[str, Any], problems: Problems, simulated: bool) -> Setting:
+def _read_setting(name: str, written_as: str, table: TomlTable, problems: Problems, simulated: bool) -> Setting:
     path = ("settings", written_as)
-    controls: dict[str, Any] = {}
-    changes: dict[str, Any] = {}
+    controls: TomlTable = {}
+    changes: TomlTable = {}
     change_paths: dict[str, tuple[str, ...]] = {}
     probes: Probes | None = None
     part: str | None = None

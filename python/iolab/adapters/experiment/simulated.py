@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iolab.adapters import machine_file
 from iolab.adapters.control import CONTROLS
@@ -20,6 +21,10 @@ from iolab.base.renamed import renewed_key
 from iolab.domain import native_types as native
 from iolab.domain.experiment import CompiledWorkload, SimulatedMachine
 from iolab.domain.probe import Probes
+
+if TYPE_CHECKING:
+    from iolab.base.toml import KeyPath
+    from iolab.domain.trial import Phase
 
 Machines = dict[str, Changed]
 """By setting."""
@@ -56,6 +61,8 @@ def machines_under(settings: Sequence[Setting], machine: MachineFile, problems: 
     """The machine under each setting, settings whose changes lead nowhere left out."""
     found = {}
     for setting in settings:
+        for name in _of_drives(setting) if machine.drives == 0 else ():
+            problems.add(("settings", setting.written_as, name), "the machine has no drives, so nothing reads it")
         try:
             found[setting.name] = machine_file.changed(machine, _changes(setting, machine.drives))
         except InvalidChange as error:
@@ -104,9 +111,33 @@ def check(
             if (text := json.dumps(table)) not in possible:
                 possible[text] = _is_possible(table, changed, setting, workload, machine, problems)
             if possible[text]:
-                for phase in phases:
-                    for refusal in machine_file.refused(phase, changed.table):
-                        problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
+                refusals = [refusal for phase in phases for refusal in machine_file.refused(phase, changed.table)]
+                for refusal in refusals:
+                    problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
+                if not refusals:
+                    _check_read(table, changed, workload, phases, problems)
+
+
+def _check_read(
+    table: native.MachineFile,
+    changed: Changed,
+    workload: Workload,
+    phases: Sequence[Phase],
+    problems: Problems,
+) -> None:
+    """Notes what the setting changes of the machine that none of the workload's phases reads: it would compare the
+    machine with itself. What a setting gives of several drives is read where that of one is."""
+    given: dict[KeyPath, list[str]] = {}
+    for change in changed.changes:
+        given.setdefault(change.given_at, []).append(".".join(change.key))
+    keys = [key for keys in given.values() for key in keys]
+    unread = machine_file.unread(table, phases, keys)
+    for given_at, of_setting in given.items():
+        if all(key in unread for key in of_setting):
+            key = of_setting[0]
+            what = f"nothing in this machine reads it under the workload {workload.name}"
+            when = unread[key]
+            problems.add(given_at, f"{what}; it is read where {when}" if when else f"{what}, or any other")
 
 
 def check_probes(
@@ -136,6 +167,12 @@ def _changes(setting: Setting, drives: int) -> list[Change]:
         if name in setting.controls
         for key, value in (control.on_model(setting.controls[name], drives) or {}).items()
     ]
+
+
+def _of_drives(setting: Setting) -> list[str]:
+    """Its controls that change keys of drives."""
+    controls = {name: CONTROLS[name].on_model(value, 1) or {} for name, value in setting.controls.items()}
+    return [name for name, keys in controls.items() if any(key[0] == "drives" for key in keys) and name != "machine"]
 
 
 def _given_at(setting: Setting, control: str, key: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from iolab.adapters.experiment.setting import Setting
 from iolab.base.errors import unknown
 from iolab.base.option import Options, natural_lists, shown
 from iolab.base.problem import Path, Problems, dotted
+from iolab.base.toml import TomlTable
 from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.workload import KINDS, Kind
 
@@ -20,12 +20,12 @@ class Workload:
     name: str
     written_as: str
     """Its table's name in the file, before expansion."""
-    table: dict[str, Any]
+    table: TomlTable
     """Its options as written, matrix resolved."""
     compiled: CompiledWorkload
 
 
-def read_workloads(tables: dict[str, Any], problems: Problems) -> list[Workload]:
+def read_workloads(tables: TomlTable, problems: Problems) -> list[Workload]:
     """Every member of every workload's matrix, in file order; problems are noted and their members left out."""
     found: dict[str, Workload] = {}
     for name, table in tables.items():
@@ -74,7 +74,7 @@ def variants(
     return result
 
 
-def _kind(table: dict[str, Any], path: tuple[str, ...], problems: Problems) -> Kind | None:
+def _kind(table: TomlTable, path: tuple[str, ...], problems: Problems) -> Kind | None:
     name = table.get("kind", "io")
     if isinstance(name, str) and name in KINDS:
         return KINDS[name]
@@ -82,7 +82,7 @@ def _kind(table: dict[str, Any], path: tuple[str, ...], problems: Problems) -> K
     return None
 
 
-def _checked(kind: Kind, table: dict[str, Any], path: tuple[str, ...], problems: Problems) -> Options | None:
+def _checked(kind: Kind, table: TomlTable, path: tuple[str, ...], problems: Problems) -> Options | None:
     """The table as the kind's options; None with the problems noted."""
     options = problems.validated(
         kind.options, table, path, f"kind {kind.name}", listed_by=f"iolab list workloads {kind.name}"

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab import __version__, _native
 from iolab.adapters.system import command, interrupt, loop
@@ -19,21 +19,23 @@ from iolab.adapters.system.filesystem import FILESYSTEMS
 from iolab.adapters.system.mounts import mount_of
 from iolab.adapters.system.state import nearest_existing, state_directory
 from iolab.base import child_process, cpu_list
+from iolab.base.strict_json import JsonObject
 
 if TYPE_CHECKING:
+    from iolab.domain.record import Observed, ObservedTarget
     from iolab.domain.trial import Target
 
 CPU = Path("/sys/devices/system/cpu")
 LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
 
 
-def describe(target: Target | None = None) -> dict[str, Any]:
+def describe(target: Target | None = None) -> JsonObject:
     """Everything, as JSON values; what can't be read is {"absent": reason}.
 
     Args:
         target: what trials run on; None describes the machine alone.
     """
-    description: dict[str, Any] = {
+    description: JsonObject = {
         "hostname": platform.node(),
         "kernel": _kernel(),
         "cpu": _cpu(),
@@ -49,16 +51,19 @@ def describe(target: Target | None = None) -> dict[str, Any]:
     return description
 
 
-def site(places: Sequence[tuple[Path, BlockDevice | None]]) -> dict[str, Any]:
+def site(places: Sequence[tuple[Path, BlockDevice | None]]) -> Observed:
     """The filesystem at a path and the device below it, as they are now; of several, the others under `further`."""
-    first, *others = (
+    targets: list[ObservedTarget] = [
         {"filesystem": _filesystem(path), "device": block_device(device) if device else _no_device(path)}
         for path, device in places
-    )
-    return {**first, "further": others} if others else first
+    ]
+    observed: Observed = {"filesystem": targets[0]["filesystem"], "device": targets[0]["device"]}
+    if len(targets) > 1:
+        observed["further"] = targets[1:]
+    return observed
 
 
-def block_device(device: BlockDevice) -> dict[str, Any]:
+def block_device(device: BlockDevice) -> JsonObject:
     """Model and queue attributes as the kernel shows them."""
     disk = device.disk
     hardware = disk.directory / "device"
@@ -173,7 +178,7 @@ def _cgroup() -> dict[str, Fact]:
     return {"versions": versions, "of_this_process": text(Path("/proc/self/cgroup"))}
 
 
-def _versions() -> dict[str, Any]:
+def _versions() -> JsonObject:
     libraries: dict[str, Fact] = {}
     for name in LIBRARIES:
         try:
@@ -191,9 +196,9 @@ def _versions() -> dict[str, Any]:
     }
 
 
-def _target(target: Target) -> dict[str, Any]:
+def _target(target: Target) -> JsonObject:
     assert target.kind != "drives", "a simulated machine is described by its file"
-    described: dict[str, Any] = {"asked_for": target.model_dump(mode="json")}
+    described: JsonObject = {"asked_for": target.model_dump(mode="json")}
     if target.kind == "device":
         return {**described, **site([(Path(path), device_at(Path(path))) for path in target.paths])}
     if target.kind == "scratch":

@@ -17,6 +17,7 @@ from iolab.adapters.system.beneath import itself
 from iolab.adapters.system.facts import Absent
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import ExtentsObservation
+from iolab.domain.probe.extents import ExtentsOptions
 from iolab.domain.probe.probe import ProbeOptions
 
 T = TypeVar("T")
@@ -53,12 +54,12 @@ def examined(
     """
     if not found:
         raise Absent("the phase left no files on a filesystem")
-    chosen = evenly(found, options["files_max"])
-    method = options["method"]
+    wanted = ExtentsOptions.model_validate(options)
+    chosen = evenly(found, wanted.files_max)
     bounds: native.Bounds = {
-        "extents_max": options["extents_max"],
-        "listed_max": options["listed"],
-        "method": None if method == "auto" else method,
+        "extents_max": wanted.extents_max,
+        "listed_max": wanted.listed,
+        "method": None if wanted.method == "auto" else wanted.method,
     }
     seen: native.Examined = json.loads(look([path for _, path in chosen], json.dumps(bounds)))
     reasons = [cast(native.RefusedOfExamination, file)["absent"] for file in seen["files"] if "absent" in file]

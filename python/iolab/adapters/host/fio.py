@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.adapters.host import fio_record
 from iolab.adapters.importer.fio_document import documents
@@ -23,6 +23,7 @@ from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
 from iolab.base.option import shown
 from iolab.base.plain_text import is_one_line
+from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import Progress
 from iolab.domain.workload.fio_file.value import joined
 
@@ -36,7 +37,7 @@ POLL_S = 0.1
 STOP_PATIENCE_S = 20.0
 INSTALL = "install it: sudo apt-get install fio"
 
-Report = dict[str, Any]
+Report = JsonObject
 """fio's own, of which `fio_record` reads what iolab needs."""
 
 OURS = frozenset(

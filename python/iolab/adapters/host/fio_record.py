@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.importer.fio_job import Job, Latency, number
+from iolab.base.histogram import merged
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import (
     Failure,
@@ -39,13 +40,14 @@ def record(
     jobs: list[Job] = []
     groups: list[GroupRecord] = []
     failures: list[Failure] = []
-    for name in (job["name"] for group in phase.load["groups"] for job in group["jobs"]):
+    engines = {job["name"]: group["engine"] for group in phase.load["groups"] for job in group["jobs"]}
+    for name, engine in engines.items():
         if name not in found:
             failures.append({"job": name, "what": "fio did not run it"})
             continue
         job = Job(name, 0, found[name])
         jobs.append(job)
-        groups.append(group_record(name, _usage(job), [_job(phase, job)], [SWITCHES, *notes]))
+        groups.append(group_record(name, _usage(job), [_job(phase, job, engine)], [SWITCHES, *notes]))
     elapsed_ns = max((_runtime_ns(job) for job in jobs), default=0)
     return phase_record(
         phase.name,
@@ -80,16 +82,43 @@ def _usage(job: Job) -> Usage:
     )
 
 
-def _job(phase: FioPhase, job: Job) -> JobRecord:
+def _job(phase: FioPhase, job: Job, engine: native.EngineKind) -> JobRecord:
     ops: dict[str, native.OpRecord] = {
         way: {"count": round(side.ops), "bytes": round(side.bytes), "latency": _latency(side.latency)}
         for way, side in job.sides.items()
     }
+    if engine == "null" and ops:
+        # fio calls them by the direction that the job has.
+        ops = {"null": _together(list(ops.values()))}
     errors = _errors(phase, job)
     wrong = sum(error["count"] for error in errors if error["errno"] == WRONG_DATA)
     others = [error for error in errors if error["errno"] != WRONG_DATA]
     made = job_record(job.name, finished_ns=_runtime_ns(job), ops=ops, errors=others)
     return {**made, "mismatches_count": wrong}
+
+
+def _together(parts: Sequence[native.OpRecord]) -> native.OpRecord:
+    """Operations of several kinds as one: moments weighted by counts."""
+    if len(parts) == 1:
+        return parts[0]
+    seen = [(part["count"], own) for part in parts if (own := part["latency"]) is not None]
+    count = sum(of_part for of_part, _ in seen)
+    latency: native.LatencyRecord | None = None
+    if count:
+        mean_ns = sum(of_part * each["mean_ns"] for of_part, each in seen) / count
+        squares = (of_part * (each["stddev_ns"] ** 2 + (each["mean_ns"] - mean_ns) ** 2) for of_part, each in seen)
+        latency = {
+            "min_ns": min(each["min_ns"] for _, each in seen),
+            "max_ns": max(each["max_ns"] for _, each in seen),
+            "mean_ns": mean_ns,
+            "stddev_ns": (sum(squares) / count) ** 0.5,
+            "histogram": [(low, high, times) for low, high, times in merged(each["histogram"] for _, each in seen)],
+        }
+    return {
+        "count": sum(part["count"] for part in parts),
+        "bytes": sum(part["bytes"] for part in parts),
+        "latency": latency,
+    }
 
 
 def _latency(latency: Latency | None) -> native.LatencyRecord | None:

@@ -39,7 +39,7 @@ from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import IolabError, MachineError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import PhaseRecord, failures_of, ops_of
-from iolab.domain.record import NOT_RESTORED, Fault, Record
+from iolab.domain.record import NOT_RESTORED, Fault, Observed, Record
 from iolab.domain.trial import FioPhase, Phase, Trial
 
 
@@ -83,7 +83,7 @@ class _Run:
     started_unix_ns: int
     applied: dict[str, Applied] = field(default_factory=dict)
     phases: list[PhaseRecord] = field(default_factory=list)
-    observed: dict[str, Any] = field(default_factory=dict)
+    observed: Observed = field(default_factory=lambda: Observed())
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     groups: dict[str, Cgroup] = field(default_factory=dict)

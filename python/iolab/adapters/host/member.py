@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from iolab import _native
 from iolab.adapters.host.load import POLL_S, refused
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import error_to_json
 
 NS_PER_S = 1e9
@@ -61,7 +62,7 @@ def main() -> int:
     return 0
 
 
-def _start(task: dict[str, Any], memory: Any) -> UnderWay:
+def _start(task: JsonObject, memory: Any) -> UnderWay:
     spec = json.dumps(task["spec"])
     return _native.Sort.start(spec) if task["work"] == "sort" else _native.Load.start(spec, memory)
 
@@ -73,7 +74,7 @@ def _stop_when_input_closes(started: UnderWay) -> None:
     started.stop()
 
 
-def _say(message: dict[str, Any]) -> None:
+def _say(message: JsonObject) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 

@@ -12,14 +12,15 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypedDict, TypeVar, cast
 
 from iolab.adapters.system.cgroup import Cgroup
 from iolab.adapters.system.command import die_with_parent
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
+from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
-from iolab.domain.executor import ShouldStop, error_from_json
+from iolab.domain.executor import ErrorFields, ShouldStop, error_from_json
 
 POLL_S = 0.02
 START_DELAY_NS = 20_000_000
@@ -27,8 +28,18 @@ START_DELAY_NS = 20_000_000
 STOP_PATIENCE_S = 10.0
 
 R = TypeVar("R")
-Message = dict[str, Any]
-"""What a member and its starter say to each other, as member.py and this file write it."""
+
+
+class Message(TypedDict, total=False):
+    """What a member says, as member.py writes it: that it is ready, then its progress, and last a record or an error.
+    The record is of the type that the task has (`Task`)."""
+
+    ready: bool
+    progress: native.Snapshot
+    record: object
+    error: ErrorFields
+
+
 OnSnapshots = Callable[[list[native.Snapshot]], None]
 
 
@@ -83,10 +94,10 @@ def run(
 def _start_together(members: Sequence[_Member[R]], should_stop: ShouldStop) -> None:
     _receive(members, until=lambda: all(member.ready for member in members), should_stop=should_stop)
     for member in members:
-        member.settle()
+        member.place()
     start_ns = time.monotonic_ns() + START_DELAY_NS
     for member in members:
-        member.tell({"start_monotonic_ns": start_ns})
+        member.send({"start_monotonic_ns": start_ns})
 
 
 def _watch(
@@ -141,15 +152,15 @@ class _Member(Generic[R]):
         )
         assert self._process.stdout is not None
         self.stdout_fd = self._process.stdout.fileno()
-        self.tell({"name": self.task.name, "work": self.task.work, "spec": self.task.spec})
+        self.send({"name": self.task.name, "work": self.task.work, "spec": self.task.spec})
 
-    def tell(self, message: Message) -> None:
+    def send(self, message: JsonObject) -> None:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
 
-    def settle(self) -> None:
+    def place(self) -> None:
         """Where it is to run, before it starts."""
         for cgroup in self.task.cgroups:
             cgroup.add(self._process.pid)
@@ -181,8 +192,7 @@ class _Member(Generic[R]):
 
     def record(self) -> R:
         assert self.answer is not None
-        record: R = self.answer["record"]
-        return record
+        return cast(R, self.answer["record"])
 
     def end(self) -> None:
         """Waits for a member that has answered; kills any other."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 from iolab.domain import native_types as native
 from iolab.domain.phase_record import (
@@ -38,13 +39,13 @@ def faults(phase: PhaseRecord) -> list[Fault]:
     """I/O errors, short transfers, wrong blocks and failures of one phase record (`iolab.domain.phase_record`)."""
     found = []
     for job in jobs_of(phase).values():
-        where: dict[str, Any] = {"phase": phase["phase"], "job": job["name"]}
+        found_in = partial(Fault, phase=phase["phase"], job=job["name"])
         for error in job["errors"]:
             place = f"first at {error['first_path']} offset {error['first_offset']}"
             what = f"{error['op']}: {error['name']}, {place}"
-            found.append(Fault(what=what, errno=error["errno"] or None, count=error["count"], **where))
+            found.append(found_in(what=what, errno=error["errno"] or None, count=error["count"]))
         if job["mismatches_count"]:
-            found.append(Fault(what=_mismatch(job["mismatches"]), count=job["mismatches_count"], **where))
+            found.append(found_in(what=_mismatch(job["mismatches"]), count=job["mismatches_count"]))
     found += (Fault(phase=phase["phase"], **failure) for failure in failures_of(phase))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -115,6 +116,7 @@ def place(site: Site, phases: Sequence[Phase], undo: UndoJournal) -> list[Phase]
     kept = [phase for phase in phases if phase.measured or not site.reads_only_what_is_there]
     _check_places(site, kept)
     _check_backing_space(site, kept)
+    _check_directories_space(site, kept)
     placers = [
         _in_directory(place.directory, place.label)
         if place.directory is not None
@@ -317,6 +319,56 @@ def _check_backing_space(site: Site, phases: list[Phase]) -> None:
             where=site.label,
             remedy='lower file_size, or choose another place: [target] backing = "/dir"',
         )
+
+
+def _check_directories_space(site: Site, phases: Sequence[Phase]) -> None:
+    """Before anything is laid out: a disk that fills up fails every other program on it too."""
+    for number, place in enumerate(site.places):
+        if place.directory is None:
+            continue
+        files = _bytes_to_hold(number, phases)
+        needed, free = sum(files.values()), _free_bytes(place.directory.path)
+        if needed > free:
+            raise InputError(
+                f"the workload's files need {size_in_words(needed)}, this has {size_in_words(free)} free",
+                where=place.label,
+                remedy="lower file_size or the number of files, or take a target with more space",
+            )
+
+
+def _bytes_to_hold(number: int, phases: Sequence[Phase]) -> dict[str, int]:
+    """By file on the place of this number: its size, where it is laid out or may be written to its end; less, where a
+    job's operations or bytes end it before."""
+    held: dict[str, int] = {}
+    for phase in phases:
+        if not isinstance(phase, LoadPhase):
+            continue
+        files = phase.load["files"]
+        for job in (job for group in phase.load["groups"] if group["engine"] != "null" for job in group["jobs"]):
+            if job["read_share"] >= 1.0:
+                continue
+            left = _most_written(job)
+            for file in (files[index] for index in job["files"]):
+                size = int(min(file["size_bytes"], left))
+                left -= size
+                if place_of(file) == number:
+                    held[file["path"]] = max(held.get(file["path"], 0), size)
+    return held
+
+
+def _most_written(job: native.JobSpec) -> float:
+    """Bytes that the job can write at most, whatever its files hold."""
+    largest = max(block["bytes"] for block in job["blocks"])
+    until = job["until"]
+    by_bytes = math.inf if until["bytes"] is None else until["bytes"]
+    by_ops = math.inf if until["ops"] is None else until["ops"] * largest
+    return min(by_bytes, by_ops)
+
+
+def _free_bytes(path: Path) -> int:
+    """For this user: root may use what a filesystem reserves."""
+    found = os.statvfs(path)
+    return found.f_frsize * (found.f_bfree if os.geteuid() == 0 else found.f_bavail)
 
 
 def _files(phases: Sequence[Phase]) -> Files:

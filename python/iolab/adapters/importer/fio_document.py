@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from iolab.adapters.importer.fio_job import number, table
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 
 DOCUMENTS_MAX = 10_000
 IN_VAIN_MAX = 16
@@ -30,7 +31,7 @@ class Document(NamedTuple):
     """A JSON document of fio, and the line of the file on which it starts."""
 
     line: int
-    content: dict[str, Any]
+    content: JsonObject
     problem: str | None
     """What is missing from it."""
 
@@ -81,7 +82,7 @@ class _Walk:
         cut = "; jobs that are whole are kept" if content["jobs"] else " in its first job"
         return Document(self.line, content, f"the JSON is cut off{cut}"), end
 
-    def _whole_jobs(self, text: str) -> Iterator[dict[str, Any]]:
+    def _whole_jobs(self, text: str) -> Iterator[JsonObject]:
         found = _JOB_LIST.search(text)
         place: int | None = found.end() if found else len(text)
         while place is not None and (start := text.find("{", place)) >= 0:
@@ -123,20 +124,19 @@ def last_of_each_run(found: list[Document]) -> list[Document]:
     return kept
 
 
-def job_list(content: dict[str, Any]) -> list[Any]:
+def job_list(content: JsonObject) -> list[Any]:
     """The job results, of one machine or of clients."""
-    found: list[Any] = next((content[name] for name in JOB_LISTS if isinstance(content.get(name), list)), [])
-    return found
+    return next((found for name in JOB_LISTS if isinstance(found := content.get(name), list)), [])
 
 
-def started_unix_ns(content: dict[str, Any]) -> int:
+def started_unix_ns(content: JsonObject) -> int:
     """When the run began: its clock, which is read at the end, less what it took; 0 where there is none."""
     clock_ms = number(content, "timestamp_ms") or 1000 * number(content, "timestamp")
     started_ms = _start_ms({**content, "timestamp_ms": clock_ms})
     return int(started_ms * 1_000_000) if started_ms is not None and 0 < started_ms < CLOCK_MS_MAX else 0
 
 
-def _start_ms(content: dict[str, Any]) -> float | None:
+def _start_ms(content: JsonObject) -> float | None:
     clock_ms = number(content, "timestamp_ms")
     jobs = [job for job in job_list(content) if isinstance(job, dict)]
     runtime_ms = max(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from iolab.base.plain_text import whole_number
+from iolab.base.strict_json import JsonObject
 
 KIB = 1024
 COUNT_END = 2.0**63
@@ -52,7 +52,7 @@ class Job:
 
     name: str
     group: int
-    raw: dict[str, Any]
+    raw: JsonObject
 
     @cached_property
     def sides(self) -> dict[str, Side]:
@@ -83,7 +83,7 @@ class Job:
         return number(self.raw, "sys_cpu") / 100 * self.runtime_ms / 1000
 
 
-def number(source: dict[str, Any], name: str) -> float:
+def number(source: JsonObject, name: str) -> float:
     """A number of the object, 0 if it is none or not finite."""
     value = source.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -94,13 +94,13 @@ def number(source: dict[str, Any], name: str) -> float:
         return 0.0
 
 
-def table(source: dict[str, Any], name: str) -> dict[str, Any]:
+def table(source: JsonObject, name: str) -> JsonObject:
     """The object of this name; empty where there is none, or another kind of value."""
     value = source.get(name)
     return value if isinstance(value, dict) else {}
 
 
-def _side(raw: dict[str, Any]) -> Side:
+def _side(raw: JsonObject) -> Side:
     size = number(raw, "io_bytes")
     if "io_kbytes" not in raw and "bw_bytes" not in raw:
         size *= KIB
@@ -111,7 +111,7 @@ def _side(raw: dict[str, Any]) -> Side:
     return Side(ops, size, number(raw, "runtime"), latency)
 
 
-def _latency(raw: dict[str, Any]) -> Latency | None:
+def _latency(raw: JsonObject) -> Latency | None:
     """Total latency, submission included; of old versions and of syncs, whatever there is."""
     ns = "lat_ns" in raw or "clat_ns" in raw
     scale = 1.0 if ns else US
@@ -136,7 +136,7 @@ def _latency(raw: dict[str, Any]) -> Latency | None:
     )
 
 
-def _bins(raw: dict[str, Any], scale: float) -> tuple[tuple[int, int], ...]:
+def _bins(raw: JsonObject, scale: float) -> tuple[tuple[int, int], ...]:
     """Latency and count. fio 2 numbers its bins, fio 3 names them by their latency."""
     bits = raw.get(_V2_BITS)
     found = []

@@ -11,7 +11,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from iolab.adapters.importer.fio_document import Document, documents, job_list, last_of_each_run, started_unix_ns
 from iolab.adapters.importer.fio_job import Job, Latency, Side, number, table
@@ -19,6 +18,7 @@ from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.results import MAIN, Results, Row
 from iolab.adapters.importer.source import Source, json_text
 from iolab.base.histogram import quantile
+from iolab.base.strict_json import JsonObject
 
 NAMES_MAX = 3
 OPTIONS_MAX = 200
@@ -58,7 +58,7 @@ def _add_run(source: Source, results: Results, document: Document) -> None:
     results.setting_says(source.stem_without_round, dict(_said(document.content, jobs)))
 
 
-def _said(content: dict[str, Any], jobs: list[Job]) -> Iterator[tuple[str, str]]:
+def _said(content: JsonObject, jobs: list[Job]) -> Iterator[tuple[str, str]]:
     """What it was measured with: version, the jobs' options, the disks that were busy."""
     version = content.get("fio version")
     if isinstance(version, str):
@@ -79,7 +79,7 @@ def _said(content: dict[str, Any], jobs: list[Job]) -> Iterator[tuple[str, str]]
         yield "device", ", ".join(map(str, names))[:TEXT_MAX]
 
 
-def _jobs(content: dict[str, Any]) -> list[Job]:
+def _jobs(content: JsonObject) -> list[Job]:
     jobs: list[Job] = []
     taken: dict[tuple[str, int], int] = {}
     for raw in job_list(content):

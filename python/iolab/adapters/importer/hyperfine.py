@@ -19,6 +19,7 @@ from iolab.adapters.importer.results import Results, Row, Table
 from iolab.adapters.importer.source import Source, json_text
 from iolab.adapters.importer.text import QUOTED_MAX, number
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 
 WORKLOAD = "command"
 SUMMARIES = {
@@ -77,7 +78,7 @@ def _add_summaries(row: Row, values: Mapping[str, Any]) -> None:
         row.add(metric, _float(values.get(key)))
 
 
-def _of_json(source: Source) -> list[dict[str, Any]]:
+def _of_json(source: Source) -> list[JsonObject]:
     try:
         content = json.loads(json_text(source))
     except (ValueError, RecursionError) as error:
@@ -128,7 +129,7 @@ def _float(value: Any) -> float | None:
         return None
 
 
-def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
+def _table(content: JsonObject, name: str) -> JsonObject:
     value = content.get(name)
     return value if isinstance(value, dict) else {}
 

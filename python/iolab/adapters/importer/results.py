@@ -15,6 +15,7 @@ from typing import Any, Literal
 from iolab.adapters.importer.text import QUOTED_MAX
 from iolab.adapters.store.rows import TableRow
 from iolab.base.errors import InputError
+from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL, Key
 
 MAIN = "main"
@@ -146,11 +147,11 @@ class Results:
     def __init__(self) -> None:
         self.trials: list[ImportedTrial] = []
         self.problems: list[str] = []
-        self.workloads: dict[str, dict[str, Any]] = {}
+        self.workloads: dict[str, TomlTable] = {}
         """What is known of a workload: `kind` and options as an experiment would say them."""
-        self.settings: dict[str, dict[str, Any]] = {}
+        self.settings: dict[str, TomlTable] = {}
         """What the source says of a setting, as text."""
-        self.machine: dict[str, Any] = {}
+        self.machine: TomlTable = {}
         self.source = ""
         self._stem = ""
         self._source_number = -1

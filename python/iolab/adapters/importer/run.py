@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -15,13 +15,14 @@ import iolab
 from iolab.adapters.importer.results import ImportedTrial, Results
 from iolab.adapters.store import imported, index, session, trial_file
 from iolab.adapters.store.directory import RunDirectory, create
-from iolab.adapters.store.event import Event
+from iolab.adapters.store.event import RunStarted, TrialFinished
 from iolab.adapters.store.examine import Examination
 from iolab.adapters.store.journal import Journal
 from iolab.adapters.store.read import RunData
 from iolab.adapters.store.state import RunState, describe_finished
 from iolab.adapters.store.trial_file import Stored, table_schema
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 from iolab.domain.experiment import IMPORTED
 from iolab.domain.metric import describe
 from iolab.domain.record import Record
@@ -83,9 +84,7 @@ def in_memory(path: Path, results: Results, sources: Sequence[tuple[str, str]]) 
     """The results as a run that behaves as one read from a directory."""
     text = experiment_text(results, path.name, sources)
     started = _started(results)
-    finished = {
-        trial.trial: {"event": "trial_finished", **_finished(trial, path, Stored(0, ""))} for trial in results.trials
-    }
+    finished = {trial.trial: _finished(trial, path, Stored(0, "")) for trial in results.trials}
     return ImportedRun(
         directory=RunDirectory(path),
         state=RunState(sessions=[started], rounds=started["rounds"], finished=finished, ended=True),
@@ -110,14 +109,14 @@ def write(path: Path, results: Results, sources: Sequence[tuple[str, str]]) -> R
     with Journal(directory.journal_file) as journal:
         for trial in results.trials:
             stored = trial_file.write(directory.trial_file(trial.trial), _record(trial, origin), trial.rows)
-            journal.append("trial_finished", **_finished(trial, origin, stored))
+            journal.append(**_finished(trial, origin, stored))
         for text in results.problems:
             journal.append("import_problem", text=text)
         journal.append("run_finished")
     return directory
 
 
-def _started(results: Results) -> Event:
+def _started(results: Results) -> RunStarted:
     return {
         "event": "run_started",
         "format": session.FORMAT,
@@ -132,11 +131,11 @@ def _started(results: Results) -> Event:
     }
 
 
-def _machine(results: Results, sources: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _machine(results: Results, sources: Sequence[tuple[str, str]]) -> JsonObject:
     return {IMPORTED: [f"{path} ({format_name})" for path, format_name in sources], **results.machine}
 
 
-def _finished(trial: ImportedTrial, origin: Path, stored: Stored) -> dict[str, Any]:
+def _finished(trial: ImportedTrial, origin: Path, stored: Stored) -> TrialFinished:
     event = describe_finished(_record(trial, origin), stored, attempt=1, duration_ns=None)
     return {**event, "source": trial.source}
 
@@ -209,7 +208,7 @@ def _names(results: Results, what: str) -> list[str]:
     return list(dict.fromkeys(getattr(trial, what) for trial in results.trials))
 
 
-def _table(section: str, name: str, values: dict[str, Any]) -> Iterator[str]:
+def _table(section: str, name: str, values: JsonObject) -> Iterator[str]:
     yield f"[{section}.{_quoted(name)}]"
     for key, value in values.items():
         yield f"{_quoted(key)} = {_quoted(value) if isinstance(value, str) else json.dumps(value)}"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from iolab.adapters.importer.format import Format
 from iolab.adapters.importer.iostat import COLUMNS, CPU, Reports
@@ -15,6 +14,7 @@ from iolab.adapters.importer.results import Results
 from iolab.adapters.importer.source import Source, json_text
 from iolab.adapters.importer.sysstat import Means, add_means, cpu_metric, sample
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 
 _START = re.compile(r"\s*+\{\s*+\"sysstat\"\s*+:")
 
@@ -37,7 +37,7 @@ def _parse(source: Source, results: Results) -> None:
         add_means(results.table(1).row(source.stem_without_round, MPSTAT), cpus, interval_s=None)
 
 
-def _statistics(source: Source) -> Iterator[dict[str, Any]]:
+def _statistics(source: Source) -> Iterator[JsonObject]:
     """The reports of all hosts. InputError if the file is no whole JSON."""
     text = json_text(source)
     try:
@@ -49,12 +49,12 @@ def _statistics(source: Source) -> Iterator[dict[str, Any]]:
         yield from _tables(host, "statistics")
 
 
-def _tables(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def _tables(content: JsonObject, name: str) -> list[JsonObject]:
     found = content.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def _numbers(content: dict[str, Any]) -> dict[str, float]:
+def _numbers(content: JsonObject) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in content.items()

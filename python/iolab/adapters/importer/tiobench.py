@@ -8,12 +8,12 @@ legend). A line of the same identifier and threads in a later table of the same 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from iolab.adapters.importer.format import Format, TableReader, parser
 from iolab.adapters.importer.results import Results, Row, Table
 from iolab.adapters.importer.source import Line, Source
 from iolab.adapters.importer.text import numbers
+from iolab.base.toml import TomlTable
 
 MEGABYTE = 2**20
 COUNT_END = 2.0**63
@@ -68,7 +68,7 @@ class _Reader(TableReader):
         file_bytes = size * MEGABYTE if size else self.file_bytes
         parts = {"filesystem": self.filesystem, "threads": f"{threads:.15g}" if threads else ""}
         workload = f"tiobench[{','.join(f'{key}={value}' for key, value in parts.items() if value)}]"
-        known: dict[str, Any] = {"threads": threads, "file_size": file_bytes, "block_size": block_bytes}
+        known: TomlTable = {"threads": threads, "file_size": file_bytes, "block_size": block_bytes}
         options = {key: int(value) for key, value in known.items() if value and 0 < value < COUNT_END}
         self.results.workloads.setdefault(workload, {"kind": "tiobench", **options})
         _add(table.row(identifier, workload, self.phase or "unnamed_test"), values)

@@ -15,7 +15,7 @@ from iolab.adapters.machine_file.check import (
     with_groups,
 )
 from iolab.adapters.machine_file.machine_file import MachineFile, as_filed, read
-from iolab.adapters.machine_file.mechanism import Refusal, probe_refused, refused
+from iolab.adapters.machine_file.mechanism import Refusal, probe_refused, refused, unread, used
 
 __all__ = [
     "PREFIX",
@@ -37,5 +37,7 @@ __all__ = [
     "read",
     "refused",
     "scheduler_of",
+    "unread",
+    "used",
     "with_groups",
 ]

@@ -6,15 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from iolab import _native
+from iolab.base.toml import TomlTable
 from iolab.domain import native_types as native
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Phase
 
-Table = dict[str, Any]
+Table = TomlTable
 """A machine's file, whole or in part."""
 
 

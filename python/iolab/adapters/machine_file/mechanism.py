@@ -1,11 +1,14 @@
-"""What the simulated machine has no mechanism for, told from a phase alone; the model itself refuses the rest."""
+"""What the simulated machine has mechanisms for and what not, told from a phase alone; the model itself refuses the
+rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from iolab import _native
 from iolab.adapters.machine_file.check import cpu_count, is_detailed, scheduler_of
 from iolab.domain.trial import LoadPhase, MetadataPhase, SortPhase, WeightedLoadPhase
 
@@ -41,6 +44,38 @@ class Refusal:
     """Whose option it is; None: the workload's."""
 
 
+def used(phases: Sequence[Phase], machine: native.MachineFile) -> frozenset[str]:
+    """The mechanisms that decide what the phases come to on this machine, in words: schedulers, devices, caches,
+    filesystems, mounts, CPUs."""
+    found = {"detailed CPUs" if is_detailed(machine) else "simple CPUs"}
+    loads = [phase for phase in phases if isinstance(phase, LoadPhase)]
+    if any(isinstance(phase, MetadataPhase) for phase in phases):
+        found.add("metadata of XFS")
+    if any(isinstance(phase, SortPhase) for phase in phases):
+        found.add("memory pressure")
+    places = {file.get("place") or 0 for phase in loads for file in phase.load["files"]}
+    for place in places:
+        found |= _of_drive(machine, place) if place < len(machine["drives"]) else {"NFS over RDMA"}
+    if any(not group["direct"] for phase in loads for group in phase.load["groups"]):
+        found.add(f"page cache of {_series(machine['kernel'])}")
+        filesystems = [drive.get("filesystem") for drive in machine["drives"]]
+        found |= {f"{filesystem['kind']} files" for filesystem in filesystems if filesystem is not None}
+    return frozenset(found)
+
+
+def _of_drive(machine: native.MachineFile, place: int) -> set[str]:
+    drive = machine["drives"][place]
+    scheduler = scheduler_of(drive).get("name")
+    named = f"scheduler {scheduler}" if scheduler else f"default scheduler of {_series(machine['kernel'])}"
+    return {named, f"{drive['device']['kind']} device"}
+
+
+def _series(kernel: str) -> str:
+    """`2.6` of `2.6.35-rc5`, `6` of `6.1`: within it the caches are much alike."""
+    major, minor, *_ = f"{kernel}.0".split(".")
+    return f"{major}.{minor}" if int(major) < 3 else major
+
+
 def probe_refused(name: str, machine: native.MachineFile) -> str | None:
     """Why this machine has no such probe; None: it has."""
     if name in _PROBES:
@@ -53,6 +88,20 @@ def probe_refused(name: str, machine: native.MachineFile) -> str | None:
         known = ", ".join((*_PROBES, "nfs", "switches", *_PROBES_OF_DETAILED_CPUS))
         return f"the simulated machine has no such probe; there are: {known}"
     return None if is_detailed(machine) else _SIMPLE_CPUS
+
+
+def unread(machine: native.MachineFile, phases: Sequence[Phase], keys: Sequence[str]) -> dict[str, str | None]:
+    """Of keys of the machine's file, by their dotted paths, those that nothing reads while the phases run, each with
+    when it would be read; None: never. The model says so (crates/stack/src/component.rs), of phases that it can run."""
+    if not keys:
+        return {}
+    return dict(_native.unread_keys(json.dumps(machine), json.dumps([_as_used(phase) for phase in phases]), list(keys)))
+
+
+def _as_used(phase: Phase) -> dict[str, object]:
+    if isinstance(phase, LoadPhase):
+        return {"kind": "load", **phase.load}
+    return {"kind": phase.kind, **(phase.metadata if isinstance(phase, MetadataPhase) else {})}
 
 
 def refused(phase: Phase, machine: native.MachineFile) -> Iterator[Refusal]:

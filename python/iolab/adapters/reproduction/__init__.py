@@ -2,7 +2,8 @@
 they are.
 
 `published` reads a file of them with its provenance, `tables` and `statements` its parts; `measured` finds each in a
-run, `score` says how good that is, `scorecard` how good all are.
+run, `served` says which of it is evidence, `score` how good that is, `null` how good without a model, `scorecard` how
+good all are.
 """
 
 from __future__ import annotations

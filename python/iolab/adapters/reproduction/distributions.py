@@ -10,12 +10,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.adapters.reproduction.options import DistributionOptions, KeyPath, QuestionOptions, by_name, check_verdicts
 from iolab.adapters.reproduction.score import Claim
 from iolab.base.errors import InputError
 from iolab.base.option import shown
+from iolab.base.toml import TomlTable
 from iolab.domain.verdict.summaries import Contrast, Summary, contrasts
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Distribution:
                     yield Claim(f"{question.text} ({question.who}): {words}", agree == len(found))
 
 
-def read_distributions(file: str, tables: dict[str, Any], problems: Problems) -> Iterator[Distribution]:
+def read_distributions(file: str, tables: TomlTable, problems: Problems) -> Iterator[Distribution]:
     """The distributions of [distributions.NAME] that are right, judged."""
     named = by_name(DistributionOptions, tables, ("distributions",), "a distribution", problems)
     for name, options in named.items():

@@ -37,18 +37,28 @@ class Measured:
         self._run = run
         self._groups: dict[Trial, dict[tuple[str, str], Rounds]] = {}
 
+    def load(self) -> None:
+        """Reads the whole run now: its files may go away."""
+        for trial in self._of_all:
+            self._of_jobs(trial)
+
     def at(self, place: CellSelector) -> Value:
         """In the unit of the published figure."""
         trial = (place.workload, place.setting)
-        numerator = self.mean(trial, place.metric, place.job)
-        denominator = Value(1.0, None) if place.per is None else self.mean(trial, place.per, place.job)
-        for part in (numerator, denominator):
-            if part.value is None:
-                return part
-        assert numerator.value is not None and denominator.value is not None
-        if not denominator.value:
-            return Value(None, f"{place.per} is 0")
-        return Value(numerator.value / denominator.value / place.divide_by, None)
+        divisors = []
+        if place.per is not None:
+            divisors.append((trial, place.per))
+        if place.against is not None:
+            divisors.append(((place.workload, place.against), place.metric))
+        found = self.mean(trial, place.metric, place.job)
+        for divisor, metric in divisors:
+            by = self.mean(divisor, metric, place.job)
+            if found.value is None or by.value is None:
+                return found if found.value is None else by
+            if not by.value:
+                return Value(None, f"{metric} of {divisor[1]} is 0")
+            found = Value(found.value / by.value, None)
+        return found if found.value is None else Value(found.value / place.divide_by, None)
 
     def mean(self, trial: Trial, key: str, job: str) -> Value:
         """Of a metric over the rounds that have it."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from iolab.adapters.experiment.options import Share
 from iolab.base.errors import InputError, unknown
 from iolab.base.option import Options, option, shown
+from iolab.base.toml import TomlTable
 from iolab.domain.definition import DIFFERENCES, NO_DIFFERENCE, Nature
 from iolab.domain.metric import parse_key
 
@@ -66,21 +67,80 @@ class FileOptions(Options):
     )
     rounds: int | None = option(None, "Number of rounds of the experiment.", default_is="the experiment's", ge=1)
     setup: dict[str, str] = option({}, "What is known about machine, kernel and load, [setup].", default_is="nothing")
-    fitted: dict[str, Any] = option({}, "Parameters that were fitted to cells, [fitted.NAME].", default_is="none")
-    cell: dict[str, Any] = option({}, "How to find a cell in the run, for every table.", default_is="each table says")
-    tables: dict[str, Any] = option({}, "Published tables, [tables.NAME].", default_is="none")
-    claims: dict[str, Any] = option({}, "Claims without figures, [claims.NAME].", default_is="none")
-    distributions: dict[str, Any] = option({}, "Published distributions, [distributions.NAME].", default_is="none")
+    fitted: TomlTable = option({}, "Parameters that were fitted to cells, [fitted.NAME].", default_is="none")
+    chosen: TomlTable = option(
+        {}, "What else was chosen with published figures in sight, [chosen.NAME].", default_is="nothing"
+    )
+    cell: TomlTable = option({}, "How to find a cell in the run, for every table.", default_is="each table says")
+    tables: TomlTable = option({}, "Published tables, [tables.NAME].", default_is="none")
+    claims: TomlTable = option({}, "Claims without figures, [claims.NAME].", default_is="none")
+    distributions: TomlTable = option({}, "Published distributions, [distributions.NAME].", default_is="none")
+
+
+SERVES = 'a table such as { rate = ["1/*"], claims = ["alike"] }'
 
 
 class FittedOptions(Options):
-    """A physical parameter of the machine that was chosen so that some cells come out."""
+    """A physical parameter of the machine that was set so that some cells come out."""
 
     machine: str = option(..., "The machine's file, its device's file, or, from ../ on, the experiment's.")
     parameter: str = option(..., "The dotted key.")
     value: float = option(..., "The fitted value.")
-    to: str = option(..., "The table and the cells that it was fitted to.")
+    serves: dict[str, list[str]] = option(
+        ...,
+        "The cells that it was fitted to: by table, patterns of ROW/COLUMN; of claims their names.",
+        expected=SERVES,
+    )
     why: str = option(..., "Why it could not be taken from a data sheet.")
+
+
+class ChosenOptions(Options):
+    """A constant or a mechanism that was picked with published figures in sight, without a search for its value."""
+
+    what: str = option(..., "What was chosen, and what it was chosen from.")
+    machine: str | None = option(None, "As of a fitted parameter.", default_is="the mechanism has no key of a file")
+    parameter: str | None = option(None, "The dotted key.", default_is="none; must be given with machine")
+    value: float | bool | str | None = option(
+        None,
+        "The value of that key.",
+        default_is="none; must be given with machine",
+        expected="a number, a text, true or false",
+    )
+    serves: dict[str, list[str]] = option(
+        ..., "The cells that the choice helps, whether or not it was made for them; as of a fit.", expected=SERVES
+    )
+    why: str = option(..., "How the published figures came into the choice.")
+
+
+class FollowsOptions(Options):
+    """Which cells say nothing that other cells have not said."""
+
+    source: list[str] = option(
+        ...,
+        "The cells that these follow from, ROW/COLUMN, of another table TABLE:ROW/COLUMN; {row} and {column} are the "
+        "cell's own.",
+        expected='a list such as ["{row}/rate"] or ["write_rate:{row}/{column}"]',
+    )
+    why: str = option(..., "How they follow: a quotient, a complement, a repeated control, a copy.")
+
+
+class NullOptions(Options):
+    """What somebody without a model would say. Of those that apply, the best one counts."""
+
+    baseline_row: str | None = option(None, "Each cell is as published in this row.", default_is="no such predictor")
+    baseline_column: str | None = option(
+        None, "Each cell is as published in this column.", default_is="no such predictor"
+    )
+    value: float | None = option(None, "Each cell is this number.", default_is="no such predictor", gt=0)
+    total: str | None = option(
+        None, "The column that is divided by weight.", default_is="no such predictor; must be given with weights"
+    )
+    weights: dict[str, float] = option(
+        {}, "By column, the weight.", default_is="none", expected="a table such as { test1 = 100, test2 = 200 }"
+    )
+    constant: Literal["table", "row", "column"] = option(
+        "table", "One constant for the table, each row, or each column, the best in hindsight."
+    )
 
 
 class TableOptions(Options):
@@ -92,19 +152,15 @@ class TableOptions(Options):
     rows: dict[str, list[float]] = option(
         ..., "By row name, a figure for each column.", expected="a table such as { 1 = [10.5, 20] }"
     )
-    cell: dict[str, Any] = option({}, "How to find a cell in the run.", default_is="the file's")
-    cells: dict[str, Any] = option({}, "By pattern, how to find these cells instead.", default_is="none")
-    fit: list[str] = option(
-        [],
-        "Patterns of the cells that a parameter was fitted to; all others are predictions.",
-        default_is="none",
-        expected='a list of patterns such as ["1/total"]',
-    )
+    cell: TomlTable = option({}, "How to find a cell in the run.", default_is="the file's")
+    cells: TomlTable = option({}, "By pattern, how to find these cells instead.", default_is="none")
+    follows: TomlTable = option({}, "By pattern, the cells that these follow from.", default_is="none")
+    null: TomlTable = option({}, "The null predictors beside the model.", default_is="one constant")
     not_compared: dict[str, str] = option(
         {}, "By pattern, why these cells are no test of the model.", default_is="none"
     )
     notes: dict[str, str] = option({}, "By pattern, what is doubtful about these cells.", default_is="none")
-    aim: dict[str, Any] = option({}, "By pattern, the aim for the predictions.", default_is="no aim")
+    aim: TomlTable = option({}, "By pattern, the aim for the predictions.", default_is="no aim")
 
 
 class CellOptions(Options):
@@ -114,6 +170,7 @@ class CellOptions(Options):
     setting: str | None = option(None, "The setting.")
     metric: str | None = option(None, "The metric's key, [phase/][op.]metric.")
     per: str | None = option(None, "Another metric to divide it by.")
+    against: str | None = option(None, "Another setting, whose value it is divided by.")
     job: str | None = option(None, "The job or group that it belongs to.", default_is="all together")
     divide_by: float = option(1.0, "Divisor that converts the metric's unit into the table's.", gt=0)
 
@@ -121,6 +178,7 @@ class CellOptions(Options):
 class AimOptions(Options):
     """What the predictions among some cells are to reach; what is not given is not asked."""
 
+    date: str = option(..., "The day on which the aim was set.", expected='a day such as "2026-11-22"')
     mean_error: Share | None = option(None, "Highest mean of the absolute errors.", gt=0, lt=1, expected=SHARE)
     cell_error: Share | None = option(None, "Highest absolute error of any cell.", gt=0, lt=1, expected=SHARE)
     factor: float | None = option(None, "A cell within this factor, up or down, is good.", gt=1)
@@ -138,11 +196,16 @@ class StatementOptions(Options):
     workload: str = option(..., "The workload, as the experiment names it.")
     metric: str = option(..., "The metric's key, [phase/][op.]metric, that it is about.")
     job: str | None = option(None, "The job or group that it is about.", default_is="all together")
-    baseline: str = option(..., "The setting to compare with.")
+    baseline: str | None = option(None, "The setting to compare with.", default_is="must be given, or above or below")
     setting: str = option(..., "The setting to compare.")
     verdict: list[str] = option(
-        ..., "The verdicts that confirm it.", expected='a list such as ["slower"] or ["same", "undecided"]'
+        [],
+        "The verdicts that confirm it.",
+        default_is="must be given with baseline",
+        expected='a list such as ["slower"] or ["same", "undecided"]',
     )
+    above: float | None = option(None, "The setting's value is above this in each round.", default_is="no limit")
+    below: float | None = option(None, "The setting's value is below this in each round.", default_is="no limit")
 
 
 class DistributionOptions(Options):
@@ -163,7 +226,7 @@ class DistributionOptions(Options):
         expected="a table such as { q0 = [17.8, 30.3, 33.3, 4.6] }",
     )
     same_within: Share = option(0.02, "Margin of the verdict same.", gt=0, lt=1, expected=SHARE)
-    compare: dict[str, Any] = option(..., "The comparisons, [distributions.NAME.compare.QUESTION].")
+    compare: TomlTable = option(..., "The comparisons, [distributions.NAME.compare.QUESTION].")
 
 
 class QuestionOptions(Options):

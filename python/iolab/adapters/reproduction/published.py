@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.adapters.reproduction.distributions import Distribution, read_distributions
-from iolab.adapters.reproduction.options import FileOptions, FittedOptions, by_name
+from iolab.adapters.reproduction.options import ChosenOptions, FileOptions, FittedOptions, by_name
+from iolab.adapters.reproduction.served import CLAIMS, By, check, patterns, with_sources
 from iolab.adapters.reproduction.statements import Statement, read_statements
 from iolab.adapters.reproduction.tables import Table, read_tables
 from iolab.base import data
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError, unknown
-from iolab.base.option import shown
 from iolab.base.problem import Problems
 from iolab.base.renamed import Renamed, renewed
 from iolab.base.toml import Document, parse
@@ -36,11 +35,17 @@ class Published:
     rounds: int | None
     """None: as many as the experiment has."""
     fitted: dict[str, FittedOptions]
+    chosen: dict[str, ChosenOptions]
     tables: list[Table]
     statements: list[Statement]
     distributions: list[Distribution]
     document: Document
     """The file, for what is found wrong later."""
+
+    @property
+    def served_by(self) -> dict[str, By]:
+        """Fits and choices, by name."""
+        return {**self.fitted, **self.chosen}
 
 
 def names() -> list[str]:
@@ -72,6 +77,9 @@ def loads(text: str, path: Path) -> Published:
     if top is None:
         problems.raise_any()
         raise AssertionError("what is not valid has a problem")
+    fitted = by_name(FittedOptions, top.fitted, ("fitted",), "a fitted parameter", problems)
+    chosen = by_name(ChosenOptions, top.chosen, ("chosen",), "a choice", problems)
+    tables = list(read_tables(path.stem, top.tables, top.cell, patterns(fitted, chosen), problems))
     published = Published(
         name=path.stem,
         title=top.title,
@@ -80,21 +88,24 @@ def loads(text: str, path: Path) -> Published:
         setup=top.setup,
         experiment=None if top.experiment is None else (path.parent / top.experiment).resolve(),
         rounds=top.rounds,
-        fitted=by_name(FittedOptions, top.fitted, ("fitted",), "a fitted parameter", problems),
-        tables=list(read_tables(path.stem, top.tables, top.cell, problems)),
+        fitted=fitted,
+        chosen=chosen,
+        tables=with_sources(tables, problems),
         statements=list(read_statements(top.claims, problems)),
         distributions=list(read_distributions(path.stem, top.distributions, problems)),
         document=document,
     )
     if published.experiment is None and (top.tables or top.claims):
         problems.add(("experiment",), "missing; tables and statements are asked of an experiment")
-    for name, fitted in published.fitted.items():
-        if not any(is_to(fitted.to, part) for part in (*top.tables, *top.claims)):
-            problems.add(("fitted", name, "to"), f"{shown(fitted.to)} names no table and no statement of this file")
+    if CLAIMS in top.tables:
+        problems.add(("tables", CLAIMS), "statements have this name; expected another one for the table")
+    wrong = top.tables.keys() - {table.key for table in tables}
+    for kind, found in (("fitted", fitted), ("chosen", chosen)):
+        for name, one in found.items():
+            check((kind, name), one, tables, list(top.claims), wrong, problems)
+    for name, choice in chosen.items():
+        given = [key for key in ("machine", "parameter", "value") if getattr(choice, key) is not None]
+        if len(given) not in (0, 3):
+            problems.add(("chosen", name), "expected machine, parameter and value together, or none of them")
     problems.raise_any()
     return published
-
-
-def is_to(text: str, table: str) -> bool:
-    """Whether what a parameter was fitted to is in this table, by its name in the file."""
-    return re.search(rf"(?<![\w.-]){re.escape(table)}(?![\w.-])", text) is not None

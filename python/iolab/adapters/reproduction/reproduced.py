@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.adapters.experiment import load
 from iolab.adapters.reproduction.distributions import Distribution
+from iolab.adapters.reproduction.evidence import mechanisms_of
 from iolab.adapters.reproduction.measured import Measured, Value
+from iolab.adapters.reproduction.null import NullPredictor, best
 from iolab.adapters.reproduction.published import Published
-from iolab.adapters.reproduction.score import Claim, Compared, claims, mean_error
+from iolab.adapters.reproduction.score import Claim, Compared, claims, typical_factor
 from iolab.adapters.reproduction.statements import JudgedStatement, judged
 from iolab.adapters.reproduction.tables import Cell, Role, Table
 from iolab.adapters.run import run
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from iolab.adapters.store import RunData
     from iolab.domain.executor import Display, Executor
 
-ROLES: tuple[Role, ...] = ("fit", "prediction")
+ROLES: tuple[Role, ...] = ("fit", "chosen", "prediction")
 ROUNDS_FOR_A_VERDICT = 2
 """Fewer can't be judged at all."""
 
@@ -47,15 +49,28 @@ class ReproducedTable:
     not_compared: list[NotCompared]
     claims: list[Claim]
     """What was aimed at, with what came out."""
+    mechanisms: frozenset[str]
+    """Of the simulated machine, those that its cells' trials used."""
 
     def of_role(self, role: Role) -> list[Compared]:
         """The compared cells of one role: those that were fitted, or the predictions."""
         return [one for one in self.compared if one.cell.role == role]
 
     @property
-    def mean_abs_error(self) -> dict[str, float | None]:
-        """By role, the mean of the errors' absolute values as a share; None where there is no cell."""
-        return {role: mean_error(self.of_role(role)) for role in ROLES}
+    def independent(self) -> list[Compared]:
+        """The predictions that follow from no other cell: only these are evidence."""
+        return [one for one in self.compared if one.independent]
+
+    @property
+    def typical_factor(self) -> dict[str, float | None]:
+        """By role, how far off its cells typically are; of the predictions, the independent ones. None: no cell."""
+        found = {role: self.of_role(role) for role in ROLES} | {"prediction": self.independent}
+        return {role: typical_factor([one.factor for one in cells]) for role, cells in found.items()}
+
+    @property
+    def null(self) -> NullPredictor | None:
+        """The null predictor that is best beside the model; None where the cells are too few for one."""
+        return best(self.table, self.independent)
 
 
 @dataclass(frozen=True)
@@ -97,7 +112,7 @@ def experiment_of(published: Published) -> Experiment | None:
     for place, (what, name) in lacking.items():
         problems.add(place, f"{name}: {unknown(what, name, known[what])}")
     rounds = published.rounds or experiment.rounds
-    if published.statements and rounds < ROUNDS_FOR_A_VERDICT:
+    if any(one.baseline is not None for one in published.statements) and rounds < ROUNDS_FOR_A_VERDICT:
         key = "claims" if published.rounds is None else "rounds"
         problems.add((key,), f"{rounds} round given; statements are judged on at least {ROUNDS_FOR_A_VERDICT}")
     problems.raise_any()
@@ -112,11 +127,14 @@ def _named(published: Published) -> Iterator[tuple[tuple[str, ...], str, str]]:
         for place in filter(None, (cell.place for cell in table.cells)):
             yield (*path, "workload"), "workload", place.workload
             yield (*path, "setting"), "setting", place.setting
+            if place.against is not None:
+                yield (*path, "against"), "setting", place.against
     for one in published.statements:
         path = ("claims", one.name)
         yield (*path, "workload"), "workload", one.workload
         yield (*path, "setting"), "setting", one.setting
-        yield (*path, "baseline"), "setting", one.baseline
+        if one.baseline is not None:
+            yield (*path, "baseline"), "setting", one.baseline
 
 
 def reproduce(
@@ -149,12 +167,13 @@ def _without_run(published: Published) -> Reproduced:
 def compare(published: Published, run: RunData) -> Reproduced:
     """The figures beside those of a run of their experiment."""
     measured = Measured(run)
-    tables = [_table(table, measured) for table in published.tables]
+    used = mechanisms_of(run)
+    tables = [_table(table, measured, used) for table in published.tables]
     statements = judged(published.statements, run, measured)
     return Reproduced(published, run.trials["round"].n_unique(), tables, statements)
 
 
-def _table(table: Table, measured: Measured) -> ReproducedTable:
+def _table(table: Table, measured: Measured, used: Mapping[tuple[str, str], frozenset[str]]) -> ReproducedTable:
     compared: list[Compared] = []
     not_compared: list[NotCompared] = []
     for cell in table.cells:
@@ -164,7 +183,9 @@ def _table(table: Table, measured: Measured) -> ReproducedTable:
             compared.append(Compared(cell, value.value))
         else:
             not_compared.append(NotCompared(cell, value.value, reason or "not a number"))
-    return ReproducedTable(table, compared, not_compared, _claims(table, compared, not_compared))
+    asked = {(cell.place.workload, cell.place.setting) for cell in table.cells if cell.place}
+    mechanisms = frozenset[str]().union(*(used.get(trial, frozenset()) for trial in asked))
+    return ReproducedTable(table, compared, not_compared, _claims(table, compared, not_compared), mechanisms)
 
 
 def _claims(table: Table, compared: Sequence[Compared], not_compared: Sequence[NotCompared]) -> list[Claim]:
@@ -176,6 +197,8 @@ def _claims(table: Table, compared: Sequence[Compared], not_compared: Sequence[N
             one.cell.role == "prediction" and one.simulated is None and one.cell.matches(pattern)
             for one in not_compared
         )
+        if not asked and not unanswered:
+            continue  # a fit or a choice serves them all: nothing is left to aim at
         found += [
             claim if pattern == "*" else replace(claim, text=f"{pattern}: {claim.text}")
             for claim in claims(aim, asked, unanswered=unanswered)

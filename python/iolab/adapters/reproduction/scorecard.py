@@ -1,85 +1,117 @@
-"""A score per part of a file: how many cells, what was fitted, how far off the predictions are, what was aimed at."""
+"""A line for each table, of its independent predictions beside a null predictor; and what all come to."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
-from typing import Any
 
-from iolab.adapters.reproduction.published import is_to
-from iolab.adapters.reproduction.score import percent
+from iolab.adapters.reproduction.part import Aim, DistributionPart, NullPart, Part, StatementsPart, TablePart
+from iolab.adapters.reproduction.score import QUARTER, times, typical_factor
 from iolab.base import data
 from iolab.base.plain_text import markdown_table
 
 RESULTS = data.PUBLISHED / "results"
 """What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""
-HEAD = ("table", "cells", "parameters", "fitted", "mean error", "predicted", "mean error", "aim")
-TOLD_MAX = 4
-"""Of more aims than these, those that were missed are told in full."""
-Part = dict[str, Any]
-"""An object as `iolab reproduce --json` prints it: a table's, or another kind's."""
+HEAD = ("table", "cells", "fitted", "chosen", "independent", "factor", "within 25 %", "null", "skill", "aims")
+OF_STATEMENTS = ("said", "agrees", "of which served")
+QUOTED_MIN = 3
+"""Independent predictions of a table that may be quoted as the best or the worst."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """Of a table; of statements and distributions, which have no cells to compare, the name and the aims alone."""
+    """Of a table."""
 
     name: str
-    cells: int | None = None
-    parameters: int | None = None
-    """How many were fitted to cells of the table."""
-    fitted: int | None = None
-    """Cells that a parameter was fitted to."""
-    fitted_mean_abs_error: float | None = None
-    predicted: int | None = None
-    predicted_mean_abs_error: float | None = None
-    aims: list[dict[str, Any]] = field(default_factory=list)
-    """An object each: text, met."""
+    cells: int
+    """All that were published."""
+    fitted: int
+    """Cells that a fit serves."""
+    chosen: int
+    """Cells that only a choice serves."""
+    independent: int
+    """Predictions that follow from no other cell."""
+    factor: float | None
+    """How far off the independent predictions typically are."""
+    within_quarter: float | None
+    """The share of them within a factor of `QUARTER`."""
+    null: NullPart | None
+    aims: list[Aim] = field(default_factory=list)
 
-    def words(self, *, in_full: bool = False) -> tuple[str, ...]:
-        """A word for each of `HEAD`; `in_full`: with what each aim asks for and what came out."""
-        counts = [
-            "-" if count is None else str(count) for count in (self.cells, self.parameters, self.fitted, self.predicted)
-        ]
-        fit, prediction = percent(self.fitted_mean_abs_error), percent(self.predicted_mean_abs_error)
-        return (self.name, *counts[:3], fit, counts[3], prediction, _aims(self.aims, in_full=in_full))
+    @property
+    def skill(self) -> str:
+        """Whether the model does better than the null predictor; `-` where there is none to compare with."""
+        if self.null is None:
+            return "-"
+        return "none shown" if self.null["as_good"] else "yes"
+
+    def words(self) -> tuple[str, ...]:
+        """A word for each of `HEAD`."""
+        counts = map(str, (self.cells, self.fitted, self.chosen, self.independent))
+        share = "-" if self.within_quarter is None else f"{self.within_quarter:.0%}".replace("%", " %")
+        null = "-" if self.null is None else f"{times(self.null['factor'])}, {self.null['words']}"
+        met = f"{sum(aim['met'] for aim in self.aims)} of {len(self.aims)}" if self.aims else "-"
+        return (self.name, *counts, times(self.factor), share, null, self.skill, met)
 
 
 def scores(parts: Sequence[Part]) -> Iterator[Score]:
-    """A score for each part of the files, in their order."""
-    for part in parts:
-        if part["kind"] != "table":
-            yield Score(part["name"], aims=part["aims"])
-            continue
-        table = part["name"].partition("/")[2]
+    """A score for each table, in their order."""
+    for part in tables_of(parts):
+        roles = [cell["role"] for cell in (*part["cells"], *part["not_compared"])]
+        factors = factors_of(part)
         yield Score(
             part["name"],
-            cells=len(part["cells"]) + len(part["not_compared"]),
-            parameters=sum(is_to(fitted["to"], table) for fitted in part["fitted"].values()),
-            fitted=len(_errors([part], "fit")),
-            fitted_mean_abs_error=part["mean_abs_error"]["fit"],
-            predicted=len(_errors([part], "prediction")),
-            predicted_mean_abs_error=part["mean_abs_error"]["prediction"],
+            cells=len(roles),
+            fitted=roles.count("fit"),
+            chosen=roles.count("chosen"),
+            independent=len(factors),
+            factor=typical_factor(factors),
+            within_quarter=share_within(factors, QUARTER),
+            null=part["null"],
             aims=part["aims"],
         )
 
 
-def overall(parts: Sequence[Part]) -> str:
-    """The means over all cells of all tables, in words."""
-    tables = _of_kind(parts, "table")
-    predictions, fits = (_errors(tables, role) for role in ("prediction", "fit"))
-    left_out = sum(len(table["not_compared"]) for table in tables)
-    said = [aim for kind in ("statements", "distribution") for part in _of_kind(parts, kind) for aim in part["aims"]]
-    parameters = {(table["name"].partition("/")[0], name) for table in tables for name in table["fitted"]}
-    words = [
-        f"{len(predictions)} predictions, mean error {percent(_mean(predictions))}",
-        f"{len(fits)} fitted (parameters: {len(parameters)}), mean error {percent(_mean(fits))}",
-        f"{left_out} not compared",
-        *([f"{sum(one['met'] for one in said)} of {len(said)} statements met"] if said else []),
-    ]
-    return f"All tables: {'; '.join(words)}."
+def factors_of(table: TablePart) -> list[float]:
+    """How far off each independent prediction of a table is."""
+    return [cell["factor"] for cell in table["cells"] if cell["role"] == "prediction" and not cell["follows"]]
+
+
+def share_within(factors: Sequence[float], limit: float) -> float | None:
+    """The share of factors up to a limit; None of none."""
+    return sum(one <= limit for one in factors) / len(factors) if factors else None
+
+
+def overall(parts: Sequence[Part]) -> list[str]:
+    """What all come to, a sentence each: predictions, skill, statements, published distributions."""
+    tables = tables_of(parts)
+    factors = [one for table in tables for one in factors_of(table)]
+    found = []
+    if factors:
+        close, double = (f"{100 * (share_within(factors, limit) or 0):.0f} %" for limit in (QUARTER, 2.0))
+        far = times(typical_factor(factors))
+        found.append(
+            f"{len(factors)} independent predictions: {close} within 25 %, {double} within a factor of 2, typically "
+            f"{far} off."
+        )
+    judged = [one for one in scores(parts) if one.null is not None]
+    if judged:
+        shown = sum(one.skill == "yes" for one in judged)
+        found.append(f"{shown} of {len(judged)} tables that a null predictor speaks of show skill beyond it.")
+    statements, distributions = _statements_of(parts), _distributions_of(parts)
+    if statements:
+        said = [one for part in statements for one in part["statements"]]
+        served = sum(one["served"] for one in said)
+        of_which = f"; choices serve {served} of them" if served else ""
+        found.append(f"{sum(one['met'] for one in said)} of {len(said)} statements agree with the model{of_which}.")
+    if distributions:
+        aims = [aim for part in distributions for aim in part["aims"]]
+        found.append(
+            f"{sum(aim['met'] for aim in aims)} of {len(aims)} readings of published distributions agree with what was "
+            "said of them, which involves no model."
+        )
+    return found
 
 
 def stored() -> list[Part]:
@@ -89,27 +121,51 @@ def stored() -> list[Part]:
 
 def markdown(parts: Sequence[Part]) -> str:
     """The lines as a Markdown table, for docs/."""
-    return f"{markdown_table(HEAD, (score.words(in_full=True) for score in scores(parts)))}\n{overall(parts)}\n"
+    return markdown_table(HEAD, (score.words() for score in scores(parts)))
 
 
-def _aims(aims: Sequence[dict[str, Any]], *, in_full: bool) -> str:
-    if not aims:
-        return "-"
-    met = sum(aim["met"] for aim in aims)
-    if in_full and len(aims) > TOLD_MAX:
-        return "; ".join([f"{met} of {len(aims)} met", *(f"missed: {aim['text']}" for aim in aims if not aim["met"])])
-    if in_full:
-        return "; ".join(f"{'met' if aim['met'] else 'missed'}: {aim['text']}" for aim in aims)
-    return "met" if met == len(aims) else "missed" if len(aims) == 1 else f"{met} of {len(aims)} met"
+def statements_markdown(parts: Sequence[Part]) -> str:
+    """The statements, by file, with the number that agrees and the number that a choice serves."""
+    rows = []
+    for part in _statements_of(parts):
+        said = part["statements"]
+        rows.append(
+            (part["name"], f"{sum(one['met'] for one in said)} of {len(said)}", str(sum(one["served"] for one in said)))
+        )
+    return markdown_table(OF_STATEMENTS, rows)
 
 
-def _of_kind(parts: Sequence[Part], kind: str) -> list[Part]:
-    return [part for part in parts if part["kind"] == kind]
+def distributions_markdown(parts: Sequence[Part]) -> str:
+    """The verdicts on published distributions that agree with what was said of them."""
+    rows = [
+        (part["name"], f"{sum(aim['met'] for aim in part['aims'])} of {len(part['aims'])}")
+        for part in _distributions_of(parts)
+    ]
+    return markdown_table(("distribution", "agrees"), rows)
 
 
-def _errors(tables: Sequence[Part], role: str) -> list[float]:
-    return [abs(cell["error"]) for table in tables for cell in table["cells"] if cell["role"] == role]
+def extremes(parts: Sequence[Part]) -> str:
+    """The best and the worst table with more than a few independent predictions, in words."""
+    quoted = [one for one in scores(parts) if one.independent >= QUOTED_MIN and one.factor is not None]
+    if not quoted:
+        return ""
+    skilled = [one for one in quoted if one.skill == "yes"] or quoted
+    best, worst = (pick(some, key=lambda one: one.factor or 0) for pick, some in ((min, skilled), (max, quoted)))
+    words = [
+        f"`{one.name}` with {one.independent} independent predictions, typically {times(one.factor)} off"
+        for one in (best, worst)
+    ]
+    return f"Best: {words[0]}. Worst: {words[1]}. {' '.join(overall(parts))}"
 
 
-def _mean(errors: Sequence[float]) -> float | None:
-    return fmean(errors) if errors else None
+def tables_of(parts: Sequence[Part]) -> list[TablePart]:
+    """The tables among the parts."""
+    return [part for part in parts if part["kind"] == "table"]
+
+
+def _statements_of(parts: Sequence[Part]) -> list[StatementsPart]:
+    return [part for part in parts if part["kind"] == "statements"]
+
+
+def _distributions_of(parts: Sequence[Part]) -> list[DistributionPart]:
+    return [part for part in parts if part["kind"] == "distribution"]

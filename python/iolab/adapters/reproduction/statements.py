@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.adapters.reproduction.options import KeyPath, StatementOptions, by_name, check_metric, check_verdicts
 from iolab.adapters.reproduction.score import Claim
+from iolab.base.toml import TomlTable
 from iolab.domain.compare import Comparison, Pair, compare_pairs, nature_of
 from iolab.domain.metric import ALL
 
@@ -28,40 +29,66 @@ class Statement:
     metric: str
     job: str
     """"all" for all together."""
-    baseline: str
+    baseline: str | None
+    """None: it is about a limit."""
     setting: str
     verdicts: list[str]
     """Those that it agrees with."""
+    above: float | None
+    below: float | None
 
 
 @dataclass(frozen=True)
 class JudgedStatement:
-    """A claim beside the verdict that a run gives."""
+    """A claim beside what a run says of it: a verdict, or the values that were to keep within a limit."""
 
     statement: Statement
-    comparison: Comparison
+    comparison: Comparison | None
+    values: list[float]
+    """Of the rounds, of a statement about a limit."""
     absent: str | None
     """Why there is nothing to compare, where the run has no values or no two rounds of them."""
 
     @property
     def met(self) -> bool:
         """Without numbers nothing was undecided: nothing was asked."""
-        return self.absent is None and self.comparison.judgement.verdict in self.statement.verdicts
+        if self.absent is not None:
+            return False
+        if self.comparison is not None:
+            return self.comparison.judgement.verdict in self.statement.verdicts
+        low, high = self.statement.above, self.statement.below
+        return all((low is None or value > low) and (high is None or value < high) for value in self.values)
 
     @property
     def claim(self) -> Claim:
-        """The claim with the verdict found, and whether they agree."""
-        found = self.absent or self.comparison.judgement.verdict
-        expected = " or ".join(self.statement.verdicts)
-        return Claim(f"{self.statement.text} ({self.statement.who}): {found}, said {expected}", self.met)
+        """The claim with what was found, and whether they agree."""
+        said = self.statement
+        if self.comparison is not None:
+            words, expected = str(self.comparison.judgement.verdict), " or ".join(said.verdicts)
+        else:
+            ends = {min(self.values), max(self.values)} if self.values else set[float]()
+            words, expected = " to ".join(f"{value:.4g}" for value in sorted(ends)), limits(said)
+        return Claim(f"{said.text} ({said.who}): {self.absent or words}, said {expected}", self.met)
 
 
-def read_statements(tables: dict[str, Any], problems: Problems) -> Iterator[Statement]:
+def limits(said: Statement) -> str:
+    """The limits of a statement in words."""
+    both = (("above", said.above), ("below", said.below))
+    return " and ".join(f"{word} {limit:g}" for word, limit in both if limit is not None)
+
+
+def read_statements(tables: TomlTable, problems: Problems) -> Iterator[Statement]:
     """The statements of [claims.NAME] that are right."""
     for name, options in by_name(StatementOptions, tables, ("claims",), "a statement", problems).items():
         path: KeyPath = ("claims", name)
         check_metric(options.metric, (*path, "metric"), problems)
-        check_verdicts(options.verdict, nature_of(options.metric), (*path, "verdict"), problems)
+        has_limit = options.above is not None or options.below is not None
+        if (options.baseline is None) != has_limit:
+            problems.add(path, "expected a baseline with verdicts, or a limit: above, below or both")
+        if has_limit and options.verdict:
+            problems.add((*path, "verdict"), "a limit has no verdict; expected a baseline instead")
+        if not has_limit:
+            check_verdicts(options.verdict, nature_of(options.metric), (*path, "verdict"), problems)
         if options.setting == options.baseline:
             problems.add((*path, "setting"), f"{options.setting}: expected another setting than the baseline")
         yield Statement(
@@ -74,6 +101,8 @@ def read_statements(tables: dict[str, Any], problems: Problems) -> Iterator[Stat
             baseline=options.baseline,
             setting=options.setting,
             verdicts=options.verdict,
+            above=options.above,
+            below=options.below,
         )
 
 
@@ -82,31 +111,45 @@ def judged(statements: Sequence[Statement], run: RunData, measured: Measured) ->
     discoveries among all statements controlled."""
     if not statements:
         return []
-    started = run.state.started
+    compared = [one for one in statements if one.baseline is not None]
     comparisons = compare_pairs(
-        [_pair(one, measured) for one in statements],
+        [_pair(one, one.baseline or "", measured) for one in compared],
         same_within=run.experiment.compare.same_within,
-        max_rounds=started["rounds"] if started.get("until_decided") else None,
+        max_rounds=run.rounds_until_decided,
+        rounds_per_boot=run.experiment.rounds_per_boot,
     )
-    return [
-        JudgedStatement(one, comparison, comparison.judgement.reason and _why_absent(one, comparison, measured))
-        for one, comparison in zip(statements, comparisons, strict=True)
-    ]
+    found = {
+        one.name: JudgedStatement(
+            one, comparison, [], comparison.judgement.reason and _why_absent(one, comparison, measured)
+        )
+        for one, comparison in zip(compared, comparisons, strict=True)
+    }
+    return [found.get(one.name) or _within_limits(one, measured) for one in statements]
 
 
-def _pair(statement: Statement, measured: Measured) -> Pair:
+def _within_limits(statement: Statement, measured: Measured) -> JudgedStatement:
+    by_round = measured.by_round((statement.workload, statement.setting), statement.metric, statement.job).values()
+    values = [one.value for one in by_round if one.value is not None]
+    missing = None
+    if not values or len(values) < len(by_round):
+        mean = measured.mean((statement.workload, statement.setting), statement.metric, statement.job)
+        missing = mean.reason or next((one.reason for one in by_round if one.reason), None) or "a round has no value"
+    return JudgedStatement(statement, None, values, missing)
+
+
+def _pair(statement: Statement, baseline: str, measured: Measured) -> Pair:
     ours, theirs = (
         measured.by_round((statement.workload, setting), statement.metric, statement.job)
-        for setting in (statement.baseline, statement.setting)
+        for setting in (baseline, statement.setting)
     )
     rounds = sorted(ours.keys() | theirs.keys())
     x, y = ([side[number].value if number in side else None for number in rounds] for side in (ours, theirs))
-    return Pair(statement.metric, statement.workload, statement.baseline, statement.setting, x, y)
+    return Pair(statement.metric, statement.workload, baseline, statement.setting, x, y)
 
 
 def _why_absent(statement: Statement, comparison: Comparison, measured: Measured) -> str | None:
     """The run's own reason says more than that there are too few rounds."""
-    for setting in (statement.baseline, statement.setting):
+    for setting in filter(None, (statement.baseline, statement.setting)):
         found = measured.mean((statement.workload, setting), statement.metric, statement.job)
         if found.reason:
             return f"{setting}: {found.reason}"

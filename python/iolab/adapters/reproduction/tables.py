@@ -5,27 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from iolab.adapters.reproduction.options import AimOptions, CellOptions, KeyPath, TableOptions, by_name, check_metric
+from iolab.adapters.reproduction.options import (
+    AimOptions,
+    CellOptions,
+    FollowsOptions,
+    KeyPath,
+    NullOptions,
+    TableOptions,
+    by_name,
+    check_metric,
+)
+from iolab.base.errors import unknown
 from iolab.base.option import shown
+from iolab.base.toml import TomlTable
 from iolab.domain.metric import ALL
 
 if TYPE_CHECKING:
     from iolab.base.problem import Problems
 
-Role = Literal["fit", "prediction", "not compared"]
+Role = Literal["fit", "chosen", "prediction", "not compared"]
+SERVED: tuple[Role, ...] = ("fit", "chosen")
+"""What is served by a fit and by a choice is told as fitted."""
+Served = Mapping[str, Mapping[Role, list[str]]]
+"""By table: the patterns of the cells that fits serve, and those that choices serve."""
 
 
 @dataclass(frozen=True)
 class CellSelector:
     """Where a run has what a cell is about. `job` is "all" for all jobs together; `per` is a second metric that the
-    first is divided by."""
+    first is divided by, `against` a second setting."""
 
     workload: str
     setting: str
     metric: str
     per: str | None
+    against: str | None
     job: str
     divide_by: float
 
@@ -42,6 +58,8 @@ class Cell:
     """Why it is not compared."""
     place: CellSelector | None
     """None: no metric says anything of it."""
+    follows: bool = False
+    """Whether it follows from other cells: then it is no evidence of its own."""
 
     @property
     def name(self) -> str:
@@ -69,17 +87,28 @@ class Table:
     """Pattern -> what those who published the cells doubted."""
     aims: dict[str, AimOptions]
     """By pattern."""
+    follows: dict[str, FollowsOptions]
+    """By pattern, what the cells follow from."""
+    null: NullOptions
+
+    @property
+    def key(self) -> str:
+        """Its name in the file."""
+        return self.name.partition("/")[2]
 
 
-def read_tables(file: str, tables: dict[str, Any], cell: dict[str, Any], problems: Problems) -> Iterator[Table]:
+def read_tables(file: str, tables: TomlTable, cell: TomlTable, served: Served, problems: Problems) -> Iterator[Table]:
     """The tables of [tables.NAME] that are right; `cell` is the file's [cell]."""
     of_all = problems.validated(CellOptions, cell, ("cell",), "a cell") or CellOptions()
     for name, options in by_name(TableOptions, tables, ("tables",), "a table", problems).items():
-        if table := _table(f"{file}/{name}", options, of_all, ("tables", name), problems):
+        if table := _table(f"{file}/{name}", options, of_all, served.get(name, {}), problems):
             yield table
 
 
-def _table(name: str, options: TableOptions, of_all: CellOptions, path: KeyPath, problems: Problems) -> Table | None:
+def _table(
+    name: str, options: TableOptions, of_all: CellOptions, served: Mapping[Role, list[str]], problems: Problems
+) -> Table | None:
+    path = ("tables", name.partition("/")[2])
     fault = _shape_fault(options)
     if fault:
         problems.add((*path, *fault[0]), fault[1])
@@ -87,14 +116,16 @@ def _table(name: str, options: TableOptions, of_all: CellOptions, path: KeyPath,
     of_table = problems.validated(CellOptions, options.cell, (*path, "cell"), "a cell")
     of_some = by_name(CellOptions, options.cells, (*path, "cells"), "a cell", problems)
     aims = by_name(AimOptions, options.aim, (*path, "aim"), "an aim", problems)
+    follows = by_name(FollowsOptions, options.follows, (*path, "follows"), "what cells follow from", problems)
+    null = problems.validated(NullOptions, options.null, (*path, "null"), "null predictors") or NullOptions()
     cells = [
-        _cell(row, column, figure, options, _Found(of_all, of_table or CellOptions(), of_some), path, problems)
+        _cell(row, column, figure, options, served, _Found(of_all, of_table or CellOptions(), of_some), path, problems)
         for row, figures in options.rows.items()
         for column, figure in zip(options.columns, figures, strict=True)
     ]
     for key, patterns in (
         ("cells", options.cells),
-        ("fit", options.fit),
+        ("follows", options.follows),
         ("not_compared", options.not_compared),
         ("notes", options.notes),
         ("aim", options.aim),
@@ -102,10 +133,36 @@ def _table(name: str, options: TableOptions, of_all: CellOptions, path: KeyPath,
         for pattern in patterns:
             if not any(cell.matches(pattern) for cell in cells):
                 problems.add((*path, key), f"{shown(pattern)}: no cell is named so; names are ROW/COLUMN")
-    predictions = sum(cell.role == "prediction" for cell in cells)
-    if 2 * predictions < len(cells):
-        problems.add(path, f"{predictions} of {len(cells)} cells are predictions; expected at least half")
-    return Table(name, options.title, options.unit, options.columns, list(options.rows), cells, options.notes, aims)
+    if 2 * sum(cell.role == "fit" for cell in cells) > len(cells):
+        problems.add(path, "more than half of its cells are served by fits; expected at most half")
+    for key, what in _null_faults(null, options):
+        problems.add((*path, "null", key), what)
+    return Table(
+        name,
+        options.title,
+        options.unit,
+        options.columns,
+        list(options.rows),
+        cells,
+        options.notes,
+        aims,
+        follows,
+        null,
+    )
+
+
+def _null_faults(null: NullOptions, table: TableOptions) -> Iterator[tuple[str, str]]:
+    if null.baseline_row is not None and null.baseline_row not in table.rows:
+        yield "baseline_row", unknown("row", null.baseline_row, list(table.rows))
+    columns = [("baseline_column", null.baseline_column), ("total", null.total)]
+    columns += [("weights", column) for column in null.weights]
+    for key, column in columns:
+        if column is not None and column not in table.columns:
+            yield key, unknown("column", column, table.columns)
+    if (null.total is None) != (not null.weights):
+        yield "total", "expected total and weights together"
+    if any(weight <= 0 for weight in null.weights.values()):
+        yield "weights", "expected weights above 0"
 
 
 def _shape_fault(options: TableOptions) -> tuple[KeyPath, str] | None:
@@ -133,11 +190,18 @@ class _Found:
 
 
 def _cell(
-    row: str, column: str, figure: float, table: TableOptions, found: _Found, path: KeyPath, problems: Problems
+    row: str,
+    column: str,
+    figure: float,
+    table: TableOptions,
+    served: Mapping[Role, list[str]],
+    found: _Found,
+    path: KeyPath,
+    problems: Problems,
 ) -> Cell:
     cell = Cell(row, column, figure, "prediction", None, None)
     reason = next((why for pattern, why in table.not_compared.items() if cell.matches(pattern)), None)
-    role: Role = "fit" if any(map(cell.matches, table.fit)) else "prediction"
+    role: Role = next((role for role in SERVED if any(map(cell.matches, served.get(role, [])))), "prediction")
     if reason is not None:
         role = "not compared"
     return Cell(row, column, figure, role, reason, _place(cell, found.options(cell), role, path, problems))
@@ -162,6 +226,7 @@ def _place(cell: Cell, options: CellOptions, role: Role, path: KeyPath, problems
         setting=filled(options.setting),
         metric=metrics[0],
         per=metrics[1] if len(metrics) > 1 else None,
+        against=None if options.against is None else filled(options.against),
         job=ALL if options.job is None else filled(options.job),
         divide_by=options.divide_by,
     )

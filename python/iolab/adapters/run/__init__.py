@@ -6,12 +6,15 @@ import os
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import iolab
+from iolab import _native
 from iolab.adapters import simulator as model
 from iolab.adapters.experiment import loads
 from iolab.adapters.host import describe, probe_needs
 from iolab.adapters.run import origin, parts
+from iolab.adapters.run.bisect import BisectLoop, Question
 from iolab.adapters.run.goal import Goal
 from iolab.adapters.run.loop import Loop, Run
 from iolab.adapters.run.plan import Plan
@@ -23,11 +26,13 @@ from iolab.adapters.store.state import RunState, fold
 from iolab.adapters.system import reach
 from iolab.adapters.system.undo import restore_dead
 from iolab.base.errors import InputError, MachineError
+from iolab.base.strict_json import JsonObject
 from iolab.domain.probe import PROBES
 from iolab.domain.trial.trial import SEED_MAX
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
+    from iolab.adapters.store.event import RunStarted, SessionEvent
     from iolab.domain.executor import Display, Executor
 
 
@@ -46,18 +51,20 @@ def run(
     until_decided: bool = False,
     seed: int | None = None,
     probes: Sequence[str] = (),
-    machine: dict[str, Any] | None = None,
+    machine: JsonObject | None = None,
     part: str | None = None,
+    question: Question | None = None,
 ) -> Run:
     """Makes the run directory `out` (default: a new one under ./iolab-runs) and runs every trial.
 
     `probes` are those that were on by choice of the caller when `experiment` was read: a resumed run has them on too.
     `part`: what this boot provides, of an experiment whose settings need several; only its next block is measured then.
+    `question`: what to search for among the settings, instead of measuring each in every round.
     `machine` is what machine.json will say; by default this machine is described. InputError if `out` is taken,
     MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
     leave no run directory when no trial has a record yet.
     """
-    parts.check_asked(experiment, part, until_decided=until_decided)
+    parts.check_asked(experiment, part)
     goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
     parts.check_rounds(experiment, goal)
     path = out or directory.default_path(experiment.title)
@@ -77,7 +84,7 @@ def run(
         progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
     described = _describe_machine(experiment) if machine is None else machine
     block = None if part is None else parts.next_block(experiment, RunState(rounds=goal.rounds), part, described)
-    first_event = {
+    first_event: RunStarted = {
         "event": "run_started",
         "format": session.FORMAT,
         "seed": plan.seed,
@@ -88,10 +95,11 @@ def run(
         "workloads": list(experiment.workloads),
         "settings": list(experiment.settings),
         "experiment_sha256": digest(experiment.text),
-        **_origin(experiment, plan.seed),
-        **session.facts(),
-        **({} if block is None else block.as_event()),
+        "iolab_version": iolab.__version__,
     }
+    if question is not None:
+        first_event["question"] = question.as_event()
+    _describe_session(first_event, experiment, plan, block)
     was_missing = directory.missing(path)
     made = directory.create(
         path,
@@ -103,7 +111,7 @@ def run(
     with Journal(made.journal_file) as journal:
         state = fold(read_journal(made.journal_file).events)
         try:
-            return Loop(made, journal, state, plan, goal, executor, progress, block).complete()
+            return _loop(made, journal, state, plan, goal, executor, progress, block).complete()
         except (InputError, MachineError):
             if not state.measured:
                 directory.take_back(made, was_missing)
@@ -133,21 +141,19 @@ def resume(
     with Journal(opened.journal_file) as journal:
         contents = read_journal(opened.journal_file)
         state = fold(contents.events)
-        check_resumable(opened, state, accept_other_machine=accept_other_machine)
+        started = check_resumable(opened, state, accept_other_machine=accept_other_machine)
         if accept_other_machine:
             state.devices = []  # those of another machine are others, and looked at as those of a new run
-        probes = state.started.get("probes", [])
-        machine = state.started["machine"]
         experiment = loads(
             opened.experiment_text(),
             str(opened.experiment_file),
-            probes=probes,
-            machine=machine,
+            probes=started.get("probes", []),
+            machine=started["machine"],
             copies=opened.files,
         )
         if consent is not None and experiment.simulated is None and not origin.is_ours(experiment, state):
             consent(origin.deeds(experiment))
-        parts.check_asked(experiment, part, until_decided=bool(until_decided))
+        parts.check_asked(experiment, part)
         goal = Goal.on_resume(state, rounds, until_decided)
         parts.check_rounds(experiment, goal)
         for problem in contents.problems:
@@ -155,19 +161,45 @@ def resume(
         _restore_abandoned(progress, simulated=experiment.simulated is not None)
         _check_target_answers(experiment)
         _say_what_probes_lack(experiment, progress)
-        plan = Plan(experiment, state.started["seed"])
+        plan = Plan(experiment, started["seed"])
         state.rounds = goal.rounds
         described = {} if part is None else _describe_machine(experiment)
         block = None if part is None else parts.next_block(experiment, state, part, described)
-        about = {} if block is None else block.as_event()
-        journal.append("run_resumed", rounds=goal.rounds, **_origin(experiment, plan.seed), **session.facts(), **about)
+        resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
+        _describe_session(resumed, experiment, plan, block)
+        journal.append(**resumed, iolab_version=iolab.__version__)
         reconcile(opened, journal, state, plan, retry_failed=retry_failed)
-        return Loop(opened, journal, state, plan, goal, executor, progress, block).complete()
+        return _loop(opened, journal, state, plan, goal, executor, progress, block).complete()
 
 
-def _origin(experiment: Experiment, seed: int) -> dict[str, str]:
-    """A simulated machine does nothing to this one, whoever made the run."""
-    return {} if experiment.simulated is not None else origin.mark(experiment, seed)
+def _loop(
+    directory: RunDirectory,
+    journal: Journal,
+    state: RunState,
+    plan: Plan,
+    goal: Goal,
+    executor: Executor,
+    progress: Display,
+    block: parts.Block | None,
+) -> Loop:
+    """The loop over rounds, or over what a question asks for."""
+    asked = Question.of_run(state)
+    if asked is None:
+        return Loop(directory, journal, state, plan, goal, executor, progress, block)
+    return BisectLoop(directory, journal, state, plan, goal, executor, progress, block, question=asked)
+
+
+def _describe_session(event: SessionEvent, experiment: Experiment, plan: Plan, block: parts.Block | None) -> None:
+    """Adds to the session's event under what it measures, and who began it. A simulated machine does nothing to this
+    one, whoever made the run."""
+    event["build_profile"] = _native.build_profile()
+    event["boot_id"] = session.boot_id()
+    event["fingerprint"] = session.fingerprint()
+    mark = None if experiment.simulated is not None else origin.mark(experiment, plan.seed)
+    if mark is not None:
+        event["origin"] = mark
+    if block is not None:
+        event["part"], event["block"], event["boot"], event["facts"] = block.part, block.number, block.boot, block.facts
 
 
 def _restore_abandoned(progress: Display, *, simulated: bool) -> None:
@@ -198,7 +230,7 @@ def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
             progress.say(f"probe {name}: {supply.detail}; {supply.remedy}")
 
 
-def _describe_machine(experiment: Experiment) -> dict[str, Any]:
+def _describe_machine(experiment: Experiment) -> JsonObject:
     if experiment.simulated is None:
         return describe.describe(experiment.target)
     return model.describe(experiment.machine, experiment.simulated.as_filed, list(experiment.simulated.files))

@@ -33,20 +33,20 @@ class Goal:
         """As many rounds as asked for; else what the experiment says, which until decided is the most. InputError if
         they are too few."""
         stated = not until_decided or "rounds" in tomllib.loads(experiment.text)
-        if rounds is None and until_decided and stated and experiment.rounds < FIRST_LOOK:
+        if rounds is None and until_decided and stated and experiment.rounds < FIRST_LOOK and not experiment.parts:
             raise InputError(
                 f"rounds = {experiment.rounds} is the most, and the first look is after {FIRST_LOOK} rounds",
                 where="--until-decided",
                 remedy=f"allow more: --rounds {ROUNDS_MAX_UNTIL_DECIDED}",
             )
-        default = experiment.rounds if stated else ROUNDS_MAX_UNTIL_DECIDED
+        default = experiment.rounds if stated else ROUNDS_MAX_UNTIL_DECIDED * experiment.rounds_per_boot
         return _checked(Goal(default if rounds is None else rounds, until_decided))
 
     @staticmethod
     def on_resume(state: RunState, rounds: int | None, until_decided: bool | None) -> Goal:
         """The goal that the run was started with, or more rounds. InputError for a change that breaks the sequential
         rule's promise, which rests on the most rounds being fixed before the first."""
-        before = Goal(state.rounds, bool(state.started["until_decided"]))
+        before = Goal(state.rounds, state.started is not None and state.started["until_decided"])
         asked = Goal(
             before.rounds if rounds is None else rounds,
             before.until_decided if until_decided is None else until_decided,

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from iolab.adapters.run.goal import Goal, undecided
 from iolab.adapters.run.plan import Plan
 from iolab.adapters.store import index, trial_file
 from iolab.adapters.store.directory import RunDirectory
+from iolab.adapters.store.event import TrialFinished, TrialStarted
 from iolab.adapters.store.journal import Journal
 from iolab.adapters.store.read import read
 from iolab.adapters.store.state import RunState, describe_finished
@@ -108,13 +109,15 @@ class Loop:
                 self._announce(range(rounds - 1, rounds))
             for trial in self._missing(rounds - 1):
                 self._run_trial(trial, stop)
-            if self.goal.until_decided and rounds >= self._rounds_known_to_run():
+            if self.goal.until_decided and self.block is None and rounds >= FIRST_LOOK:
                 open_comparisons = self._look(rounds)
                 if not open_comparisons:
                     break
-        if self._is_complete():
+        if self.block is not None and self.goal.until_decided:
+            open_comparisons = self._look_at_boots()
+        if self._is_complete() or open_comparisons == []:
             self.journal.append("run_finished", rounds=rounds)
-        statuses = Counter(event["status"] for event in self.state.finished.values())
+        statuses: Counter[str] = Counter(event["status"] for event in self.state.finished.values())
         if set(statuses) == {"impossible"}:
             raise MachineError(
                 f"none of the trials can be run here; the first: {self._why_impossible(min(self.state.finished))}",
@@ -162,7 +165,7 @@ class Loop:
         return f"{record.spec.setting}: {'; '.join(record.controls_absent.values())}"
 
     def _rounds_known_to_run(self) -> int:
-        return FIRST_LOOK if self.goal.until_decided else self.goal.rounds
+        return FIRST_LOOK if self.goal.until_decided and self.block is None else self.goal.rounds
 
     def _announce(self, rounds: range) -> None:
         if self.block is None:
@@ -199,9 +202,9 @@ class Loop:
             raise Stopped("; ".join(note for note in record.notes if note.startswith(NOT_RESTORED)))
         self.directory.write_traces(trial.trial, record.traces)
         stored = trial_file.write(self.directory.trial_file(trial.trial), record)
-        duration_ns = self.journal.monotonic_ns() - started["monotonic_ns"]
+        duration_ns = self.journal.monotonic_ns() - cast(TrialStarted, started)["monotonic_ns"]
         event = describe_finished(record, stored, attempt=attempt, duration_ns=duration_ns)
-        self.state.finished[trial.trial] = self.journal.append("trial_finished", **event)
+        self.state.finished[trial.trial] = cast(TrialFinished, self.journal.append(**event))
         if record.status == "impossible":
             self._impossible[trial.workload, trial.setting] = record.controls_absent
         self._index(trial.trial)
@@ -234,8 +237,19 @@ class Loop:
             self.journal.append("look", rounds=rounds, undecided=found)
             self.state.looks[rounds] = found
         found = self.state.looks[rounds]
-        self.progress.looked(f"after {rounds} rounds of at most {self.goal.rounds}: {_in_words(found)}")
+        per_boot, unit = (1, "rounds") if self.block is None else (self.plan.experiment.rounds_per_boot, "boots")
+        self.progress.looked(
+            f"after {rounds // per_boot} {unit} of at most {self.goal.rounds // per_boot}: {_in_words(found)}"
+        )
         return found
+
+    def _look_at_boots(self) -> list[str] | None:
+        """What is undecided once each part has as many boots as the others; None where one lacks this block, or there
+        are too few for a look."""
+        assert self.block is not None, "of several boots"
+        boots = self.block.number + 1
+        is_whole = not any(self.plan.missing(number, self.state) for number in range(self.block.rounds.stop))
+        return self._look(self.block.rounds.stop) if is_whole and boots >= FIRST_LOOK else None
 
 
 def _in_words(open_comparisons: list[str]) -> str:

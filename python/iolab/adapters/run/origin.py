@@ -24,24 +24,22 @@ if TYPE_CHECKING:
     from iolab.domain.trial import Phase, Target
 
 KEY_BYTES = 32
-EVENT_KEY = "origin"
-"""In a session's event: the mark."""
 
 
-def mark(experiment: Experiment, seed: int) -> dict[str, str]:
-    """For the event of a session, {"origin": ...}: what it runs, signed with a key that only this user reads. Empty
-    where no key can be kept: the run then counts as one of somebody else's."""
+def mark(experiment: Experiment, seed: int) -> str | None:
+    """For the event of a session: what it runs, signed with a key that only this user reads. None where no key can be
+    kept: the run then counts as one of somebody else's."""
     key = _key() or _new_key()
-    return {} if key is None else {EVENT_KEY: _signature(key, experiment, seed)}
+    return None if key is None else _signature(key, experiment, seed)
 
 
 def is_ours(experiment: Experiment, state: RunState) -> bool:
     """Whether this user began the run, or went on with it, as it is now."""
     key = _key()
-    if key is None:
+    if key is None or state.started is None:
         return False
     signature = _signature(key, experiment, state.started["seed"])
-    marks = (session.get(EVENT_KEY) for session in state.sessions)
+    marks = (session.get("origin") for session in state.sessions)
     return any(isinstance(one, str) and hmac.compare_digest(one.encode(), signature.encode()) for one in marks)
 
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError, MachineError, unknown
+from iolab.base.strict_json import JsonObject
 from iolab.domain.comparable import alike, machine_facts
+from iolab.domain.verdict import FIRST_LOOK
 
 if TYPE_CHECKING:
     from iolab.adapters.run.goal import Goal
-    from iolab.adapters.store.event import Event
+    from iolab.adapters.store.event import SessionEvent
     from iolab.adapters.store.state import RunState
     from iolab.domain.experiment import Experiment
 
@@ -53,10 +55,6 @@ class Block:
     facts: dict[str, str]
     """What the machine is, under this boot."""
 
-    def as_event(self) -> dict[str, Any]:
-        """For the session's event."""
-        return {"part": self.part, "block": self.number, "boot": self.boot, "facts": self.facts}
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -72,20 +70,24 @@ class Progress:
     """By part: the kernel that it was seen with."""
     differs: list[str]
     """What the parts differ in, beside their kernels."""
+    decided: bool = False
+    """A look left nothing undecided, after `blocks` boots of each part."""
+    until_decided: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """As JSON shows it."""
         return {
             "boots_measured": self.done,
             "boots_of_each": self.blocks,
             "next": self.next_part,
+            "decided": self.decided if self.until_decided else None,
             "kernels": self.kernels,
             "differs": self.differs,
         }
 
 
-def check_asked(experiment: Experiment, part: str | None, *, until_decided: bool) -> None:
-    """InputError if `part` is none of the experiment's, or missing, or if it can't be had until it is decided."""
+def check_asked(experiment: Experiment, part: str | None) -> None:
+    """InputError if `part` is none of the experiment's, or missing."""
     names = list(dict.fromkeys(experiment.parts.values()))
     if part is None:
         if names:
@@ -101,17 +103,18 @@ def check_asked(experiment: Experiment, part: str | None, *, until_decided: bool
         )
     if part not in names:
         raise InputError(f"{part}: {unknown('part', part, names)}", where="--part")
-    if until_decided:
-        raise InputError(
-            "a run of several boots has a fixed number of rounds", where="--until-decided", remedy="leave it out"
-        )
 
 
 def check_rounds(experiment: Experiment, goal: Goal) -> None:
-    """InputError if they are no whole number of boots."""
-    if goal.rounds % experiment.rounds_per_boot:
-        what = f"{goal.rounds} given; expected a multiple of rounds_per_boot = {experiment.rounds_per_boot}"
+    """InputError if they are no whole number of boots, or too few of them for a first look."""
+    per_boot = experiment.rounds_per_boot
+    if goal.rounds % per_boot:
+        what = f"{goal.rounds} given; expected a multiple of rounds_per_boot = {per_boot}"
         raise InputError(what, where="--rounds")
+    if experiment.parts and goal.until_decided and goal.rounds // per_boot < FIRST_LOOK:
+        boots = goal.rounds // per_boot
+        what = f"{boots} boots of each part are the most, and the first look is after {FIRST_LOOK}"
+        raise InputError(what, where="--until-decided", remedy=f"allow more: --rounds {FIRST_LOOK * per_boot} or above")
 
 
 def next_block(experiment: Experiment, state: RunState, part: str, machine: Mapping[str, Any]) -> Block:
@@ -120,10 +123,11 @@ def next_block(experiment: Experiment, state: RunState, part: str, machine: Mapp
     done = _done(experiment, state)
     now = progress(experiment, state)
     if now.next_part is None:
+        more = f"for more, add --rounds {(now.blocks + 1) * experiment.rounds_per_boot}"
         raise InputError(
-            f"complete: {now.blocks} boots of each part are measured",
+            f"complete: {now.blocks} boots of each part are measured{', and everything is decided' * now.decided}",
             where="--part",
-            remedy=f"for more, add --rounds {(now.blocks + 1) * experiment.rounds_per_boot}",
+            remedy="for more, start a new run" if now.until_decided else more,
         )
     number = done[part]
     if number > min(done.values()):
@@ -147,10 +151,12 @@ def next_block(experiment: Experiment, state: RunState, part: str, machine: Mapp
 def progress(experiment: Experiment, state: RunState) -> Progress:
     """How far the run is, as its journal tells."""
     done = _done(experiment, state)
-    blocks = state.rounds // experiment.rounds_per_boot
+    per_boot = experiment.rounds_per_boot
+    decided = [rounds // per_boot for rounds, undecided in state.looks.items() if not undecided]
+    blocks = min(decided, default=state.rounds // per_boot)
     fewest = min(done.values())
     order = list(done) if fewest % 2 == 0 else list(reversed(done))
-    first: dict[str, Event] = {}
+    first: dict[str, SessionEvent] = {}
     for session in state.sessions:
         first.setdefault(session.get("part", ""), session)
     return Progress(
@@ -159,14 +165,19 @@ def progress(experiment: Experiment, state: RunState) -> Progress:
         next_part=None if fewest >= blocks else next(part for part in order if done[part] == fewest),
         kernels={part: _facts(session).get("kernel", "") for part, session in first.items() if part},
         differs=_differences([session for part, session in first.items() if part]),
+        decided=bool(decided),
+        until_decided=state.started is not None and state.started["until_decided"],
     )
 
 
 def lines(found: Progress, again: str) -> list[str]:
     """What a user does next. `again`: the command line to go on with, but for the part's name."""
     measured = ", ".join(f"{part} {count} of {found.blocks}" for part, count in found.done.items())
-    told = [f"Boots:  {measured}"]
+    most = ", at most" if found.until_decided and not found.decided else ""
+    told = [f"Boots:  {measured}{most}"]
     told += [f"differs between the parts, beside the kernel: {one}" for one in found.differs]
+    if found.decided:
+        return [*told, f"Enough: everything is decided after {found.blocks} boots of each part."]
     if found.next_part is None:
         return [*told, "Enough: every part has all its boots."]
     return [*told, f"Next:   boot {_called(found, found.next_part)}, then: {again} --part {found.next_part}"]
@@ -185,13 +196,13 @@ def _done(experiment: Experiment, state: RunState) -> dict[str, int]:
     return done
 
 
-def _check_against(session: Event, block: Block, found: Progress) -> None:
+def _check_against(session: SessionEvent, block: Block, found: Progress) -> None:
     """MachineError if this boot and that of an earlier session can't be of one run."""
     before = _facts(session)
     part, number = session.get("part"), session.get("block")
     if session.get("boot") == block.boot and (part, number) != (block.part, block.number):
         raise MachineError(
-            f"this boot has measured boot {int(number or 0) + 1} of part {part} already",
+            f"this boot has measured boot {(number or 0) + 1} of part {part} already",
             where="--part",
             remedy=f"boot {_called(found, found.next_part or block.part)} first: a boot is a repetition",
         )
@@ -218,7 +229,7 @@ def _check_against(session: Event, block: Block, found: Progress) -> None:
         )
 
 
-def _differences(sessions: list[Event]) -> list[str]:
+def _differences(sessions: list[SessionEvent]) -> list[str]:
     """What a kernel chooses by itself, where the parts' first boots differ in it."""
     found = []
     chosen = dict.fromkeys(name for session in sessions for name in _facts(session))
@@ -245,9 +256,8 @@ def _called(found: Progress, part: str) -> str:
     return f"part {part}" + (f" (kernel {kernel})" if kernel else "")
 
 
-def _facts(session: Event) -> dict[str, str]:
-    facts: dict[str, str] = session.get("facts", {})
-    return facts
+def _facts(session: SessionEvent) -> dict[str, str]:
+    return session.get("facts", {})
 
 
 def _kernel_of(machine: Mapping[str, Any]) -> Mapping[str, Any]:

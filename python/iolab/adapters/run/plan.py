@@ -42,14 +42,12 @@ class Plan:
         trials = self.round(number)
         for trial in trials:
             event = state.finished.get(trial.trial)
-            if event and [event[name] for name in ("workload", "setting", "seed")] != [
-                trial.workload,
-                trial.setting,
-                trial.seed,
-            ]:
+            planned = trial.workload, trial.setting, trial.seed
+            if event and (event["workload"], event["setting"], event["seed"]) != planned:
+                version = "as it was" if state.started is None else state.started["iolab_version"]
                 raise InputError(
                     f"trial {trial.trial} of the run is not the one that this iolab would plan",
-                    remedy=f"resume with iolab {state.started['iolab_version']}, or start a new run",
+                    remedy=f"resume with iolab {version}, or start a new run",
                 )
         return [trial for trial in trials if trial.trial not in state.finished]
 

@@ -10,7 +10,7 @@ from iolab.adapters.machine_file import is_model
 from iolab.adapters.run.plan import Plan
 from iolab.adapters.store import index, session
 from iolab.adapters.store.directory import RunDirectory
-from iolab.adapters.store.event import Event
+from iolab.adapters.store.event import Event, RunStarted, TrialFinished
 from iolab.adapters.store.examine import examine
 from iolab.adapters.store.journal import Journal
 from iolab.adapters.store.state import RunState, fold
@@ -25,42 +25,45 @@ def digest(experiment_text: str) -> str:
     return hashlib.sha256(experiment_text.encode()).hexdigest()
 
 
-def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_machine: bool) -> None:
-    """InputError if the run can't go on as what it was; MachineError if this is another machine or kernel."""
+def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_machine: bool) -> RunStarted:
+    """How the run was started. InputError if it can't go on as what it was; MachineError if this is another machine or
+    kernel."""
     directory.check_directories()
-    if not state.started:
+    started = state.started
+    if started is None:
         raise InputError(
             "says nothing of how the run was started", where=str(directory.journal_file), remedy="start a new run"
         )
-    if state.started["machine"] == IMPORTED:
+    if started["machine"] == IMPORTED:
         raise InputError(
             "holds imported numbers; there is nothing to go on with",
             where=str(directory.path),
             remedy="import again",
         )
-    if state.started["format"] not in session.FORMATS:
+    if started["format"] not in session.FORMATS:
         raise InputError(
-            f"the run has format {state.started['format']}; this iolab reads {session.FORMAT}",
+            f"the run has format {started['format']}; this iolab reads {session.FORMAT}",
             where=str(directory.path),
-            remedy=f"use iolab {state.started['iolab_version']}",
+            remedy=f"use iolab {started['iolab_version']}",
         )
-    if state.started.get("experiment_sha256") != digest(directory.experiment_text()):
+    if started.get("experiment_sha256") != digest(directory.experiment_text()):
         raise InputError(
             "was changed since the run was started",
             where=str(directory.experiment_file),
             remedy="put the text back, or start a new run with the new one",
         )
-    before, now = state.started.get("fingerprint", {}), session.fingerprint()
-    if state.started.get("part"):  # which kernel a part has is looked at by itself (parts.py)
+    before, now = started.get("fingerprint", {}), session.fingerprint()
+    if started.get("part"):  # which kernel a part has is looked at by itself (parts.py)
         before, now = ({name: value for name, value in one.items() if name != "kernel"} for one in (before, now))
     changes = session.differences(before, now)
     # What a simulated machine yields is the same wherever it is simulated.
-    if changes and not accept_other_machine and not is_model(state.started["machine"]):
+    if changes and not accept_other_machine and not is_model(started["machine"]):
         raise MachineError(
             f"the run was started elsewhere: {'; '.join(changes)}; its trials would not be comparable",
             where=str(directory.path),
             remedy="resume it there, or start a new run here",
         )
+    return started
 
 
 def reconcile(directory: RunDirectory, journal: Journal, state: RunState, plan: Plan, *, retry_failed: bool) -> None:
@@ -73,10 +76,11 @@ def reconcile(directory: RunDirectory, journal: Journal, state: RunState, plan: 
         events.append(journal.append("trial_abandoned", trial=trial, reason="its file is missing or damaged"))
     for trial, event in found.trials.items():
         if trial not in state.finished and _is_planned(directory.trial_file(trial), plan):
-            events.append(journal.append(**{**event, "adopted": True}))
+            adopted: TrialFinished = {**event, "adopted": True}
+            events.append(journal.append(**adopted))
         if retry_failed and event["status"] == "failed":
             events.append(journal.append("trial_abandoned", trial=trial, reason="failed, to be tried again"))
-    state.finished = fold([*state.finished.values(), *events]).finished
+    state.finished = fold([*({**event} for event in state.finished.values()), *events]).finished
     _set_aside_strangers(directory, state)
     for block in index.complete_blocks(state.finished):
         index.update(directory, state.sha256_of(), block)

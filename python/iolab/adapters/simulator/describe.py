@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from iolab import __version__, _native
 from iolab.adapters import machine_file
+from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
+from iolab.domain.record import Observed, ObservedTarget
 from iolab.domain.trial import Trial
 
-Described = dict[str, Any]
+Described = JsonObject
 """What people read, and tables by path: texts and numbers under keys, `{"absent": why}` for what is not known."""
 
-_NO_DEVICE = {"absent": "files lie on a server"}
+_NO_DEVICE: JsonObject = {"absent": "files lie on a server"}
 
 
 def describe(name: str, machine: native.MachineFile, files: Sequence[str]) -> Described:
@@ -35,15 +36,19 @@ def describe(name: str, machine: native.MachineFile, files: Sequence[str]) -> De
     }
 
 
-def observed(trial: Trial) -> Described:
+def observed(trial: Trial) -> Observed:
     """What the trial's record says of its machine: filesystem and device of the first drive or mount, others under
     `further`."""
     assert trial.model is not None
-    places = [{"filesystem": _filesystem(drive), "device": _device(drive)} for drive in trial.model["drives"]]
+    places: list[ObservedTarget] = [
+        {"filesystem": _filesystem(drive), "device": _device(drive)} for drive in trial.model["drives"]
+    ]
     places += [{"filesystem": {"type": "nfs"}, "device": _NO_DEVICE} for _ in trial.model.get("mounts", ())]
-    first, *others = places
-    machine = {"name": trial.machine, "kernel": trial.model["kernel"], "seed": trial.seed}
-    return {"model": machine, **first, **({"further": others} if others else {})}
+    machine: JsonObject = {"name": trial.machine, "kernel": trial.model["kernel"], "seed": trial.seed}
+    seen: Observed = {"model": machine, "filesystem": places[0]["filesystem"], "device": places[0]["device"]}
+    if len(places) > 1:
+        seen["further"] = places[1:]
+    return seen
 
 
 def _cpu(machine: native.MachineFile) -> Described:

@@ -43,7 +43,7 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
     except control.UnsupportedSetting as reason:
         return impossible(trial, {reason.control: str(reason)})
     except RuntimeError as defect:
-        simulation.faults.append(Fault(what=f"iolab's model broke a law of its own: {defect}"))
+        simulation.faults.append(Fault(what=f"an invariant of iolab's simulator does not hold: {defect}"))
         simulation.failed = True
     return simulation.record()
 

@@ -25,13 +25,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from iolab.adapters.store.event import Event
+from iolab.adapters.store.event import RunStarted
 from iolab.adapters.store.journal import Journal
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
 from iolab.base.durable import refusals_explained, remove_leftovers, sync_directory, write_atomically, write_durably
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 from iolab.domain.record import unpacked_trace
 
 DEFAULT_PARENT = "iolab-runs"
@@ -170,8 +170,8 @@ def create(
     path: Path,
     *,
     experiment_text: str,
-    machine: dict[str, Any],
-    first_event: Event,
+    machine: JsonObject,
+    first_event: RunStarted,
     attachments: Mapping[str, str] | None = None,
 ) -> RunDirectory:
     """Makes the run directory complete with its journal's first event, under another name, then renames it: a kill
@@ -191,7 +191,8 @@ def create(
         description = (json.dumps(machine, indent=2, ensure_ascii=False) + "\n").encode()
         write_durably(draft.machine_file, description)
         with Journal(draft.journal_file) as journal:
-            journal.append(**first_event, machine_sha256=hashlib.sha256(description).hexdigest())
+            started: RunStarted = {**first_event, "machine_sha256": hashlib.sha256(description).hexdigest()}
+            journal.append(**started)
         for made in (draft.trials, draft.index, draft.files, nursery):
             if made.is_dir():
                 sync_directory(made)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Literal, NotRequired
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain.trial import DeviceIdentity
 
-Event = dict[str, Any]
-"""`event` (its name), `wall_unix_ns`, `monotonic_ns` (since the machine's boot), and what belongs to the event."""
+Event = JsonObject
+"""Any event, as a line has it: `event` (its name), `wall_unix_ns`, `monotonic_ns` (since the machine's boot), and what
+belongs to the event. Once it is checked it is of the type below that its name says."""
 
 INT64_MAX = 2**63 - 1
 TRIAL_MAX = 10**9
@@ -23,92 +27,134 @@ Name = Annotated[str, Field(max_length=NAME_CHARACTERS_MAX)]
 Sha256 = Annotated[str, Field(max_length=64)]
 
 
-class _Any(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True)
+def _is_device(given: JsonObject) -> JsonObject:
+    DeviceIdentity.model_validate_json(json.dumps(given))
+    return given
+
+
+@with_config(ConfigDict(extra="allow", strict=True))
+class AnyEvent(TypedDict):
+    """What every event has; one of a later iolab may have any other key."""
 
     event: Name
-    wall_unix_ns: Nanoseconds = 0
-    monotonic_ns: Nanoseconds = 0
+    wall_unix_ns: NotRequired[Nanoseconds]
+    monotonic_ns: NotRequired[Nanoseconds]
 
 
-class _Session(_Any):
+class SessionEvent(AnyEvent):
+    """`run_started`, and `run_resumed` each time the run went on: on which machine, with how many rounds to come."""
+
     rounds: Number
-    fingerprint: dict[str, str] = {}
-    build_profile: str = ""
-    part: Name = ""
-    block: Number = 0
-    boot: Name = ""
-    facts: dict[str, str] = {}
+    fingerprint: NotRequired[dict[str, str]]
+    build_profile: NotRequired[str]
+    part: NotRequired[Name]
+    block: NotRequired[Number]
+    boot: NotRequired[Name]
+    facts: NotRequired[dict[str, str]]
+    origin: NotRequired[object]
+    boot_id: NotRequired[str]
 
 
-class _RunStarted(_Session):
+class AskedQuestion(TypedDict):
+    """Of a run that searches: `iolab.adapters.run.bisect.Question`."""
+
+    workload: Name
+    metric: Name
+    good: Name
+    bad: Name
+    confidence: float
+    most: Number
+    confirm: Number
+
+
+class RunStarted(SessionEvent):
+    """What the run is: `run_started`."""
+
     format: Number
     seed: Count
     until_decided: bool
     machine: Name
-    probes: list[Name] = []
+    probes: NotRequired[list[Name]]
     workloads: list[Name]
     settings: list[Name]
-    experiment_sha256: Sha256 = ""
-    machine_sha256: Sha256 = ""
+    experiment_sha256: NotRequired[Sha256]
+    machine_sha256: NotRequired[Sha256]
     iolab_version: Name
+    question: NotRequired[AskedQuestion]
 
 
-class _OfTrial(_Any):
+class TrialAbandoned(AnyEvent):
+    """A trial has to be run again: `trial_abandoned`."""
+
     trial: Number
 
 
-class _TrialStarted(_OfTrial):
+class TrialStarted(AnyEvent):
+    """`trial_started`."""
+
+    trial: Number
     attempt: Number
 
 
-class _TrialFinished(_OfTrial):
+class TrialFinished(AnyEvent):
+    """Enough to list the trial and to recognise its file: `trial_finished`."""
+
+    trial: Number
     round: Number
     position: Number
     workload: Name
     setting: Name
     seed: Count
     status: Literal["ok", "faulty", "failed", "impossible"]
-    impossible: dict[str, str] = {}
-    doubts: dict[str, float] = {}
+    impossible: NotRequired[dict[str, str]]
+    """Of one that is impossible: why, by control."""
+    doubts: NotRequired[dict[str, float]]
     attempt: Number
     started_unix_ns: Nanoseconds
     duration_ns: Nanoseconds | None
     size_bytes: Count
+    """Of its file."""
     sha256: Sha256
-    source: Number = 0
+    source: NotRequired[Number]
+    """Of an imported one: which of the files, from 0."""
+    adopted: NotRequired[bool]
+    """A kill left the file without this entry, and a resumed run took it over."""
 
 
-class _DevicesAdmitted(_Any):
-    devices: list[dict[str, Any]]
+class DevicesAdmitted(AnyEvent):
+    """What the target's devices are known by, before the first is written to: `devices_admitted`."""
 
-    @field_validator("devices")
-    @classmethod
-    def _are_devices(cls, given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for device in given:
-            DeviceIdentity.model_validate_json(json.dumps(device))
-        return given
+    devices: list[Annotated[JsonObject, AfterValidator(_is_device)]]
 
 
-class _Look(_Any):
+class Look(AnyEvent):
+    """What was undecided after so many rounds: `look`."""
+
     rounds: Number
     undecided: list[str]
 
 
-class _ImportProblem(_Any):
+class ImportProblem(AnyEvent):
+    """What could not be imported: `import_problem`."""
+
     text: str
 
 
-_KINDS: dict[str, type[_Any]] = {
-    "run_started": _RunStarted,
-    "run_resumed": _Session,
-    "trial_started": _TrialStarted,
-    "trial_finished": _TrialFinished,
-    "trial_abandoned": _OfTrial,
-    "look": _Look,
-    "devices_admitted": _DevicesAdmitted,
-    "import_problem": _ImportProblem,
+_KINDS: dict[str, type] = {
+    "run_started": RunStarted,
+    "run_resumed": SessionEvent,
+    "trial_started": TrialStarted,
+    "trial_finished": TrialFinished,
+    "trial_abandoned": TrialAbandoned,
+    "look": Look,
+    "devices_admitted": DevicesAdmitted,
+    "import_problem": ImportProblem,
 }
+
+
+@cache
+def _validator(kind: str) -> TypeAdapter[AnyEvent]:
+    return TypeAdapter(_KINDS.get(kind, AnyEvent))
 
 
 def check(event: Event) -> None:
@@ -117,7 +163,7 @@ def check(event: Event) -> None:
     if not isinstance(name, str):
         raise ValueError("not a journal entry")
     try:
-        _KINDS.get(name, _Any).model_validate(event)
+        _validator(name if name in _KINDS else "").validate_python(event)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"])

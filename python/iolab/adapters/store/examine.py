@@ -11,7 +11,7 @@ from pathlib import Path
 from iolab.adapters.store import event as events
 from iolab.adapters.store import index, trial_file
 from iolab.adapters.store.directory import RunDirectory, trial_file_name
-from iolab.adapters.store.event import Event
+from iolab.adapters.store.event import TrialFinished
 from iolab.adapters.store.parquet import FILE_BYTES_MAX
 from iolab.adapters.store.state import RunState, describe_finished
 from iolab.adapters.store.trial_file import Stored
@@ -25,7 +25,7 @@ READ_BUT_NOT_IN_JOURNAL = "is not in the journal (read all the same; a resumed r
 class Examination:
     """What a look at a run directory found to be whole."""
 
-    trials: dict[int, Event] = field(default_factory=dict)
+    trials: dict[int, TrialFinished] = field(default_factory=dict)
     """`trial_finished` by trial, for those whose file is whole, in order."""
     index_files: list[Path] = field(default_factory=list)
     trial_files: list[Path] = field(default_factory=list)
@@ -72,7 +72,7 @@ def _scan(trials: Path) -> dict[str, os.stat_result]:
 
 
 def _problem_of(
-    directory: RunDirectory, name: str, stat: os.stat_result | None, event: Event, indexed_at_ns: int
+    directory: RunDirectory, name: str, stat: os.stat_result | None, event: TrialFinished, indexed_at_ns: int
 ) -> str | None:
     if stat is None:
         return "missing, though the journal says that the trial finished"
@@ -83,7 +83,7 @@ def _problem_of(
     return problem_of_content(directory.trials / name, event)
 
 
-def problem_of_content(path: Path, event: Event) -> str | None:
+def problem_of_content(path: Path, event: TrialFinished) -> str | None:
     """Why the file of a finished trial can't be relied on; None when it is what was written."""
     try:
         content = read_bounded(path, FILE_BYTES_MAX, "a trial's file")
@@ -103,8 +103,8 @@ def _adopt(directory: RunDirectory, name: str, found: Examination) -> None:
     try:
         record = trial_file.read_record(path)
         stored = Stored.of(read_bounded(path, FILE_BYTES_MAX, "a trial's file"))
-        event = {"event": "trial_finished", **describe_finished(record, stored, attempt=1, duration_ns=None)}
-        events.check(event)
+        event = describe_finished(record, stored, attempt=1, duration_ns=None)
+        events.check({**event})
     except InputError as error:
         found.problems.append(f"trials/{name}: {error.what}; left out")
         return
@@ -114,12 +114,15 @@ def _adopt(directory: RunDirectory, name: str, found: Examination) -> None:
     if path != directory.trial_file(record.spec.trial):
         found.problems.append(f"trials/{name}: holds trial {record.spec.trial}; left out")
         return
-    place = [event[name] for name in ("round", "workload", "setting")]
-    if any([other[name] for name in ("round", "workload", "setting")] == place for other in found.trials.values()):
+    if any(_place(other) == _place(event) for other in found.trials.values()):
         found.problems.append(f"trials/{name}: another trial is of the same round, workload and setting; left out")
         return
     found.trials[record.spec.trial] = event
     found.problems.append(f"trials/{name}: {READ_BUT_NOT_IN_JOURNAL}")
+
+
+def _place(event: TrialFinished) -> tuple[int, str, str]:
+    return event["round"], event["workload"], event["setting"]
 
 
 def _choose_files(directory: RunDirectory, fresh_blocks: Mapping[int, int], found: Examination) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any
 
 from pydantic import ValidationError
 
 from iolab.base.errors import InputError
 from iolab.base.option import Options
+from iolab.base.toml import TomlTable
 from iolab.domain.experiment import IMPORTED, Comparison, CompiledWorkload, Experiment
 from iolab.domain.trial import FileTarget
 from iolab.domain.workload import KINDS
@@ -35,7 +35,7 @@ def parse(text: str, name: str) -> Experiment:
         raise InputError(f"is not what `iolab import` wrote: {error!r}", where=name) from None
 
 
-def _compiled(options: dict[str, Any]) -> CompiledWorkload:
+def _compiled(options: TomlTable) -> CompiledWorkload:
     """With its kind's options, where the source says enough, so that the classic tool's table can be shown."""
 
     kind = options.get("kind")

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from iolab.adapters.store import event as events
 from iolab.adapters.store.event import Event
@@ -57,7 +56,7 @@ class Journal:
             sync_directory(path.parent)
         self._cut_torn_tail()
 
-    def append(self, event: str, **content: Any) -> Event:
+    def append(self, event: str, **content: object) -> Event:
         """Writes one event; on return it survives a power cut. MachineError if the disk refuses."""
         entry: Event = {
             "event": event,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -201,7 +201,7 @@ def decoding() -> Iterator[None]:
         raise ValueError(f"not a whole trial file: {_first_line(error)}") from error
 
 
-def check_table(content: bytes, schema: dict[str, Any]) -> None:
+def check_table(content: bytes, schema: Mapping[str, object]) -> None:
     """ValueError if the file does not have exactly these columns, or claims more than its size accounts for."""
     import polars as pl
 

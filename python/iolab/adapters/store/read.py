@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from iolab.adapters.experiment import loads
 from iolab.adapters.store import imported, index
@@ -17,10 +17,11 @@ from iolab.adapters.store.examine import Examination, examine, problem_of_conten
 from iolab.adapters.store.journal import read_journal
 from iolab.adapters.store.parquet import decoding
 from iolab.adapters.store.state import RunState, clock_problems, fold
-from iolab.adapters.store.trial_file import read_record, table_schema
+from iolab.adapters.store.trial_file import TableSchema, read_record, table_schema
 from iolab.base import strict_json
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 from iolab.domain.across import interleaved, spans
 from iolab.domain.experiment import IMPORTED
 
@@ -43,14 +44,15 @@ def read(path: Path) -> RunData:
     journal = read_journal(directory.journal_file)
     state = fold(journal.events)
     found = examine(directory, state)
-    machine, machine_problems = _read_machine(directory, state.started.get("machine_sha256"))
+    started = state.started
+    machine, machine_problems = _read_machine(directory, None if started is None else started.get("machine_sha256"))
     problems = [
         *journal.problems,
         *found.problems,
         *machine_problems,
-        *_experiment_problems(directory, state.started.get("experiment_sha256")),
+        *_experiment_problems(directory, None if started is None else started.get("experiment_sha256")),
         *_session_problems(state),
-        *(event["text"] for event in journal.events if event["event"] == "import_problem"),
+        *(str(event["text"]) for event in journal.events if event["event"] == "import_problem"),
         *clock_problems(journal.events),
         *_status_problems(found),
     ]
@@ -63,7 +65,7 @@ class RunData:
 
     directory: RunDirectory
     state: RunState
-    machine: dict[str, Any]
+    machine: JsonObject
     """machine.json, empty if unreadable."""
     found: Examination
     problems: list[str]
@@ -87,22 +89,32 @@ class RunData:
     @cached_property
     def experiment(self) -> Experiment:
         """InputError if this iolab doesn't understand the text."""
-        machine = self.state.started.get("machine")
-        if machine == IMPORTED:
+        if self.machine_name == IMPORTED:
             return imported.parse(self.experiment_text, str(self.directory.experiment_file))
         return loads(
             self.experiment_text,
             str(self.directory.experiment_file),
-            probes=self.state.started.get("probes", []),
-            machine=machine,
+            probes=[] if self.state.started is None else self.state.started.get("probes", []),
+            machine=self.machine_name,
             already_run=True,
             copies=self.directory.files,
         )
 
     @property
-    def started(self) -> Mapping[str, Any]:
+    def machine_name(self) -> str | None:
         """See `iolab.domain.measured_run`."""
-        return self.state.started
+        return None if self.state.started is None else self.state.started["machine"]
+
+    @property
+    def seed(self) -> int | None:
+        """See `iolab.domain.measured_run`."""
+        return None if self.state.started is None else self.state.started["seed"]
+
+    @property
+    def rounds_until_decided(self) -> int | None:
+        """See `iolab.domain.measured_run`."""
+        started = self.state.started
+        return started["rounds"] if started is not None and started["until_decided"] else None
 
     @property
     def impossible(self) -> set[tuple[str, str]]:
@@ -113,7 +125,9 @@ class RunData:
     def pairing(self, baseline: str, candidate: str) -> Pairing:
         """See `iolab.domain.measured_run`. Imported numbers have rounds in common where one file holds both settings,
         or where the clock tells that they were measured in turns."""
-        if self.state.started.get("machine") != IMPORTED:
+        if self.state.started is not None and "question" in self.state.started:
+            return "none"  # a search measures one version, then another
+        if self.machine_name != IMPORTED:
             parts = self.experiment.parts
             return "round" if parts.get(baseline) == parts.get(candidate) else "boot"
         ours, theirs = (self._sources_of(setting) for setting in (baseline, candidate))
@@ -135,12 +149,12 @@ class RunData:
     @property
     def workloads(self) -> list[str]:
         """In the experiment's order."""
-        return self._in_order("workload", self.state.started.get("workloads", []))
+        return self._in_order("workload", [] if self.state.started is None else self.state.started["workloads"])
 
     @property
     def settings(self) -> list[str]:
         """In the experiment's order, the first is the baseline unless [compare] says otherwise."""
-        return self._in_order("setting", self.state.started.get("settings", []))
+        return self._in_order("setting", [] if self.state.started is None else self.state.started["settings"])
 
     @cached_property
     def trials(self) -> polars.DataFrame:
@@ -160,7 +174,7 @@ class RunData:
             "started_unix_ns": pl.Int64,
             "duration_ns": pl.Int64,
         }
-        events = self.found.trials.values()
+        events: list[Mapping[str, object]] = list(self.found.trials.values())
         return pl.DataFrame({name: [event[name] for event in events] for name in schema}, schema=schema)
 
     @cached_property
@@ -250,6 +264,22 @@ class RunData:
         with self._decoding():
             return counts.collect(engine="streaming")
 
+    def latency_over_time(self, workload: str) -> polars.DataFrame:
+        """Latency classes of half a power of two over time, of all jobs, reads and writes together: trial, setting,
+        phase, start_ns (of the interval, since the phase's start), latency_ns (the class's highest), count. Empty where
+        the records do not hold it."""
+        import polars as pl
+
+        rows = self._rows("interval_histogram", workload, None, ("phase", "key", "at", "value"))
+        return rows.select(
+            "trial",
+            "setting",
+            "phase",
+            pl.col("key").cast(pl.Float64).alias("start_ns"),
+            pl.col("at").alias("latency_ns"),
+            pl.col("value").alias("count"),
+        )
+
     def remarks(self) -> polars.DataFrame:
         """Faults and notes of the trials: trial, round, workload, setting, phase, job, what ("fault" or "note"),
         count, text."""
@@ -274,8 +304,9 @@ class RunData:
         parts = self.metrics.partition_by("workload", as_dict=True)
         return {str(workload): part for (workload,), part in parts.items()}
 
-    def _in_order(self, column: str, known: list[str]) -> list[str]:
-        seen = dict.fromkeys(event[column] for event in self.found.trials.values())
+    def _in_order(self, column: Literal["workload", "setting"], known: list[str]) -> list[str]:
+        events = self.found.trials.values()
+        seen = dict.fromkeys(event["workload"] if column == "workload" else event["setting"] for event in events)
         return [name for name in known if name in seen] + [name for name in seen if name not in known]
 
     def _rows(self, what: str, workload: str | None, setting: str | None, columns: tuple[str, ...]) -> polars.DataFrame:
@@ -325,11 +356,11 @@ class RunData:
             raise InputError(str(error), where=str(self.path), remedy="read the run again: its files changed") from None
 
 
-def _schema(columns: tuple[str, ...]) -> dict[str, Any]:
+def _schema(columns: tuple[str, ...]) -> TableSchema:
     return {name: dtype for name, dtype in table_schema().items() if name in columns}
 
 
-def _read_machine(directory: RunDirectory, sha256: str | None) -> tuple[dict[str, Any], list[str]]:
+def _read_machine(directory: RunDirectory, sha256: str | None) -> tuple[JsonObject, list[str]]:
     name = directory.machine_file.name
     try:
         content = read_bounded(directory.machine_file, MACHINE_BYTES_MAX, "a machine's description")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,8 +12,10 @@ from iolab.domain import native_types as native
 from iolab.domain.phase_record import JobRecord, PhaseRecord
 from iolab.domain.record import Fault, Record
 
-INTERVAL_OPS = ("read", "write")
+INTERVAL_OPS = ("read", "write", "null")
 NS_PER_S = 1_000_000_000
+COUNTED_INTERVALS_MAX = 64
+"""With latency counts: columns of a heat map over time."""
 
 
 class TableRow(NamedTuple):
@@ -73,6 +75,8 @@ class _Interval(NamedTuple):
     ops: dict[str, int]
     bytes: dict[str, int]
     latency_ns: dict[str, int | None]
+    counts: Counter[int]
+    """Operations by latency class, of which the highest latency is the key, in ns."""
 
 
 def _interval_rows(phase: str, jobs: dict[str, JobRecord]) -> Iterator[TableRow]:
@@ -81,23 +85,35 @@ def _interval_rows(phase: str, jobs: dict[str, JobRecord]) -> Iterator[TableRow]
     if len(jobs) > 1:
         for name, intervals in series.items():
             yield from _series_rows(phase, name, intervals)
-        yield from _series_rows(phase, metric.ALL, _together(list(series.values())))
-    else:
-        for intervals in series.values():
-            yield from _series_rows(phase, metric.ALL, intervals)
+    of_all = _together(list(series.values())) if len(jobs) > 1 else [one for of in series.values() for one in of]
+    yield from _series_rows(phase, metric.ALL, of_all)
+    yield from _count_rows(phase, of_all)
+
+
+def _count_rows(phase: str, intervals: list[_Interval]) -> Iterator[TableRow]:
+    """Of all jobs together, and of neighbours together until there are few: each interval has a row per class."""
+    while len(intervals) > COUNTED_INTERVALS_MAX:
+        intervals = [_sum_of_intervals(intervals[at : at + 2]) for at in range(0, len(intervals), 2)]
+    for interval in intervals:
+        for highest_ns, count in sorted(interval.counts.items()):
+            at, start_ns = float(highest_ns), str(interval.start_ns)
+            yield TableRow(
+                phase, metric.ALL, metric.ALL, "interval_histogram", "latency_ns", start_ns, at, float(count), None
+            )
 
 
 def _interval(record: native.IntervalRecord) -> _Interval:
     return _Interval(
         record["start_ns"],
         record["length_ns"],
-        {"read": record["read_ops"], "write": record["write_ops"]},
-        {"read": record["read_bytes"], "write": record["write_bytes"]},
+        {"read": record["read_ops"], "write": record["write_ops"], "null": record.get("null_ops") or 0},
+        {"read": record["read_bytes"], "write": record["write_bytes"], "null": record.get("null_bytes") or 0},
         {
             "latency_ns_p50": record["latency_ns_p50"],
             "latency_ns_p99": record["latency_ns_p99"],
             "latency_ns_max": record["latency_ns_max"],
         },
+        Counter(dict(record.get("latency_counts", ()))),
     )
 
 
@@ -123,6 +139,7 @@ def _sum_of_intervals(parts: list[_Interval]) -> _Interval:
         {op: sum(part.ops[op] for part in parts) for op in INTERVAL_OPS},
         {op: sum(part.bytes[op] for part in parts) for op in INTERVAL_OPS},
         {"latency_ns_max": max((value for value in maxima if value is not None), default=None)},
+        sum((part.counts for part in parts), Counter()),
     )
 
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
-
-import iolab
-from iolab import _native
 
 FORMAT = 2
 """2: the journal's lines have checksums."""
@@ -15,14 +11,9 @@ FORMATS = (1, FORMAT)
 """Those that are read, and gone on with."""
 
 
-def facts() -> dict[str, Any]:
-    """What `run_started` and `run_resumed` say of the session."""
-    return {
-        "iolab_version": iolab.__version__,
-        "build_profile": _native.build_profile(),
-        "boot_id": _read("/proc/sys/kernel/random/boot_id"),
-        "fingerprint": fingerprint(),
-    }
+def boot_id() -> str:
+    """The kernel's name for this boot; empty where it shows none."""
+    return _read("/proc/sys/kernel/random/boot_id")
 
 
 def fingerprint() -> dict[str, str]:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 
-from iolab.adapters.store.event import Event
+from iolab.adapters.store.event import (
+    DevicesAdmitted,
+    Event,
+    Look,
+    RunStarted,
+    SessionEvent,
+    TrialAbandoned,
+    TrialFinished,
+    TrialStarted,
+)
 from iolab.adapters.store.trial_file import Stored
 from iolab.domain.record import Record
 from iolab.domain.trial import DeviceIdentity
@@ -21,11 +30,11 @@ CLOCK_SHIFT_TOLERATED_NS = 1_000_000_000
 class RunState:
     """A run as its journal tells it."""
 
-    sessions: list[Event] = field(default_factory=list)
+    sessions: list[SessionEvent] = field(default_factory=list)
     """`run_started`, then a `run_resumed` for each time the run went on: kernel, boot, build."""
     rounds: int = 0
     """How many were asked for last."""
-    finished: dict[int, Event] = field(default_factory=dict)
+    finished: dict[int, TrialFinished] = field(default_factory=dict)
     """`trial_finished` by trial, the last one of each."""
     attempts: dict[int, int] = field(default_factory=dict)
     """How often each trial was started."""
@@ -39,9 +48,10 @@ class RunState:
     """The last thing that happened is that the run was complete."""
 
     @property
-    def started(self) -> Event:
-        """The `run_started` event, empty if it can't be read any more."""
-        return self.sessions[0] if self.sessions and self.sessions[0]["event"] == "run_started" else {}
+    def started(self) -> RunStarted | None:
+        """The `run_started` event; None if it can't be read any more."""
+        is_there = bool(self.sessions) and self.sessions[0]["event"] == "run_started"
+        return cast(RunStarted, self.sessions[0]) if is_there else None
 
     def sha256_of(self) -> dict[int, str]:
         """By finished trial, the SHA-256 of its file in hexadecimal."""
@@ -55,27 +65,36 @@ def fold(events: Iterable[Event]) -> RunState:
     for event in events:
         name = event["event"]
         if name in SESSION_EVENTS:
-            state.sessions.append(event)
-            state.rounds = event["rounds"]
+            session = cast(SessionEvent, event)
+            state.sessions.append(session)
+            state.rounds = session["rounds"]
         elif name == "trial_started":
-            state.attempts[event["trial"]] = event["attempt"]
+            started = cast(TrialStarted, event)
+            state.attempts[started["trial"]] = started["attempt"]
         elif name == "trial_finished":
-            state.finished[event["trial"]] = event
+            finished = cast(TrialFinished, event)
+            state.finished[finished["trial"]] = finished
             state.measured = True
         elif name == "trial_abandoned":
-            state.finished.pop(event["trial"], None)
+            state.finished.pop(cast(TrialAbandoned, event)["trial"], None)
         elif name == "look":
-            state.looks[event["rounds"]] = event["undecided"]
+            look = cast(Look, event)
+            state.looks[look["rounds"]] = look["undecided"]
         elif name == "devices_admitted":
-            state.devices = [DeviceIdentity.model_validate_json(json.dumps(device)) for device in event["devices"]]
+            admitted = cast(DevicesAdmitted, event)["devices"]
+            state.devices = [DeviceIdentity.model_validate_json(json.dumps(device)) for device in admitted]
         state.ended = name == "run_finished"
     return state
 
 
-def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_ns: int | None) -> dict[str, Any]:
-    """What a `trial_finished` event says: enough to list the trial and to recognise its file."""
+def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_ns: int | None) -> TrialFinished:
+    """What a `trial_finished` event says: enough to list the trial and to recognise its file.
+    ValueError if it was interrupted: then it is not finished."""
     spec = record.spec
-    return {
+    if record.status == "interrupted":
+        raise ValueError("holds an interrupted trial, which has to be run again")
+    finished: TrialFinished = {
+        "event": "trial_finished",
         "trial": spec.trial,
         "round": spec.round,
         "position": spec.position,
@@ -83,14 +102,17 @@ def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_
         "setting": spec.setting,
         "seed": spec.seed,
         "status": record.status,
-        **({"impossible": record.controls_absent} if record.status == "impossible" else {}),
-        **({"doubts": found} if (found := doubts(record)) else {}),
         "attempt": attempt,
         "started_unix_ns": record.started_unix_ns,
         "duration_ns": duration_ns,
         "size_bytes": stored.size_bytes,
         "sha256": stored.sha256,
     }
+    if record.status == "impossible":
+        finished["impossible"] = record.controls_absent
+    if found := doubts(record):
+        finished["doubts"] = found
+    return finished
 
 
 def clock_problems(events: Iterable[Event]) -> list[str]:
@@ -98,9 +120,10 @@ def clock_problems(events: Iterable[Event]) -> list[str]:
     problems: list[str] = []
     offset_ns: int | None = None
     for event in events:
-        if "wall_unix_ns" not in event or "monotonic_ns" not in event:
+        wall_unix_ns, monotonic_ns = event.get("wall_unix_ns"), event.get("monotonic_ns")
+        if not isinstance(wall_unix_ns, int) or not isinstance(monotonic_ns, int):
             continue
-        now_ns = event["wall_unix_ns"] - event["monotonic_ns"]
+        now_ns = wall_unix_ns - monotonic_ns
         shift_ns = 0 if offset_ns is None or event["event"] in SESSION_EVENTS else now_ns - offset_ns
         if abs(shift_ns) > CLOCK_SHIFT_TOLERATED_NS:
             problems.append(

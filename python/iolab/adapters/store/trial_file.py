@@ -7,13 +7,14 @@ import hashlib
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from iolab.adapters.store import parquet
 from iolab.adapters.store.rows import TableRow, table_rows
 from iolab.base.bounded_file import read_bounded
 from iolab.base.durable import write_atomically
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 from iolab.domain.phase_record import without_series
 from iolab.domain.record import Record
 
@@ -92,11 +93,15 @@ def summary_of(record: Record) -> Record:
     return record.model_copy(update={"phases": [without_series(phase) for phase in record.phases], "traces": {}})
 
 
-def table_schema() -> dict[str, Any]:
+TableSchema: TypeAlias = "dict[str, type[polars.DataType]]"
+"""Of a table: each column's type."""
+
+
+def table_schema() -> TableSchema:
     """The table's columns and their polars types."""
     import polars as pl
 
-    types = {"trial": pl.Int64, "round": pl.Int64, "at": pl.Float64, "value": pl.Float64}
+    types: TableSchema = {"trial": pl.Int64, "round": pl.Int64, "at": pl.Float64, "value": pl.Float64}
     return {name: types.get(name, pl.String) for name in (*OF_TRIAL, *TableRow._fields)}
 
 
@@ -106,6 +111,6 @@ def _frame(record: Record, rows: list[TableRow]) -> polars.DataFrame:
     spec = record.spec
     of_trial = {"trial": spec.trial, "round": spec.round, "workload": spec.workload, "setting": spec.setting}
     of_rows = zip(*rows, strict=True) if rows else ((),) * len(TableRow._fields)
-    columns: dict[str, Any] = {name: [value] * len(rows) for name, value in of_trial.items()}
+    columns: JsonObject = {name: [value] * len(rows) for name, value in of_trial.items()}
     columns |= {name: list(values) for name, values in zip(TableRow._fields, of_rows, strict=True)}
     return pl.DataFrame(columns, schema=table_schema())

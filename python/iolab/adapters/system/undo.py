@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from iolab.adapters.system import action, bounded, life, lock, state, undo_file
 from iolab.adapters.system.action import Action, CannotUndo, Outcome
@@ -22,6 +22,7 @@ from iolab.adapters.system.undo_file import UndoFile
 from iolab.base import checked_lines
 from iolab.base.checked_lines import Lines
 from iolab.base.errors import MachineError
+from iolab.base.strict_json import JsonObject
 
 OTHERS_PATIENCE_S = 40.0
 """A killed run's child, or another restore, may wait for a busy mount first."""
@@ -330,7 +331,7 @@ def _pending(lines: Lines, path: Path) -> tuple[list[tuple[int, Action]], list[s
     undone = {entry["undone"] for entry in lines.entries if isinstance(entry.get("undone"), int)}
     pending = []
     for line, entry in zip(lines.numbers, lines.entries, strict=True):
-        fields: dict[str, Any] = dict(entry)
+        fields: JsonObject = dict(entry)
         number, boot_of_this = fields.pop("number", None), fields.pop("boot_id", boot_of_all)
         if "action" not in fields or (isinstance(number, int) and number in undone):
             continue

@@ -12,12 +12,12 @@ import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from iolab.adapters.system import trust
 from iolab.base import checked_lines
 from iolab.base.checked_lines import Lines
 from iolab.base.errors import MachineError
+from iolab.base.strict_json import JsonObject
 
 SUFFIX = ".jsonl"
 UNFINISHED_SUFFIX = ".new"
@@ -36,7 +36,7 @@ class UndoFile:
         self.fd = fd
 
     @classmethod
-    def make(cls, directory: Path, header: dict[str, Any]) -> UndoFile:
+    def make(cls, directory: Path, header: JsonObject) -> UndoFile:
         """A new journal of this process that says no more than `header`.
 
         Raises:
@@ -127,7 +127,7 @@ class UndoFile:
         except OSError as error:
             raise _refused(error, self.path.parent) from error
 
-    def append(self, entry: dict[str, Any]) -> None:
+    def append(self, entry: JsonObject) -> None:
         """MachineError if the disk refuses; nothing of the entry is left then."""
         checked_lines.append(self.fd, entry, where=str(self.path), remedy="make room or mend the disk: iolab restore")
 

@@ -10,10 +10,10 @@ unknown.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.place import Arms, Array
 
 STAGES = ("application", "above", "queue", "scheduler", "device", "unknown")
@@ -56,7 +56,7 @@ class Budget:
         """Candidate less baseline, in ns."""
         return self.candidate[stage] - self.baseline[stage]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """One JSON object: ns per I/O."""
         return {
             "unit": "ns",

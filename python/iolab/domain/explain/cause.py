@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.budget import NEEDED, Budget, budget, stages_of
 from iolab.domain.explain.change import Change, Changes
 from iolab.domain.explain.evidence import WithSetting, judge_setting, name_of, strength, with_setting
 from iolab.domain.explain.mechanism import (
+    CPU_WAIT,
     FLOORS,
+    IN_FLIGHT,
     MECHANISMS,
     PREEMPTIONS,
     SWITCHES_PER_IO,
+    WAIT_SHARE_MIN,
     WAITING_ABOVE,
     Mechanism,
     follows_from,
@@ -36,6 +40,7 @@ AS_STRONG = 0.75
 """Of mechanisms that nothing accounts for, those with this share of the strongest's strength come in causal order."""
 SYMPTOMS = frozenset({"cpu_cost"})
 """Named first only where a setting that acts on it was changed: a quotient of the result moves as the result does."""
+ABOVE = "above"
 CPU_SHRINKAGE_S = 0.05
 """Added to the CPU time by which preemptions are divided: one of a thread that hardly ran tells nothing."""
 
@@ -48,7 +53,7 @@ class Moved:
     with_setting: WithSetting
     strength: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The documented JSON of a leading metric."""
         return {"metric": self.metric, "strength": self.strength, "with_setting": self.with_setting.as_dict()}
 
@@ -66,7 +71,15 @@ class Group:
         """That of its strongest metric."""
         return max(one.strength for one in self.moved)
 
-    def as_dict(self) -> dict[str, Any]:
+    @property
+    def difference_ns_per_io(self) -> float | None:
+        """The largest, of its metrics that are times per I/O."""
+        judgements = [one.with_setting.judgement for one in self.moved if one.metric.endswith("_ns_per_io")]
+        told = [(one.baseline, one.candidate) for one in judgements]
+        known = [abs(after - before) for before, after in told if before is not None and after is not None]
+        return max(known, default=None)
+
+    def as_dict(self) -> JsonObject:
         """The documented JSON of a mechanism that moved."""
         return {
             "name": self.mechanism.name,
@@ -110,7 +123,7 @@ class Cause:
         """The others that follow from the first."""
         return [one for one in self.others if one not in self.independent]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """One JSON object; docs/why.md says what is in it."""
         return {
             "workload": self.workload,
@@ -159,6 +172,9 @@ def _with_derived(arms: dict[str, Arms]) -> dict[str, Arms]:
     for prefix in dict.fromkeys(_prefix(key) for key in arms):
         here = {key.removeprefix(prefix): one for key, one in arms.items() if _prefix(key) == prefix}
         for name, of in _DERIVED.items():
+            # Who waits long is preempted seldom: a count of preemptions only stands in for the time.
+            if name == PREEMPTIONS and CPU_WAIT in here and here[CPU_WAIT].present.any():
+                continue
             sides = [of({key: getattr(one, side) for key, one in here.items()}) for side in ("baseline", "candidate")]
             if sides[0] is not None and sides[1] is not None:
                 derived[f"{prefix}{name}"] = Arms(sides[0], sides[1])
@@ -185,16 +201,28 @@ def _waiting_above(values: Mapping[str, Array]) -> Array | None:
     if not {*NEEDED, "cpu_ns_per_io"} <= values.keys():
         return None
     above = stages_of({**values})["above"] - values["cpu_ns_per_io"]
-    wait = values.get("cpu_wait_ns_per_io")
+    wait = values.get(CPU_WAIT)
     if wait is not None:
         above = above - np.nan_to_num(wait)
     return np.asarray(np.maximum(0.0, above), dtype=np.float64)
 
 
-_DERIVED = {SWITCHES_PER_IO: _switches_per_io, PREEMPTIONS: _preemptions, WAITING_ABOVE: _waiting_above}
+def _ios_in_flight(values: Mapping[str, Array]) -> Array | None:
+    """By Little's law."""
+    if not {"iops", "latency_ns_mean"} <= values.keys():
+        return None
+    return np.asarray(values["iops"] * values["latency_ns_mean"] / 1e9, dtype=np.float64)
+
+
+_DERIVED = {
+    SWITCHES_PER_IO: _switches_per_io,
+    PREEMPTIONS: _preemptions,
+    WAITING_ABOVE: _waiting_above,
+    IN_FLIGHT: _ios_in_flight,
+}
 """In terms of a phase's metrics by name, each an array over the rounds."""
 
-LEADING = frozenset(name for one in MECHANISMS.values() for name in one.leading)
+LEADING = frozenset(name for one in MECHANISMS.values() for name in one.leading + one.leading_if_set)
 
 
 def _leading(arms: dict[str, Arms]) -> dict[str, Arms]:
@@ -204,6 +232,16 @@ def _leading(arms: dict[str, Arms]) -> dict[str, Arms]:
         for key, one in arms.items()
         if name_of(key) in LEADING and "." not in key.rpartition("/")[2] and one.present.sum() >= 2
     }
+
+
+def _floor(key: str, arms: Mapping[str, Arms]) -> float:
+    """The amount of a leading metric that does not matter."""
+    floor = FLOORS.get(name_of(key), 0.0)
+    iops = arms.get(f"{_prefix(key)}iops") if name_of(key) == CPU_WAIT else None
+    if iops is None or not iops.present.any():
+        return floor
+    slower = min(float(np.median(arm[iops.present])) for arm in (iops.baseline, iops.candidate))
+    return max(floor, WAIT_SHARE_MIN * 1e9 / slower) if slower > 0 else floor
 
 
 def _cause(
@@ -223,7 +261,7 @@ def _cause(
         moved = [
             Moved(key, evidence[key], size)
             for key in measured
-            if evidence[key].moved and (size := strength(arms[key], FLOORS.get(name_of(key), 0.0))) >= SCORE_MIN
+            if evidence[key].moved and (size := strength(arms[key], _floor(key, arms))) >= SCORE_MIN
         ]
         if moved:
             groups[mechanism.name] = Group(mechanism, sorted(moved, key=lambda one: -one.strength))
@@ -231,8 +269,9 @@ def _cause(
             (still if measured else unmeasured).append(mechanism)
     acted_on = {name for change in changes for name in mechanisms_of(change.setting)}
     changed = {name: one for name, one in groups.items() if name in acted_on}
-    told = _in_order(changed) if changed else []
-    told += _in_order({name: one for name, one in groups.items() if one not in told})
+    in_flight = _in_flight(arms, _prefix(results[0].metric))
+    told = _in_order(changed, in_flight) if changed else []
+    told += _in_order({name: one for name, one in groups.items() if one not in told}, in_flight)
     first = told[0] if told and (changed or told[0].mechanism.name not in SYMPTOMS) else None
     by_change = [
         change for change in changes if first and changed and first.mechanism.name in mechanisms_of(change.setting)
@@ -243,9 +282,19 @@ def _cause(
     )
 
 
-def _in_order(groups: Mapping[str, Group]) -> list[Group]:
+def _in_flight(arms: Mapping[str, Arms], prefix: str) -> float:
+    """I/Os at a time under the candidate, by Little's law; 1 where that is not known."""
+    found = arms.get(f"{prefix}{IN_FLIGHT}")
+    if found is None or not found.present.any():
+        return 1.0
+    return max(1.0, float(np.median(found.candidate[found.present])))
+
+
+def _in_order(groups: Mapping[str, Group], in_flight: float) -> list[Group]:
     """Those that nothing else accounts for, by their evidence; then the others, causes before effects."""
-    roots = [one for one in groups.values() if not any(_accounts_for(other, one) for other in groups.values())]
+    roots = [
+        one for one in groups.values() if not any(_accounts_for(other, one, in_flight) for other in groups.values())
+    ]
     told: list[Group] = []
     while roots:
         strongest = max(one.strength for one in roots)
@@ -254,12 +303,16 @@ def _in_order(groups: Mapping[str, Group]) -> list[Group]:
     return told + [one for one in groups.values() if one not in told]
 
 
-def _accounts_for(cause: Group, effect: Group) -> bool:
-    return (
-        cause is not effect
-        and follows_from(effect.mechanism.name, cause.mechanism.name)
-        and cause.strength >= SHARE_OF_EFFECT * effect.strength
-    )
+def _accounts_for(cause: Group, effect: Group, in_flight: float) -> bool:
+    if cause is effect or not follows_from(effect.mechanism.name, cause.mechanism.name):
+        return False
+    if effect.mechanism.name == ABOVE:
+        # Both are times of an I/O's way: microseconds do not account for milliseconds, however many times as long they
+        # became. What holds up a job's thread holds up all its I/Os.
+        ours, theirs = cause.difference_ns_per_io, effect.difference_ns_per_io
+        if ours is not None and theirs is not None and ours * in_flight < SHARE_OF_EFFECT * theirs:
+            return False
+    return cause.strength >= SHARE_OF_EFFECT * effect.strength
 
 
 def _prefix(key: str) -> str:

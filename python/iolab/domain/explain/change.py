@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.place import Name
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Change:
     """None: not set, the machine's own value holds."""
     candidate: Any
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The documented JSON of a change."""
         return {"setting": self.setting, "baseline": self.baseline, "candidate": self.candidate}
 
@@ -67,9 +68,9 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: st
             yield Change(f"{prefix}{key}", before.get(key), after.get(key))
 
 
-def _flat(controls: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(controls: Mapping[str, Any]) -> JsonObject:
     """The keys of a simulated machine one by one."""
-    flat: dict[str, Any] = {}
+    flat: JsonObject = {}
     for name, value in controls.items():
         if name == TREE and isinstance(value, dict):
             flat |= {f"{TREE}.{key}": one for key, one in value.items()}

@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.correlation import ALPHA, FEWEST_ROUNDS, rank_correlations
 from iolab.domain.explain.place import Arms
 from iolab.domain.verdict import Judgement, control_false_discovery, judge
@@ -64,7 +65,7 @@ class WithSetting:
         """Whether the setting changed the metric beyond its margin, up or down."""
         return self.movement in ("higher", "lower")
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The documented JSON: the movement, and the judgement's numbers without its verdict."""
         fields = self.judgement.as_dict()
         del fields["verdict"]
@@ -90,7 +91,7 @@ class WithResult:
         """Whether the correlation holds after correction for the number of metrics."""
         return self.q_value is not None and self.q_value <= ALPHA
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The documented JSON: coefficient, p and q, or why there are none."""
         return {
             "moves": self.moves,

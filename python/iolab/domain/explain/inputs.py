@@ -119,7 +119,7 @@ def frame_of(run: MeasuredRun) -> pl.DataFrame:
 
 def probes_off(run: MeasuredRun) -> list[str]:
     """Probes of which no trial has a metric."""
-    if run.started.get("machine") == IMPORTED:
+    if run.machine_name == IMPORTED:
         return []
     names = run.metrics["metric"].unique().to_list()
     on = {METRICS[name].probe for name in names if name in METRICS}
@@ -127,7 +127,7 @@ def probes_off(run: MeasuredRun) -> list[str]:
 
 
 def _changes_of_run(run: MeasuredRun, results: Sequence[Comparison]) -> dict[Name, list[Change]]:
-    if run.started.get("machine") == IMPORTED:
+    if run.machine_name == IMPORTED:
         return {}
     return {
         (one.workload, one.against, one.setting): changes_within(
@@ -140,7 +140,7 @@ def _changes_of_run(run: MeasuredRun, results: Sequence[Comparison]) -> dict[Nam
 def _changes_of_two(
     baseline: MeasuredRun, candidate: MeasuredRun, results: Sequence[Comparison]
 ) -> dict[Name, list[Change]]:
-    if IMPORTED in (baseline.started.get("machine"), candidate.started.get("machine")):
+    if IMPORTED in (baseline.machine_name, candidate.machine_name):
         return {}
     ours, theirs = setting_names(baseline, candidate)
     before = {ours(name): name for name in baseline.settings}
@@ -157,6 +157,6 @@ def _changes_of_two(
 def _chosen(run: MeasuredRun, metrics: Sequence[str]) -> tuple[Sequence[str], str | None]:
     """Of a table with forty columns, forty explanations are none: the first column's, then."""
     compared = run.experiment.compare.metrics
-    if metrics or run.started.get("machine") != IMPORTED or not compared:
+    if metrics or run.machine_name != IMPORTED or not compared:
         return metrics, None
     return compared[:1], compared[0]

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 SWITCHES_PER_IO = "voluntary_switches_per_io"
 PREEMPTIONS = "preemptions_per_cpu_s"
 WAITING_ABOVE = "waiting_above_ns_per_io"
-LEADING_DERIVED = (SWITCHES_PER_IO, PREEMPTIONS, WAITING_ABOVE)
+CPU_WAIT = "cpu_wait_ns_per_io"
+IN_FLIGHT = "ios_in_flight"
+LEADING_DERIVED = (SWITCHES_PER_IO, PREEMPTIONS, WAITING_ABOVE, IN_FLIGHT)
 """Leading metrics that are made of others (`iolab.domain.explain.cause`)."""
 
 EVERY_WAIT = ("depth", "queue", "scheduler", "device", "above")
@@ -59,12 +61,12 @@ _ALL = (
             *("completion_affinity", "workload.sqpoll_cpu"),
         ),
         ("contention", "switching", "cpu_cost", *EVERY_WAIT),
-        ("cpu_wait_ns_per_io", PREEMPTIONS),
+        (CPU_WAIT, PREEMPTIONS),
     ),
     Mechanism(
         "contention",
         "competition for CPUs",
-        ("cpu_wait_ns_per_io", PREEMPTIONS),
+        (CPU_WAIT, PREEMPTIONS),
         ("nice", "cpu_quota", "background"),
         EVERY_WAIT,
     ),
@@ -123,6 +125,7 @@ _ALL = (
         ("queue_depth_mean",),
         ("nr_requests", "workload.queue_depth", "workload.jobs"),
         ("queue", "scheduler", "device"),
+        (IN_FLIGHT,),
     ),
     Mechanism("queue", "time in the queue", ("queue_ns_per_io", "time_in_queue_ns_mean"), (), ()),
     Mechanism(
@@ -172,11 +175,15 @@ FLOORS: Mapping[str, float] = {
     "bios_per_io": 0.0,
     SWITCHES_PER_IO: 0.05,
     PREEMPTIONS: 20.0,
-    "cpu_wait_ns_per_io": 1000.0,
+    CPU_WAIT: 1000.0,
     WAITING_ABOVE: 1000.0,
     "queue_depth_mean": 0.1,
+    IN_FLIGHT: 0.1,
 }
 """Per metric, an amount that does not matter: what is well below it counts as nothing. Units as the metric's name."""
+
+WAIT_SHARE_MIN = 0.05
+"""Of the time per I/O: a wait for a CPU that is shorter is none, whatever it was before."""
 
 
 def mechanisms_of(setting: str) -> list[str]:

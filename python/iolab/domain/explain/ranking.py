@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain.explain.correlation import rounds_needed
 from iolab.domain.explain.evidence import (
     SUSPECTS,
@@ -50,7 +51,7 @@ class Finding:
         rank = abs(self.with_result.rank_correlation or 0.0) if self.with_result.moves else 0.0
         return (RANKS.index(self.kind), -rank, -self.with_setting.strength)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The documented JSON of a finding, its two kinds of evidence included."""
         return {
             "metric": self.metric,
@@ -93,7 +94,7 @@ class Explained:
         """From how many rounds on a single metric can be told to move with the result."""
         return rounds_needed(len(self.looked_at))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """One JSON object; docs/why.md says what is in it."""
         return {
             "result": self.result.as_dict(),

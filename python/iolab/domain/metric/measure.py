@@ -47,6 +47,16 @@ METRICS = (
         )
     ),
     Metric(
+        "queue_depth_found",
+        "count",
+        "benefit",
+        "The queue depth that a search found (`latency_target` of a fio job): the largest at which enough I/Os met the "
+        "target.",
+        "measure",
+        lambda seen: seen.queue_depth_found,
+        "no depth met the target, or the job ended before one was known; a note says which",
+    ),
+    Metric(
         "files_per_s",
         "1/s",
         "rate",

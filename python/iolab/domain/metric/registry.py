@@ -12,18 +12,19 @@ from iolab.domain.metric.meaning import unknown_metric
 from iolab.domain.probe import PROBES
 
 ALL = "all"
-TRANSFERS = ("read", "write")
+TRANSFERS = ("read", "write", "null")
 OPS: dict[str, str] = {
     "read": "a read",
     "write": "a write",
     "sync": "an fsync or fdatasync",
+    "null": "a null operation of the engine null, which moves nothing; its bytes are those that it names",
     "mkdir": "a mkdir",
     "create": "an open that makes a file",
     "fsync": "an fsync; of a file that is opened again for it, open and close too",
     "system_sync": "a sync of the whole system",
     "close": "a close",
     "unlink": "an unlink",
-    ALL: "reads and writes together, and what is said of a phase as a whole",
+    ALL: "reads and writes together, or null operations, and what is said of a phase as a whole",
 }
 """Every operation that some kind of phase counts. Each phase has its own (`PhaseSpec.offered`)."""
 

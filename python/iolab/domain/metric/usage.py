@@ -1,8 +1,19 @@
-"""What the jobs' threads used: CPU time, context switches, page faults."""
+"""What the jobs' threads used and waited for: CPU time, context switches, page faults."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from iolab.domain.definition import NO_IO, NO_TIME, Metric
+
+if TYPE_CHECKING:
+    from iolab.domain.observation import Observation
+
+
+def _cpu_wait_per_io(seen: Observation) -> float | None:
+    waited_ns = seen.cpu_wait_ns()
+    return None if waited_ns is None else seen.per_io(waited_ns)
+
 
 METRICS = (
     Metric(
@@ -58,6 +69,15 @@ METRICS = (
         "io",
         lambda seen: seen.per_io(seen.process_cpu_ns),
         NO_IO,
+    ),
+    Metric(
+        "cpu_wait_ns_per_io",
+        "ns",
+        "time",
+        "Time that the jobs' threads could run and waited for a CPU, per completed read or write.",
+        "io",
+        _cpu_wait_per_io,
+        f"the kernel does not tell (/proc/PID/schedstat), or another program does the I/O, or {NO_IO}",
     ),
     Metric(
         "context_switches_per_io",

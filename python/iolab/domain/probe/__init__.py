@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iolab.domain.probe import block, counters, cpu, extents, memory, nfs, profile, switches
-from iolab.domain.probe.probe import Need, Probe, Probes, observed, resolved
+from iolab.domain.probe.probe import Need, Probe, Probes, resolved
 
 PROBES: dict[str, Probe] = {
     probe.name: probe
@@ -20,4 +20,4 @@ PROBES: dict[str, Probe] = {
 }
 """By name."""
 
-__all__ = ["PROBES", "Need", "Probe", "Probes", "observed", "resolved"]
+__all__ = ["PROBES", "Need", "Probe", "Probes", "resolved"]

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 from iolab.base.option import Bytes, option
 from iolab.domain.definition import NO_TIME, Metric, Nature
+from iolab.domain.native_types import Activity, BlockObservation
 from iolab.domain.probe import per_io
-from iolab.domain.probe.probe import Probe, SampledOptions, observed
+from iolab.domain.probe.probe import Probe, ProbeReader, SampledOptions
 
 NAME = "block"
-MERGES = ("back_merges", "front_merges", "request_merges")
-TIMES = {
+READER = ProbeReader[BlockObservation](NAME, lambda probes: probes.get("block"))
+Counter = Literal["bios_queued", "requests_issued", "back_merges", "front_merges", "request_merges"]
+Distribution = Literal[
+    "request_bytes", "seek_sectors", "time_in_queue_ns", "time_in_scheduler_ns", "time_in_device_ns", "time_total_ns"
+]
+Side = Literal["queue_local", "queue_remote", "completions_local", "completions_remote"]
+MERGES: tuple[Counter, ...] = ("back_merges", "front_merges", "request_merges")
+TIMES: dict[Distribution, str] = {
     "time_in_queue_ns": "Of requests: from the queue event of the first bio until inserted, or issued if it never was",
     "time_in_scheduler_ns": "Of requests that were inserted: until issued to the driver, requeues included",
     "time_in_device_ns": "Of requests: from issue to completion",
     "time_total_ns": "Of bios: from the queue event to the completion of their request",
 }
-SIDES = {
-    "queue": ("Bios per device whose request was issued to the driver", "the bio was queued"),
-    "completions": ("Requests per device that completed", "their first bio was queued"),
+_BIOS = "Bios per device whose request was issued to the driver", "the bio was queued"
+_REQUESTS = "Requests per device that completed", "their first bio was queued"
+SIDES: dict[Side, tuple[str, str]] = {
+    "queue_local": _BIOS,
+    "queue_remote": _BIOS,
+    "completions_local": _REQUESTS,
+    "completions_remote": _REQUESTS,
 }
 _NO_REQUEST = "no request of the target's devices completed"
 _NO_EVENT = "no block event of the target's devices was seen"
-
-Json = dict[str, Any]
 
 
 class BlockOptions(SampledOptions):
@@ -45,13 +54,13 @@ class BlockOptions(SampledOptions):
 
 
 def _metrics() -> Iterator[Metric]:
-    yield _metric(
+    yield READER.metric(
         "bios_queued_per_s", "1/s", "neutral", "Bios that entered the block layer.", NO_TIME, _rate("bios_queued")
     )
-    yield _metric(
+    yield READER.metric(
         "requests_issued_per_s", "1/s", "neutral", "Requests issued to the driver.", NO_TIME, _rate("requests_issued")
     )
-    yield _metric(
+    yield READER.metric(
         "merges_per_s",
         "1/s",
         "neutral",
@@ -59,7 +68,7 @@ def _metrics() -> Iterator[Metric]:
         NO_TIME,
         _rate(*MERGES),
     )
-    yield _metric(
+    yield READER.metric(
         "merged_percent",
         "percent",
         "neutral",
@@ -67,7 +76,7 @@ def _metrics() -> Iterator[Metric]:
         _NO_REQUEST,
         _merged_percent,
     )
-    yield _metric(
+    yield READER.metric(
         "request_bytes_mean",
         "bytes",
         "neutral",
@@ -76,25 +85,25 @@ def _metrics() -> Iterator[Metric]:
         _mean("request_bytes"),
     )
     for name, what in TIMES.items():
-        yield _metric(f"{name}_mean", "ns", "time", f"{what}: mean.", _NO_REQUEST, _mean(name))
-        yield _metric(f"{name}_p99", "ns", "time", f"{what}: 99th percentile.", _NO_REQUEST, _p99(name))
-    yield _metric(
+        yield READER.metric(f"{name}_mean", "ns", "time", f"{what}: mean.", _NO_REQUEST, _mean(name))
+        yield READER.metric(f"{name}_p99", "ns", "time", f"{what}: 99th percentile.", _NO_REQUEST, _p99(name))
+    yield READER.metric(
         "queue_depth_mean",
         "count",
         "neutral",
         "Mean number of requests at the devices.",
         _NO_EVENT,
-        _depth(sum, "mean"),
+        _depth_mean,
     )
-    yield _metric(
+    yield READER.metric(
         "queue_depth_max",
         "count",
         "neutral",
         "Most requests that a device had at any time.",
         _NO_EVENT,
-        _depth(max, "max"),
+        _depth_max,
     )
-    yield _metric(
+    yield READER.metric(
         "seek_sectors_mean",
         "count",
         "cost",
@@ -103,7 +112,7 @@ def _metrics() -> Iterator[Metric]:
         "fewer than two requests moved data",
         _mean("seek_sectors"),
     )
-    yield _metric(
+    yield READER.metric(
         "sequential_share",
         "share",
         "benefit",
@@ -111,12 +120,12 @@ def _metrics() -> Iterator[Metric]:
         "fewer than two requests moved data",
         _sequential_share,
     )
-    for where, (what, of) in SIDES.items():
-        for side, on in (("local", "on the CPU where"), ("remote", "on another CPU than where")):
-            nature: Nature = "cost" if side == "remote" else "neutral"
-            name = f"{where}_{side}"
-            yield _metric(name, "count", nature, f"{what} {on} {of}.", _NO_EVENT, _per_device(name))
-    yield _metric(
+    for side, (what, of) in SIDES.items():
+        remote = side.endswith("_remote")
+        nature: Nature = "cost" if remote else "neutral"
+        on = "on another CPU than where" if remote else "on the CPU where"
+        yield READER.metric(side, "count", nature, f"{what} {on} {of}.", _NO_EVENT, _per_device(side))
+    yield READER.metric(
         "block_events_lost",
         "count",
         "cost",
@@ -124,62 +133,61 @@ def _metrics() -> Iterator[Metric]:
         "it is not counted",
         lambda found: found.get("trace_events_lost"),
     )
-    yield from per_io.metrics(NAME)
+    yield from per_io.metrics(READER)
 
 
-def _metric(name: str, unit: str, nature: Nature, help: str, absent: str, of: Callable[[Json], float | None]) -> Metric:
-    return observed(NAME, name, unit, nature, help, absent, of)
+Of = Callable[[BlockObservation], float | None]
 
 
-def _total(found: Json) -> Json:
+def _total(found: BlockObservation) -> Activity:
     """All devices, reads, writes and others."""
-    total: Json = found["all"]["total"]
-    return total
+    return found["all"]["total"]
 
 
-def _rate(*counters: str) -> Callable[[Json], float | None]:
+def _rate(*counters: Counter) -> Of:
     """Per second of the observation."""
 
-    def read(found: Json) -> float | None:
+    def read(found: BlockObservation) -> float | None:
         elapsed_s = found["elapsed_ns"] / 1e9
         return sum(_total(found)[counter] for counter in counters) / elapsed_s if elapsed_s > 0 else None
 
     return read
 
 
-def _mean(distribution: str) -> Callable[[Json], float | None]:
+def _mean(distribution: Distribution) -> Of:
     return lambda found: _total(found)[distribution]["mean"]
 
 
-def _p99(distribution: str) -> Callable[[Json], float | None]:
+def _p99(distribution: Distribution) -> Of:
     return lambda found: _total(found)[distribution]["p99"]
 
 
-def _depth(together: Callable[[list[float]], float], of: str) -> Callable[[Json], float | None]:
-    def read(found: Json) -> float | None:
-        depths = [device[f"queue_depth_{of}"] for device in found["devices"]]
-        return together(depths) if depths else None
-
-    return read
+def _depth_mean(found: BlockObservation) -> float | None:
+    depths = [device["queue_depth_mean"] for device in found["devices"]]
+    return sum(depths) if depths else None
 
 
-def _per_device(counter: str) -> Callable[[Json], float | None]:
+def _depth_max(found: BlockObservation) -> float | None:
+    return max((device["queue_depth_max"] for device in found["devices"]), default=None)
+
+
+def _per_device(counter: Side) -> Of:
     """The mean over the devices that were used."""
 
-    def read(found: Json) -> float | None:
+    def read(found: BlockObservation) -> float | None:
         counts = [device["total"][counter] for device in found["devices"]]
         return fmean(counts) if counts else None
 
     return read
 
 
-def _merged_percent(found: Json) -> float | None:
+def _merged_percent(found: BlockObservation) -> float | None:
     merged = sum(_total(found)[counter] for counter in MERGES)
     requests = merged + _total(found)["requests_issued"]
     return 100 * merged / requests if requests else None
 
 
-def _sequential_share(found: Json) -> float | None:
+def _sequential_share(found: BlockObservation) -> float | None:
     count = _total(found)["seek_sectors"]["count"]
     return _total(found)["requests_sequential"] / count if count else None
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 from iolab.base.option import Options
 from iolab.domain.definition import NO_IO, Metric, Nature
-from iolab.domain.probe.probe import Probe, observed
+from iolab.domain.phase_record import HostCounters
+from iolab.domain.probe.probe import Probe, ProbeReader
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
 
 NAME = "counters"
+READER = ProbeReader[HostCounters](NAME, lambda probes: probes.get("counters"))
 _NOT_COUNTED = "this machine's processors do not count it, or other users hold their counters"
 _MODELS_ONLY = "only a simulated machine with detailed CPUs tells it"
 _LISTS = ("completion_list", "call_list")
+Part = Literal["locked", "transfers", "transfer_cycles", "waited", "waited_ns"]
+"""What is told of a kind of shared objects."""
 
 
 class CountersOptions(Options):
@@ -41,9 +46,8 @@ def _metrics() -> Iterator[Metric]:
             "Cycles in which no instruction was issued because data or a free unit was missing.",
         ),
     ):
-        yield observed(NAME, name, "count", nature, what, _NOT_COUNTED, lambda found, event=event: _count(found, event))  # type: ignore[misc]
-    yield observed(
-        NAME,
+        yield READER.metric(name, "count", nature, what, _NOT_COUNTED, partial(_count, event=event))
+    yield READER.metric(
         "stalled_cycles_percent",
         "percent",
         "cost",
@@ -51,8 +55,7 @@ def _metrics() -> Iterator[Metric]:
         _NOT_COUNTED,
         lambda found: _ratio(_count(found, "stalled-cycles-backend"), _count(found, "cycles"), 100),
     )
-    yield observed(
-        NAME,
+    yield READER.metric(
         "instructions_per_cycle",
         "count",
         "benefit",
@@ -61,35 +64,32 @@ def _metrics() -> Iterator[Metric]:
         lambda found: _ratio(_count(found, "instructions"), _count(found, "cycles")),
     )
     yield from _sharing_metrics()
-    for unit, per, of in (
+    amounts: tuple[tuple[str, str, Callable[[Observation], float]], ...] = (
         ("byte", "byte read or written", lambda seen: seen.bytes),
         ("io", "completed read or write", lambda seen: seen.count),
-    ):
-        yield Metric(
+    )
+    for unit, per, of in amounts:
+        yield READER.metric_per_io(
             f"counted_cycles_per_{unit}",
             "cycles",
             "cost",
             f"Cycles of all CPUs, counted, per {per}: the one's rate over the other's.",
-            "probe",
-            lambda seen, of=of: _cycles_per(seen, of),  # type: ignore[misc]
             f"{_NOT_COUNTED}, or {NO_IO}",
-            probe=NAME,
+            partial(_cycles_per, of=of),
         )
 
 
 def _sharing_metrics() -> Iterator[Metric]:
     """What CPUs do to each other's caches and locks, which a model alone sees (docs/model/processors.md)."""
-    yield Metric(
+    yield READER.metric_per_io(
         "line_transfers_per_io",
         "count",
         "cost",
         "On a simulated machine: cache lines that moved from one CPU to another, per completed read or write.",
-        "probe",
-        lambda seen: _ratio(_shared(seen.probe(NAME), None, "transfers"), seen.count),
         f"{_MODELS_ONLY}, or {NO_IO}",
-        probe=NAME,
+        lambda seen, found: _ratio(_shared(found, None, "transfers"), seen.count),
     )
-    for name, unit, part, scale, what in (
+    sums: tuple[tuple[str, str, Part, float, str], ...] = (
         (
             "hand_over_waits_percent",
             "percent",
@@ -105,38 +105,39 @@ def _sharing_metrics() -> Iterator[Metric]:
             1.0,
             "mean cost of moving the lock with its list",
         ),
-    ):
-        yield observed(
-            NAME,
+    )
+    for name, unit, part, scale, what in sums:
+        yield READER.metric(
             name,
             unit,
             "time" if unit == "ns" else "cost",
             f"On a simulated machine, for lists through which a CPU hands completions or calls to another CPU: {what}.",
             f"{_MODELS_ONLY}, or nothing was handed over",
-            lambda found, part=part, scale=scale: _ratio(  # type: ignore[misc]
-                _shared(found, _LISTS, part), _shared(found, _LISTS, "locked"), scale
-            ),
+            partial(_per_hand_over, part=part, scale=scale),
         )
 
 
-def _shared(found: dict[str, Any] | None, kinds: Iterable[str] | None, part: str) -> float | None:
+def _per_hand_over(found: HostCounters, part: Part, scale: float) -> float | None:
+    return _ratio(_shared(found, _LISTS, part), _shared(found, _LISTS, "locked"), scale)
+
+
+def _shared(found: HostCounters, kinds: Iterable[str] | None, part: Part) -> float | None:
     """Of these kinds of shared objects together; None: of all."""
-    sharing = None if found is None else found.get("sharing")
+    sharing = found.get("sharing")
     if sharing is None:
         return None
     return float(sum(sharing[kind][part] for kind in (sharing if kinds is None else kinds)))
 
 
-def _cycles_per(seen: Observation, of: Callable[[Observation], float]) -> float | None:
+def _cycles_per(seen: Observation, found: HostCounters, of: Callable[[Observation], float]) -> float | None:
     """The counters run through warm-up and transient, the operations are those of the measured part."""
-    found = seen.probe(NAME)
-    cycles = None if found is None else _count(found, "cycles")
-    if found is None or cycles is None:
+    cycles = _count(found, "cycles")
+    if cycles is None:
         return None
     return _ratio(cycles / found["elapsed_ns"] * 1e9, seen.per_second(of(seen)))
 
 
-def _count(found: dict[str, Any], event: str) -> float | None:
+def _count(found: HostCounters, event: str) -> float | None:
     counted = found["events"].get(event)
     return None if counted is None else counted["value"]
 

@@ -7,15 +7,18 @@ of the jobs' threads (getrusage); relative, percent of all CPUs, of the whole ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from iolab.domain.definition import NO_IO, Metric, Nature
-from iolab.domain.probe.probe import Probe, SampledOptions, mean, measured_span, observed
+from iolab.domain.native_types import CpuObservation
+from iolab.domain.probe.probe import Probe, ProbeReader, SampledOptions, mean, measured_span
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
 
 NAME = "cpu"
+READER = ProbeReader[CpuObservation](NAME, lambda probes: probes.get("cpu"))
 
 STATES = {
     "user": "user mode",
@@ -42,17 +45,15 @@ _NO_IO_OR_TICK = f"{NO_IO}, or {_NO_TICK}"
 def _metrics() -> Iterator[Metric]:
     for state, where in STATES.items():
         nature: Nature = "neutral" if state in ("iowait", "idle", "guest", "guest_nice") else "cost"
-        yield observed(
-            NAME,
+        yield READER.metric(
             f"cpu_{state}_percent",
             "percent",
             nature,
             f"CPU time: {where}. 100 is all CPUs.",
             _NO_TICK,
-            lambda found, state=state: found["means"]["all"][f"{state}_percent"],  # type: ignore[misc]
+            partial(_sum_percent, states=(state,)),
         )
-    yield observed(
-        NAME,
+    yield READER.metric(
         "cpu_busy_percent",
         "percent",
         "cost",
@@ -60,30 +61,27 @@ def _metrics() -> Iterator[Metric]:
         _NO_TICK,
         _busy_percent,
     )
-    yield observed(
-        NAME,
+    yield READER.metric(
         "cpu_kernel_percent",
         "percent",
         "cost",
         "CPU time in the kernel and its interrupts, hard and soft: what tables often post as %sys. 100 is all CPUs.",
         _NO_TICK,
-        lambda found: _sum_percent(found, IN_KERNEL),
+        partial(_sum_percent, states=IN_KERNEL),
     )
     for name, column, what in (
         ("interrupts_per_s", "interrupts_per_s", "Interrupts of all CPUs, the timer's included."),
         ("machine_switches_per_s", "switches_per_s", "Context switches of all CPUs, as the kernel counts them."),
     ):
-        yield observed(
-            NAME,
+        yield READER.metric(
             name,
             "1/s",
             "cost",
             what,
             "no time was observed",
-            lambda found, column=column: mean(found, column),  # type: ignore[misc]
+            partial(mean, column=column),
         )
-    yield observed(
-        NAME,
+    yield READER.metric(
         "cpu_frequency_hz",
         "Hz",
         "neutral",
@@ -116,46 +114,45 @@ def _metrics() -> Iterator[Metric]:
 
 
 def _cost(
-    name: str, unit: str, help: str, absent: str, of: Callable[[Observation, dict[str, Any]], float | None]
+    name: str, unit: str, help: str, absent: str, of: Callable[[Observation, CpuObservation], float | None]
 ) -> Metric:
     """What the phase's measured part took, per byte or per I/O as the name says."""
 
-    def read(seen: Observation) -> float | None:
-        found = seen.probe(NAME)
-        amount = None if found is None else of(seen, found)
+    def read(seen: Observation, found: CpuObservation) -> float | None:
+        amount = of(seen, found)
         if amount is None:
             return None
         if name.endswith("_io"):
             return seen.per_io(amount)
         return amount / seen.bytes if seen.bytes else None
 
-    return Metric(name, unit, "cost", help, "probe", read, absent, probe=NAME)
+    return READER.metric_per_io(name, unit, "cost", help, absent, read)
 
 
-def _machine_ns(seen: Observation, found: dict[str, Any]) -> float | None:
+def _machine_ns(seen: Observation, found: CpuObservation) -> float | None:
     """Busy time of all CPUs while the phase was measured."""
     busy_cpus = mean(found, "busy_cpus", measured_span(seen, found))
     return None if busy_cpus is None else busy_cpus * seen.measured_s * 1e9
 
 
-def _cycles(busy_ns: float | None, found: dict[str, Any]) -> float | None:
+def _cycles(busy_ns: float | None, found: CpuObservation) -> float | None:
     frequency_hz = _frequency_hz(found)
     return None if busy_ns is None or frequency_hz is None else busy_ns / 1e9 * frequency_hz
 
 
-def _frequency_hz(found: dict[str, Any]) -> float | None:
+def _frequency_hz(found: CpuObservation) -> float | None:
     frequency = found["frequency"]
     return None if frequency is None else frequency["hz_mean"]
 
 
-def _busy_percent(found: dict[str, Any]) -> float | None:
+def _busy_percent(found: CpuObservation) -> float | None:
     at_rest = _sum_percent(found, AT_REST)
     return None if at_rest is None else 100 - at_rest
 
 
-def _sum_percent(found: dict[str, Any], states: Sequence[str]) -> float | None:
+def _sum_percent(found: CpuObservation, states: Sequence[str]) -> float | None:
     shares = [found["means"]["all"][f"{state}_percent"] for state in states]
-    return None if None in shares else sum(shares)
+    return None if None in shares else sum(share for share in shares if share is not None)
 
 
 PROBE = Probe(

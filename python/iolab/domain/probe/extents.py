@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from functools import partial
+from typing import Literal, TypeGuard
 
 from iolab.base.option import Options, option
 from iolab.domain.definition import Metric, Nature
-from iolab.domain.probe.probe import Probe, observed
+from iolab.domain.native_types import Examination, LayoutOfExamination
+from iolab.domain.phase_record import ExtentsObservation
+from iolab.domain.probe.probe import Probe, ProbeReader
 
 NAME = "extents"
-
-Json = dict[str, Any]
+READER = ProbeReader[ExtentsObservation](NAME, lambda probes: probes.get("extents"))
 
 
 class ExtentsOptions(Options):
@@ -29,13 +31,17 @@ class ExtentsOptions(Options):
     )
 
 
-def layouts(found: Json) -> list[Json]:
+def layouts(found: ExtentsObservation) -> list[LayoutOfExamination]:
     """The files whose extents were told."""
-    return [file for file in found["files"] if "absent" not in file]
+    return [file for file in found["files"] if _is_layout(file)]
+
+
+def _is_layout(file: Examination) -> TypeGuard[LayoutOfExamination]:
+    return "absent" not in file
 
 
 def _metrics() -> Iterator[Metric]:
-    what: tuple[tuple[str, str, Nature, str, Callable[[Json], float | None]], ...] = (
+    what: tuple[tuple[str, str, Nature, str, Callable[[ExtentsObservation], float | None]], ...] = (
         (
             "extents_per_file_mean",
             "count",
@@ -93,18 +99,16 @@ def _metrics() -> Iterator[Metric]:
                 "bytes",
                 "neutral",
                 f"Bytes in extents that are {means}.",
-                lambda found, flag=flag: float(
-                    sum(dict(file["bytes_by_flag"]).get(flag, 0) for file in layouts(found))
-                ),
+                partial(_bytes_with, flag=flag),
             )
             for flag, means in (("unwritten", "allocated and not yet written"), ("shared", "shared with other files"))
         ),
     )
     for name, unit, nature, help, of in what:
-        yield observed(NAME, name, unit, nature, help, "no file has an extent", of)
+        yield READER.metric(name, unit, nature, help, "no file has an extent", of)
 
 
-def _interleave_share(found: Json) -> float | None:
+def _interleave_share(found: ExtentsObservation) -> float | None:
     """Over devices, of the changes that could be."""
     avoidable = _sum_of_devices(found, "extents") - _sum_of_devices(found, "files")
     unavoidable = _sum_of_devices(found, "files") - len(found["interleaving"])
@@ -113,15 +117,15 @@ def _interleave_share(found: Json) -> float | None:
     return (_sum_of_devices(found, "switches") - unavoidable) / avoidable if avoidable else 0.0
 
 
-def _sum(found: Json, name: str) -> float:
+def _sum(found: ExtentsObservation, name: Literal["extents", "mapped_bytes"]) -> float:
     return float(sum(file[name] for file in layouts(found)))
 
 
-def _sum_of_devices(found: Json, name: str) -> float:
+def _sum_of_devices(found: ExtentsObservation, name: Literal["bytes", "extents", "files", "switches"]) -> float:
     return float(sum(device[name] for device in found["interleaving"]))
 
 
-def _bytes_with(found: Json, flag: str) -> float:
+def _bytes_with(found: ExtentsObservation, flag: str) -> float:
     return float(sum(dict(file["bytes_by_flag"]).get(flag, 0) for file in layouts(found)))
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from iolab.domain.definition import Metric, Nature
-from iolab.domain.probe.probe import Probe, SampledOptions, highest, mean, measured_span, observed
+from iolab.domain.native_types import MemoryObservation
+from iolab.domain.probe.probe import Probe, ProbeReader, SampledOptions, highest, mean, measured_span
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
 
 NAME = "memory"
+READER = ProbeReader[MemoryObservation](NAME, lambda probes: probes.get("memory"))
 
 LEVELS = {
     "dirty_bytes": "Dirty pages, not yet under writeback",
@@ -57,53 +60,48 @@ _NOT_SHOWN = "this kernel's /proc/meminfo or /proc/vmstat does not show it"
 def _metrics() -> Iterator[Metric]:
     for column, what in LEVELS.items():
         nature: Nature = "neutral" if column == "cached_bytes" else "cost"
-        yield observed(
-            NAME,
+        yield READER.metric(
             f"{column}_mean",
             "bytes",
             nature,
             f"{what}, mean over time.",
             _NOT_SHOWN,
-            lambda found, column=column: mean(found, column),  # type: ignore[misc]
+            partial(mean, column=column),
         )
-        yield observed(
-            NAME,
+        yield READER.metric(
             f"{column}_max",
             "bytes",
             nature,
             f"{what}, the most that was seen.",
             _NOT_SHOWN,
-            lambda found, column=column: highest(found, f"{column}_max"),  # type: ignore[misc]
+            partial(highest, column=f"{column}_max"),
         )
     for name, (column, unit, nature, what) in RATES.items():
-        yield observed(NAME, name, unit, nature, what, _NOT_SHOWN, lambda found, column=column: mean(found, column))  # type: ignore[misc]
+        yield READER.metric(name, unit, nature, what, _NOT_SHOWN, partial(mean, column=column))
     for resource in ("cpu", "memory", "io"):
         for kind, who in (("some", "at least one task"), ("full", "all tasks that could run")):
-            yield observed(
-                NAME,
+            yield READER.metric(
                 f"pressure_{resource}_{kind}_share",
                 "share",
                 "cost",
                 f"Share of the time in which {who} waited for {'I/O' if resource == 'io' else resource} (PSI).",
                 "the kernel keeps no pressure stall information: CONFIG_PSI, and psi=1 on its command line",
-                lambda found, column=f"pressure_{resource}_{kind}_share": mean(found, column),  # type: ignore[misc]
+                partial(mean, column=f"pressure_{resource}_{kind}_share"),
             )
-    yield Metric(
+    yield READER.metric_per_io(
         "page_cache_hit_share",
         "share",
         "benefit",
         "1 - (bytes that iolab's process read from devices, read_bytes of /proc/self/io) / (bytes that the jobs read); "
         "0 if read-ahead read more than was asked for.",
-        "probe",
-        _hit_share,
         "nothing was read, or the kernel does not account I/O to tasks (CONFIG_TASK_IO_ACCOUNTING)",
-        probe=NAME,
+        _hit_share,
     )
 
 
-def _hit_share(seen: Observation) -> float | None:
-    found, asked = seen.probe(NAME), seen.of("read").bytes
-    if found is None or not asked:
+def _hit_share(seen: Observation, found: MemoryObservation) -> float | None:
+    asked = seen.of("read").bytes
+    if not asked:
         return None
     taken_per_s = mean(found, "process_read_bytes_per_s", measured_span(seen, found))
     return None if taken_per_s is None else max(0.0, 1 - taken_per_s * seen.measured_s / asked)

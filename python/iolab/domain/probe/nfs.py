@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
-from iolab.base.mountstats import COUNTERS, per_operation
+from iolab.base.mountstats import COUNTERS, Counter, per_operation
 from iolab.base.option import Options
 from iolab.domain.definition import Metric
-from iolab.domain.probe.probe import Probe, observed
+from iolab.domain.native_types import NfsObservation
+from iolab.domain.probe.probe import Probe, ProbeReader
 
 NAME = "nfs"
+READER = ProbeReader[NfsObservation](NAME, lambda probes: probes.get("nfs"))
 ALL_OPERATIONS = ""
 OPERATIONS = {ALL_OPERATIONS: "of all operations", "read": "of READ", "write": "of WRITE"}
 """Those with metrics of their own; the observation has the others' counters too."""
-
-Json = dict[str, Any]
 
 
 class NfsOptions(Options):
@@ -26,14 +26,13 @@ def _metrics() -> Iterator[Metric]:
     for operation, of in OPERATIONS.items():
         absent = "no such call was made" if operation else "no call was made"
         prefix = f"rpc_{operation}_" if operation else "rpc_"
-        yield observed(
-            NAME,
+        yield READER.metric(
             f"{prefix}ops_per_s",
             "1/s",
             "neutral",
             f"Calls {of} per second of the observation.",
             "no time was observed",
-            lambda found, operation=operation: _calls_per_s(found, operation),  # type: ignore[misc]
+            partial(_calls_per_s, operation=operation),
         )
         for name, unit, what in (
             ("bytes_sent_per_op", "bytes", "Bytes sent per call"),
@@ -42,45 +41,42 @@ def _metrics() -> Iterator[Metric]:
             ("rtt_ns_mean", "ns", "Mean time from sending the call to its reply"),
             ("execute_ns_mean", "ns", "Mean time of the call in the RPC layer, including waits"),
         ):
-            yield observed(
-                NAME,
+            yield READER.metric(
                 f"{prefix}{name}",
                 unit,
                 "time" if unit == "ns" else "neutral",
                 f"{what}, {of}.",
                 absent,
-                lambda found, operation=operation, name=f"rpc_{name}": _mean(found, operation, name),  # type: ignore[misc]
+                partial(_mean, operation=operation, metric=f"rpc_{name}"),
             )
-    yield observed(
-        NAME,
+    yield READER.metric(
         "rpc_retransmissions",
         "count",
         "cost",
         "Calls sent more than once.",
         "no call was made",
-        lambda found: _mean(found, ALL_OPERATIONS, "rpc_retransmissions"),
+        partial(_mean, operation=ALL_OPERATIONS, metric="rpc_retransmissions"),
     )
-    yield observed(
-        NAME,
+    yield READER.metric(
         "rpc_timeouts",
         "count",
         "cost",
         "Calls that timed out.",
         "no call was made",
-        lambda found: _mean(found, ALL_OPERATIONS, "rpc_timeouts"),
+        partial(_mean, operation=ALL_OPERATIONS, metric="rpc_timeouts"),
     )
 
 
-def _calls_per_s(found: Json, operation: str) -> float | None:
+def _calls_per_s(found: NfsObservation, operation: str) -> float | None:
     return _total(found, operation)["ops"] * 1e9 / found["elapsed_ns"] if found["elapsed_ns"] else None
 
 
-def _mean(found: Json, operation: str, metric: str) -> float | None:
+def _mean(found: NfsObservation, operation: str, metric: str) -> float | None:
     total = _total(found, operation)
     return per_operation(total)[metric] if total["ops"] else None
 
 
-def _total(found: Json, operation: str) -> dict[str, float]:
+def _total(found: NfsObservation, operation: str) -> dict[Counter, float]:
     """The counters of one operation, or of all, over all mounts."""
     counted = [
         counters

@@ -7,18 +7,21 @@ operations by the time that was measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
-from iolab.domain.definition import NO_IO, Metric, Nature
+from iolab.domain.definition import NO_IO, Metric
+from iolab.domain.native_types import Activity, BlockObservation, DistributionRecord
+from iolab.domain.probe.probe import ProbeReader
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
 
-Json = dict[str, Any]
 NS_PER_S = 1e9
 
 _NO_BIO = "no bio of the target's devices was seen"
-STAGES = {
+Stage = Literal["time_in_queue_ns", "time_in_scheduler_ns", "time_in_device_ns", "time_total_ns"]
+STAGES: dict[str, tuple[Stage, str]] = {
     "block_ns_per_io": (
         "time_total_ns",
         "Time of bios from the queue event to the completion of their request, per I/O of the jobs.",
@@ -31,37 +34,23 @@ STAGES = {
 can exceed the latency."""
 
 
-def metrics(probe: str) -> Iterator[Metric]:
+def metrics(block: ProbeReader[BlockObservation]) -> Iterator[Metric]:
     """The block probe's metrics per I/O."""
-
-    def metric(
-        name: str,
-        unit: str,
-        nature: Nature,
-        help: str,
-        absent: str,
-        of: Callable[[Observation, Json], float | None],
-    ) -> Metric:
-        def read(seen: Observation) -> float | None:
-            found = seen.probe(probe)
-            return None if found is None else of(seen, found)
-
-        return Metric(name, unit, nature, help, "probe", read, absent, probe=probe)
-
-    for name, what, count in (
+    counts: tuple[tuple[str, str, Callable[[BlockObservation], float]], ...] = (
         ("bios_per_io", "Bios that entered the block layer", lambda found: _total(found)["bios_queued"]),
         ("requests_per_io", "Requests issued to the driver", lambda found: _total(found)["requests_issued"]),
         ("splits_per_io", "Further parts of bios that were too large for one request", _splits),
-    ):
-        yield metric(
+    )
+    for name, what, count in counts:
+        yield block.metric_per_io(
             name,
             "count",
             "neutral",
             f"{what}, per I/O of the jobs.",
             NO_IO,
-            lambda seen, found, count=count: _per_io(seen, count(found)),  # type: ignore[misc]
+            partial(_count_per_io, count=count),
         )
-    yield metric(
+    yield block.metric_per_io(
         "bio_bytes_mean",
         "bytes",
         "neutral",
@@ -69,7 +58,7 @@ def metrics(probe: str) -> Iterator[Metric]:
         _NO_BIO,
         lambda seen, found: _bio_bytes(found),
     )
-    yield metric(
+    yield block.metric_per_io(
         "completions_remote_percent",
         "percent",
         "cost",
@@ -77,16 +66,16 @@ def metrics(probe: str) -> Iterator[Metric]:
         _NO_BIO,
         lambda seen, found: _remote_percent(found),
     )
-    for name, (distribution, what) in STAGES.items():
-        yield metric(
+    for name, (stage, what) in STAGES.items():
+        yield block.metric_per_io(
             name,
             "ns",
             "time",
             what,
             NO_IO,
-            lambda seen, found, distribution=distribution: _per_io(seen, _sum(_total(found)[distribution])),  # type: ignore[misc]
+            partial(_time_per_io, stage=stage),
         )
-    yield metric(
+    yield block.metric_per_io(
         "application_ns_per_io",
         "ns",
         "time",
@@ -97,31 +86,40 @@ def metrics(probe: str) -> Iterator[Metric]:
     )
 
 
+def _count_per_io(
+    seen: Observation, found: BlockObservation, count: Callable[[BlockObservation], float]
+) -> float | None:
+    return _per_io(seen, count(found))
+
+
+def _time_per_io(seen: Observation, found: BlockObservation, stage: Stage) -> float | None:
+    return _per_io(seen, _sum(_total(found)[stage]))
+
+
 def _per_io(seen: Observation, amount: float) -> float | None:
     phase_s = float(seen.record["elapsed_ns"]) / NS_PER_S
     return seen.per_io(amount * seen.measured_s / phase_s) if phase_s > 0 else None
 
 
-def _sum(distribution: Json) -> float:
+def _sum(distribution: DistributionRecord) -> float:
     return float(distribution["count"] * (distribution["mean"] or 0))
 
 
-def _total(found: Json) -> Json:
-    total: Json = found["all"]["total"]
-    return total
+def _total(found: BlockObservation) -> Activity:
+    return found["all"]["total"]
 
 
-def _splits(found: Json) -> float:
+def _splits(found: BlockObservation) -> float:
     return float(sum(device["conservation"]["split"] for device in found["devices"]))
 
 
-def _bio_bytes(found: Json) -> float | None:
+def _bio_bytes(found: BlockObservation) -> float | None:
     """Of requests issued and bios queued: of all that entered, as far as it was issued."""
     total = _total(found)
     return _sum(total["request_bytes"]) / total["bios_queued"] if total["bios_queued"] else None
 
 
-def _remote_percent(found: Json) -> float | None:
+def _remote_percent(found: BlockObservation) -> float | None:
     total = _total(found)
     local, remote = total["completions_local"], total["completions_remote"]
     return 100 * remote / (local + remote) if local + remote else None

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Generic, Literal, TypedDict, TypeVar
 
 from iolab.base.option import Duration, Options, extras, option
+from iolab.base.strict_json import JsonObject
+from iolab.domain import native_types as native
 from iolab.domain.definition import Metric, Nature
-from iolab.domain.phase_record import AnyObservation, series_of
+from iolab.domain.phase_record import Observations
 
 if TYPE_CHECKING:
     from iolab.domain.observation import Observation
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 Need = Literal["block device", "tracefs", "perf events", "hardware counters", "procfs", "PSI", "FIEMAP", "NFS"]
 """What a probe reads from; `iolab doctor` looks for it under this name."""
 
-ProbeOptions = dict[str, Any]
+ProbeOptions = JsonObject
 """A probe's options as a trial carries them: as many shapes as there are probes, each checked by the probe's model."""
 
 Probes = dict[str, ProbeOptions]
@@ -37,7 +39,7 @@ class Probe:
     options: type[Options]
     needs: tuple[Need, ...]
     metrics: tuple[Metric, ...]
-    """Made by `observed`."""
+    """Made by a `ProbeReader`."""
 
 
 class SampledOptions(Options):
@@ -46,51 +48,67 @@ class SampledOptions(Options):
     interval: Duration = option(10**8, "Time between two points of the series.", unit="ns", ge=10**6)
 
 
-def observed(
-    probe: str,
-    name: str,
-    unit: str,
-    nature: Nature,
-    help: str,
-    absent: str,
-    of: Callable[[dict[str, Any]], float | None] | None = None,
-) -> Metric:
-    """A metric that is read from the probe's observation alone; one that also needs the phase's I/O is a `Metric` whose
-    `of` asks `Observation.probe`.
-
-    Args:
-        of: from the observation; by default its number of this name.
-        absent: the reason when the probe ran and has no such number; when it could not run it says itself why.
-    """
-
-    def read(found: dict[str, Any]) -> float | None:
-        return found.get(name) if of is None else of(found)
-
-    return Metric(
-        name,
-        unit,
-        nature,
-        help,
-        "probe",
-        lambda seen: None if (found := seen.probe(probe)) is None else read(found),
-        absent,
-        probe=probe,
-    )
+Seen = TypeVar("Seen")
+"""What a probe observed, one of the types that `Observations` has."""
 
 
-def resolved(options: Options) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ProbeReader(Generic[Seen]):
+    """Makes a probe's metrics, each of which is computed from what the probe observed."""
+
+    probe: str
+    """The probe's name."""
+    seen_in: Callable[[Observations], Seen | None]
+    """Looks the probe's observation up; None where the probe was off or could not run."""
+
+    def metric(
+        self, name: str, unit: str, nature: Nature, help: str, absent: str, of: Callable[[Seen], float | None]
+    ) -> Metric:
+        """A metric that needs the probe's observation alone.
+
+        Args:
+            of: from the observation, in the metric's unit; None where it has no such number.
+            absent: the reason when `of` gives None; when the probe could not run, the record says why.
+        """
+        return self.metric_per_io(name, unit, nature, help, absent, lambda _, found: of(found))
+
+    def metric_per_io(
+        self,
+        name: str,
+        unit: str,
+        nature: Nature,
+        help: str,
+        absent: str,
+        of: Callable[[Observation, Seen], float | None],
+    ) -> Metric:
+        """A metric that needs the phase's own I/O too: `of` also takes the phase's observation."""
+
+        def read(seen: Observation) -> float | None:
+            found = self.seen_in(seen.probes)
+            return None if found is None else of(seen, found)
+
+        return Metric(name, unit, nature, help, "probe", read, absent, probe=self.probe)
+
+
+def resolved(options: Options) -> ProbeOptions:
     """The options as a trial carries them, with their units in the names: `interval` -> `interval_ns`."""
     fields = type(options).model_fields
     units = {name: extras(field).get("unit", "") for name, field in fields.items()}
     return {f"{name}{_SUFFIXES.get(units[name], '')}": value for name, value in options.model_dump().items()}
 
 
-Json = dict[str, Any]
 Span = tuple[float, float]
 """From and to, in ns since the probe's start."""
 
 
-def mean(observation: Json, column: str, span: Span | None = None) -> float | None:
+class Sampled(TypedDict):
+    """What observations of probes that sample have alike."""
+
+    series: dict[str, native.SampledSeries]
+    times: native.Times
+
+
+def mean(observation: Sampled, column: str, span: Span | None = None) -> float | None:
     """The mean of a column of the probe's time series, weighted by time, in the column's unit.
 
     Of the machine as a whole, over the span (default: all of it); None where nothing was seen.
@@ -100,20 +118,20 @@ def mean(observation: Json, column: str, span: Span | None = None) -> float | No
     return sum(weight * value for weight, value in weighted) / total_ns if total_ns else None
 
 
-def highest(observation: Json, column: str) -> float | None:
+def highest(observation: Sampled, column: str) -> float | None:
     """The highest value of a column, of the machine as a whole; None where nothing was seen."""
     return max((value for _, value in _weighted(observation, column, None)), default=None)
 
 
-def measured_span(seen: Observation, observation: Json) -> Span:
+def measured_span(seen: Observation, observation: Sampled) -> Span:
     """When the phase was measured, warm-up and transient left out. Two wall clocks are compared: on one machine."""
     offset_ns = max(0, seen.record["started_unix_ns"] - observation["times"]["started_unix_ns"])
     return offset_ns + seen.record["measured_from_ns"], offset_ns + seen.record["measured_to_ns"]
 
 
-def _weighted(observation: Json, column: str, span: Span | None) -> Iterator[tuple[float, float]]:
+def _weighted(observation: Sampled, column: str, span: Span | None) -> Iterator[tuple[float, float]]:
     """The share of each interval that lies in the span, in ns, and its value."""
-    series = series_of(cast(AnyObservation, observation)).get("all", {"at_ns": [], "columns": {}})
+    series = observation.get("series", {}).get("all", {"at_ns": [], "columns": {}})
     columns = series["columns"]
     if column not in columns:
         return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from iolab.base.option import Duration, Options, option
-from iolab.domain.probe.probe import Probe, observed
+from iolab.domain.native_types import ProfileObservation
+from iolab.domain.probe.probe import Probe, ProbeReader
 
 NAME = "profile"
+READER = ProbeReader[ProfileObservation](NAME, lambda probes: probes.get("profile"))
 
 
 class ProfileOptions(Options):
@@ -21,8 +23,7 @@ PROBE = Probe(
     ProfileOptions,
     ("perf events",),
     (
-        observed(
-            NAME,
+        READER.metric(
             "profile_samples",
             "count",
             "neutral",
@@ -30,8 +31,7 @@ PROBE = Probe(
             "it is not counted",
             lambda found: found["samples"],
         ),
-        observed(
-            NAME,
+        READER.metric(
             "profile_samples_lost",
             "count",
             "cost",

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import Literal
 
 from iolab.base.option import option
-from iolab.domain.definition import NO_IO, NO_TIME, Metric
-from iolab.domain.probe.probe import Probe, SampledOptions, observed
-
-if TYPE_CHECKING:
-    from iolab.domain.observation import Observation
+from iolab.domain.definition import NO_TIME, Metric
+from iolab.domain.native_types import SwitchesObservation
+from iolab.domain.probe.probe import Probe, ProbeReader, SampledOptions
 
 NAME = "switches"
-TIMES = {
+READER = ProbeReader[SwitchesObservation](NAME, lambda probes: probes.get("switches"))
+Column = Literal["stall_ns", "wakeup_latency_ns", "run_queue_delay_ns"]
+Statistic = Literal["mean", "p99"]
+TIMES: dict[Column, tuple[str, str]] = {
     "stall_ns": ("switch_stall_ns", "Time that a task was off its CPU, for any reason"),
     "wakeup_latency_ns": ("wakeup_latency_ns", "From the call that wakes a task until it runs"),
     "run_queue_delay_ns": ("run_queue_delay_ns", "From runnable, woken or preempted, until running"),
@@ -26,11 +27,7 @@ SHARES = {
     "cpu_idle": ("switches_from_idle_percent", "CPUs that were idle"),
 }
 """How the task left -> metric's name and what it is."""
-JOB_THREAD = re.compile(r"iolab-\d+")
-"""How the engine names the threads of jobs."""
 _NO_SWITCH = "no task left a CPU and came back"
-
-Json = dict[str, Any]
 
 
 class SwitchesOptions(SampledOptions):
@@ -49,8 +46,7 @@ class SwitchesOptions(SampledOptions):
 
 
 def _metrics() -> Iterator[Metric]:
-    yield observed(
-        NAME,
+    yield READER.metric(
         "context_switches_per_s",
         "1/s",
         "cost",
@@ -58,8 +54,7 @@ def _metrics() -> Iterator[Metric]:
         NO_TIME,
         lambda found: _per_s(found, found["switches"]),
     )
-    yield observed(
-        NAME,
+    yield READER.metric(
         "preemptions_per_s",
         "1/s",
         "cost",
@@ -68,38 +63,26 @@ def _metrics() -> Iterator[Metric]:
         lambda found: _per_s(found, found["by_state"]["preempted"]),
     )
     for state, (name, what) in SHARES.items():
-        yield observed(
-            NAME,
+        yield READER.metric(
             name,
             "percent",
             "neutral",
             f"Share of all switches: {what}.",
             "there was no switch",
-            lambda found, state=state: _percent(found["by_state"][state], found["switches"]),  # type: ignore[misc]
+            partial(_percent, state=state),
         )
+    statistics: tuple[tuple[Statistic, str], ...] = (("mean", "mean"), ("p99", "99th percentile"))
     for column, (name, what) in TIMES.items():
-        for statistic, words in (("mean", "mean"), ("p99", "99th percentile")):
-            yield observed(
-                NAME,
+        for statistic, words in statistics:
+            yield READER.metric(
                 f"{name}_{statistic}",
                 "ns",
                 "time",
                 f"{what}: {words}.",
                 _NO_SWITCH,
-                lambda found, column=column, statistic=statistic: found[column][statistic],  # type: ignore[misc]
+                partial(_of_times, column=column, statistic=statistic),
             )
-    yield Metric(
-        "cpu_wait_ns_per_io",
-        "ns",
-        "time",
-        "Time that the jobs' threads (iolab-0, ...) could run and waited for a CPU, per completed read or write.",
-        "probe",
-        _cpu_wait_ns_per_io,
-        f"no thread of a job was seen, or {NO_IO}",
-        probe=NAME,
-    )
-    yield observed(
-        NAME,
+    yield READER.metric(
         "switch_events_lost",
         "count",
         "cost",
@@ -109,23 +92,18 @@ def _metrics() -> Iterator[Metric]:
     )
 
 
-def _cpu_wait_ns_per_io(seen: Observation) -> float | None:
-    found = seen.probe(NAME)
-    if found is None:
-        return None
-    waits_ns = [task["run_queue_delay"]["sum_ns"] for task in found["tasks"] if JOB_THREAD.fullmatch(task["comm"])]
-    phase_s = seen.record["elapsed_ns"] / 1e9
-    return seen.per_io(sum(waits_ns) * seen.measured_s / phase_s) if waits_ns and phase_s > 0 else None
+def _of_times(found: SwitchesObservation, column: Column, statistic: Statistic) -> float | None:
+    return found[column][statistic]
 
 
-def _per_s(found: Json, count: int) -> float | None:
+def _per_s(found: SwitchesObservation, count: int) -> float | None:
     """Per second of the observation."""
     elapsed_s = found["elapsed_ns"] / 1e9
     return count / elapsed_s if elapsed_s > 0 else None
 
 
-def _percent(part: int, of: int) -> float | None:
-    return 100 * part / of if of else None
+def _percent(found: SwitchesObservation, state: str) -> float | None:
+    return 100 * found["by_state"][state] / found["switches"] if found["switches"] else None
 
 
 PROBE = Probe(

@@ -51,6 +51,11 @@ class PhaseSpec(Spec):
         return ()
 
     @property
+    def late_starts_ns(self) -> dict[str, int]:
+        """From when on each job that begins later than the phase offers I/O, since the phase's start."""
+        return {}
+
+    @property
     def weighted_groups(self) -> tuple[WeightedGroup, ...]:
         """Jobs that are measured together too, against each other by weight."""
         return ()
@@ -97,12 +102,25 @@ class LoadPhase(PhaseSpec):
     @property
     @override
     def offered(self) -> tuple[str, ...]:
+        groups = self.load["groups"]
+        jobs = [job for group in groups if group["engine"] != "null" for job in group["jobs"]]
         asked = {
-            "read": any(job["read_share"] > 0 for job in self._jobs),
-            "write": any(job["read_share"] < 1 for job in self._jobs),
-            "sync": any(job["sync"] is not None or job["sync_at_end"] for job in self._jobs),
+            "read": any(job["read_share"] > 0 for job in jobs),
+            "write": any(job["read_share"] < 1 for job in jobs),
+            "sync": any(job["sync"] is not None or job["sync_at_end"] for job in jobs),
+            "null": any(group["engine"] == "null" for group in groups),
         }
         return tuple(op for op, is_asked in asked.items() if is_asked)
+
+    @property
+    @override
+    def measures(self) -> tuple[str, ...]:
+        return ("queue_depth_found",) if any("depth_search" in job for job in self._jobs) else ()
+
+    @property
+    @override
+    def late_starts_ns(self) -> dict[str, int]:
+        return {job["name"]: start for job in self._jobs if (start := job.get("start_ns")) is not None}
 
     @override
     def on_cpus(self, cpus: list[int]) -> Self:

@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 class Spec(BaseModel):
     """What crosses from one process to another: known keys only, never changed once made."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class _Document:

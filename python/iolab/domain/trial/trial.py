@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.trial.phase import Phase
 from iolab.domain.trial.target import DOCUMENT, DeviceIdentity, Spec, Target
@@ -27,9 +28,9 @@ class Trial(Spec):
     seed: int
     machine: str
     target: Target
-    controls: dict[str, Any]
+    controls: JsonObject
     """The setting's controls by name (python/iolab/adapters/control/), validated, units resolved."""
-    probes: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    probes: dict[str, JsonObject] = Field(default_factory=dict)
     """The probes that are on by name (python/iolab/domain/probe/), each with its options, units in their names."""
     model: Annotated[native.MachineFile, DOCUMENT] | None = None
     """The simulated machine (docs/reference/machines.md), devices in place of their names, settings applied; None: a

@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import DIFFERENCES, NO_DIFFERENCE, Nature, Verdict
 from iolab.domain.verdict.interval import LARGE, estimate, interval, p_value, typical
 
@@ -51,7 +51,7 @@ class Judgement:
     n_baseline: int | None = None
     """Rounds of the baseline, where they are not the candidate's; None: the arms are paired, so both have `n`."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The fields that tables and JSON show."""
         hidden = {"same_within", "alpha", "reason"}
         shown = {name: value for name, value in asdict(self).items() if name not in hidden}

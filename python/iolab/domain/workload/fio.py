@@ -15,6 +15,7 @@ from typing_extensions import override
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
 from iolab.base.errors import InputError
 from iolab.base.option import Bytes, Options, option
+from iolab.base.toml import TomlTable
 from iolab.domain.trial import Phase
 from iolab.domain.workload.fio_file import job_file, translate
 from iolab.domain.workload.fio_file.ini import JobFileProblems, filled
@@ -133,7 +134,7 @@ def _phases(options: FioOptions, seed: int, devices: int = 1) -> list[Phase]:
     return translate.phases(options.plan, seed, devices)
 
 
-def _override(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _override(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
     """fio's own options are replaced one by one."""
     return {**table, **changes, "options": {**table.get("options", {}), **changes.get("options", {})}}
 

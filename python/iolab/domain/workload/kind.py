@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from iolab.base.option import Options
+from iolab.base.toml import TomlTable
 from iolab.domain.metric import DEFAULT_COMPARED
 from iolab.domain.trial import Phase
 
@@ -43,7 +44,7 @@ class Kind:
     conflicts: Callable[[Any], Iterator[Conflict]]
     """Checks valid options against each other."""
     phases: Phases
-    override: Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]]
+    override: Callable[[TomlTable, Mapping[str, Any]], TomlTable]
     """A workload's table as written, with a setting's `workload` table laid over it."""
     file_bytes: Callable[[Any], int]
     """What the workload's files hold together."""
@@ -51,6 +52,6 @@ class Kind:
     """Keys of the metrics that are compared when nobody says which."""
 
 
-def replace_options(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def replace_options(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
     """The plain `override`: the setting's value wins, key by key."""
     return {**table, **changes}

@@ -112,11 +112,12 @@ def phase_json(
     interval_ns: int = 100_000_000,
     cut_transient: bool = False,
     verify: bool = False,
+    pattern: native.VerifyPattern | None = None,
     drop_caches: bool = False,
     ends_with_first: bool = False,
 ) -> native.Phase:
     """A phase's specification; what is left out has the value of a plain run by amount."""
-    return {
+    plain: native.Phase = {
         "name": name,
         "files": files,
         "groups": groups,
@@ -128,6 +129,7 @@ def phase_json(
         "ends_with_first": ends_with_first,
         "seed": seed,
     }
+    return plain if pattern is None else {**plain, "pattern": pattern}
 
 
 def group_json(
@@ -174,8 +176,11 @@ def job_json(
     pattern: native.Pattern | None = None,
     read_share: float = 0.0,
     blocks: list[native.BlockSize] | None = None,
+    writes: native.WriteBlocks | None = None,
     offset_bytes: int = 0,
     queue_depth: int = 1,
+    depth_search: native.DepthSearch | None = None,
+    start_ns: int | None = None,
     arrival: native.Arrival | None = None,
     until: native.Until | None = None,
     sync: native.Sync | None = None,
@@ -183,7 +188,7 @@ def job_json(
 ) -> native.JobSpec:
     """A job's specification: unless more is said one block size, one operation after another, from the start of each
     file."""
-    return {
+    job: native.JobSpec = {
         "name": name,
         "files": files,
         "length_bytes": length_bytes,
@@ -200,6 +205,14 @@ def job_json(
         "sync_at_end": sync_at_end,
         "seed": seed,
     }
+    # What few jobs have is left out of the others, whose documents so stay as they were.
+    if writes is not None:
+        job["writes"] = writes
+    if depth_search is not None:
+        job["depth_search"] = depth_search
+    if start_ns is not None:
+        job["start_ns"] = start_ns
+    return job
 
 
 def plain_pattern(kind: PlainPattern) -> native.Pattern:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from iolab.base.option import option
+from iolab.base.toml import TomlTable
 from iolab.domain.trial import Phase
 from iolab.domain.workload.conflict import job_conflicts, phase_conflicts
 from iolab.domain.workload.job import JobOptions, PhaseOptions
@@ -39,7 +40,7 @@ def _phases(options: MixOptions, seed: int, devices: int = 1) -> list[Phase]:
     return jobs_phases(options.jobs, options, seed, devices)
 
 
-def _override(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _override(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
     """Options of the mix go to the mix; an option of a job goes to each of its jobs."""
     of_mix = {key: value for key, value in changes.items() if key not in JobOptions.model_fields or key == "jobs"}
     of_jobs = {key: value for key, value in changes.items() if key not in of_mix}

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from iolab import __version__
+from iolab.presentation.cli.bisect import bisect
 from iolab.presentation.cli.compare import compare
 from iolab.presentation.cli.complete import Install, Show
 from iolab.presentation.cli.demo import demo
@@ -59,6 +60,7 @@ for command, name, summary in (
     (show, "show", "Print a run, or a file of another tool, as a table."),
     (compare, "compare", "Judge whether settings differ: of a run, two runs, or other tools' files."),
     (explain, "explain", "Show what moved together with a difference, and what did not."),
+    (bisect, "bisect", "Find which of many versions changed a metric."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iolab.base.errors import InputError, unknown
+from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import (
     CsvColumns,
@@ -27,14 +25,7 @@ from iolab.presentation.cli.outcome import check_conditions, exit_if_met
 from iolab.presentation.cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
-    from iolab.adapters.importer.groups import Group
-    from iolab.adapters.store import RunData
-    from iolab.domain.across import Arm, Jobs
-    from iolab.domain.comparable import Conditions
-    from iolab.domain.compare import Comparison
-
-JOBS_UNASKED_MAX = 8
-"""Of more, only the total is compared unless asked for."""
+    from iolab.presentation.compared import Compared
 
 
 def compare(
@@ -117,6 +108,7 @@ def compare(
             raise InputError("a second run goes with a run, not with a file", where=str(runs[1]))
         _refuse_for_csv({"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output})
         from iolab.domain.compare import compare_csv
+        from iolab.presentation.compared import Compared
 
         found = compare_csv(
             runs[0],
@@ -129,120 +121,12 @@ def compare(
         _finish(Compared(found), conditions, None, json=json)
         return
     columns.refuse_for(runs[0])
-    if by_job and job is not None:
-        raise InputError("--by-job is given too; keep one of the two", where="--job")
 
-    from iolab.adapters.importer.groups import groups_of
-    from iolab.domain.across import Arm, Jobs
+    from iolab.presentation.compared import Wanted, compare_paths
 
-    groups = groups_of(runs, group_by)
-    arms = [Arm(group.name, _opened(group, from_)) for group in groups.groups]
-    jobs = Jobs(each=by_job or (job is None and _has_few_jobs(arms)), only=job)
-    compared = _compare_one(arms[0], metric or (), baseline, margin, jobs) if _is_one_run(arms) else None
-    compared = compared or _compare_several(_baseline_first(arms, baseline), metric or (), margin, jobs)
-    compared = replace(compared, read_as=groups.read_as, problems=[*groups.problems, *compared.problems])
+    wanted = Wanted(metric or (), baseline, margin, by_job, job)
+    compared = compare_paths(runs, wanted, group_by=group_by, from_=from_)
     _finish(compared, conditions, output, json=json)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """What is told of a comparison."""
-
-    comparisons: Sequence[Comparison]
-    conditions: Conditions | None = None
-    """Under which the arms were measured, where they may differ in more than the setting."""
-    read_as: str | None = None
-    title: str = "Comparison"
-    trials_not_ok: int = 0
-    problems: Sequence[str] = ()
-
-
-def _opened(group: Group, from_: str | None) -> list[RunData]:
-    """The runs of a group: files make one together."""
-    from iolab.adapters.importer import open_files, open_run
-
-    files = [path for path in group.paths if path.is_file()]
-    if not files:
-        return [open_run(path) for path in group.paths]
-    if len(files) < len(group.paths):
-        raise InputError(f"{group.name} has runs and files", where=str(files[0]), remedy="compare the one or the other")
-    return [open_files(files, from_, group.name if group.named else None)]
-
-
-def _is_one_run(arms: Sequence[Arm]) -> bool:
-    return len(arms) == 1 and len(arms[0].runs) == 1
-
-
-def _has_few_jobs(arms: Sequence[Arm]) -> bool:
-    """Of another tool's files: whether their workloads have a few jobs of different names, each of interest by itself.
-    Of a run of iolab's, the experiment says what is compared."""
-    from iolab.domain.experiment import IMPORTED
-
-    runs = [run for arm in arms for run in arm.runs]
-    if any(run.started.get("machine") != IMPORTED for run in runs):
-        return False
-    names = {name for run in runs for name in run.job_metrics()["job"].unique().to_list()}
-    return 1 < len(names) <= JOBS_UNASKED_MAX
-
-
-def _baseline_first(arms: list[Arm], baseline: str | None) -> list[Arm]:
-    """InputError if there is no arm of that name, if two have the same, or if there is only one."""
-    names = [arm.name for arm in arms]
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise InputError("is given twice", where=repeated[0])
-    if len(arms) == 1:
-        raise InputError(
-            "nothing to compare with: all are rounds of one setting",
-            where=names[0],
-            remedy="name another run, or say with --group-by what the settings are",
-        )
-    if baseline is None:
-        return arms
-    wanted = baseline.rstrip("/")
-    found = next((arm for arm in arms if wanted in (arm.name, *(str(run.path) for run in arm.runs))), None)
-    if found is None:
-        raise InputError(f"{baseline}: {unknown('run or setting', baseline, names)}", where="--baseline")
-    return [found, *(arm for arm in arms if arm is not found)]
-
-
-def _compare_one(
-    arm: Arm, metrics: Sequence[str], baseline: str | None, same_within: float | None, jobs: Jobs
-) -> Compared:
-    """The settings of one run with each other."""
-    from iolab.domain.comparable import conditions_within
-    from iolab.domain.summary import compare_jobs, summarise
-    from iolab.domain.validity import lines
-
-    (run,) = arm.runs
-    summary = summarise(run, metrics=metrics, baseline=baseline, same_within=same_within)
-    found = summary.comparisons
-    if jobs.each or jobs.only is not None:
-        found = compare_jobs(run, metrics, baseline, same_within, jobs.only)
-    return Compared(
-        found,
-        conditions_within(run),
-        title=summary.title,
-        trials_not_ok=summary.trials_not_ok,
-        problems=[*run.problems, *lines(run)],
-    )
-
-
-def _compare_several(arms: list[Arm], metrics: Sequence[str], same_within: float | None, jobs: Jobs) -> Compared:
-    """The other arms with the first."""
-    from iolab.domain.across import compare_arms
-    from iolab.domain.comparable import conditions_of
-    from iolab.domain.validity import lines
-
-    runs = [run for arm in arms for run in arm.runs]
-    return Compared(
-        compare_arms(arms, metrics=metrics, same_within=same_within, jobs=jobs),
-        conditions_of(arms),
-        title=f"{', '.join(arm.name for arm in arms[1:])} against {arms[0].name}",
-        trials_not_ok=sum(int((~run.trials["status"].is_in(["ok", "impossible"])).sum()) for run in runs),
-        problems=[
-            f"{arm.name}: {problem}" for arm in arms for run in arm.runs for problem in (*run.problems, *lines(run))
-        ],
-    )
 
 
 def _finish(compared: Compared, fail_on: list[str], output: Path | None, *, json: bool) -> None:
@@ -253,7 +137,7 @@ def _finish(compared: Compared, fail_on: list[str], output: Path | None, *, json
     if output is not None:
         from iolab.presentation.report.comparison import write
 
-        write(output, compared.title, lines, compared.comparisons, compared.problems)
+        write(output, compared.title, lines, compared.comparisons, compared.remarks)
     if json:
         conditions = None if compared.conditions is None else compared.conditions.as_dict()
         print_json(
@@ -262,13 +146,14 @@ def _finish(compared: Compared, fail_on: list[str], output: Path | None, *, json
                 **({"names": compared.read_as} if compared.read_as else {}),
                 "comparisons": [comparison.as_dict() for comparison in compared.comparisons],
                 "problems": list(compared.problems),
+                "doubts": list(compared.doubts),
             }
         )
     else:
         from iolab.presentation.terminal import show
 
         print_lines(lines)
-        show(verdicts(compared.comparisons, compared.problems))
+        show(verdicts(compared.comparisons, compared.remarks))
         if output is not None:
             print(f"Report: {output}")
     exit_if_met(fail_on, compared.comparisons, trials_not_ok=compared.trials_not_ok)

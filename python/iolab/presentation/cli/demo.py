@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.options import Json, Out
 from iolab.presentation.cli.outcome import show_outcome
 
 
@@ -15,12 +14,7 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer and shorter rounds, for the largest differences alone.")
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="The run directory to make.  [default: a new one in iolab-runs]", show_default=False
-        ),
-    ] = None,
+    out: Out = None,
     json: Json = False,
 ) -> None:
     """Run an A/B experiment on this machine in about a minute: a table, verdicts in words, and a report to open.

@@ -76,7 +76,7 @@ def explain(
 
 
 def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:
-    from iolab.adapters.importer import open_files, open_run
+    from iolab.adapters.importer.opening import open_files, open_run
     from iolab.domain.explain.inputs import of_run, of_two_runs
 
     if len(paths) == 2:

@@ -41,7 +41,7 @@ def import_files(
     iolab recognises the format by the content. It finds tables in mails and logs, also quoted ones. It reports what is
     cut off or doubtful, and reads the rest.
     """
-    from iolab.adapters.importer import import_files as make_run
+    from iolab.adapters.importer.opening import import_files as make_run
     from iolab.adapters.store import read
 
     data = read(make_run(files, out, from_).path)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from iolab.base.errors import InputError, unknown
+from iolab.base.strict_json import JsonObject
+from iolab.base.toml import TomlTable
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
-Entries = list[dict[str, Any]]
+if TYPE_CHECKING:
+    from iolab.adapters.reproduction.part import Part
+
+Entry = JsonObject
+"""What is told of one name: `name`, `help`, and what the list has beside; `--json` prints it as it is."""
+Entries = list[Entry]
 
 
 def list_names(
@@ -48,7 +55,7 @@ def list_names(
         raise InputError(f"{what}: {unknown('list', what, lists)}", where="iolab list")
     entries = lists[what]()
     if name is not None:
-        names = [entry["name"] for entry in entries]
+        names = [str(entry["name"]) for entry in entries]
         if name not in names:
             raise InputError(f"{name}: {unknown(what.removesuffix('s'), name, names)}", where=f"iolab list {what}")
         entries = [entry for entry in entries if entry["name"] == name]
@@ -64,11 +71,11 @@ def list_names(
 def _machines() -> Entries:
     from iolab.adapters import machine_file
 
-    host: dict[str, Any] = {"name": "host", "kernel": None, "drives": [], "help": "this Linux machine"}
+    host: Entry = {"name": "host", "kernel": None, "drives": [], "help": "this Linux machine"}
     return [host, *(_machine(name, machine_file.as_filed(name)) for name in machine_file.names())]
 
 
-def _machine(name: str, table: dict[str, Any]) -> dict[str, Any]:
+def _machine(name: str, table: TomlTable) -> Entry:
     return {
         "name": f"model:{name}",
         "kernel": table["kernel"],
@@ -77,7 +84,7 @@ def _machine(name: str, table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _drive(drive: dict[str, Any]) -> str:
+def _drive(drive: TomlTable) -> str:
     """`eva_raid5 (ext3)`, `24 x lun (bare)`."""
     device = drive["device"]
     named = device if isinstance(device, str) else device["kind"]
@@ -86,7 +93,7 @@ def _drive(drive: dict[str, Any]) -> str:
     return f"{count}{named} ({filesystem['kind'] if filesystem else 'bare'})"
 
 
-def _mount(mount: dict[str, Any]) -> str:
+def _mount(mount: TomlTable) -> str:
     return f"{mount.get('mount', 'of its own')} (nfs)"
 
 
@@ -97,7 +104,7 @@ def _experiments() -> Entries:
     return [_experiment(path, toml.parse(path.read_text(), str(path)).values) for path in paths]
 
 
-def _experiment(path: Path, table: dict[str, Any]) -> dict[str, Any]:
+def _experiment(path: Path, table: TomlTable) -> Entry:
     return {
         "name": path.stem,
         "machine": table.get("machine", "host"),
@@ -114,7 +121,9 @@ def _workloads() -> Entries:
     from iolab.domain.workload.job import JobOptions
     from iolab.presentation.reference import options_json
 
-    entries = [{"name": kind.name, "help": kind.help, "options": options_json(kind.options)} for kind in KINDS.values()]
+    entries: Entries = [
+        {"name": kind.name, "help": kind.help, "options": options_json(kind.options)} for kind in KINDS.values()
+    ]
     for entry in entries:
         if entry["name"] == "mix":
             entry["options of a job"] = options_json(JobOptions)
@@ -183,22 +192,22 @@ _OF_OPTIONS = ["name", "takes", "default", "help"]
 _OF_METRICS = ["name", "unit", "better", "help"]
 
 
-def _stored_results() -> Entries:
+def _stored_results() -> list[Part]:
     """What simulated machines made of published figures; nothing where iolab was installed without them."""
     from iolab.adapters.reproduction.scorecard import stored
 
     return stored()
 
 
-def _scores(of_models: Entries) -> dict[str, Entries]:
+def _scores(of_models: list[Part]) -> dict[str, Entries]:
     from dataclasses import asdict
 
     from iolab.adapters.reproduction.scorecard import scores
 
-    return {"scorecard": [asdict(score) for score in scores(of_models)]} if of_models else {}
+    return {"scorecard": [{**asdict(score), "skill": score.skill} for score in scores(of_models)]} if of_models else {}
 
 
-def _print_all(entries: Entries, of_models: Entries) -> None:
+def _print_all(entries: Entries, of_models: list[Part]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -234,7 +243,7 @@ def _groups(entries: Entries) -> dict[str, Entries]:
     return found
 
 
-def _print_one(entry: dict[str, Any]) -> None:
+def _print_one(entry: Entry) -> None:
     from rich.text import Text
 
     from iolab.presentation.terminal import show

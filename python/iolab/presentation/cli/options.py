@@ -25,6 +25,13 @@ Patience = Annotated[
     ),
 ]
 
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="The run directory to make.  [default: a new one in iolab-runs]", show_default=False
+    ),
+]
+
 RunDirectory = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run directory, as `iolab run` leaves it.", show_default=False)
 ]

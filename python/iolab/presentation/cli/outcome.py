@@ -25,6 +25,7 @@ def show_outcome(
 ) -> None:
     """Prints the run in `path`, and ends the command with status 1 if a `fail_on` condition holds, or if no trial was
     measured to its end. `again`: the command line to go on with, of a run that needs several boots."""
+    from iolab.adapters.reproduction.evidence import evidence, in_words
     from iolab.adapters.run import parts
     from iolab.adapters.store import read
     from iolab.domain.summary import summarise
@@ -47,6 +48,8 @@ def show_outcome(
         print(f"\nRun:    {path}")
         if verified := _verified(data):
             print(f"Data:   {verified}")
+        if summary.simulated and (trust := in_words(evidence(data))):
+            print(f"Trust:  {trust}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
         _print_what_probes_saw(data)
         if boots is not None:
@@ -72,8 +75,10 @@ def _verified(data: RunData) -> str | None:
     devices = data.experiment.target.devices
     if not any(phase.verifies for one in workloads for phase in one.phases(seed=0, devices=devices)):
         return None
-    found = [data.record(trial).observed.get("verified") or {} for trial in data.trials["trial"]]
-    blocks, size, wrong = (sum(one.get(name, 0) for one in found) for name in ("blocks", "bytes", "wrong"))
+    observed = (data.record(trial).observed for trial in data.trials["trial"])
+    found = [one["verified"] for one in observed if "verified" in one]
+    blocks, size = sum(one["blocks"] for one in found), sum(one["bytes"] for one in found)
+    wrong = sum(one["wrong"] for one in found)
     how = f"{wrong:,} wrong" if wrong else "all as written"
     from iolab.base.quantity import size_in_words  # it loads the engine
 

@@ -32,7 +32,7 @@ def report(
     It holds the conclusion, what to be careful about, what moved together, the table (also as CSV), sweeps, throughput
     over rounds and over time, latency distributions, the machine, the exact experiment, and what went wrong.
     """
-    from iolab.adapters.importer import open_run
+    from iolab.adapters.importer.opening import open_run
     from iolab.base import output_file
     from iolab.presentation.report import write
 

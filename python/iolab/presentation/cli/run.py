@@ -12,7 +12,7 @@ import typer
 from iolab.base.errors import InputError, InterruptedRun, unknown
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli import complete
-from iolab.presentation.cli.options import FailOn, Json, Patience, seconds
+from iolab.presentation.cli.options import FailOn, Json, Out, Patience, seconds
 from iolab.presentation.cli.outcome import check_conditions, show_outcome
 
 if TYPE_CHECKING:
@@ -53,16 +53,11 @@ def run(
         typer.Option(
             "--until-decided",
             help="Add rounds until no comparison is undecided: at most as many as --rounds or the "
-            "experiment's `rounds` say, else 50. The test is sequential: looking after every round does not spoil the "
-            "verdicts.",
+            "experiment's `rounds` say, else 50 (with --part, boots of each part). The test is sequential: looking "
+            "after every round does not spoil the verdicts.",
         ),
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="The run directory to make.  [default: a new one in iolab-runs]", show_default=False
-        ),
-    ] = None,
+    out: Out = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -171,7 +166,7 @@ def run(
             )
         else:
             assert experiment is not None
-            loaded = _load(experiment, machine, engine, probes)
+            loaded = load(experiment, machine, engine, probes)
             _say_if_target_is_left_out(loaded, experiment)
             done = start(
                 loaded,
@@ -225,7 +220,9 @@ def _known_probes(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _load(path: Path, machine: str | None, engine: str | None, probes: list[str]) -> Experiment:
+def load(path: Path, machine: str | None, engine: str | None, probes: list[str]) -> Experiment:
+    """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
+    wrong with it."""
     from iolab.adapters.machine_file import is_model
 
     if machine is not None and machine != "host" and not is_model(machine):

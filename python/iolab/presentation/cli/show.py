@@ -33,7 +33,7 @@ def show(
 
     Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
     """
-    from iolab.adapters.importer import open_run
+    from iolab.adapters.importer.opening import open_run
     from iolab.presentation.table import render, render_json
 
     sys.stdout.write((render_json if json else render)(open_run(run, from_), as_, metric or ()))

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import iolab
 from iolab.base import output_file
 from iolab.base.plain_text import visible
 from iolab.base.quantity import ABSENT, scale_for
+from iolab.base.strict_json import JsonObject
 from iolab.domain.metric import describe
 from iolab.presentation.table.words import change_with_interval, label, tally, verdict_with_rounds
 
@@ -54,7 +55,7 @@ def render(title: str, about: Sequence[str], comparisons: Sequence[Comparison], 
     )
 
 
-def _row(comparison: Comparison) -> dict[str, Any]:
+def _row(comparison: Comparison) -> JsonObject:
     judgement, metric = comparison.judgement, describe(comparison.metric)
     scale = scale_for(metric.unit, (judgement.baseline, judgement.candidate))
     return {

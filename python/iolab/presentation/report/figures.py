@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
+from iolab.base.strict_json import JsonObject
+from iolab.domain.metric import TRANSFERS
 from iolab.domain.summary import Summary
-from iolab.presentation.report import probes, steps, sweeps
+from iolab.presentation.report import heat, probes, steps, sweeps
 from iolab.presentation.report.plot import (
     FRAME_HEIGHT_PX,
     VERDICT_COLOURS,
@@ -19,6 +21,7 @@ from iolab.presentation.report.plot import (
     by,
     by_setting,
     caption,
+    duration,
     literal,
     plot_id,
     series,
@@ -74,7 +77,7 @@ def figures(run: RunData, summary: Summary) -> list[Figure]:
             f"All rounds together: which share of the operations took at most how long. Lower is better.{only}",
             [plot for workload in workloads for plot in _latency(run, summary.settings, workload)],
         ),
-        sweeps.heat_maps(run, summary, workloads),
+        heat.heat_maps(run, summary, workloads),
         *(of_kind(run, summary.settings) for of_kind in FIGURES_OF_KINDS),
         probes.figure(run, summary.settings, workloads),
     ]
@@ -123,7 +126,7 @@ def _forest(summary: Summary, workload: str, plot_id: str) -> Plot | None:
     return plot
 
 
-def _upright(kind: str, left: float, right: float, **more: Any) -> dict[str, Any]:
+def _upright(kind: str, left: float, right: float, **more: object) -> JsonObject:
     """A shape from the bottom of the plot to its top."""
     return {
         "type": kind,
@@ -138,7 +141,7 @@ def _upright(kind: str, left: float, right: float, **more: Any) -> dict[str, Any
     }
 
 
-def _forest_trace(verdict: str, colour: str, rows: list[tuple[int, Comparison]]) -> dict[str, Any]:
+def _forest_trace(verdict: str, colour: str, rows: list[tuple[int, Comparison]]) -> JsonObject:
     judgements = [comparison.judgement for _, comparison in rows]
     ratios = [_shown_ratio(judgement.ratio) for judgement in judgements]
     return {
@@ -173,7 +176,7 @@ def _rounds(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]:
     rates = run.metrics.filter(
         (pl.col("workload") == workload)
         & (pl.col("metric") == "rate_bytes_per_s")
-        & pl.col("op").is_in(["read", "write"])
+        & pl.col("op").is_in(TRANSFERS)
         & pl.col("value").is_not_null()
     )
     for number, (phase, of_phase) in enumerate(by(rates, "phase")):
@@ -234,7 +237,7 @@ def _interval_rates(intervals: polars.DataFrame) -> polars.DataFrame:
     lengths = intervals.filter(pl.col("metric") == "length_s").select(
         "trial", "phase", "start_ns", pl.col("value").alias("length_s")
     )
-    rates = intervals.filter((pl.col("metric") == "rate_bytes_per_s") & pl.col("op").is_in(["read", "write"]))
+    rates = intervals.filter((pl.col("metric") == "rate_bytes_per_s") & pl.col("op").is_in(TRANSFERS))
     whole = pl.col("length_s") > pl.col("length_s").max().over("trial", "phase") / 2
     return rates.join(lengths, on=["trial", "phase", "start_ns"], maintain_order="left").filter(whole)
 
@@ -261,7 +264,7 @@ def _latency(run: RunData, settings: list[str], workload: str) -> Iterator[Plot]
         yield plot
 
 
-def _percentiles(setting: str, place: int, rows: polars.DataFrame, *, showlegend: bool) -> dict[str, Any]:
+def _percentiles(setting: str, place: int, rows: polars.DataFrame, *, showlegend: bool) -> JsonObject:
     """The cumulated histogram; the slowest operation stands at the share that it leaves below it."""
     total = float(rows["count"].sum())
     shares = [min(share, 1 - 0.5 / total) for share in (rows["count"].cum_sum() / total).to_list()]
@@ -271,7 +274,7 @@ def _percentiles(setting: str, place: int, rows: polars.DataFrame, *, showlegend
             for share, latency_ns in zip(shares, rows["latency_ns"].to_list(), strict=True)
         ]
     )
-    text = [f"{(1 - 10**-nines) * 100:.5g} % within {_duration(ns)}" for nines, ns in points]
+    text = [f"{(1 - 10**-nines) * 100:.5g} % within {duration(ns)}" for nines, ns in points]
     line = series(setting, place, [nines for nines, _ in points], [ns for _, ns in points], showlegend=showlegend)
     return line | {"text": text, "hovertemplate": f"%{{text}}<extra>{literal(setting)}</extra>"}
 
@@ -290,13 +293,8 @@ def _nines(share: float) -> float:
     return -math.log10(1 - share)
 
 
-def _time_ticks(latencies_ns: list[float]) -> dict[str, Any]:
+def _time_ticks(latencies_ns: list[float]) -> JsonObject:
     """A tick per decade."""
     lowest, highest = (math.log10(max(1.0, end(latencies_ns))) for end in (min, max))
     ticks = [10.0**decade for decade in range(math.floor(lowest), math.ceil(highest) + 1)]
-    return {"tickvals": ticks, "ticktext": [_duration(tick) for tick in ticks]}
-
-
-def _duration(latency_ns: float) -> str:
-    scale = scale_for("ns", [latency_ns])
-    return f"{latency_ns / scale.divisor:.3g} {scale.suffix}"
+    return {"tickvals": ticks, "ticktext": [duration(tick) for tick in ticks]}

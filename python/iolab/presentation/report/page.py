@@ -11,8 +11,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import iolab
+from iolab.adapters.reproduction.evidence import evidence, in_words
 from iolab.base.errors import InputError
 from iolab.base.plain_text import visible
+from iolab.base.strict_json import JsonObject
 from iolab.domain.explain import explain
 from iolab.domain.explain.inputs import of_run
 from iolab.domain.summary import Summary, summarise
@@ -72,7 +74,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     )
 
 
-def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> dict[str, Any]:
+def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
     return {
         "version": iolab.__version__,
         "title": summary.title,
@@ -98,12 +100,18 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> dict[str, A
         "why": _why(run, metrics),
         "csv": _csv(run, metrics),
         "remarks": _remarks(run),
-        "machine": main_facts(run.machine),
+        "machine": [*_trust(run, summary), *main_facts(run.machine)],
         "machine_in_full": list(all_facts(run.machine)),
         "experiment": run.experiment_text,
         "how": HOW,
         "source": str(run.path),
     }
+
+
+def _trust(run: RunData, summary: Summary) -> Iterator[tuple[str, str]]:
+    """Of a simulated run, how far its mechanisms were ever held against a measurement."""
+    if summary.simulated and (words := in_words(evidence(run))):
+        yield "trust", words
 
 
 def _why(run: RunData, metrics: Sequence[str]) -> str | None:
@@ -146,12 +154,12 @@ def _facts(run: RunData, summary: Summary) -> Iterator[str]:
         yield f"Linux {kernel['release']}"
 
 
-def _row(row: GridRow, summary: Summary) -> dict[str, Any]:
+def _row(row: GridRow, summary: Summary) -> JsonObject:
     helps = {one.metric: one.help for one in summary.rows}
     return {"key": row.metric, "help": helps[row.metric], "label": row.label, "unit": row.unit, "cells": row.cells}
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def _figure(figure: Figure) -> JsonObject:
     plots = [
         {
             "id": plot.id,
@@ -165,7 +173,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
     return {"id": figure.id, "heading": figure.heading, "explanation": figure.explanation, "plots": plots}
 
 
-def _script_json(payload: dict[str, Any]) -> Any:
+def _script_json(payload: JsonObject) -> Any:
     """JSON that can stand inside a script element, whatever names it holds."""
     from markupsafe import Markup
 

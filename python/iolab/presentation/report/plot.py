@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import one_line
+from iolab.base.quantity import scale_for
+from iolab.base.strict_json import JsonObject
 from iolab.domain.definition import DIFFERENCES, GAINS, LOSSES, Verdict
 
 if TYPE_CHECKING:
@@ -43,21 +45,21 @@ class Plot:
     panels: list[str]
     """Title of each panel's y axis."""
     height: int = 0
-    x_axis: dict[str, Any] = field(default_factory=dict)
-    y_axis: dict[str, Any] = field(default_factory=dict)
-    layout_extra: dict[str, Any] = field(default_factory=dict)
-    traces: list[dict[str, Any]] = field(default_factory=list)
+    x_axis: JsonObject = field(default_factory=dict)
+    y_axis: JsonObject = field(default_factory=dict)
+    layout_extra: JsonObject = field(default_factory=dict)
+    traces: list[JsonObject] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.height = self.height or FRAME_HEIGHT_PX + PANEL_HEIGHT_PX * len(self.panels)
 
-    def add(self, trace: dict[str, Any], panel: int = 0) -> None:
+    def add(self, trace: JsonObject, panel: int = 0) -> None:
         """Adds a trace of Plotly to the panel of this number, from 0."""
         self.traces.append({**trace, "xaxis": _axis("x", panel), "yaxis": _axis("y", panel)})
 
-    def figure(self) -> dict[str, Any]:
+    def figure(self) -> JsonObject:
         """`data` and `layout` for Plotly.newPlot. Colours of text and grid are the page's, set by its script."""
-        layout: dict[str, Any] = {
+        layout: JsonObject = {
             "autosize": True,
             "height": self.height,
             "margin": {"l": 72, "r": 16, "t": 40, "b": 52},
@@ -108,7 +110,7 @@ class Figure:
     plots: list[Plot]
 
 
-def series(name: str, place: int, x: Sequence[float], y: Sequence[float | None], **more: Any) -> dict[str, Any]:
+def series(name: str, place: int, x: Sequence[float], y: Sequence[float | None], **more: object) -> JsonObject:
     """A line for the setting at `place` in the legend."""
     colour = colour_of(place)
     return {
@@ -119,14 +121,19 @@ def series(name: str, place: int, x: Sequence[float], y: Sequence[float | None],
         "x": list(x),
         "y": list(y),
         "line": {"color": colour, "width": 2, "dash": DASHES[place % len(DASHES)]},
-        "marker": {"color": colour, "symbol": MARKERS[place % len(MARKERS)], "size": 8},
+        "marker": marker_of(place),
         **more,
     }
 
 
+def marker_of(place: int) -> JsonObject:
+    """How points of the setting at `place` look."""
+    return {"color": colour_of(place), "symbol": MARKERS[place % len(MARKERS)], "size": 8}
+
+
 def band(
     name: str, place: int, x: Sequence[float], low: Sequence[float | None], high: Sequence[float | None]
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """The area between two lines, behind the setting's own line."""
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     red, green, blue = (int(colour_of(place)[i : i + 2], 16) for i in (1, 3, 5))
@@ -168,6 +175,12 @@ def plot_id(figure: str, run: RunData, workload: str, number: int) -> str:
 def caption(workload: str, phase: str) -> str:
     """A plot's caption: the workload, and the phase where there are several."""
     return workload if phase == "main" else f"{workload}, {phase.replace('_', ' ')}"
+
+
+def duration(ns: float) -> str:
+    """`10 µs`, for the ticks of an axis."""
+    scale = scale_for("ns", [ns])
+    return f"{ns / scale.divisor:.3g} {scale.suffix}"
 
 
 def add_lines_over_time(plot: Plot, panel: int, points: polars.DataFrame, divisor: float, settings: list[str]) -> None:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iolab.adapters.control.cell import PARTS, letter
 from iolab.base.errors import InputError
+from iolab.domain.native_types import BlockObservation, DeviceReport
 from iolab.domain.phase_record import probes_of
 
 if TYPE_CHECKING:
@@ -88,10 +89,11 @@ def _tables(run: RunData, workload: str) -> list[str]:
 def _name(run: RunData, setting: str) -> tuple[tuple[str, ...], str | None]:
     """How the table calls a setting; and the table's caption, of imported variants and of simulated kernels."""
     controls = run.experiment.settings.get(setting, {})
-    if asked := controls.get("affinity"):
-        return tuple(letter(asked[name]) for name in PARTS), controls.get("kernel")
+    kernel = str(controls["kernel"]) if "kernel" in controls else None
+    if isinstance(asked := controls.get("affinity"), dict):
+        return tuple(letter(asked[name]) for name in PARTS), kernel
     if "rq_affinity" in controls and "cpus" not in controls:
-        return (f"rq={controls['rq_affinity']}",), controls.get("kernel")
+        return (f"rq={controls['rq_affinity']}",), kernel
     if found := _IMPORTED.fullmatch(setting):
         return found.group("A", "Q", "C"), found["caption"]
     found = _CAPTIONED.fullmatch(setting)
@@ -140,13 +142,14 @@ def _loss(records: Sequence[Record]) -> str | None:
     return f"the block probe lost {lost} events, its counts are short of them" if lost else None
 
 
-def _blocks(record: Record) -> list[Mapping[str, Any]]:
+def _blocks(record: Record) -> list[BlockObservation]:
     return [probes_of(phase)["block"] for phase in record.phases if "block" in probes_of(phase)]
 
 
-def _local_and_remote(device: Mapping[str, Any], cell: Mapping[str, int] | None) -> tuple[float, ...]:
-    if cell is None or "interrupt" not in cell:  # no cell, or one of a simulated machine, which has words
-        return tuple(device["total"][name] for name in COUNTS)
+def _local_and_remote(device: DeviceReport, cell: object) -> tuple[float, ...]:
+    if not isinstance(cell, dict) or "interrupt" not in cell:  # no cell, or one of a simulated machine, which has words
+        total = device["total"]
+        return (total["queue_local"], total["queue_remote"], total["completions_local"], total["completions_remote"])
     return (
         *_split(device["queued_by_cpu"], cell["application"]),
         *_split(device["completed_by_cpu"], cell["interrupt"]),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.quantity import scale_for
 from iolab.domain.explain.evidence import name_of
-from iolab.domain.explain.mechanism import SWITCHES_PER_IO, WAITING_ABOVE
+from iolab.domain.explain.mechanism import IN_FLIGHT, SWITCHES_PER_IO, WAITING_ABOVE
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.presentation.table.words import claim, label, unit_of
 
@@ -41,10 +41,11 @@ PHRASES = {
     "preemptions_per_cpu_s": "the jobs' threads are preempted {after} times per second of CPU time instead of {before}",
     SWITCHES_PER_IO: "the jobs' threads wait {after} times per I/O instead of {before}",
     WAITING_ABOVE: "an I/O waits {after} above the block layer, neither running nor queued, instead of {before}",
+    IN_FLIGHT: "{after} I/Os are in flight at a time instead of {before}",
     "page_cache_hit_share": "the page cache has {after} of what is read instead of {before}",
 }
 """How a leading metric is told; `label is AFTER instead of BEFORE` otherwise."""
-UNITS = {WAITING_ABOVE: "ns", SWITCHES_PER_IO: "count", "preemptions_per_cpu_s": "count"}
+UNITS = {WAITING_ABOVE: "ns", SWITCHES_PER_IO: "count", "preemptions_per_cpu_s": "count", IN_FLIGHT: "count"}
 """Of derived metrics, which the registry does not know."""
 STAGES = {
     "application": "application",
@@ -169,7 +170,7 @@ def _further(cause: Cause) -> Iterator[str]:
         named = ", ".join(f"{one.setting}" for one in cause.changes[:4])
         yield f"Changed was {named}; nothing that it acts on is seen to have moved first."
     for one in cause.independent:
-        yield f"Moved besides, and does not follow: {one.mechanism.title}: {_phrase(one.moved[0])}."
+        yield f"Moved besides, not known to follow: {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and cause.still:
         yield f"Not seen to move: {', '.join(one.title for one in cause.still)}."
     missing = {PROBES[one.name]: one for one in cause.unmeasured if one.name in PROBES}

@@ -6,7 +6,7 @@ The listing is that of the first round in which the probe saw files; the totals 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.domain import native_types as native
@@ -67,7 +67,7 @@ def _observed(run: RunData, place: PhaseMeans) -> ExtentsObservation | None:
 
 
 def _listing(found: ExtentsObservation) -> Iterator[str]:
-    files = cast(list[native.LayoutOfExamination], probe.layouts(cast(Any, found)))
+    files = probe.layouts(found)
     for file in files[:FILES_SHOWN]:
         yield from _file(file)
         yield ""

@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.errors import InputError
+from iolab.domain.record import Observed
 from iolab.domain.summary import values_by_setting
 from iolab.domain.workload.iostest import IostestOptions, group_name
 
@@ -103,7 +104,7 @@ def _header(run: RunData, setting: str, member: Member) -> Iterator[str]:
     """What the table holds for, as pairs."""
     options = member.options
     trials = run.trials.filter(_of(member.workload, setting))
-    observed = run.record(trials["trial"][0]).observed if trials.height else {}
+    observed = run.record(trials["trial"][0]).observed if trials.height else Observed()
     device, filesystem = observed.get("device", {}), observed.get("filesystem", {})
     scheduler = _in_force(device.get("scheduler"))
     yield f"*** {setting}"
@@ -138,7 +139,8 @@ def _tunables(run: RunData, in_force: Any) -> list[str]:
     named = {
         name
         for controls in run.experiment.settings.values()
-        for name in controls.get("scheduler", {})
+        if isinstance(scheduler := controls.get("scheduler"), dict)
+        for name in scheduler
         if name != "name"
     }
     found = in_force if isinstance(in_force, dict) else {}

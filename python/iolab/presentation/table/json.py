@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from iolab.base.strict_json import dumps
+from iolab.adapters.reproduction.evidence import evidence
+from iolab.base.strict_json import JsonObject, dumps
 from iolab.domain.summary import Summary, summarise
 from iolab.domain.sweep import sweeps
 from iolab.presentation.table import sweep
@@ -20,13 +22,14 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return dumps(as_dict(summarise(run, metrics=metrics), run)) + "\n"
 
 
-def as_dict(summary: Summary, run: RunData) -> dict[str, Any]:
+def as_dict(summary: Summary, run: RunData) -> JsonObject:
     """The documented JSON of a run: what `show --json` and `run --json` print."""
     return {
         "run": str(run.path),
         "title": summary.title,
         "machine": summary.machine,
         "seed": summary.seed,
+        "held_against_measurements": [asdict(one) for one in evidence(run)] if summary.simulated else None,
         "baseline": summary.baseline,
         "settings": summary.settings,
         "rounds": summary.rounds,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.adapters.reproduction.as_json import objects
-from iolab.adapters.reproduction.score import Compared
+from iolab.adapters.reproduction.score import Compared, times
+from iolab.adapters.reproduction.statements import limits
 from iolab.base.quantity import ABSENT, change
 from iolab.presentation.table.distribution import drawn
 from iolab.presentation.table.layout import FirstThatFits, Footnotes
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from iolab.adapters.reproduction.options import FittedOptions
+    from iolab.adapters.reproduction.options import ChosenOptions, FittedOptions
     from iolab.adapters.reproduction.reproduced import NotCompared, Reproduced, ReproducedTable
+    from iolab.adapters.reproduction.served import By
     from iolab.adapters.reproduction.statements import JudgedStatement
 
+MARKS = {"fit": "fit ", "chosen": "chosen "}
+"""Before the errors of cells that are no predictions."""
 LINES = ("published", "simulated", "error")
 
 
@@ -54,11 +58,21 @@ def _reproduced(found: Reproduced) -> Iterator[RenderableType]:
             yield _marked(claim.text, met=claim.met)
     if published.fitted:
         yield _sentences("Fitted:", *(_fitted(name, one) for name, one in published.fitted.items()))
+    if published.chosen:
+        yield _sentences("Chosen:", *(_chosen(name, one) for name, one in published.chosen.items()))
     yield Text()
 
 
 def _fitted(name: str, one: FittedOptions) -> str:
-    return f"● {name}: {one.parameter} = {one.value:.15g} of {one.machine}, to {one.to}. {one.why}"
+    return f"● {name}: {one.parameter} = {one.value:.15g} of {one.machine}, to {_cells_of(one)}. {one.why}"
+
+
+def _chosen(name: str, one: ChosenOptions) -> str:
+    return f"● {name}: {one.what}. {one.why} Serves {_cells_of(one)}."
+
+
+def _cells_of(one: By) -> str:
+    return "; ".join(f"{table}: {', '.join(cells)}" for table, cells in one.serves.items())
 
 
 def _one(found: ReproducedTable) -> Iterator[RenderableType]:
@@ -75,8 +89,11 @@ def _one(found: ReproducedTable) -> Iterator[RenderableType]:
     yield FirstThatFits(*drawings)
     if lines := [*footnotes.lines(), *(f"Doubted, {pattern}: {text}" for pattern, text in table.notes.items())]:
         yield _sentences(*lines)
+    if null := found.null:
+        beside = f"{null.words}: {times(null.factor)} off, the model {times(null.model_factor)}"
+        yield _sentences(f"{'No skill shown. ' if null.as_good else ''}Null predictor, {beside}, of {null.cells} cells")
     for claim in found.claims:
-        yield _marked(claim.text, met=claim.met)
+        yield _marked(f"{claim.text} (set {claim.date})", met=claim.met)
 
 
 def _statement(one: JudgedStatement) -> RenderableType:
@@ -85,7 +102,13 @@ def _statement(one: JudgedStatement) -> RenderableType:
     from rich.padding import Padding
 
     comparison = one.comparison
-    found = one.absent or sentence(comparison, unit_of(comparison.metric), same_within=comparison.judgement.same_within)
+    if one.absent is not None:
+        found = one.absent
+    elif comparison is not None:
+        found = sentence(comparison, unit_of(comparison.metric), same_within=comparison.judgement.same_within)
+    else:
+        shown = ", ".join(f"{value:.4g}" for value in one.values)
+        found = f"{one.statement.metric} of {one.statement.setting}: {shown}; said {limits(one.statement)}"
     said = _marked(f"{one.statement.text} ({one.statement.who})", met=one.met)
     return Group(said, Padding(_sentences(found, style="dim"), (0, 0, 0, 2)))
 
@@ -122,7 +145,7 @@ def _cell(answer: Compared | NotCompared, footnotes: Footnotes) -> tuple[str, st
     simulated = ABSENT if answer.simulated is None else _like(figure, answer.simulated)
     if isinstance(answer, Compared):
         error = change(answer.simulated / published)
-        return figure, simulated, f"fit {error}" if answer.cell.role == "fit" else error
+        return figure, simulated, f"{MARKS.get(answer.cell.role, '')}{error}"
     return figure, simulated, footnotes.mark(answer.reason)
 
 

@@ -107,7 +107,7 @@ impl Pages {
     }
 
     /// In the list of what may be forgotten if it has clean pages; gone if it has none at all.
-    pub(super) fn settle(&mut self, index: u32) {
+    pub(super) fn relist(&mut self, index: u32) {
         let chunk = self.chunks[index as usize];
         match (chunk.clean() != 0, chunk.listed) {
             (true, false) => self.list(index),
@@ -132,7 +132,7 @@ impl Pages {
         chunk.present &= !dropped;
         chunk.marked &= !dropped;
         self.in_memory -= u64::from(dropped.count_ones());
-        self.settle(index);
+        self.relist(index);
     }
 
     pub(super) fn list(&mut self, index: u32) {

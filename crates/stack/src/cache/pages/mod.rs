@@ -190,7 +190,7 @@ impl Pages {
             let chunk = &mut cache.chunks[index as usize];
             chunk.present |= chunk.reading & bits;
             chunk.reading &= !bits;
-            cache.settle(index);
+            cache.relist(index);
         });
         self.make_room();
     }
@@ -217,7 +217,7 @@ impl Pages {
         let while_writing = chunk.writing & bit != 0;
         self.both += u64::from(while_writing);
         of.both += u64::from(while_writing);
-        self.settle(index);
+        self.relist(index);
         self.make_room();
         if while_writing {
             Dirtied::WhileWriting
@@ -258,7 +258,7 @@ impl Pages {
                 again.push(u64::from(chunk.number) * CHUNK + u64::from(dirty.trailing_zeros()));
                 dirty &= dirty - 1;
             }
-            cache.settle(index);
+            cache.relist(index);
         });
         self.files[file as usize].writing -= pages;
         self.writing -= pages;

@@ -42,7 +42,9 @@ impl Stream {
         match variant {
             CacheVariant::Linux2_4 => Stream::Linux2_4(linux_2_4::Stream::default()),
             CacheVariant::Linux2_5 => Stream::Linux2_5(linux_2_5::Stream::default()),
-            CacheVariant::Linux2_6_35 => Stream::OnDemand(on_demand::Stream::default()),
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {
+                Stream::OnDemand(on_demand::Stream::default())
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::device::disk::test_disk;
 use crate::device::trial::{
-    command, mixture, random, run, run_from, run_streams, sequential, settle,
+    command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
 };
 use crate::time::{MILLISECOND, SECOND};
 use proptest::prelude::*;
@@ -109,7 +109,7 @@ fn the_cache_makes_full_stripes_of_small_sequential_writes() {
     let mut array = with(|_| ());
     let writes = sequential(Direction::Write, 0, 800, 8);
     run(&mut array, &writes, 4);
-    settle(&mut array);
+    run_until_idle(&mut array);
     // 100 stripes of 64 sectors.
     assert_eq!(array.disk_accesses(), 5 * 100);
 }
@@ -124,7 +124,7 @@ fn writes_are_acknowledged_from_the_cache_until_it_is_full() {
         .count();
     assert!((200..999).contains(&quick), "{quick}");
     assert!(run.latencies().max().unwrap() > 5 * MILLISECOND);
-    settle(&mut array);
+    run_until_idle(&mut array);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn destaging_waits_for_the_high_mark_and_ends_at_the_low_one() {
         "{}",
         array.dirty_sectors()
     );
-    settle(&mut array);
+    run_until_idle(&mut array);
 }
 
 #[test]
@@ -251,7 +251,7 @@ proptest! {
         let commands = mixture(&kinds, 70_000);
         let mut first = array();
         let result = run(&mut first, &commands, depth);
-        settle(&mut first);
+        run_until_idle(&mut first);
         prop_assert_eq!(result, run(&mut array(), &commands, depth));
     }
 }

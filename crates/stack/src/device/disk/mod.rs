@@ -263,9 +263,11 @@ impl Disk {
         sectors: u32,
         direction: Direction,
     ) -> (Time, Arm) {
-        self.arm = self
+        let (arm, left_off_at) = self
             .read_cache
             .stop_reading_ahead(&self.mechanics, now, self.arm);
+        self.arm = arm;
+        let ready_at = ready_at.max(left_off_at);
         let write = direction == Direction::Write;
         let positioned_at = ready_at
             + self

@@ -11,6 +11,7 @@ pub(super) struct ReadCache {
     segments_max: usize,
     segment_sectors: u64,
     read_ahead_sectors: u64,
+    read_ahead_min_sectors: u64,
     ahead: Option<Ahead>,
     /// Counts look-ups and fills: when a segment was used last.
     clock: u64,
@@ -31,6 +32,8 @@ struct Ahead {
     from: Sector,
     /// Where it stops by itself.
     to: Sector,
+    /// Where it stops at the earliest, whatever waits.
+    at_least: Sector,
     since: Time,
     ns_per_sector: f64,
 }
@@ -51,6 +54,7 @@ impl ReadCache {
             segments_max: spec.segments as usize,
             segment_sectors: u64::from(spec.segment_sectors),
             read_ahead_sectors: u64::from(spec.read_ahead_sectors),
+            read_ahead_min_sectors: u64::from(spec.read_ahead_min_sectors),
             ahead: None,
             clock: 0,
         }
@@ -115,6 +119,9 @@ impl ReadCache {
         self.segments[segment].used = self.clock;
         if let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.segment == segment) {
             ahead.extend(mechanics, now, end, self.read_ahead_sectors);
+            ahead.at_least = ahead
+                .at_least
+                .max((end + self.read_ahead_min_sectors).min(ahead.to));
             self.keep_within_segment(segment, start);
         }
     }
@@ -143,9 +150,9 @@ impl ReadCache {
             .iter()
             .position(|s| (s.start <= start) & (start <= s.end))
         {
-            Some(grown) => {
-                self.segments[grown].end = self.segments[grown].end.max(end);
-                grown
+            Some(extended) => {
+                self.segments[extended].end = self.segments[extended].end.max(end);
+                extended
             }
             None => self.emptied(start, end),
         };
@@ -156,21 +163,35 @@ impl ReadCache {
             segment,
             from: end,
             to,
+            at_least: (end + self.read_ahead_min_sectors).min(to),
             since: now,
             ns_per_sector: mechanics.streaming_ns_per_sector(end),
         });
     }
 
-    /// Something else is wanted of the mechanism: what has been read stays. Returns where that left the arm.
-    pub(super) fn stop_reading_ahead(&mut self, mechanics: &Mechanics, now: Time, arm: Arm) -> Arm {
+    /// Something else is wanted of the mechanism: what has been read stays, and what the disk reads ahead in any case is read
+    /// first. Returns where and when that left the arm.
+    pub(super) fn stop_reading_ahead(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Time,
+        arm: Arm,
+    ) -> (Arm, Time) {
         let Some(ahead) = self.ahead.take() else {
-            return arm;
+            return (arm, now);
         };
-        let reached = ahead.reached(now);
+        let stops_at = match ahead.at_least > ahead.from {
+            true => now.max(ahead.reaches(ahead.at_least)),
+            false => now,
+        };
+        let reached = match stops_at > now {
+            true => ahead.at_least,
+            false => ahead.reached(now),
+        };
         let segment = &mut self.segments[ahead.segment];
         segment.end = segment.end.max(reached);
         self.keep_within_segment(ahead.segment, reached);
-        mechanics.place(reached.max(1) - 1).arm()
+        (mechanics.place(reached.max(1) - 1).arm(), stops_at)
     }
 
     /// These sectors are being written: what is held of them is old.

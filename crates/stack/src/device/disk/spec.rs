@@ -74,6 +74,10 @@ pub struct Cache {
     pub segment_sectors: u32,
     /// How far it reads on after a read, while nothing else wants the arm; at most a segment.
     pub read_ahead_sectors: u32,
+    /// How far it reads on whatever else waits for the arm: the minimum pre-fetch of SCSI's caching page (08h). Left out: 0,
+    /// reading ahead stops at once.
+    #[serde(default)]
+    pub read_ahead_min_sectors: u32,
     /// Acknowledge writes from the cache.
     pub write_back: bool,
     /// Data that may wait for the medium.
@@ -226,6 +230,12 @@ impl Cache {
             u64::from(self.read_ahead_sectors),
             0,
             segment,
+        )?;
+        within(
+            "read_ahead_min_sectors",
+            u64::from(self.read_ahead_min_sectors),
+            0,
+            u64::from(self.read_ahead_sectors),
         )?;
         if self.write_back && self.dirty_sectors_max == 0 {
             let what = "expected at least 1 with write_back";

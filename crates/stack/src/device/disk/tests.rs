@@ -1,5 +1,7 @@
 use super::*;
-use crate::device::trial::{command, mixture, random, run, run_streams, sequential, settle};
+use crate::device::trial::{
+    command, mixture, random, run, run_streams, run_until_idle, sequential,
+};
 use crate::time::{MILLISECOND, SECOND};
 use proptest::prelude::*;
 
@@ -40,6 +42,7 @@ pub(crate) fn test_disk() -> DiskSpec {
             segments: 4,
             segment_sectors: 200,
             read_ahead_sectors: 200,
+            read_ahead_min_sectors: 0,
             write_back: false,
             dirty_sectors_max: 400,
         },
@@ -137,7 +140,7 @@ fn a_write_cache_acknowledges_at_once_until_it_is_full() {
         .count();
     assert!((50..500).contains(&quick), "{quick}");
     assert!(disk.dirty_sectors() > 0);
-    settle(&mut disk);
+    run_until_idle(&mut disk);
 }
 
 #[test]
@@ -221,6 +224,17 @@ fn two_interleaved_streams_are_slower_than_one() {
     let one = run(&mut with(|_| ()), &first, 1).rate_bytes_per_s();
     let two = run_streams(&mut with(|_| ()), &[&first, &second], 1).rate_bytes_per_s();
     assert!(two * 3.0 < one, "{two} {one}");
+}
+
+#[test]
+fn a_minimum_is_read_ahead_whatever_waits() {
+    let took = |least| {
+        let streams = [0, 30_000].map(|from| sequential(Direction::Read, from, 200, 8));
+        let mut disk = with(|spec| spec.cache.read_ahead_min_sectors = least);
+        run_streams(&mut disk, &[&streams[0], &streams[1]], 1).took
+    };
+    // Each visit then brings the next six blocks too, at the price of half a revolution.
+    assert!(took(48) * 2 < took(0), "{} {}", took(48), took(0));
 }
 
 #[test]
@@ -334,7 +348,7 @@ proptest! {
         let commands = mixture(&kinds, 52_000);
         let mut first = disk();
         let result = run(&mut first, &commands, depth);
-        settle(&mut first);
+        run_until_idle(&mut first);
         prop_assert_eq!(result, run(&mut disk(), &commands, depth), "the same input, the same output");
     }
 }

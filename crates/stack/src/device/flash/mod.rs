@@ -277,6 +277,10 @@ impl Device for Flash {
         self.spec.queue_depth
     }
 
+    fn has_depth_by_queue(&self) -> bool {
+        true
+    }
+
     fn submit(&mut self, now: Time, command: Command) {
         let id = self.inside.enter(now, command);
         let served_at = self.cores.serve(now, self.spec.firmware.command_ns);

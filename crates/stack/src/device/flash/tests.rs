@@ -1,6 +1,6 @@
 use super::*;
 use crate::device::trial::{
-    command, mixture, random, run, run_from, run_streams, sequential, settle,
+    command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
 };
 use crate::time::{MICROSECOND, MILLISECOND};
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ fn writes_are_acknowledged_from_the_buffer_and_then_as_fast_as_dies_program() {
     // Eight dies of 16 KiB in 750 us and the transfer of 49 us.
     let rate = written.rate_bytes_per_s();
     assert!((150e6..185e6).contains(&rate), "{rate}");
-    settle(&mut flash);
+    run_until_idle(&mut flash);
 }
 
 #[test]
@@ -265,7 +265,7 @@ proptest! {
         let mut first = flash();
         let commands = mixture(&kinds, first.sectors());
         let result = run(&mut first, &commands, depth);
-        settle(&mut first);
+        run_until_idle(&mut first);
         prop_assert_eq!(result, run(&mut flash(), &commands, depth));
     }
 }

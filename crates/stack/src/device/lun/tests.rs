@@ -1,5 +1,5 @@
 use super::*;
-use crate::device::trial::{command, mixture, random, run, run_from, sequential, settle};
+use crate::device::trial::{command, mixture, random, run, run_from, run_until_idle, sequential};
 use crate::time::{MICROSECOND, MILLISECOND};
 use proptest::prelude::*;
 
@@ -91,7 +91,7 @@ fn writes_are_fast_until_the_cache_is_full_and_then_as_fast_as_the_back_end() {
     assert!((900..3500).contains(&quick), "{quick}");
     let rate = run.rate_bytes_per_s();
     assert!((120e6..190e6).contains(&rate), "{rate}");
-    settle(&mut lun);
+    run_until_idle(&mut lun);
 }
 
 #[test]
@@ -126,7 +126,7 @@ proptest! {
         let commands = mixture(&kinds, 10_000);
         let mut first = Lun::new(&spec).unwrap();
         let result = run(&mut first, &commands, depth);
-        settle(&mut first);
+        run_until_idle(&mut first);
         prop_assert_eq!(result, run(&mut Lun::new(&spec).unwrap(), &commands, depth));
     }
 }

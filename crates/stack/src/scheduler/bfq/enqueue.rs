@@ -83,6 +83,9 @@ impl Bfq {
         self.queue_of_entity.resize(entity + 1, None);
         self.queue_of_entity[entity] = Some(id);
         if sync {
+            self.note_burst(id);
+        }
+        if sync {
             // In the place of one that has exited, if the number was another's.
             *self.sync_queues.get_or_insert_with(request.task, || id) = id;
         } else {
@@ -121,6 +124,7 @@ impl Bfq {
         queue.busy = true;
         let (id, class) = (queue.entity, queue.priority.class);
         self.busy[class as usize] += 1;
+        self.raise_if_interactive(queue_id);
         self.hierarchy.forget_service(id);
         self.hierarchy.set_budget(id, budget);
         self.hierarchy.activate(id, in_time);

@@ -69,6 +69,12 @@ impl Hierarchy {
         self.entities[id].budget = sectors;
     }
 
+    /// From now on it shares by that weight, wherever it stands.
+    pub(super) fn set_weight(&mut self, id: EntityId, weight: u64) {
+        let Node { parent, class, .. } = self.nodes[id];
+        self.groups[parent].trees[class as usize].reweight(&mut self.entities, id, weight);
+    }
+
     pub(super) fn forget_service(&mut self, id: EntityId) {
         self.entities[id].service = 0;
     }

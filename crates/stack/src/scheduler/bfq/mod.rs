@@ -1,14 +1,15 @@
 //! BFQ: a queue for each task, each served for a budget of sectors, shared by weight with B-WF2Q+, idling where the
 //! shares or the throughput need it.
 //!
-//! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: raising the weights of interactive
-//! and soft real-time tasks (`low_latency`), injecting requests of others into the idle times of a queue, merging the
-//! queues of cooperating tasks, and preemption. In order: requests come in (`enqueue`), a queue is chosen and goes again
+//! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: raising the weights of soft real-time
+//! tasks, injecting requests of others into the idle times of a queue, merging the queues of cooperating tasks, and
+//! preemption. In order: requests come in (`enqueue`), a queue is chosen and goes again
 //! (`select`), requests go out and come back (`service`).
 
 mod enqueue;
 mod hierarchy;
 mod queue;
+mod raise;
 mod rate;
 mod select;
 mod service;
@@ -25,6 +26,7 @@ use crate::scheduler::request_fifo::RequestFifos;
 use crate::time::Time;
 use hierarchy::{GroupId, Hierarchy};
 use queue::{Queue, QueueId};
+use raise::Burst;
 use rate::PeakRate;
 pub use tunables::Tunables;
 
@@ -62,6 +64,7 @@ pub struct Bfq {
     depth: DeviceDepth,
     /// Nears 256 as budgets are given.
     budgets_given: u64,
+    burst: Burst,
     peak_rate: PeakRate,
     now: Time,
 }
@@ -112,6 +115,7 @@ impl Bfq {
             counted_in_groups: BTreeMap::new(),
             depth: DeviceDepth::default(),
             budgets_given: 0,
+            burst: Burst::default(),
             peak_rate: PeakRate::new(rotational),
             now: 0,
         }

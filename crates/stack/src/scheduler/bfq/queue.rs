@@ -2,6 +2,7 @@
 
 use crate::block::{IoClass, Priority, Request, RequestId, Sector};
 use crate::scheduler::bfq::hierarchy::GroupId;
+use crate::scheduler::bfq::raise::Raised;
 use crate::scheduler::bfq::tree::EntityId;
 use crate::scheduler::mean::Mean;
 use crate::time::Time;
@@ -21,8 +22,12 @@ pub(super) struct Queue {
     pub(super) dispatched: u32,
     /// Has something to do, or is in service.
     pub(super) busy: bool,
-    /// Among those by whose weights it is judged whether all are alike.
-    pub(super) counted: bool,
+    /// The weight under which it is among those by which it is judged whether all are alike; None: it is not.
+    pub(super) counted: Option<u64>,
+    pub(super) raised: Option<Raised>,
+    pub(super) in_large_burst: bool,
+    /// None: it has always had something to do.
+    pub(super) went_idle_at: Option<Time>,
 
     /// The budget that it deserves by how it used the last ones, in sectors.
     pub(super) max_budget: u64,
@@ -71,7 +76,10 @@ impl Queue {
             next: None,
             dispatched: 0,
             busy: false,
-            counted: false,
+            counted: None,
+            raised: None,
+            in_large_burst: false,
+            went_idle_at: None,
             max_budget,
             fifo_looked_at: false,
             waits_for_request: false,

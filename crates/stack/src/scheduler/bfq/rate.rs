@@ -43,6 +43,16 @@ impl PeakRate {
         (self.rate * (time_ns / 1000)) >> FRACTION_BITS
     }
 
+    /// How long weights are raised: 7 s on a common disk and 2.5 s where seeking is free, more on slower devices and less on
+    /// faster ones (`bfq_wr_duration`).
+    pub(super) fn raise_ns(&self, rotational: bool) -> Time {
+        let (typical, typical_ns) = match rotational {
+            true => (14_000, 7 * SECOND),
+            false => (33_000, 5 * SECOND / 2),
+        };
+        (typical_ns * typical / self.rate.max(1)).clamp(3 * SECOND, 25 * SECOND)
+    }
+
     pub(super) fn completed(&mut self, now: Time) {
         self.last_completion = now;
     }

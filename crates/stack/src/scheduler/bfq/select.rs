@@ -121,7 +121,7 @@ impl Bfq {
             (false, true) => false,
             _ => sequential,
         };
-        let keeps_shares = !queue.exited && self.is_asymmetric();
+        let keeps_shares = !queue.exited && (self.is_asymmetric() || self.raised_needs_idling(id));
         boosts_throughput || keeps_shares
     }
 
@@ -142,9 +142,11 @@ impl Bfq {
         self.hierarchy.set_budget(entity_id, budget.max(needs));
         let has_more = !self.queues[id].is_empty();
         self.hierarchy.expire(entity_id, has_more);
+        self.settle_weight(id);
         if !has_more {
             let queue = &mut self.queues[id];
             queue.busy = false;
+            queue.went_idle_at = Some(self.now);
             queue.went_to_wait = matches!(reason, Reason::TooIdle | Reason::NoMoreRequests);
             self.busy[queue.priority.class as usize] -= 1;
             self.count(id);
@@ -167,7 +169,7 @@ impl Bfq {
             queue.is_seeky()
         };
         let late = reason == Reason::BudgetTimeout && self.budget_left(id) >= entity.budget / 3;
-        if took < MEASURABLE_TURN_NS || !(slow || late) {
+        if took < MEASURABLE_TURN_NS || !(slow || late) || queue.raised.is_some() {
             return;
         }
         let timeout = self.tunables.timeout_ns;
@@ -184,7 +186,11 @@ impl Bfq {
         if !queue.sync {
             return max;
         }
-        let budget = queue.max_budget;
+        // Small ones, so that a raised queue's turn comes soon.
+        let budget = match queue.raised {
+            Some(_) => 2 * min,
+            None => queue.max_budget,
+        };
         let deserved = match reason {
             Reason::TooIdle if queue.dispatched > 0 => (budget * 2).min(max),
             Reason::TooIdle if budget > 5 * min => budget - 4 * min,
@@ -201,13 +207,36 @@ impl Bfq {
     pub(super) fn count(&mut self, id: QueueId) {
         let queue = &mut self.queues[id];
         let counts = queue.busy || queue.dispatched > 0;
-        if counts == queue.counted {
+        let group = queue.group;
+        match (queue.counted, counts) {
+            (None, true) => {
+                let weight = queue.weight_in_use();
+                queue.counted = Some(weight);
+                change(&mut self.weights, weight, true);
+                change(&mut self.counted_in_groups, group, true);
+            }
+            (Some(weight), false) => {
+                queue.counted = None;
+                change(&mut self.weights, weight, false);
+                change(&mut self.counted_in_groups, group, false);
+            }
+            _ => {}
+        }
+    }
+
+    /// Its weight may be another by now.
+    pub(super) fn recount(&mut self, id: QueueId) {
+        let queue = &mut self.queues[id];
+        let weight = queue.weight_in_use();
+        let Some(before) = queue.counted else {
+            return;
+        };
+        if before == weight {
             return;
         }
-        queue.counted = counts;
-        let (weight, group) = (queue.weight, queue.group);
-        change(&mut self.weights, weight, counts);
-        change(&mut self.counted_in_groups, group, counts);
+        queue.counted = Some(weight);
+        change(&mut self.weights, before, false);
+        change(&mut self.weights, weight, true);
     }
 }
 

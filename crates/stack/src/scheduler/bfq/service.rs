@@ -9,6 +9,9 @@ use crate::time::{MILLISECOND, Time};
 /// For a queue that seeks anyway, where nothing but throughput is at stake.
 const SEEKY_IDLE_NS: Time = 2 * MILLISECOND;
 
+/// For a queue with a raised weight, at least.
+const RAISED_IDLE_NS: Time = 20 * MILLISECOND;
+
 impl Bfq {
     /// Sends the queue's next request.
     pub(super) fn serve(&mut self, requests: &Requests, queue_id: QueueId) -> RequestId {
@@ -16,6 +19,7 @@ impl Bfq {
             self.queues[queue_id].waits_for_request = false;
             self.idle_timer = None;
         }
+        self.lower_if_due(queue_id);
         let id = self.next_of(queue_id);
         let request = &requests[id];
         let charge = self.charge(requests, id);
@@ -89,8 +93,10 @@ impl Bfq {
         let full = self.tunables.slice_idle_ns;
         let queue = &mut self.queues[id];
         queue.waits_for_request = true;
-        let seeky = queue.is_seeky();
-        let idle_ns = if seeky && !self.is_asymmetric() {
+        let (seeky, raised) = (queue.is_seeky(), queue.raised.is_some());
+        let idle_ns = if raised {
+            full.max(RAISED_IDLE_NS)
+        } else if seeky && !self.is_asymmetric() {
             full.min(SEEKY_IDLE_NS)
         } else {
             full

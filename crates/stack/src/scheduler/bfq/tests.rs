@@ -6,12 +6,20 @@ use crate::scheduler::invariants::bench::{Bench, bio};
 use crate::time::{MILLISECOND, SECOND};
 use proptest::prelude::*;
 
+/// Weights alone count.
+fn plain() -> Tunables {
+    Tunables {
+        low_latency: false,
+        ..Tunables::default()
+    }
+}
+
 fn bench_of(tunables: Tunables) -> Bench<Bfq> {
     Bench::new(Bfq::new(tunables, true, &[1000]))
 }
 
 fn bench() -> Bench<Bfq> {
-    bench_of(Tunables::default())
+    bench_of(plain())
 }
 
 fn read_of(task: TaskId, now: Time, start: Sector) -> Bio {
@@ -99,15 +107,69 @@ const READER: Reader = Reader {
 #[test]
 fn backlogged_queues_share_by_priority_ten_for_each_level() {
     let readers = [0, 2, 4, 7].map(|level| Reader { level, ..READER });
-    let scheduler = Bfq::new(Tunables::default(), true, &[1000]);
+    let scheduler = Bfq::new(plain(), true, &[1000]);
     let read = served(scheduler, &readers, 30 * SECOND, 0);
     assert_shares(&read, &[80, 60, 40, 10], 0.03);
+}
+
+/// Of readers alike that begin at these times, what each reads in the second from then on.
+fn read_in_second(low_latency: bool, starts: &[Time], from: Time) -> Vec<u64> {
+    let tunables = Tunables {
+        low_latency,
+        ..Tunables::default()
+    };
+    let mut bench = bench_of(tunables);
+    let mut positions: Vec<Sector> = (0..starts.len() as u64).map(|n| n * 100_000_000).collect();
+    let mut waiting: Vec<u32> = starts.iter().map(|_| 4).collect();
+    let mut read = vec![0; starts.len()];
+    let mut now = 0;
+    while now < from + SECOND {
+        for (number, &start) in starts.iter().enumerate() {
+            while now >= start && waiting[number] > 0 {
+                waiting[number] -= 1;
+                bench.add_bio(now, &read_of(number as u32, now, positions[number]));
+                positions[number] += 256;
+            }
+        }
+        let Some(id) = bench.scheduler.dispatch(now, &bench.requests) else {
+            now = bench.scheduler.next_wakeup().expect("a timer").max(now);
+            bench.scheduler.wake(now, &bench.requests);
+            continue;
+        };
+        now += 2_560_000;
+        bench.scheduler.completed(now, &bench.requests, id);
+        let number = bench.requests.take(id).task as usize;
+        waiting[number] += 1;
+        read[number] += if now >= from { 256 } else { 0 };
+    }
+    read
+}
+
+#[test]
+fn who_comes_late_has_nearly_all_for_a_while_with_low_latency() {
+    let starts = [0, 0, 30 * SECOND];
+    let share = |low_latency, from| {
+        let read = read_in_second(low_latency, &starts, from);
+        read[2] as f64 / read.iter().sum::<u64>() as f64
+    };
+    assert!((share(false, 31 * SECOND) - 1.0 / 3.0).abs() < 0.1);
+    assert!(share(true, 31 * SECOND) > 0.85);
+    assert!((share(true, 60 * SECOND) - 1.0 / 3.0).abs() < 0.1);
+}
+
+#[test]
+fn a_large_burst_raises_nobody() {
+    let mut starts = vec![0];
+    starts.extend([30 * SECOND; 8]);
+    let read = read_in_second(true, &starts, 31 * SECOND);
+    let due = read.iter().sum::<u64>() / 9;
+    assert!(read[0] * 2 > due, "{read:?}");
 }
 
 #[test]
 fn groups_share_by_weight_however_many_queues_they_have() {
     let readers = [1, 2, 2, 2, 3].map(|group| Reader { group, ..READER });
-    let scheduler = Bfq::new(Tunables::default(), true, &[1000, 100, 300, 600]);
+    let scheduler = Bfq::new(plain(), true, &[1000, 100, 300, 600]);
     let read = served(scheduler, &readers, 30 * SECOND, 0);
     assert_shares(&read, &[100, 100, 100, 100, 600], 0.03);
 }
@@ -120,7 +182,7 @@ fn one_request_at_a_time_is_idled_for_so_that_shares_hold() {
         depth: 1,
         ..READER
     });
-    let scheduler = Bfq::new(Tunables::default(), true, &[1000, 100, 400]);
+    let scheduler = Bfq::new(plain(), true, &[1000, 100, 400]);
     let read = served(scheduler, &readers, 60 * SECOND, 5 * MILLISECOND);
     assert_shares(&read, &[100, 400], 0.05);
 }
@@ -131,7 +193,7 @@ fn a_slow_queue_gets_its_share_of_time_and_not_of_sectors() {
     // What the device streams in 125 ms: the estimate starts lower, and favours the slow one until it has risen.
     let mut bench = bench_of(Tunables {
         max_budget: 32_000,
-        ..Tunables::default()
+        ..plain()
     });
     let (mut now, mut spent) = (0, [0u64; 2]);
     let mut next = [0u64, 0];
@@ -172,7 +234,7 @@ fn a_slow_queue_gets_its_share_of_time_and_not_of_sectors() {
 fn a_queue_is_served_until_its_budget_is_spent() {
     let mut bench = bench_of(Tunables {
         max_budget: 1500,
-        ..Tunables::default()
+        ..plain()
     });
     for n in 0..8 {
         bench.add_bio(0, &read_of(1, 0, n * 256));
@@ -261,7 +323,7 @@ fn a_seeky_queue_among_equals_is_idled_for_2_ms_only() {
 #[test]
 fn without_seeks_and_with_a_command_queue_it_idles_only_for_weights() {
     for (group, idles) in [(0, false), (1, true)] {
-        let mut bench = Bench::new(Bfq::new(Tunables::default(), false, &[1000]));
+        let mut bench = Bench::new(Bfq::new(plain(), false, &[1000]));
         let bio = Bio {
             group,
             ..read_of(1, 0, 0)
@@ -285,7 +347,7 @@ fn the_idle_class_gets_a_turn_after_200_ms() {
     let mut bench = bench_of(Tunables {
         slice_idle_ns: 0,
         max_budget: 256,
-        ..Tunables::default()
+        ..plain()
     });
     bench.add_bio(
         0,
@@ -372,7 +434,7 @@ proptest! {
         let tunables = Tunables {
             slice_idle_ns: slice_idle_ms * MILLISECOND,
             strict_guarantees,
-            ..Tunables::default()
+            ..plain()
         };
         let scheduler = Bfq::new(tunables, rotational, &[1000, 100, 300]);
         invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
@@ -399,7 +461,7 @@ proptest! {
             })
             .collect();
         let all: Vec<u32> = [1000].into_iter().chain(weights).collect();
-        let tunables = Tunables { max_budget: 2048, ..Tunables::default() };
+        let tunables = Tunables { max_budget: 2048, ..plain() };
         let read = served(Bfq::new(tunables, true, &all), &readers, 100 * SECOND, 0);
         assert_shares(&read, &due, 0.08);
     }

@@ -125,6 +125,23 @@ impl Tree {
         self.insert(entity, id);
     }
 
+    /// The weight of an entity has changed.
+    pub(super) fn reweight(&mut self, entities: &mut [Entity], id: EntityId, weight: u64) {
+        let is_active = entities[id].is_active();
+        if is_active {
+            self.remove(&entities[id], id);
+        }
+        let entity = &mut entities[id];
+        if entity.place != EntityState::Forgotten {
+            self.weights = self.weights + weight - entity.weight;
+        }
+        entity.weight = weight;
+        if is_active {
+            entity.finish = entity.finish_after(entity.budget);
+            self.insert(entity, id);
+        }
+    }
+
     /// The one in service has nothing more to do. What it has had is kept in mind while it is ahead of the others.
     pub(super) fn deactivate(&mut self, entities: &mut [Entity], id: EntityId) {
         let entity = &mut entities[id];

@@ -29,7 +29,7 @@ pub struct Tunables {
     pub max_budget: u64,
     /// Idle for every sync queue, whatever it costs.
     pub strict_guarantees: bool,
-    /// Has to be off: raising the weights of interactive tasks is not simulated. The kernel's default is on.
+    /// Raise the weights of tasks that may be interactive.
     pub low_latency: bool,
 }
 
@@ -44,7 +44,7 @@ impl Default for Tunables {
             timeout_ns: 125 * MILLISECOND,
             max_budget: 0,
             strict_guarantees: false,
-            low_latency: false,
+            low_latency: true,
         }
     }
 }

@@ -359,12 +359,13 @@ impl Cfq {
         true
     }
 
-    /// Queues of lower priority stand as much further behind as their slices are shorter, for each queue in the group.
-    fn key_offset(&self, id: QueueId) -> i64 {
+    /// Queues of lower priority, and async ones, stand as much further behind as their slices are shorter than the longest sync
+    /// one, for each queue in the group (`cfq_slice_offset`).
+    pub(super) fn key_offset(&self, id: QueueId) -> i64 {
         let queue = &self.queues[id];
         let others = i64::from(self.groups.get(queue.group).queues) - 1;
         others
-            * (self.slice_of_level(queue.sync, 0) as i64
+            * (self.slice_of_level(true, 0) as i64
                 - self.slice_of_level(queue.sync, queue.priority.level) as i64)
     }
 

@@ -112,6 +112,20 @@ fn the_awaited_request_is_dispatched_at_once() {
 }
 
 #[test]
+fn async_queues_stand_behind_sync_ones_by_how_much_shorter_their_slices_are() {
+    let mut bench = Bench::new(plain());
+    bench.add_bio(0, &read_of(1, 0, 0, 0));
+    bench.add(0, crate::block::Direction::Write, &[5000]);
+    let queues = [(1, 1), (0, 0)].map(|(task, sync)| {
+        let io_context = bench.scheduler.io_contexts.get(task).unwrap();
+        io_context.queues[sync].unwrap()
+    });
+    // The longest sync slice is 180 ticks; theirs are 100 and 40.
+    let offsets = queues.map(|queue| bench.scheduler.key_offset(queue));
+    assert_eq!(offsets, [80, 140]);
+}
+
+#[test]
 fn sync_requests_interrupt_async_ones() {
     let mut bench = Bench::new(plain());
     let write = |start| Bio {

@@ -177,7 +177,25 @@ pub(super) fn anticipatory(
 }
 
 pub(super) fn cfq(given: &mut Given, version: cfq::Version) -> cfq::Tunables {
-    let mut tunables = cfq::Tunables::default();
+    let mut tunables = cfq_of_all(given, cfq::Tunables::default());
+    if version.has_group_idle() {
+        given.milliseconds("group_idle", &mut tunables.group_idle_ns, 0);
+    }
+    given.flag("low_latency", &mut tunables.low_latency);
+    given.flag("group_isolation", &mut tunables.group_isolation);
+    tunables
+}
+
+/// Before groups: a quantum of 4 (`cfq_quantum` of 2.6.29).
+pub(super) fn cfq_slices(given: &mut Given) -> cfq::Tunables {
+    let tunables = cfq::Tunables {
+        quantum: 4,
+        ..cfq::Tunables::default()
+    };
+    cfq_of_all(given, tunables)
+}
+
+fn cfq_of_all(given: &mut Given, mut tunables: cfq::Tunables) -> cfq::Tunables {
     given.number("quantum", &mut tunables.quantum, 1);
     given.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 1);
     given.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 1);
@@ -187,11 +205,6 @@ pub(super) fn cfq(given: &mut Given, version: cfq::Version) -> cfq::Tunables {
     given.milliseconds("slice_async", &mut tunables.slice_async_ns, 1);
     given.number("slice_async_rq", &mut tunables.slice_async_rq, 1);
     given.milliseconds("slice_idle", &mut tunables.slice_idle_ns, 0);
-    if version.has_group_idle() {
-        given.milliseconds("group_idle", &mut tunables.group_idle_ns, 0);
-    }
-    given.flag("low_latency", &mut tunables.low_latency);
-    given.flag("group_isolation", &mut tunables.group_isolation);
     tunables
 }
 
@@ -212,10 +225,7 @@ pub(super) fn bfq(given: &mut Given) -> bfq::Tunables {
     given.milliseconds("timeout_sync", &mut tunables.timeout_ns, 1);
     given.number("max_budget", &mut tunables.max_budget, 0);
     given.flag("strict_guarantees", &mut tunables.strict_guarantees);
-    if given.number_in("low_latency", 0, 1) == Some(1) {
-        let expected = "0: the raising of weights is not simulated".to_owned();
-        given.refuse("low_latency", "1", expected);
-    }
+    given.flag("low_latency", &mut tunables.low_latency);
     tunables
 }
 

@@ -64,7 +64,7 @@ const fn multi(
 
 /// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is the end
 /// of the anticipatory scheduler's first variant.
-const VARIANTS: [SchedulerVariant; 15] = [
+const VARIANTS: [SchedulerVariant; 16] = [
     single("linus", "2.4", [2, 4, 0], [2, 5, 39]),
     single("noop", "2.6", [2, 5, 39], ONLY_MQ),
     single("deadline", "A", [2, 5, 39], [2, 5, 58]),
@@ -73,6 +73,7 @@ const VARIANTS: [SchedulerVariant; 15] = [
     patch("deadline", "mm"),
     single("anticipatory", "first", [2, 5, 75], [2, 6, 1]),
     single("anticipatory", "2.6.32", [2, 6, 1], [2, 6, 33]),
+    single("cfq", "2.6.29", [2, 6, 18], [2, 6, 33]),
     single("cfq", "2.6.35", [2, 6, 33], [2, 6, 37]),
     patch("cfq", "2.6.35-group-idle-v2"),
     single("cfq", "2.6.37", [2, 6, 37], ONLY_MQ),

@@ -4,10 +4,13 @@ use super::Call;
 use super::dma::Dma;
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
 use crate::SpecError;
-use crate::block::{Bio, Request, TaskId};
+use crate::block::{Bio, QueueMap, Request, TaskId};
 use crate::completion::{Completions, Counters, Outcome, RequestId, Step};
+use crate::scheduler::hooks::{HookLock, Hooks};
 use crate::slab::Slab;
-use crate::smp::{CpuSet, Distance, Done, Processors, Rank, TaskNumber, TaskSpec, TaskUsage, Work};
+use crate::smp::{
+    CpuSet, Distance, Done, Kind, ObjectId, Processors, Rank, TaskNumber, TaskSpec, TaskUsage, Work,
+};
 use crate::station::Violation;
 use crate::time::{SECOND, Time};
 
@@ -22,6 +25,8 @@ pub struct Detailed {
     tasks: Vec<TaskNumber>,
     /// Whose work is what happens now.
     here: Option<u16>,
+    /// What of the scheduler's cost was in the call that takes effect now.
+    paid: Paid,
     /// Bios that another CPU puts into their queue: drive and bio.
     entering: Slab<(usize, Bio)>,
     /// Kept between events, so that none is allocated for each.
@@ -34,6 +39,7 @@ struct DriveState {
     /// Of the requests at the device, by their tags.
     sent: Vec<Sent>,
     dma: Option<Dma>,
+    scheduler: HookCosts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +56,8 @@ pub enum Tag {
     Runs(TaskId),
     /// Its call has had its time.
     Called(TaskId),
+    /// The same of a call that submits to a drive, whose scheduler has had its time too.
+    Submits(TaskId),
     /// A step on the way from an interrupt to a completed request is done.
     Completion(Step),
 }
@@ -84,20 +92,23 @@ impl Detailed {
         let mut smp = Processors::new(&spec.smp)?;
         let mut completions = Completions::new(spec.completion, &mut smp);
         for drive in &spec.drives {
-            completions.add_queue(drive.affinity)?;
+            completions.add_queue(drive.affinity, drive.queue_map.clone())?;
         }
-        let drives = spec.drives.iter().map(|&cpus| DriveState {
-            cpus,
+        let drives = spec.drives.iter().map(|cpus| DriveState {
+            cpus: cpus.clone(),
             sent: Vec::new(),
             dma: cpus.dma.map(Dma::new),
+            scheduler: HookCosts::new(&mut smp, cpus),
         });
+        let drives = drives.collect();
         Ok(Detailed {
-            drives: drives.collect(),
+            drives,
             smp,
             completions,
             calls: spec.calls,
             tasks: Vec::new(),
             here: None,
+            paid: Paid::default(),
             entering: Slab::new(),
             done: Vec::new(),
         })
@@ -154,14 +165,22 @@ impl Detailed {
     pub(in crate::world) fn follow(&mut self, done: Done<Tag>) -> Option<Finished> {
         let Done { at, cpu, tag } = done;
         self.here = Some(cpu);
+        self.paid = Paid::default();
         match tag {
             Tag::Runs(task) => Some(Finished::Runs { task, cpu }),
             Tag::Called(task) => Some(Finished::Called { task, cpu }),
+            Tag::Submits(task) => {
+                self.paid = Paid {
+                    insertion: true,
+                    dispatch: true,
+                };
+                Some(Finished::Called { task, cpu })
+            }
             Tag::Completion(tag) => {
                 let step = Done { at, cpu, tag };
                 self.completions
                     .handle(&mut self.smp, step)
-                    .map(|outcome| self.finished(outcome))
+                    .map(|outcome| self.finished(at, outcome))
             }
         }
     }
@@ -172,18 +191,25 @@ impl Detailed {
         self.done = done;
     }
 
-    fn finished(&mut self, outcome: Outcome) -> Finished {
+    fn finished(&mut self, now: Time, outcome: Outcome) -> Finished {
         match outcome {
             Outcome::Entered { token, .. } => {
                 let id = self.entering.id(token);
                 let (drive, bio) = self.entering.take(id);
                 Finished::Entered { drive, bio }
             }
-            Outcome::Completed { queue, token, cpu } => Finished::Completed {
-                drive: queue as usize,
-                tag: token,
-                cpu,
-            },
+            Outcome::Completed { queue, token, cpu } => {
+                let drive = queue as usize;
+                let scheduler = &self.drives[drive].scheduler;
+                if let Some(work) = scheduler.work(cpu, scheduler.hooks.complete_cycles) {
+                    self.smp.charge(now, cpu, work);
+                }
+                Finished::Completed {
+                    drive,
+                    tag: token,
+                    cpu,
+                }
+            }
         }
     }
 
@@ -197,12 +223,14 @@ impl Detailed {
         self.smp.sleeps_for_io(self.tasks[task as usize], is);
     }
 
-    /// The task, which has a CPU, makes a call; `drawn` says how costs turn out this time.
+    /// The task, which has a CPU, makes a call, which submits to that drive if to any; `drawn` says how costs turn out this
+    /// time.
     pub(in crate::world) fn call(
         &mut self,
         now: Time,
-        task: TaskId,
+        (task, cpu): (TaskId, u16),
         call: Call,
+        drive: Option<usize>,
         mut drawn: impl FnMut(u64) -> u64,
     ) {
         let number = self.tasks[task as usize];
@@ -212,7 +240,17 @@ impl Detailed {
             self.smp.wake(now, number, None, work);
         }
         let cycles = drawn(self.calls.of(call));
-        self.work(now, task, cycles);
+        let scheduler = drive.map(|drive| &self.drives[drive].scheduler);
+        let hooks =
+            scheduler.and_then(|scheduler| scheduler.work(cpu, scheduler.hooks.submit_cycles()));
+        match hooks {
+            None => self.work(now, task, cycles),
+            Some(hooks) => {
+                self.smp.wake(now, number, None, Work::of(cycles as u32));
+                self.smp
+                    .wake(now, number, None, hooks.tagged(Tag::Submits(task)));
+            }
+        }
     }
 
     /// The task makes a call that takes so long.
@@ -243,6 +281,13 @@ impl Detailed {
         let Some(here) = self.here else {
             return Some(bio);
         };
+        if !std::mem::take(&mut self.paid.insertion) {
+            let scheduler = &self.drives[drive].scheduler;
+            let cycles = scheduler.hooks.merge_cycles + scheduler.hooks.insert_cycles;
+            if let Some(work) = scheduler.work(here, cycles) {
+                self.smp.charge(now, here, work);
+            }
+        }
         let token = self.entering.put((drive, bio));
         let queue = drive as u32;
         let enters = self
@@ -264,6 +309,12 @@ impl Detailed {
                 .into_iter()
                 .fold(Work::of(0), Work::touching);
             self.smp.charge(now, here, touching);
+            if !std::mem::take(&mut self.paid.dispatch) {
+                let scheduler = &self.drives[drive].scheduler;
+                if let Some(work) = scheduler.work(here, scheduler.hooks.dispatch_cycles) {
+                    self.smp.charge(now, here, work);
+                }
+            }
         }
         let sent = &mut self.drives[drive].sent;
         let entry = Sent {
@@ -333,6 +384,60 @@ impl Detailed {
         let cpu = state.cpus.interrupts.for_request(sent.submitted_on);
         self.completions
             .interrupt(&mut self.smp, now, cpu, sent.request);
+    }
+}
+
+/// What a scheduler of blk-mq costs, with its locks among the objects that CPUs share.
+#[derive(Debug)]
+struct HookCosts {
+    hooks: Hooks,
+    queue_map: QueueMap,
+    /// One, or by hardware queue.
+    locks: Vec<ObjectId>,
+    /// What is shared beside the locks of hardware queues.
+    shared: Option<ObjectId>,
+}
+
+/// What is done of the scheduler's work.
+#[derive(Clone, Copy, Debug, Default)]
+struct Paid {
+    insertion: bool,
+    dispatch: bool,
+}
+
+impl HookCosts {
+    fn new(smp: &mut Processors<Tag>, cpus: &DriveCpus) -> HookCosts {
+        let mut locks = Vec::new();
+        let mut shared = None;
+        match cpus.hooks.lock {
+            _ if cpus.hooks == Hooks::NONE => {}
+            HookLock::Drive => locks.push(smp.add_object(Kind::Queue, cpus.hooks.lines)),
+            HookLock::HardwareQueue => {
+                let queues = 0..cpus.queue_map.queues();
+                locks.extend(queues.map(|_| smp.add_object(Kind::Queue, 1)));
+                shared = Some(smp.add_object(Kind::Queue, cpus.hooks.lines));
+            }
+        }
+        HookCosts {
+            hooks: cpus.hooks,
+            queue_map: cpus.queue_map.clone(),
+            locks,
+            shared,
+        }
+    }
+
+    /// So many cycles of its hooks on that CPU, under the lock; None: it has nothing to do.
+    fn work(&self, cpu: u16, cycles: u32) -> Option<Work<Tag>> {
+        let lock = match self.locks.len() {
+            0 | 1 => self.locks.first(),
+            _ => self.locks.get(self.queue_map.queue_of(cpu)),
+        };
+        let &lock = lock.filter(|_| cycles > 0)?;
+        let work = Work::of(cycles).holding(lock, cycles);
+        Some(match self.shared {
+            Some(shared) => work.touching(shared),
+            None => work,
+        })
     }
 }
 

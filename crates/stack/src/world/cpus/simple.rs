@@ -90,6 +90,10 @@ impl Simple {
         }
     }
 
+    pub(in crate::world) fn clock_hz(&self) -> Option<u64> {
+        self.spec.clock_hz
+    }
+
     pub(in crate::world) fn jitter(&self) -> f64 {
         self.spec.jitter
     }

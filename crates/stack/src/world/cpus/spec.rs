@@ -5,7 +5,9 @@ use serde::Deserialize;
 use super::Call;
 use super::dma::DmaSpec;
 use crate::SpecError;
+use crate::block::QueueMap;
 use crate::completion::{Affinity, CompletionSpec, CompletionVariant};
+use crate::scheduler::hooks::Hooks;
 use crate::smp::SmpSpec;
 use crate::spec_error::{share, within};
 
@@ -39,7 +41,7 @@ pub struct CallCycles {
 }
 
 /// Which CPUs work for a drive.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DriveCpus {
     /// The CPU that it interrupts.
     pub interrupts: Interrupts,
@@ -49,13 +51,18 @@ pub struct DriveCpus {
     pub application: Option<u16>,
     /// Its adapter's transfers; None: they take no time of their own.
     pub dma: Option<DmaSpec>,
+    /// What its scheduler costs.
+    pub hooks: Hooks,
+    /// The hardware queue that each CPU submits to.
+    pub queue_map: QueueMap,
 }
 
 impl DriveCpus {
     /// See `Affinity::by_rules_of`. A drive with several interrupts has no CPU that would be its interrupt's.
     pub fn by_rules_of(self, variant: CompletionVariant) -> DriveCpus {
-        let Interrupts::On(interrupt) = self.interrupts else {
-            return self;
+        let interrupt = match self.interrupts {
+            Interrupts::On(interrupt) => interrupt,
+            Interrupts::OfQueues(_) => return self,
         };
         let affinity = self
             .affinity
@@ -65,12 +72,12 @@ impl DriveCpus {
 }
 
 /// Which CPU a drive interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interrupts {
     /// Always this one.
     On(u16),
-    /// Each of so many hardware queues the first CPU that submits to it.
-    OfQueues(u16),
+    /// Each hardware queue the first CPU that submits to it: by the CPU that submitted.
+    OfQueues(Vec<u16>),
 }
 
 /// Longer calls are mistakes, and keep sums far from overflow.
@@ -102,10 +109,10 @@ impl CallCycles {
 }
 
 impl Interrupts {
-    pub(super) fn for_request(self, submitted_on: u16) -> u16 {
+    pub(super) fn for_request(&self, submitted_on: u16) -> u16 {
         match self {
-            Interrupts::On(cpu) => cpu,
-            Interrupts::OfQueues(queues) => submitted_on % queues,
+            Interrupts::On(cpu) => *cpu,
+            Interrupts::OfQueues(by_cpu) => by_cpu[usize::from(submitted_on)],
         }
     }
 }

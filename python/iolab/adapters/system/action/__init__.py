@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,6 +17,7 @@ from iolab.adapters.system.action.file import MARKER, RemoveFile, RemoveTree, Tr
 from iolab.adapters.system.action.mount import Unmount
 from iolab.adapters.system.action.setting import WriteFile, WriteLine, WriteOneOfTwo
 from iolab.adapters.system.action.tracing import RemoveTraceInstance
+from iolab.base.strict_json import JsonObject
 
 __all__ = [
     "MARKER",
@@ -64,12 +64,12 @@ KINDS: dict[str, type[Action]] = {
 }
 
 
-def to_json(action: Action) -> dict[str, Any]:
+def to_json(action: Action) -> JsonObject:
     """The action as an entry of the journal: its class's name under `action`, and its fields."""
     return {"action": type(action).__name__, **asdict(action)}
 
 
-def from_json(entry: dict[str, Any]) -> Action:
+def from_json(entry: JsonObject) -> Action:
     """Raises CannotUndo for an entry that this version does not know, has other fields, or is none that iolab makes."""
     fields = dict(entry)
     name = fields.pop("action", None)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from iolab.base.errors import nearest
 from iolab.base.option import shown
 from iolab.base.plain_text import is_one_line
+from iolab.base.toml import TomlTable
 from iolab.domain.workload.fio_file import ini, value
 from iolab.domain.workload.fio_file.ini import Entry, JobFileProblems, Section
 from iolab.domain.workload.fio_file.option import FILE_ENGINES, FORBIDDEN, OPTIONS, known
@@ -148,8 +149,8 @@ def _close(name: str, suggested: dict[str, str | None]) -> str | None:
 
 def _values(
     texts: Mapping[str, str], lines: Mapping[str, int | None], problems: JobFileProblems, runner: Runner
-) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+) -> TomlTable:
+    values: TomlTable = {}
     kb_base = value.KB_BASE
     for name in sorted(texts, key=lambda name: name != "kb_base"):
         try:
@@ -182,7 +183,7 @@ _PLACES = frozenset(
 
 _WORDS = frozenset(
     {"bs", "bsrange", "bssplit", "ba", "file_service_type", "rate_process", "cpus_allowed_policy", "fallocate"}
-    | {"random_distribution", "verify"}
+    | {"random_distribution", "verify", "verify_pattern", "startdelay", "latency_percentile"}
 )
 """Options of which fio has words or forms that iolab has not; every other option is a number to both."""
 

@@ -122,10 +122,30 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     second, microsecond = value.duration_ns(1_000_000_000), value.duration_ns(1_000)
     yield "name", value.nonempty, None, "Name of the job, instead of its section's."
     yield "rw", _read_rw, ("read", 0), "read, write, rw and the random ones; `read:8k` skips, `read:-8k` goes backward."
-    yield "bs", value.directions(value.positive), None, "Block size; a mix has the same for reads and writes."
-    yield "bsrange", value.directions(value.block_range), None, "Uniform over the multiples of the smaller size."
-    yield "bssplit", value.directions(value.block_split), None, "Sizes with percentages of the operations."
-    yield "ba", value.directions(value.positive), None, "Offsets are multiples of this, else of the smallest block."
+    yield (
+        "bs",
+        value.directions(value.positive),
+        None,
+        "Block size; `8k,64k`: of reads, of writes.",
+    )
+    yield (
+        "bsrange",
+        value.directions(value.block_range),
+        None,
+        "Uniform over the multiples of the smaller size; with a comma as bs.",
+    )
+    yield (
+        "bssplit",
+        value.directions(value.block_split),
+        None,
+        "Sizes with percentages of the operations; with a comma as bs.",
+    )
+    yield (
+        "ba",
+        value.directions(value.positive),
+        None,
+        "Offsets are multiples of this, else of the smallest block.",
+    )
     yield "size", sizes, None, "Bytes of the job's files together, and bytes that it transfers."
     yield "io_size", sizes, None, "Bytes that it transfers, instead of size."
     yield "filesize", sizes, None, "Bytes of each file."
@@ -135,6 +155,7 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "loops", value.positive, 1, "Multiplies the amount; new offsets are drawn."
     yield "runtime", second, 0, "Ends after this time, in seconds, unless the amount is done earlier."
     yield "time_based", bool_, False, "Continues until runtime is over, whatever the size."
+    yield "startdelay", second, 0, "The job begins so much later than its stage; runtime counts from there."
     yield "ramp_time", second, 0, "I/O before the measured time; one for all jobs of a stage."
     yield "numjobs", value.up_to(1024), 1, "Clones of the job, each a thread."
     yield "stonewall", bool_, False, "Begins a stage: a separate phase, after all jobs above."
@@ -164,13 +185,23 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "cpus_allowed_policy", value.word("shared", "split"), "shared", "split: a CPU for each clone, in turn."
     yield "random_distribution", _read_distribution, None, "random or zipf:theta."
     yield "norandommap", bool_, False, "Blocks may repeat before all have been visited."
-    yield "verify", value.word("0", *CHECKSUMS), "0", "Any checksum: blocks carry iolab's own."
+    yield (
+        "verify",
+        value.word("0", "pattern", *CHECKSUMS),
+        "0",
+        "Any checksum: blocks carry iolab's; or pattern.",
+    )
     yield "do_verify", bool_, True, "The data that a job wrote is read and checked after its stage."
+    yield "verify_pattern", value.pattern, None, 'Blocks are filled with it: `0xdeadbeef`, 255, `"text"`; see above.'
     yield "overwrite", bool_, False, "Files are laid out before they are written too."
     yield "registerfiles", bool_, False, "Files are registered with the ring."
     yield "fixedbufs", bool_, False, "Buffers are registered with the ring."
     yield "hipri", bool_, False, "Completions are polled for (io_uring, direct)."
     yield "sqthread_poll", bool_, False, "A kernel thread submits."
+    yield "latency_target", microsecond, 0, "Looks for the largest depth, up to iodepth, that keeps it: see above."
+    yield "latency_window", microsecond, 0, "How long each depth is tried."
+    yield "latency_percentile", value.percentile, 100.0, "Percentage of the I/Os that must be within the target."
+    yield "latency_run", bool_, False, "Goes on at the depth that was found, instead of ending."
     yield "kb_base", value.positive, value.KB_BASE, "1024: k is 1024 and kib is 1000; 1000: the other way round."
 
 

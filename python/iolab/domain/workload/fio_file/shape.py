@@ -28,8 +28,10 @@ class Shape:
     reads: bool
     writes: bool
     blocks: Mapping[int, float]
-    """Sizes of operations, with weights."""
+    """Sizes of operations, with weights; where writes have their own, those of reads."""
     align_bytes: int
+    writes_alone: native.WriteBlocks | None
+    """Sizes and alignment of writes, where a mix has others for them."""
     file_count: int
     """Of each clone."""
     length_bytes: int
@@ -63,8 +65,28 @@ class Shape:
 
     @property
     def mean_block_bytes(self) -> float:
-        """The mean of the block sizes, weighted by how often each is drawn, in bytes."""
-        return sum(size * weight for size, weight in self.blocks.items()) / sum(self.blocks.values())
+        """The mean size of an operation, weighted by how often each is drawn, in bytes."""
+        reads, writes = self.mean_bytes
+        return reads * self.read_share + writes * (1 - self.read_share)
+
+    @property
+    def mean_bytes(self) -> tuple[float, float]:
+        """The mean size of a read and of a write, in bytes."""
+        of_both = _mean(self.blocks)
+        if self.writes_alone is None:
+            return of_both, of_both
+        return of_both, _mean({block["bytes"]: block["weight"] for block in self.writes_alone["blocks"]})
+
+    @property
+    def sizes(self) -> list[int]:
+        """Every size that an operation may have."""
+        alone = self.writes_alone
+        return [*self.blocks, *([] if alone is None else (block["bytes"] for block in alone["blocks"]))]
+
+    @property
+    def aligns(self) -> list[int]:
+        """What offsets are multiples of: of reads, and of writes where those have their own."""
+        return [self.align_bytes, *([] if self.writes_alone is None else [self.writes_alone["align_bytes"]])]
 
     @property
     def lays_out(self) -> bool:
@@ -74,7 +96,37 @@ class Shape:
     @property
     def verifies(self) -> bool:
         """Whether what is read is checked against what was written."""
-        return bool(self.job["verify"] != "0")
+        return self._verify != "0"
+
+    @property
+    def _verify(self) -> str:
+        """As fio, a verify_pattern alone is a verify=pattern."""
+        if self.job.has("verify_pattern") and not self.job.has("verify"):
+            return "pattern"
+        return str(self.job["verify"])
+
+    @property
+    def filling(self) -> native.VerifyPattern | None:
+        """What verified blocks are filled with; None for pseudo-random bytes behind iolab's stamp."""
+        given: bytes | None = self.job["verify_pattern"]
+        return None if given is None else {"bytes": list(given), "alone": self._verify == "pattern"}
+
+    @property
+    def start_ns(self) -> int:
+        """From when on it offers I/O, since the start of its stage."""
+        return int(self.job["startdelay"])
+
+    @property
+    def depth_search(self) -> native.DepthSearch | None:
+        """The search for the queue depth that keeps latency_target; None without one."""
+        if not self.job["latency_target"]:
+            return None
+        return {
+            "target_ns": self.job["latency_target"],
+            "window_ns": self.job["latency_window"],
+            "share": self.job["latency_percentile"] / 100,
+            "goes_on": self.job["latency_run"],
+        }
 
     @property
     def time_based(self) -> bool:
@@ -114,15 +166,22 @@ class Shape:
         if self.random:
             if self.job["random_distribution"] is not None:
                 return {"kind": "zipf", "theta": self.job["random_distribution"]}
-            once = not self.job["norandommap"] and len(self.blocks) == 1 and self.align_bytes == min(self.blocks)
+            once = not self.job["norandommap"] and self._is_of_one_size
             return plain_pattern("permutation" if once else "uniform")
         if step > 0:
             return {"kind": "strided", "stride_bytes": min(self.blocks) + step}
         return plain_pattern("backward" if step < 0 else "sequential")
 
+    @property
+    def _is_of_one_size(self) -> bool:
+        """Each direction has one size, and blocks of that size side by side."""
+        of_writes = [] if self.writes_alone is None else self.writes_alone["blocks"]
+        sizes = [min(self.blocks), *(block["bytes"] for block in of_writes)]
+        return len(self.blocks) == 1 and len(of_writes) < 2 and sizes == self.aligns
+
     def bounds(self) -> native.Until:
         """The engine's `until`: whichever comes first."""
-        duration_ns = self.job["ramp_time"] + self.job["runtime"] if self.job["runtime"] else None
+        duration_ns = self.start_ns + self.job["ramp_time"] + self.job["runtime"] if self.job["runtime"] else None
         if self.time_based:
             return {"ops": self.job["number_ios"], "bytes": None, "duration_ns": duration_ns}
         ops = self.job["number_ios"]
@@ -133,18 +192,21 @@ class Shape:
 
     def _amount_bytes(self) -> int:
         """fio asks whether enough was issued before each operation, so an io_size that is no multiple is exceeded."""
-        smallest = min(self.blocks)
+        smallest = min(self.sizes)
         wanted = self.job["io_size"]
         if wanted is not None:
-            return -(-int(wanted) // smallest) * smallest
+            return max(-(-int(wanted) // smallest) * smallest, max(self.sizes))
         whole = self.length_bytes * self.file_count
-        return min(whole, -(-int(self.job["size"] or whole) // smallest) * smallest)
+        return max(min(whole, -(-int(self.job["size"] or whole) // smallest) * smallest), max(self.sizes))
 
 
 def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, runner: Runner) -> Shape | None:
     """None, with the problem noted, where there is no telling what the job would do."""
     random, reads, writes = DIRECTIONS[job["rw"][0]]
-    blocks = _blocks(job, reads=reads, writes=writes, problems=problems)
+    of_reads, of_writes = _blocks(job)
+    is_split = reads and writes and of_reads != of_writes
+    blocks = of_reads if reads else of_writes
+    sizes = [*of_reads, *of_writes] if is_split else list(blocks)
     files = len(job["filename"]) if job["filename"] is not None else job["nrfiles"]
     size = job["size"] or default_size
     length = size // files if size is not None else None
@@ -152,37 +214,49 @@ def shape_of(job: FioJob, default_size: int | None, problems: JobFileProblems, r
         length = job["filesize"] - job["offset"]
     if length is None:
         problems.add(job.line, f"{job.name}: no size; say how much, such as size=1g")
-    if length is None or blocks is None:
+    if length is None:
         return None
-    align = max((part for part in (job["ba"] or ()) if part), default=min(blocks))
-    length = length // align * align
-    if length < max(blocks):
+    given = job["ba"] or Directions(None, None)
+    align = (given.read or min(of_reads)) if is_split else max((part for part in given if part), default=min(blocks))
+    writes_alone: native.WriteBlocks | None = None
+    if is_split:
+        writes_alone = {"blocks": block_list(of_writes), "align_bytes": given.write or min(of_writes)}
+    granule = align if writes_alone is None else math.gcd(align, writes_alone["align_bytes"])
+    length = length // granule * granule
+    if length < max(sizes):
         line = job.line_of("filesize" if job.has("filesize") else "size")
         problems.add(
             line,
-            f"{job.name}: no block of {size_in_words(max(blocks))} fits into files of {size_in_words(max(length, 0))}",
+            f"{job.name}: no block of {size_in_words(max(sizes))} fits into files of {size_in_words(max(length, 0))}",
         )
         return None
-    shape = Shape(job, random, reads, writes, blocks, align, files, length)
+    shape = Shape(job, random, reads, writes, blocks, align, writes_alone, files, length)
     if runner == "iolab":
         for option, what in _conflicts(shape):
             problems.add(job.line_of(option), f"{option}: {what}")
     return shape
 
 
-def _blocks(job: FioJob, *, reads: bool, writes: bool, problems: JobFileProblems) -> Mapping[int, float] | None:
-    """The one distribution of sizes, of the direction that the job has or of both when they are equal."""
+def _blocks(job: FioJob) -> tuple[Mapping[int, float], Mapping[int, float]]:
+    """The sizes of reads and those of writes, with weights."""
+    plain = {DEFAULT_BLOCK_BYTES: 1.0}
     for option in ("bssplit", "bsrange", "bs"):
         given: Directions | None = job[option]
-        if given is None:
-            continue
-        sizes = [part if isinstance(part, Mapping) or part is None else {part: 1.0} for part in given]
-        read, write = (part or {DEFAULT_BLOCK_BYTES: 1.0} for part in sizes)
-        if reads and writes and read != write:
-            problems.add(job.line_of(option), f"{option}: a mix has the same sizes for reads and writes; {USE_FIO}")
-            return None
-        return read if reads else write
-    return {DEFAULT_BLOCK_BYTES: 1.0}
+        if given is not None:
+            sizes = [part if isinstance(part, Mapping) or part is None else {part: 1.0} for part in given]
+            read, write = (part or plain for part in sizes)
+            return read, write
+    return plain, plain
+
+
+def block_list(blocks: Mapping[int, float]) -> list[native.BlockSize]:
+    """Sizes with weights as the engine has them."""
+    return [{"bytes": size, "weight": weight} for size, weight in blocks.items()]
+
+
+def _mean(blocks: Mapping[int, float]) -> float:
+    """In bytes, weighted by how often each is drawn."""
+    return sum(size * weight for size, weight in blocks.items()) / sum(blocks.values())
 
 
 def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
@@ -191,17 +265,17 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
     step = job["rw"][1]
     if shape.random and step not in (0, 1):
         yield "rw", f"every offset is drawn; leave :{step} out, or {USE_FIO}"
-    if not shape.random and step and len(shape.blocks) > 1:
+    if not shape.random and step and len(set(shape.sizes)) > 1:
         yield "rw", f"a step between blocks of several sizes; keep one of the two, or {USE_FIO}"
     if not shape.random and step < 0 and step != -2 * min(shape.blocks):
         yield "rw", f"backward is -{2 * min(shape.blocks)}, two blocks, here; {USE_FIO} for another step"
     if not shape.random and step > 0 and step % shape.align_bytes:
         yield "rw", f"a step of {size_in_words(step)} is no multiple of {shape.align_bytes}"
-    if shape.direct and math.gcd(*shape.blocks, shape.align_bytes, job["offset"], job["offset_increment"]) % 512:
+    if shape.direct and math.gcd(*shape.sizes, *shape.aligns, job["offset"], job["offset_increment"]) % 512:
         blamed = next(name for name in ("bssplit", "bsrange", "bs", "ba", "offset", "direct") if job.has(name))
         yield blamed, "direct I/O needs multiples of 512 bytes"
-    if (job["offset"] + job["offset_increment"]) % shape.align_bytes:
-        yield "offset", f"is no multiple of {shape.align_bytes}, to which offsets are aligned"
+    if misaligned := [align for align in shape.aligns if (job["offset"] + job["offset_increment"]) % align]:
+        yield "offset", f"is no multiple of {misaligned[0]}, to which offsets are aligned"
     if (job.has("rate") or job.has("rate_iops")) and job["thinktime"]:
         yield "thinktime", f"an open loop (rate, rate_iops) does not wait; leave one out, or {USE_FIO}"
     if job.has("rate") and job.has("rate_iops"):
@@ -219,5 +293,30 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "verify", "the null engine moves no data, so there is nothing to verify"
     if shape.verifies and shape.writes and job["numjobs"] > 1 and job.has("filename"):
         yield "verify", "clones share the file: nobody knows what it should hold; let each have its own"
-    if shape.verifies and math.gcd(*shape.blocks, shape.align_bytes, job["offset"]) % 512:
+    if shape.verifies and math.gcd(*shape.sizes, *shape.aligns, job["offset"]) % 512:
         yield "verify", "blocks are stamped in units of 512 bytes; choose a multiple for block size and offset"
+    if job["verify"] == "pattern" and not job.has("verify_pattern"):
+        yield "verify", "pattern needs verify_pattern, such as verify_pattern=0xdeadbeef"
+    if shape.start_ns and job["ramp_time"]:
+        yield "startdelay", f"ramp_time counts from the start of the stage here; keep one of the two, or {USE_FIO}"
+    yield from _search_conflicts(shape)
+
+
+def _search_conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
+    """What a search for a queue depth does not go with."""
+    job = shape.job
+    if not job["latency_target"]:
+        for option in ("latency_window", "latency_percentile", "latency_run"):
+            if job.has(option):
+                yield option, "nothing is looked for without latency_target"
+        return
+    if not job["latency_window"]:
+        yield "latency_target", "needs latency_window, how long each depth is tried, such as latency_window=2s"
+    if shape.engine in ONE_AT_A_TIME:
+        yield "latency_target", f"ioengine={job['ioengine']} has one I/O in flight; take io_uring or libaio"
+    if job["numjobs"] > 1:
+        yield "latency_target", f"with numjobs={job['numjobs']}: iolab searches with one job at a time; {USE_FIO}"
+    if job.has("rate") or job.has("rate_iops"):
+        yield "latency_target", f"an open loop (rate, rate_iops) has no depth to choose; leave one out, or {USE_FIO}"
+    if job["ramp_time"]:
+        yield "latency_target", "the search itself is not measured, so ramp_time has no part in it; leave it out"

@@ -9,8 +9,8 @@ from iolab.domain import native_types as native
 from iolab.domain.trial import FioPhase, LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.fio_file.ini import JobFileProblems
-from iolab.domain.workload.fio_file.job_file import FioJob, JobFile, Runner
-from iolab.domain.workload.fio_file.shape import Shape, shape_of
+from iolab.domain.workload.fio_file.job_file import USE_FIO, FioJob, JobFile, Runner
+from iolab.domain.workload.fio_file.shape import Shape, block_list, shape_of
 from iolab.domain.workload.load import file_json, group_json, job_json, phase_json, until_json
 
 LAYOUT_BLOCK_BYTES = 2**20
@@ -45,7 +45,7 @@ def plan(job_file: JobFile, *, default_size: int | None, problems: JobFileProble
     for stage in job_file.stages:
         shapes = [shape for job in stage if (shape := shape_of(job, default_size, problems, runner)) is not None]
         found.stages.append(shapes)
-        _check_stage(shapes, problems)
+        _check_stage(shapes, problems, runner)
         for shape in shapes:
             for clone in range(shape.job["numjobs"]):
                 for name in shape.names(clone):
@@ -54,6 +54,8 @@ def plan(job_file: JobFile, *, default_size: int | None, problems: JobFileProble
                     if shape.lays_out:
                         found.laid_out[name] = None
     _check_distinct(found, problems)
+    if runner == "iolab":
+        _check_filling(found, problems)
     return found
 
 
@@ -85,17 +87,30 @@ def _check_distinct(found: Plan, problems: JobFileProblems) -> None:
             problems.add(None, f"filename: {other} and {name} would be the same file in the target; rename one")
 
 
+def _check_filling(found: Plan, problems: JobFileProblems) -> None:
+    """Files are laid out before anyone says which job reads them, so all blocks have one filling."""
+    verifying = [shape for stage in found.stages for shape in stage if shape.verifies]
+    if other := next((shape for shape in verifying if shape.filling != verifying[0].filling), None):
+        what = f"{verifying[0].job.name} and {other.job.name} verify blocks with other contents; give verify and"
+        line = other.job.line_of("verify_pattern" if other.job.has("verify_pattern") else "verify")
+        problems.add(line, f"verify_pattern: {what} verify_pattern in [global], or {USE_FIO}")
+
+
 def _check_name(name: str, job: FioJob, problems: JobFileProblems) -> None:
     if ".." in name.split("/"):
         option = "directory" if ".." in (job["directory"] or "").split("/") else "filename"
         problems.add(job.line_of(option), f'{option}: "{name}" leaves its directory; name files without ".."')
 
 
-def _check_stage(stage: Sequence[Shape], problems: JobFileProblems) -> None:
+def _check_stage(stage: Sequence[Shape], problems: JobFileProblems, runner: Runner) -> None:
     ramps = {shape.job["ramp_time"] for shape in stage}
     if len(ramps) > 1:
         last = stage[-1].job
         problems.add(last.line_of("ramp_time"), "ramp_time: the jobs of a stage have one; give all the same")
+    searching = next((shape.job for shape in stage if shape.depth_search is not None), None)
+    if searching is not None and len(stage) > 1 and runner == "iolab":
+        what = "its search measures the whole stage; give it a stage of its own with stonewall"
+        problems.add(searching.line_of("latency_target"), f"latency_target: {what}, or {USE_FIO}")
     writers: dict[str, str] = {}
     verifies = any(shape.verifies for shape in stage)
     for shape in stage:
@@ -121,7 +136,9 @@ def _layouts(found: Plan, files: Mapping[str, native.FileSpec], seed: int) -> It
     direct = any(shape.direct for stage in found.stages for shape in stage)
     for name in found.laid_out:
         by_size.setdefault((files[name]["size_bytes"], direct), []).append(files[name])
-    verify = any(shape.verifies for stage in found.stages for shape in stage)
+    verifying = [shape for stage in found.stages for shape in stage if shape.verifies]
+    verify = bool(verifying)
+    filling = verifying[0].filling if verifying else None
     for number, ((size, direct), same) in enumerate(by_size.items()):
         name = "layout" if number == 0 else f"layout {number + 1}"
         writer = job_json(
@@ -135,7 +152,9 @@ def _layouts(found: Plan, files: Mapping[str, native.FileSpec], seed: int) -> It
             sync_at_end=True,
         )
         group = group_json(name, engine="io_uring", direct=direct, jobs=[writer])
-        load = phase_json(name, files=same, groups=[group], seed=derive_seed(seed, name), verify=verify)
+        load = phase_json(
+            name, files=same, groups=[group], seed=derive_seed(seed, name), verify=verify, pattern=filling
+        )
         yield LoadPhase(name=name, measured=False, load=load)
 
 
@@ -167,6 +186,7 @@ def _stage_phase(
         seed=seed,
         warm_up_ns=max(shape.job["ramp_time"] for shape in stage),
         verify=any(shape.verifies for shape in stage),
+        pattern=next((shape.filling for shape in stage if shape.verifies), None),
         drop_caches=any(
             shape.reads and not shape.direct and shape.engine != "null" and shape.job["invalidate"] for shape in stage
         ),
@@ -250,7 +270,10 @@ def _job(name: str, shape: Shape, clone: int, files: list[int], seed: int) -> na
         file_order=job["file_service_type"],
         pattern=shape.pattern(),
         read_share=shape.read_share,
-        blocks=[{"bytes": size, "weight": weight} for size, weight in shape.blocks.items()],
+        blocks=block_list(shape.blocks),
+        writes=shape.writes_alone,
+        start_ns=shape.start_ns or None,
+        depth_search=shape.depth_search,
         offset_bytes=shape.offset_bytes(clone),
         queue_depth=shape.queue_depth,
         arrival=_arrival(shape),
@@ -268,14 +291,14 @@ def _arrival(shape: Shape) -> native.Arrival:
     if rate is None:
         return {"kind": "closed", "think_ns": job["thinktime"], "think_every": job["thinktime_blocks"]}
     # Each direction has a limit of its own; the mix goes as fast as the first limit that it meets lets it.
-    shares = zip(rate, (shape.read_share, 1 - shape.read_share), strict=True)
-    limits = [limit / share for limit, share in shares if limit is not None and share > 0]
+    each = (1.0, 1.0) if job["rate_iops"] else shape.mean_bytes
+    shares = zip(rate, (shape.read_share, 1 - shape.read_share), each, strict=True)
+    limits = [limit / (share * mean) for limit, share, mean in shares if limit is not None and share > 0]
     if not limits:
         return {"kind": "closed", "think_ns": 0, "think_every": 1}
-    per_s = min(limits) if job["rate_iops"] else min(limits) / shape.mean_block_bytes
     return {
         "kind": "open",
-        "rate_per_s": per_s,
+        "rate_per_s": min(limits),
         "spacing": "poisson" if job["rate_process"] == "poisson" else "constant",
     }
 
@@ -288,17 +311,25 @@ def _check_phases(
         for clone in _clones(shape):
             names = shape.names(clone)
             phase_name = f"verify {name} {shape.job.name}.{clone}"
+            block = min(shape.sizes)
             reader = job_json(
                 phase_name,
                 files=list(range(len(names))),
-                block_bytes=min(shape.blocks),
-                length_bytes=shape.length_bytes // min(shape.blocks) * min(shape.blocks),
+                block_bytes=block,
+                length_bytes=shape.length_bytes // block * block,
                 seed=derive_seed(seed, phase_name),
                 offset_bytes=shape.offset_bytes(clone),
                 read_share=1.0,
                 queue_depth=shape.queue_depth,
-                until=until_json(bytes_=shape.length_bytes // min(shape.blocks) * min(shape.blocks) * len(names)),
+                until=until_json(bytes_=shape.length_bytes // block * block * len(names)),
             )
             group = group_json(phase_name, engine=shape.engine, direct=shape.direct, jobs=[reader])
-            load = phase_json(phase_name, files=[files[file] for file in names], groups=[group], seed=seed, verify=True)
+            load = phase_json(
+                phase_name,
+                files=[files[file] for file in names],
+                groups=[group],
+                seed=seed,
+                verify=True,
+                pattern=shape.filling,
+            )
             yield LoadPhase(name=phase_name, measured=False, load=load)

@@ -27,7 +27,7 @@ RANGE_STEPS_MAX = 1024
 
 
 class Directions(NamedTuple):
-    """A value for reads and one for writes; None where none is given."""
+    """A value for reads and one for writes; None where none is given. What is said of trims is read and not kept."""
 
     read: Any
     write: Any
@@ -175,6 +175,52 @@ def block_split(text: str, kb_base: int = KB_BASE) -> dict[int, float]:
         raise ValueError(f'"{text}" given; expected sizes with percentages that sum to 100, such as 4k/60:64k/40')
     weights = {name: left / open_sizes if share is None else float(share) for name, share in given.items()}
     return {name: weight for name, weight in weights.items() if weight > 0}
+
+
+PATTERN_BYTES_MAX = 512
+
+
+def pattern(text: str, kb_base: int = KB_BASE) -> bytes:
+    """The bytes that a `verify_pattern` names, one part after the other: `0xdeadbeef` in the order of its digits, a
+    decimal number with its lowest byte first, `"text"` as it stands."""
+    found = bytearray()
+    rest = text
+    while rest:
+        part = _PATTERN_PART.match(rest)
+        if part is None:
+            hint = {"%": "iolab has no %o, as its own stamps hold the offset", "'": "iolab reads no file for it"}
+            what = hint.get(rest[0], 'expected parts such as 0xdeadbeef, 255 or "text"')
+            raise ValueError(f"{text!r} given; {what}")
+        rest = rest[part.end() :]
+        if (digits := part["hex"]) is not None:
+            found += bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}")
+        elif part["number"] is not None:
+            found += _number_bytes(int(part["number"]), text)
+        else:
+            found += part["text"].encode()
+    if not 0 < len(found) <= PATTERN_BYTES_MAX:
+        raise ValueError(f"{len(found)} bytes given; expected 1 to {PATTERN_BYTES_MAX}")
+    return bytes(found)
+
+
+_PATTERN_PART = re.compile(
+    r"""0[xX](?P<hex>[0-9a-fA-F]+?)(?=0[xX]|[^0-9a-fA-F]|$) | (?P<number>-?\d{1,10})(?!\d) | "(?P<text>[^"]*)" """,
+    re.VERBOSE,
+)
+
+
+def _number_bytes(value: int, text: str) -> bytes:
+    """As many as it has, and one for 0; a negative number has four."""
+    if not -(2**31) <= value < 2**31:
+        raise ValueError(f"{text!r} given; expected decimal numbers from -2^31 to 2^31 - 1")
+    return (value % 2**32).to_bytes(4 if value < 0 else max(1, -(-value.bit_length() // 8)), "little")
+
+
+def percentile(text: str, kb_base: int = KB_BASE) -> float:
+    """A percentage above 0, up to 100, with or without a fraction."""
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,10})?", text.strip()) or not 0 < float(text) <= 100:
+        raise ValueError(f'"{text}" given; expected a percentage such as 99 or 99.9, above 0 and up to 100')
+    return float(text)
 
 
 def cpu_list(text: str, kb_base: int = KB_BASE) -> list[int]:

@@ -6,7 +6,9 @@ mod simulator;
 use fixture::uniform_reads;
 use simulator::{Served, run};
 use workload::job::{Job, OpKind};
-use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Until};
+use workload::spec::{
+    Arrival, BlockSize, DepthSearch, FileOrder, JobSpec, Pattern, Spacing, Until, WriteBlocks,
+};
 
 const SERVICE_NS: u64 = 10_000;
 
@@ -137,6 +139,93 @@ fn the_mix_follows_the_read_share() {
         .filter(|served| served.op.kind == OpKind::Read)
         .count();
     assert!((reads as f64 / served.len() as f64 - 0.7).abs() < 0.005);
+}
+
+#[test]
+fn reads_and_writes_of_their_own_sizes_each_go_through_the_file() {
+    let mut spec = uniform_reads();
+    spec.pattern = Pattern::Sequential;
+    spec.read_share = 0.5;
+    spec.writes = Some(WriteBlocks {
+        blocks: vec![BlockSize {
+            bytes: 65_536,
+            weight: 1.0,
+        }],
+        align_bytes: 65_536,
+    });
+    spec.until.ops = Some(200);
+    let served = serve(&spec, 1);
+    for (kind, bytes) in [(OpKind::Read, 4096), (OpKind::Write, 65_536)] {
+        let offsets: Vec<u64> = served
+            .iter()
+            .filter(|served| served.op.kind == kind)
+            .map(|served| served.op.offset)
+            .collect();
+        assert!(offsets.len() > 50);
+        let laps = spec.length_bytes / bytes;
+        let wanted = (0..offsets.len() as u64).map(|turn| spec.offset_bytes + turn % laps * bytes);
+        assert!(offsets.into_iter().eq(wanted), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_job_that_starts_late_offers_nothing_before_and_is_due_from_there() {
+    for arrival in [
+        Arrival::Closed {
+            think_ns: 0,
+            think_every: 1,
+        },
+        Arrival::Open {
+            rate_per_s: 1e6,
+            spacing: Spacing::Constant,
+        },
+        Arrival::Open {
+            rate_per_s: 1e6,
+            spacing: Spacing::Poisson,
+        },
+    ] {
+        let mut spec = uniform_reads();
+        spec.arrival = arrival;
+        spec.start_ns = Some(1_000_000);
+        spec.until.ops = Some(100);
+        let served = serve(&spec, 1);
+        assert!(served.iter().all(|served| served.op.due >= 1_000_000));
+        let first = served.iter().map(|served| served.op.due).min();
+        assert!(
+            first.is_some_and(|due| due < 1_000_000 + 20_000),
+            "{arrival:?}"
+        );
+    }
+}
+
+#[test]
+fn the_search_finds_the_depth_that_the_servers_serve_at_once() {
+    // Two servers of 1 us: the third operation in flight waits for one of them.
+    let mut spec = uniform_reads();
+    spec.queue_depth = 32;
+    spec.depth_search = Some(DepthSearch {
+        target_ns: 1_500,
+        window_ns: 100_000,
+        share: 0.99,
+        goes_on: false,
+    });
+    spec.until = Until {
+        ops: None,
+        bytes: None,
+        duration_ns: Some(1_000_000_000),
+    };
+    let mut job = Job::new(&spec, &[spec.offset_bytes + spec.length_bytes; 8]).unwrap();
+    let served = run(&mut job, spec.queue_depth, 2, |_| 1_000);
+    let searched = job.searched().unwrap();
+    assert_eq!(searched.queue_depth, Some(2), "{searched:?}");
+    let tried: Vec<u32> = searched
+        .windows
+        .iter()
+        .map(|window| window.queue_depth)
+        .collect();
+    assert_eq!(tried, [1, 2, 4, 3, 2]);
+    assert!(served.len() < 2_000, "it ends after its last window");
+    assert!(job.measures_anew() && !job.measures_anew());
 }
 
 #[test]

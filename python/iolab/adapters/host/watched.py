@@ -1,4 +1,4 @@
-"""A trial in a thread of its own, attended by the main thread: when it is to stop and waits for a device without end,
+"""A trial in a thread of its own, watched by the main thread: when it is to stop and waits for a device without end,
 the main thread undoes what it changed."""
 
 from __future__ import annotations
@@ -7,12 +7,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from iolab.adapters.system import life
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import MachineError
-from iolab.domain.executor import error_to_json
+from iolab.domain.executor import Answer, error_to_json
 
 POLL_S = 0.1
 QUIET_S = 1.0
@@ -20,10 +19,8 @@ QUIET_S = 1.0
 STOP_PATIENCE_S = 30.0
 """One that does, but has not begun to restore by then, is given up as well."""
 
-Answer = dict[str, Any]
 
-
-def attend(trial: Callable[[], Answer], stop: threading.Event) -> Answer:
+def watch(trial: Callable[[], Answer], stop: threading.Event) -> Answer:
     """The trial's answer; {"error": ..., "stuck": true} of one that was given up: its thread still waits in the kernel,
     and this process should end."""
     answers: list[Answer] = []
@@ -37,26 +34,26 @@ def attend(trial: Callable[[], Answer], stop: threading.Event) -> Answer:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    watch = life.Watch()
+    signs = life.Watch()
     asked_s: float | None = None
     while thread.is_alive():
         thread.join(POLL_S)
         if not stop.is_set():
             continue
         asked_s = asked_s or time.monotonic()
-        watch.look([os.getpid()], without_thread=threading.main_thread().native_id)
+        signs.look([os.getpid()], without_thread=threading.main_thread().native_id)
         journal = UndoJournal.latest
         if journal is not None and journal.restoring:
             asked_s = time.monotonic()  # each change has its own time limit
-        elif watch.quiet_s > QUIET_S or time.monotonic() - asked_s > STOP_PATIENCE_S:
-            return _given_up(watch, journal)
+        elif signs.quiet_s > QUIET_S or time.monotonic() - asked_s > STOP_PATIENCE_S:
+            return _given_up(signs, journal)
     if failures:
         raise failures[0]
     return answers[0]
 
 
-def _given_up(watch: life.Watch, journal: UndoJournal | None) -> Answer:
-    who = life.told(watch.stuck())
+def _given_up(signs: life.Watch, journal: UndoJournal | None) -> Answer:
+    who = life.told(signs.stuck())
     problems = journal.take_over()[1] if journal is not None else []
     stays = "".join(f"; not restored: {problem}" for problem in problems)
     error = MachineError(f"does not stop: {who or 'it shows no sign of life'}{stays}", where=f"process {os.getpid()}")

@@ -1,0 +1,280 @@
+//! The parts of a machine, and which keys of its file each of them reads: the one place where that is said.
+
+use std::collections::BTreeSet;
+
+/// A part of a machine that reads keys of the machine's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Component {
+    /// CPUs that tasks run on.
+    Cpus,
+    /// What calls cost that do I/O on a drive.
+    Calls,
+    /// What copying between a task and the page cache costs.
+    Copies,
+    /// The pages of files in memory.
+    PageCache,
+    /// Read-ahead of the page cache.
+    ReadAhead,
+    /// Dirty pages, who writes them back, and when.
+    Writeback,
+    /// Commits of a journal that write data first.
+    Journal,
+    /// The control groups whose tasks do I/O.
+    Groups,
+    /// The I/O priority of tasks, where a scheduler looks at it.
+    Priorities,
+    /// Timer interrupts, where a scheduler counts in them.
+    Ticks,
+    /// The request queue, the scheduler and the device of the drive of that number.
+    Drive(u16),
+    /// How requests of that drive complete on detailed CPUs.
+    Completion(u16),
+    /// The filesystem on that drive.
+    Filesystem(u16),
+    /// The mount of that number.
+    Mount(u16),
+    /// Memory that is too small, and where what it does not hold goes.
+    Swap,
+}
+
+/// What a part reads, `#` for its number, `*` for any.
+struct Reads {
+    keys: &'static [&'static str],
+    /// When it does so, as errors say it.
+    when: &'static str,
+}
+
+impl Component {
+    /// One of each kind.
+    pub const ALL: [Component; 15] = [
+        Component::Cpus,
+        Component::Calls,
+        Component::Copies,
+        Component::PageCache,
+        Component::ReadAhead,
+        Component::Writeback,
+        Component::Journal,
+        Component::Groups,
+        Component::Priorities,
+        Component::Ticks,
+        Component::Drive(0),
+        Component::Completion(0),
+        Component::Filesystem(0),
+        Component::Mount(0),
+        Component::Swap,
+    ];
+
+    fn reads(self) -> Reads {
+        let (keys, when): (&[&str], &str) = match self {
+            Component::Cpus => (
+                &[
+                    "cpus.count",
+                    "cpus.time_slice_ns",
+                    "cpus.clock_hz",
+                    "cpus.topology",
+                    "cpus.transfer_cycles",
+                    "cpus.computing_stall_per_mille",
+                    "cpus.idle_states",
+                    "cpus.interrupts",
+                    "cpus.scheduling",
+                    "cpus.offline",
+                ],
+                "tasks run on CPUs",
+            ),
+            Component::Calls => (
+                &[
+                    "cpus.call_ns",
+                    "cpus.completion_ns",
+                    "cpus.submit_cycles",
+                    "cpus.user_cycles",
+                    "cpus.reap_cycles",
+                    "cpus.jitter",
+                ],
+                "reads and writes of a load go to a drive",
+            ),
+            Component::Copies => (
+                &["cpus.page_copy_ns", "cpus.page_copy_cycles"],
+                "a load's reads and writes are buffered",
+            ),
+            Component::PageCache => (
+                &["kernel", "memory.bytes", "memory.lowmem_bytes"],
+                "a load's reads and writes are buffered",
+            ),
+            Component::ReadAhead => (
+                &["drives.*.queue.read_ahead_kb"],
+                "a load's reads are buffered",
+            ),
+            Component::Writeback => (
+                &[
+                    "memory.dirty_background_percent",
+                    "memory.dirty_percent",
+                    "memory.dirty_expire_ns",
+                    "memory.dirty_writeback_interval_ns",
+                ],
+                "a load's writes are buffered",
+            ),
+            Component::Journal => (
+                &["memory.commit_interval_ns"],
+                "a load's writes are buffered on a filesystem with a journal",
+            ),
+            Component::Groups => (
+                &["cgroups"],
+                "jobs in control groups do I/O on a drive whose scheduler is cfq or bfq",
+            ),
+            Component::Priorities => (
+                &["io_priority"],
+                "I/O goes to a drive whose scheduler is cfq, bfq or mq-deadline",
+            ),
+            Component::Ticks => (
+                &["hz"],
+                "I/O goes to a drive whose scheduler is cfq or anticipatory",
+            ),
+            Component::Drive(_) => (
+                &[
+                    "kernel",
+                    "drives.#.device",
+                    "drives.#.scheduler",
+                    "drives.#.peek",
+                    "drives.#.queue.nr_requests",
+                    "drives.#.queue.max_sectors_kb",
+                    "drives.#.queue.max_segments",
+                    "drives.#.queue.nomerges",
+                    "drives.#.queue.hardware_queues",
+                ],
+                "I/O goes to that drive",
+            ),
+            Component::Completion(_) => (
+                &[
+                    "kernel",
+                    "completion",
+                    "drives.#.queue.rq_affinity",
+                    "drives.#.interrupt_cpu",
+                    "drives.#.affinity",
+                    "drives.#.dma",
+                ],
+                "I/O goes to that drive, and detailed CPUs complete it",
+            ),
+            Component::Filesystem(_) => (
+                &["kernel", "drives.#.filesystem"],
+                "files lie on that drive",
+            ),
+            Component::Mount(_) => (&["mounts.#"], "files lie on that mount"),
+            Component::Swap => (
+                &["kernel", "swap", "memory.bytes"],
+                "processes need more than memory",
+            ),
+        };
+        Reads { keys, when }
+    }
+
+    fn number(self) -> Option<u16> {
+        match self {
+            Component::Drive(number)
+            | Component::Completion(number)
+            | Component::Filesystem(number)
+            | Component::Mount(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Whether the part reads the key of that dotted path, something inside it or what it is inside of.
+    pub fn has_read(self, key: &str) -> bool {
+        let number = self.number();
+        self.reads().keys.iter().any(|pattern| {
+            pattern.split('.').zip(key.split('.')).all(|(own, given)| {
+                own == given
+                    || own == "*"
+                    || own == "#" && number.is_some_and(|number| given == number.to_string())
+            })
+        })
+    }
+}
+
+/// Whether one of the parts reads the key.
+pub fn is_read(key: &str, parts: &BTreeSet<Component>) -> bool {
+    parts.iter().any(|part| part.has_read(key))
+}
+
+/// When the key of that dotted path is read at all, for errors; None: by nothing, ever.
+pub fn when_read(key: &str) -> Option<String> {
+    let mut parts: Vec<&str> = key.split('.').collect();
+    // A numbered part is any of its kind.
+    if matches!(parts.first(), Some(&"drives" | &"mounts")) && parts.len() > 1 {
+        parts[1] = "0";
+    }
+    let key = parts.join(".");
+    let mut found: Vec<&str> = Vec::new();
+    for part in Component::ALL {
+        if part.has_read(&key) && !found.contains(&part.reads().when) {
+            found.push(part.reads().when);
+        }
+    }
+    (!found.is_empty()).then(|| found.join(", or "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_by_the_part_of_its_number() {
+        let parts = BTreeSet::from([Component::Drive(1), Component::Cpus]);
+        assert!(is_read("drives.1.scheduler", &parts));
+        assert!(is_read("drives.1.scheduler.quantum", &parts));
+        assert!(is_read("drives.1.queue", &parts));
+        assert!(!is_read("drives.0.scheduler", &parts));
+        assert!(!is_read("drives.1.queue.read_ahead_kb", &parts));
+        assert!(!is_read("title", &parts));
+    }
+
+    #[test]
+    fn an_error_says_when_a_key_would_be_read() {
+        assert_eq!(
+            when_read("drives.7.scheduler").as_deref(),
+            Some("I/O goes to that drive")
+        );
+        assert_eq!(when_read("title"), None);
+    }
+
+    /// Every key that a machine's file may have, but its title, has a reader.
+    #[test]
+    fn each_key_of_the_schema_has_a_reader() {
+        let schema = serde_json::to_value(schemars::schema_for!(crate::machine::File)).unwrap();
+        let mut unread = Vec::new();
+        keys(&schema, &schema, "", 3, &mut |key| {
+            if key != "title" && when_read(key).is_none() {
+                unread.push(key.to_owned());
+            }
+        });
+        assert_eq!(unread, Vec::<String>::new());
+    }
+
+    fn keys(
+        root: &serde_json::Value,
+        schema: &serde_json::Value,
+        prefix: &str,
+        depth: u32,
+        found: &mut impl FnMut(&str),
+    ) {
+        if let Some(name) = schema["$ref"].as_str() {
+            let target = root.pointer(name.trim_start_matches('#')).unwrap();
+            return keys(root, target, prefix, depth, found);
+        }
+        for choice in ["anyOf", "oneOf", "allOf"] {
+            for one in schema[choice].as_array().into_iter().flatten() {
+                keys(root, one, prefix, depth, found);
+            }
+        }
+        if schema["items"].is_object() {
+            keys(root, &schema["items"], &format!("{prefix}0."), depth, found);
+        }
+        if depth == 0 {
+            return;
+        }
+        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+            let key = format!("{prefix}{name}");
+            found(&key);
+            keys(root, inner, &format!("{key}."), depth - 1, found);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Raised weights (`low_latency`): a task that comes, or comes back after a while, may be somebody's who waits in front of a
+//! screen, and gets thirty times its weight for some seconds, unless many come at once.
+//!
+//! Source: `block/bfq-iosched.c` of 5.x: constants of `bfq_init_queue`, `bfq_wr_duration`. The rules of
+//! `bfq_bfqq_handle_idle_busy_switch`, `bfq_handle_burst` and `bfq_update_wr_data` are as generally known, not compared line
+//! by line, and so are the reference durations. Left out: soft real-time tasks, async queues, groups of bursts.
+
+use crate::scheduler::bfq::Bfq;
+use crate::scheduler::bfq::queue::{Queue, QueueId};
+use crate::time::{MILLISECOND, SECOND, Time};
+
+/// What a raised weight is multiplied by (`bfq_wr_coeff`).
+const COEFFICIENT: u64 = 30;
+/// A task that was away for longer may be interactive (`bfq_wr_min_idle_time`).
+const AWAY_NS: Time = 2 * SECOND;
+/// Queues that come within this time of one another are a burst (`bfq_burst_interval`).
+const BURST_NS: Time = 180 * MILLISECOND;
+/// A burst of so many is large, and raises nobody (`bfq_large_burst_thresh`).
+const LARGE_BURST: usize = 8;
+
+/// Since when a queue's weight is raised, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raised {
+    since: Time,
+    lasts_ns: Time,
+}
+
+/// Queues that were made one soon after the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Burst {
+    last: Time,
+    queues: Vec<QueueId>,
+    is_large: bool,
+}
+
+impl Queue {
+    /// Its own, raised or not.
+    pub(super) fn weight_in_use(&self) -> u64 {
+        match self.raised {
+            Some(_) => self.weight * COEFFICIENT,
+            None => self.weight,
+        }
+    }
+}
+
+impl Bfq {
+    /// A queue has been made.
+    pub(super) fn note_burst(&mut self, id: QueueId) {
+        let orders_by_itself = !self.rotational && self.depth.known != Some(false);
+        if !self.tunables.low_latency || orders_by_itself {
+            return;
+        }
+        let (now, burst) = (self.now, &mut self.burst);
+        if burst.queues.is_empty() || now > burst.last + BURST_NS {
+            *burst = Burst::default();
+        }
+        burst.last = now;
+        burst.queues.push(id);
+        burst.is_large |= burst.queues.len() >= LARGE_BURST;
+        if burst.is_large {
+            for id in burst.queues.drain(..) {
+                self.queues[id].in_large_burst = true;
+            }
+            // Goes on for those that come next.
+            burst.queues.push(id);
+        }
+    }
+
+    /// The queue has something to do again.
+    pub(super) fn raise_if_interactive(&mut self, id: QueueId) {
+        let lasts_ns = self.peak_rate.raise_ns(self.rotational);
+        let now = self.now;
+        let queue = &mut self.queues[id];
+        if !self.tunables.low_latency || !queue.sync || queue.in_large_burst {
+            queue.raised = None;
+        } else if queue.went_idle_at.is_none_or(|since| now > since + AWAY_NS) {
+            queue.raised = Some(Raised {
+                since: now,
+                lasts_ns,
+            });
+        }
+        self.settle_weight(id);
+    }
+
+    /// The queue is served: its time as a raised one may be over. That counts from its next turn on.
+    pub(super) fn lower_if_due(&mut self, id: QueueId) {
+        let now = self.now;
+        let queue = &mut self.queues[id];
+        let over = |raised: Raised| now >= raised.since + raised.lasts_ns;
+        if queue.raised.is_some_and(over) || queue.in_large_burst {
+            queue.raised = None;
+        }
+    }
+
+    /// Its share is by the weight that it has now.
+    pub(super) fn settle_weight(&mut self, id: QueueId) {
+        let queue = &self.queues[id];
+        let (entity, weight) = (queue.entity, queue.weight_in_use());
+        if self.hierarchy.entity(entity).weight != weight {
+            self.hierarchy.set_weight(entity, weight);
+        }
+        self.recount(id);
+    }
+
+    /// A raised queue among others keeps its share only if it is waited for.
+    pub(super) fn raised_needs_idling(&self, id: QueueId) -> bool {
+        let queue = &self.queues[id];
+        queue.raised.is_some() && (self.weights.len() > 1 || self.in_driver >= queue.dispatched + 4)
+    }
+}

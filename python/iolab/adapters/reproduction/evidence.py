@@ -1,0 +1,66 @@
+"""How far the mechanisms behind a simulated result were ever held against a measurement, as the stored scorecard has
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iolab.adapters import machine_file
+from iolab.adapters.reproduction.part import Part
+from iolab.adapters.reproduction.score import times, typical_factor
+from iolab.adapters.reproduction.scorecard import factors_of, stored, tables_of
+
+if TYPE_CHECKING:
+    from iolab.adapters.store import RunData
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Of a mechanism: the independent predictions of all tables whose runs used it."""
+
+    mechanism: str
+    predictions: int
+    factor: float | None
+    """How far off they typically are; None: it was never held against a measurement."""
+
+    @property
+    def words(self) -> str:
+        """`scheduler cfq 60 (1.11x off)`, or `flash device never`."""
+        return (
+            f"{self.mechanism} never"
+            if self.factor is None
+            else f"{self.mechanism} {self.predictions} ({times(self.factor)} off)"
+        )
+
+
+def mechanisms_of(run: RunData) -> dict[tuple[str, str], frozenset[str]]:
+    """By workload and setting, the mechanisms that its trials used; empty of a run on a host."""
+    found = {}
+    trials = run.trials.unique(["workload", "setting"], keep="first", maintain_order=True)
+    for trial, workload, setting in trials.select("trial", "workload", "setting").iter_rows():
+        spec = run.record(trial).spec
+        if spec.model is not None:
+            found[workload, setting] = machine_file.used(spec.phases, spec.model)
+    return found
+
+
+def evidence(run: RunData) -> list[Evidence]:
+    """A line for each mechanism of a simulated run, the least tested first; empty of a run on a host."""
+    used = frozenset[str]().union(*mechanisms_of(run).values())
+    parts = stored() if used else []
+    return sorted((_of(mechanism, parts) for mechanism in used), key=lambda one: (one.predictions, one.mechanism))
+
+
+def in_words(found: Sequence[Evidence]) -> str | None:
+    """The line under a simulated result; None: it was not simulated."""
+    if not found:
+        return None
+    return f"predictions ever held against a measurement: {', '.join(one.words for one in found)}"
+
+
+def _of(mechanism: str, parts: Sequence[Part]) -> Evidence:
+    tables = [table for table in tables_of(parts) if mechanism in table["mechanisms"]]
+    factors = [factor for table in tables for factor in factors_of(table)]
+    return Evidence(mechanism, len(factors), typical_factor(factors))

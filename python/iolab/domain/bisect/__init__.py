@@ -1,0 +1,1 @@
+"""Which of many versions changed a metric: where the changes are, and what to measure next."""

@@ -1,0 +1,188 @@
+"""The search for the versions that changed a metric: its posterior, its choices, its answers, and the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iolab.base.errors import InputError
+from iolab.domain.bisect.posterior import posterior
+from iolab.domain.bisect.search import Answer, Search
+from support.command_line import CommandLine, wait_until
+
+EXPERIMENT = """
+title = "Which version?"
+machine = "model:quad-7200"
+rounds = 1
+seed = 1
+
+[workloads.reads]
+pattern = "sequential"
+direct = false
+file_size = "16MiB"
+duration = "1s"
+
+[compare]
+metrics = ["rate_bytes_per_s"]
+"""
+
+
+def experiment(versions: int, changed_at: int) -> str:
+    return EXPERIMENT + "".join(
+        f'[settings.v{number}]\nkernel = "2.6.16"\nread_ahead_kb = {16 if number >= changed_at else 128}\n'
+        for number in range(versions)
+    )
+
+
+def searched(
+    levels: list[float],
+    *,
+    noise: float = 1.0,
+    seed: int = 1,
+    lost: tuple[int, ...] = (),
+    margin: float = 0.25,
+    budget: int = 600,
+) -> Answer:
+    """The answer of a search among versions with these levels; the noise is Gaussian."""
+    random = np.random.default_rng(seed)
+    search = Search(len(levels), seed=seed, budget=budget, margin=lambda _level: margin)
+    while (version := search.next()) is not None:
+        if version in lost:
+            search.unmeasurable(version)
+        else:
+            search.measured(version, levels[version] + noise * float(random.normal()))
+    return search.answer()
+
+
+def step(versions: int, at: int, size: float) -> list[float]:
+    return [size * (version >= at) for version in range(versions)]
+
+
+def test_the_change_is_named_of_a_thousand_versions_in_a_few_measurements() -> None:
+    answers = [searched(step(1024, 700, 5.0), seed=seed) for seed in range(4)]
+    right = [one for one in answers if [(change.first, change.last) for change in one.changes] == [(700, 700)]]
+    assert len(right) >= 3
+    assert all(one.kind == "changes" and one.stopped == "decided" and one.probability >= 0.95 for one in right)
+    assert min(one.measurements for one in answers) <= 25
+
+
+def test_the_levels_before_and_after_are_told() -> None:
+    (change,) = searched(step(64, 20, 10.0), seed=3).changes
+    assert change.before == pytest.approx(0.0, abs=1.5)
+    assert change.after == pytest.approx(10.0, abs=1.5)
+
+
+def test_two_changes_that_cancel_are_both_named() -> None:
+    levels = [8.0 * (15 <= version < 40) for version in range(64)]
+    answers = [searched(levels, seed=seed) for seed in range(3)]
+    assert sum([change.last for change in one.changes] == [15, 40] for one in answers) >= 2
+
+
+def test_nothing_is_named_where_nothing_changes() -> None:
+    answers = [searched([0.0] * 200, seed=seed, margin=1.0) for seed in range(5)]
+    assert sum(one.kind == "none" for one in answers) >= 2
+
+
+def test_a_creep_is_no_version() -> None:
+    levels = [min(max(version - 50, 0), 100) / 100 * 12 for version in range(256)]
+    answers = [searched(levels, seed=seed, budget=150) for seed in range(3)]
+    assert all(one.kind != "changes" or one.stopped == "budget" or len(one.changes) > 1 for one in answers)
+    assert sum(one.kind == "creep" for one in answers) >= 2
+
+
+def test_versions_that_cannot_be_measured_are_never_asked_for_again_and_widen_the_answer() -> None:
+    lost = tuple(range(30, 40))
+    answer = searched(step(64, 35, 8.0), lost=lost, seed=2)
+    assert [(change.first, change.last) for change in answer.changes] == [(30, 40)]
+
+
+def test_without_noise_a_few_measurements_decide() -> None:
+    answer = searched(step(1024, 1, 1.0), noise=0.0)
+    assert [change.last for change in answer.changes] == [1]
+    assert answer.measurements <= 30
+
+
+def test_a_budget_ends_the_search_with_what_is_known() -> None:
+    answer = searched(step(1024, 512, 0.5), budget=12)
+    assert (answer.stopped, answer.measurements) == ("budget", 12)
+
+
+def test_two_versions_and_fewer() -> None:
+    assert [change.last for change in searched([0.0, 9.0], seed=4).changes] == [1]
+    with pytest.raises(InputError, match="nothing to search between"):
+        Search(1)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**31), st.floats(0.001, 1000.0), st.floats(-1e6, 1e6))
+def test_the_unit_and_the_zero_of_a_metric_do_not_matter(seed: int, scale: float, shift: float) -> None:
+    random = np.random.default_rng(seed)
+    versions = [*random.integers(0, 50, 24).tolist(), 0, 49]
+    values = [float(random.normal()) + 2.0 * (version >= 20) for version in versions]
+    ours = posterior(versions, values)
+    theirs = posterior(versions, [value * scale * 1e3 + shift for value in values])
+    assert [one.gaps for one in ours.hypotheses[:3]] == [one.gaps for one in theirs.hypotheses[:3]]
+    assert ours.likeliest.probability == pytest.approx(theirs.likeliest.probability, rel=1e-3)
+    assert sum(one.probability for one in ours.hypotheses) == pytest.approx(1.0)
+
+
+def test_the_command_names_the_version_confirms_it_and_says_so_as_json(iolab: CommandLine) -> None:
+    iolab.write("versions.toml", experiment(12, 7))
+    found = iolab("bisect", "versions.toml", "--out", "hunt", "--confirm", "6", "--json").json()
+    assert (found["kind"], found["stopped"]) == ("changes", "decided")
+    (change,) = found["changes"]
+    assert (change["first"], change["last"]) == ("v7", "v7")
+    assert change["confirmed"]["verdict"] == "slower"
+    assert change["confirmed"]["n"] == 6
+    shown = iolab("bisect", "--resume", "hunt").text
+    assert "changed by v7" in shown
+    assert "6 fresh rounds against v6: slower" in shown
+
+
+def test_what_is_named_may_be_left_unconfirmed(iolab: CommandLine) -> None:
+    iolab.write("versions.toml", experiment(4, 2))
+    (change,) = iolab("bisect", "versions.toml", "--out", "hunt", "--confirm", "0", "--json").json()["changes"]
+    assert (change["last"], change["confirmed"]) == ("v2", None)
+
+
+def test_a_killed_search_goes_on_and_measures_nothing_twice(iolab: CommandLine, tmp_path: Path) -> None:
+    iolab.write("versions.toml", experiment(16, 11))
+    process = iolab.start("bisect", "versions.toml", "--out", "hunt", "--confirm", "4")
+    journal = tmp_path / "hunt" / "journal.jsonl"
+    wait_until(lambda: journal.exists() and journal.read_text().count("trial_finished") >= 3, "three trials")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    found = iolab("bisect", "--resume", "hunt", "--json").json()
+    assert [change["last"] for change in found["changes"]] == ["v11"]
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    finished = [event["trial"] for event in events if event["event"] == "trial_finished" and not event.get("adopted")]
+    assert len(finished) == len(set(finished))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--good", "v9"], ("--good", "unknown setting")),
+        (["--good", "v3", "--bad", "v1"], ("v3 does not come before v1",)),
+        (["--metric", "speed"], ("speed",)),
+        (["--most", "3"], ("--most", "6 to 10,000")),
+        (["--confidence", "1.5"], ("--confidence", "0.5 or more")),
+        (["--workload", "writes"], ("--workload", "unknown workload")),
+    ],
+)
+def test_wrong_arguments_are_one_clear_line(iolab: CommandLine, arguments: list[str], words: tuple[str, ...]) -> None:
+    iolab.write("versions.toml", experiment(4, 2))
+    iolab("bisect", "versions.toml", "--out", "hunt", *arguments, status=None).assert_one_clear_line(2, *words)
+    assert not (iolab.cwd / "hunt").exists()
+
+
+def test_a_run_that_is_no_search_is_refused(iolab: CommandLine) -> None:
+    iolab.write("versions.toml", experiment(2, 1))
+    iolab("run", "versions.toml", "--out", "plain")
+    iolab("bisect", "--resume", "plain", status=None).assert_one_clear_line(2, "is no search", "iolab show")

@@ -1,0 +1,109 @@
+"""A setting of a simulated machine that nothing there reads is refused on its line, with what would read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from iolab.adapters import machine_file
+from iolab.adapters.control import CONTROLS
+from iolab.adapters.experiment import Experiment
+from iolab.base.errors import InputError
+from iolab.base.toml import parse
+from support.command_line import CommandLine
+from support.machines import line_of
+from support.simulated import experiment
+
+pytestmark = pytest.mark.usefixtures("state_dir")
+
+DIRECT = '[workloads.w]\nduration = "1s"\nfile_size = "1MiB"\n'
+BUFFERED = '[workloads.w]\nkind = "tiobench"\nthreads = 1\nfile_size = "1MiB"\ndirect = false\n'
+FILES = '[workloads.w]\nkind = "fs_mark"\nfiles = 10\nfile_size = "0"\nsync = "none"\n'
+SORT = '[workloads.w]\nkind = "qsbench"\nprocesses = 2\n'
+NFS = """\
+[workloads.w]
+kind = "iozone"
+threads = 1
+file_size = "64KiB"
+record_size = "1KiB"
+tests = ["write"]
+direct = true
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def text_of(machine: str, workload: str, setting: str) -> str:
+    return f'machine = "model:{machine}"\nrounds = 1\n{workload}[settings.s]\n{setting}\n'
+
+
+@pytest.mark.parametrize(
+    ("machine", "workload", "setting", "said"),
+    [
+        ("nfs-rdma-client", NFS, 'scheduler = "none"', "the machine has no drives"),
+        ("nfs-rdma-client", NFS, 'kernel = "6.1"', "it is read where a load's reads and writes are buffered"),
+        ("one_disk", DIRECT + "direct = true\n", "read_ahead_kb = 64", "a load's reads are buffered"),
+        ("quad-xeon", SORT, 'machine = { "memory.dirty_percent" = 30 }', "a load's writes are buffered"),
+        ("one_disk", DIRECT, 'machine = { "title" = "other" }', "under the workload w, or any other"),
+    ],
+)
+def test_what_nothing_reads_is_refused_on_its_line(machine: str, workload: str, setting: str, said: str) -> None:
+    text = text_of(machine, workload, setting)
+    with pytest.raises(InputError) as raised:
+        experiment(text)
+    line = str(raised.value).splitlines()[0]
+    assert line.startswith(f"x.toml:{line_of(text, setting)}: settings.s.{setting.split()[0]}"), line
+    assert said in line
+
+
+def test_the_command_line_says_so_in_one_line_and_runs_nothing(iolab: CommandLine) -> None:
+    text = text_of("nfs-rdma-client", NFS, "nr_requests = 64")
+    (iolab.cwd / "x.toml").write_text(text)
+    outcome = iolab("run", "x.toml", "--out", "out", status=2)
+    outcome.assert_one_clear_line(2, "settings.s.nr_requests", "the machine has no drives")
+    assert not (iolab.cwd / "out").exists()
+
+
+def test_what_is_read_of_one_drive_is_given_of_all() -> None:
+    text = text_of("ia64-4way", DIRECT + "direct = true\n", "nr_requests = 64")
+    assert experiment(text).settings
+
+
+KINDS = {"direct": DIRECT + "direct = true\n", "buffered": BUFFERED, "fs_mark": FILES, "qsbench": SORT, "nfs": NFS}
+
+
+@pytest.mark.parametrize("machine", machine_file.names())
+def test_every_control_is_read_or_refused_on_every_machine(machine: str) -> None:
+    """Whatever a control changes of a machine, a component of it reads that under the workload, or the setting is
+    refused: nothing passes of which the model says that nobody reads it."""
+    refused, passed = 0, 0
+    for control in CONTROLS.values():
+        value = parse(f"value = {control.example}\n", "example").values["value"]
+        if not control.on_model(control.validate_for_model(value), drives=1):
+            continue
+        for workload in KINDS.values():
+            try:
+                found = experiment(text_of(machine, workload, control.example_line))
+            except InputError:
+                refused += 1
+                continue
+            passed += 1
+            assert is_read(found, control.name), f"{control.name} under {workload}"
+    assert refused > 20, "no machine runs all kinds of workloads"
+    nothing_to_control = {"nfs-rdma-client", "sandy-bridge", "xfs-8p"}
+    assert passed > 0 or machine in nothing_to_control, "a mount, and an XFS that reaches no drive"
+
+
+def is_read(found: Experiment, name: str) -> bool:
+    assert found.simulated is not None
+    [setting], [workload] = found.settings, found.workloads
+    table = found.simulated.under[setting]
+    places = len(table["drives"]) + len(table.get("mounts", ()))
+    phases = found.workload_under(workload, setting).phases(seed=0, devices=places)
+    changed = CONTROLS[name].on_model(found.settings[setting][name], len(table["drives"]))
+    keys = [".".join(key) for key in changed or ()]
+    return set(machine_file.unread(table, phases, keys)) != set(keys)

@@ -1,0 +1,74 @@
+"""The words of docs/glossary.md everywhere: words that were coined here, and have a standard term, do not come back.
+
+Words of every day, such as *grown* for *merged*, are not looked for: they mean what they say elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = (
+    "attack",
+    "benches",
+    "crates",
+    "docs",
+    "experiments",
+    "fuzz",
+    "machines",
+    "published",
+    "python",
+    "tests",
+    "tools",
+)
+
+COINED = {
+    r"\bagendas?\b": "event queue",
+    r"\bAgenda": "event queue",
+    r"\bHabits": "I/O context",
+    r"\bshelf\b|\bshelves\b": "catalogue",
+    r"takes_one_ahead": "peek",
+    r"\bbroke a law\b|\blaws? of its own\b|\bLaws\b|\bBroken(Law)?\b(?!Pipe)": "invariant",
+    r"\b(fn|def) (attend|settle|rest|tell|hear)\b": "tick, on_completion, park, emit, drain",
+    r"\b(class|enum|struct) (Impossible|Generation|Habits)\b": "a name that says of what",
+    r"^\[said\b|\bseed = \"": "claims, case_study",
+}
+"""Pattern -> the term instead."""
+ALLOWED = {
+    ("python/iolab/adapters/machine_file/machine_file.py", "takes_one_ahead"): "the key's old name still works",
+    ("tests/test_renamed.py", "takes_one_ahead"): "the key's old name still works",
+}
+"""Where a word means something else, or an old name is kept: file and text -> why."""
+TEXTS = (".md", ".py", ".rs", ".toml", ".pyi", ".html", ".js", ".ipynb")
+
+
+@cache
+def texts() -> dict[str, str]:
+    """The repository's own texts by file, but for this one."""
+    paths = [*ROOT.glob("*.md"), *(path for top in FOLDERS for path in (ROOT / top).rglob("*"))]
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text(errors="replace")
+        for path in paths
+        if path.suffix in TEXTS and path != Path(__file__) and "target" not in path.parts and path.is_file()
+    }
+
+
+@pytest.mark.parametrize("pattern", COINED)
+def test_no_coined_word_stands_for_a_standard_term(pattern: str) -> None:
+    coined = re.compile(pattern, re.MULTILINE)
+    found = []
+    for name, text in texts().items():
+        for match in coined.finditer(text):
+            if (name, match[0]) not in ALLOWED:
+                found.append(f"{name}: {match[0]}")
+    assert not found, f"say {COINED[pattern]} instead: " + ", ".join(found[:10])
+
+
+def test_what_is_allowed_is_still_there() -> None:
+    for (name, text), why in ALLOWED.items():
+        path = ROOT / name
+        assert path.is_file() and text in path.read_text(), f"{name}: {text} is gone: no longer needed ({why})"
