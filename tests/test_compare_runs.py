@@ -205,6 +205,36 @@ def test_files_that_were_measured_in_turns_are_paired(tmp_path: Path, capsys: py
     assert (one["pairing"], one["notes"]) == ("round", [])
 
 
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("seconds", "{value}"),
+        ("round,seconds", "{round},{value}"),
+        ("seconds,iops", "{value},100"),
+        ("kernel,round,seconds", "{name},{round},{value}"),
+        ("kernel,seconds", "6.1-{name},{value}"),
+        ("workload,seconds", "build,{value}"),
+    ],
+)
+def test_a_csv_is_a_setting_or_a_round_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], header: str, row: str
+) -> None:
+    by_name = {"old": (9.1, 9.2, 9.3), "new": (8.1, 8.2, 8.3)}
+    for name, values in by_name.items():
+        rows = [row.format(name=name, round=place, value=value) for place, value in enumerate(values, start=1)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *rows, ""]))
+        for place, one in enumerate(rows, start=1):
+            (tmp_path / f"{name}-{place}.csv").write_text(f"{header}\n{one}\n")
+    rounds = [tmp_path / f"{name}-{place}.csv" for name in by_name for place in (1, 2, 3)]
+    for files in ([tmp_path / "old.csv", tmp_path / "new.csv"], rounds):
+        (one,) = compared(capsys, *files, "--metric", "seconds")["comparisons"]
+        assert (one["n_baseline"], one["n"], one["verdict"]) == (3, 3, "faster")
+        assert 0.88 < one["ratio"] < 0.9
+    (one,) = compared(capsys, rounds[0], rounds[3], "--metric", "seconds")["comparisons"]
+    assert (one["n"], one["verdict"]) == (1, "undecided")
+    assert "for one CSV file, and there are more" in text(capsys, *rounds, "--round-column", "round", status=2)
+
+
 def test_numbers_that_may_be_something_else_are_no_rounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for names in (("qd-8", "qd-16"), ("linux-5.10", "linux-6.1"), ("qd-1", "qd-2")):
         files = [fio(tmp_path / f"{name}.json") for name in names]

@@ -73,7 +73,9 @@ def compare_paths(paths: Sequence[Path], wanted: Wanted, *, group_by: str | None
     """Run directories, files of other tools, and directories of both, grouped as `groups_of` tells. InputError for what
     can't be read or compared."""
     groups = groups_of(paths, group_by)
-    found = compare_several([Arm(one.name, _opened(one, from_)) for one in groups.groups], wanted)
+    are_settings = len(groups.groups) > 1
+    arms = [Arm(one.name, _opened(one, from_, is_setting=one.named or are_settings)) for one in groups.groups]
+    found = compare_several(arms, wanted)
     return replace(found, read_as=groups.read_as, problems=[*groups.problems, *found.problems])
 
 
@@ -120,14 +122,14 @@ def _across(arms: list[Arm], wanted: Wanted, jobs: Jobs) -> Compared:
     )
 
 
-def _opened(group: Group, from_: str | None) -> list[RunData]:
-    """The runs of a group: files make one together."""
+def _opened(group: Group, from_: str | None, *, is_setting: bool) -> list[RunData]:
+    """The runs of a group: files make one together, called as the group where it is a setting."""
     files = [path for path in group.paths if path.is_file()]
     if not files:
         return [open_run(path) for path in group.paths]
     if len(files) < len(group.paths):
         raise InputError(f"{group.name} has runs and files", where=str(files[0]), remedy="compare the one or the other")
-    return [open_files(files, from_, group.name if group.named else None)]
+    return [open_files(files, from_, group.name if is_setting else None)]
 
 
 def _has_few_jobs(arms: Sequence[Arm]) -> bool:

@@ -1,9 +1,9 @@
 """Any CSV: a column for the setting, one for the round if there is one, and numbers.
 
 Columns are known by their names (`csv_layout.py`); without a setting's column the first column of text is taken,
-without any the file is one setting. Other columns of numbers are metrics, under their own names. Rows of one round are
-averaged. Without a column of rounds each row is one; where that would be more than 20,000, rows that follow each other
-are averaged in about 100 batches.
+without any the file is one setting, of the workload `csv`. Other columns of numbers are metrics, under their own names.
+Rows of one round are averaged. Without a column of rounds each row is one; where that would be more than 20,000, rows
+that follow each other are averaged in about 100 batches.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from iolab.adapters.importer.source import Source
 from iolab.base.errors import InputError
 from iolab.domain.metric import METRICS, OPS
 
+WORKLOAD = "csv"
+"""What a table that names no workload measured, where the file's name is its setting's."""
 TRIAL_COLUMNS = frozenset(
     ("trial", "round", "position", "workload", "setting", "status", "seed", "attempt", "started_unix_ns", "duration_ns")
 )
@@ -48,11 +50,12 @@ def _add(found: Sequence[Group], layout: Layout, source: Source, results: Result
     table = results.table(1)
     names = [_metric_of(name) for name in layout.metrics]
     keys = layout.keys
+    # A file that is one setting among several measured the same as the others, whatever it is called.
+    unnamed = WORKLOAD if source.label or layout.setting is None else source.stem_without_round
     for group in _by_round(found, layout) if layout.round else found:
         entries = dict(zip(keys, group.key, strict=False))
-        setting, workload = (
-            entries.get(column or "") or source.stem_without_round for column in (layout.setting, layout.workload)
-        )
+        setting = entries.get(layout.setting or "") or source.stem_without_round
+        workload = entries.get(layout.workload or "") or unnamed
         phases: dict[str, Row] = {}
         for place, (phase, op, metric) in enumerate(names):
             row = phases.get(phase) or phases.setdefault(phase, table.row(setting, workload, phase))

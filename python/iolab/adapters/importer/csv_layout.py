@@ -110,7 +110,7 @@ def number(entry: str, decimal: str) -> float | None:
 def _head_rows(source: Source) -> tuple[str, list[list[str]]]:
     lines = "\n".join(source.head_lines[: ROWS_LOOKED_AT + 1]).lstrip("\n").split("\n")
     separator = max(SEPARATORS, key=lines[0].count)
-    if separator not in lines[0]:
+    if separator not in lines[0] and not _is_one_column(lines):
         raise InputError("no table", where=source.name, remedy="expected commas, semicolons or tabs between columns")
     if source.is_quoted:
         raise InputError(
@@ -120,6 +120,12 @@ def _head_rows(source: Source) -> tuple[str, list[list[str]]]:
         return separator, [row for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=separator) if row]
     except csv.Error as error:
         raise InputError(f"not a table: {error}", where=source.name) from None
+
+
+def _is_one_column(lines: Sequence[str]) -> bool:
+    """Whether it is a word with nothing but numbers below it."""
+    entries = [line.strip() for line in lines[1:] if line.strip()]
+    return bool(lines[0].strip()) and bool(entries) and all(map(is_number, entries))
 
 
 def _check_header(source: Source, names: Sequence[str]) -> None:

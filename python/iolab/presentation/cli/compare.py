@@ -105,7 +105,11 @@ def compare(
     columns = CsvColumns(setting_column, round_column, workload_column, lower_is_better, higher_is_better)
     if runs[0].is_file() and columns:
         if len(runs) > 1:
-            raise InputError("a second run goes with a run, not with a file", where=str(runs[1]))
+            raise InputError(
+                "columns can be named by hand for one CSV file, and there are more",
+                where=str(runs[1]),
+                remedy="call the columns setting, round and workload in the files, or put all rows into one",
+            )
         _refuse_for_csv({"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output})
         from iolab.domain.compare import compare_csv
         from iolab.presentation.compared import Compared
