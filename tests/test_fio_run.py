@@ -190,6 +190,18 @@ def test_a_latency_that_every_depth_keeps_leads_to_the_deepest(iolab: CommandLin
     assert "50 % of the I/Os within 100s" in note and "(tried: 1, 2, 4, 4)" in note
 
 
+def test_what_a_search_found_stands_on_the_screen(iolab: CommandLine) -> None:
+    (iolab.cwd / "job.fio").write_text(f"[deep]\n{SEARCH}latency_target=100s\nlatency_percentile=50\n")
+    experiment = BOTH.replace("rounds = 1", "rounds = 2").split("[settings")[0]
+    said = iolab("run", iolab.write("search.toml", experiment), "--out", "out").stdout
+    assert re.search(r"queue depth found\s+4\.000", said)
+    assert re.search(r"^Search: round 1: .*queue depth 4 keeps 50 % .*\(tried: 1, 2, 4, 4\)$", said, re.MULTILINE)
+    (iolab.cwd / "job.fio").write_text(f"[fast]\n{SEARCH}bs=1m\nlatency_target=1us\n")
+    said = iolab("run", "search.toml", "--out", "none").stdout
+    assert "No value of queue depth found: no depth met the target" in said
+    assert "no queue depth keeps 100 % of the I/Os within 1us" in said
+
+
 def test_a_latency_that_no_depth_keeps_is_told_with_the_reason(iolab: CommandLine) -> None:
     run = ran(iolab, f"[fast]\n{SEARCH}bs=1m\nlatency_target=1us\n")
     frame = store.read(run).metrics

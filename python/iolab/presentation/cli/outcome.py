@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from iolab.adapters.store import RunData
     from iolab.domain.compare import Comparison
 
+SEARCHES_SHOWN_MAX = 3
+
 
 def show_outcome(
     path: Path, *, as_json: bool, fail_on: Sequence[str], report: Path | None = None, again: str = ""
@@ -48,6 +50,8 @@ def show_outcome(
         print(f"\nRun:    {path}")
         if verified := _verified(data):
             print(f"Data:   {verified}")
+        for place, told in enumerate(_searched(data)):
+            print(f"{'' if place else 'Search:':7} {told}")
         if summary.simulated and (trust := in_words(evidence(data))):
             print(f"Trust:  {trust}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
@@ -83,6 +87,19 @@ def _verified(data: RunData) -> str | None:
     from iolab.base.quantity import size_in_words  # it loads the engine
 
     return f"{blocks:,} blocks ({size_in_words(size)}) verified, {how}" if blocks else None
+
+
+def _searched(data: RunData) -> list[str]:
+    """What searches for a queue depth came to in each trial, of workloads that have one."""
+    searched = data.metrics.filter(data.metrics["metric"] == "queue_depth_found")
+    told = []
+    for trial, number, setting in searched.select("trial", "round", "setting").unique(maintain_order=True).iter_rows():
+        place = f"round {number + 1}" + (f" under {setting}" if len(data.settings) > 1 else "")
+        told += [
+            f"{place}: {note}" for note in data.record(trial).notes if "queue depth" in note and "(tried: " in note
+        ]
+    more = [f"{len(told) - SEARCHES_SHOWN_MAX} more: iolab show {data.path} --metric queue_depth_found"]
+    return told if len(told) <= SEARCHES_SHOWN_MAX else told[:SEARCHES_SHOWN_MAX] + more
 
 
 def _print_what_probes_saw(data: RunData) -> None:
