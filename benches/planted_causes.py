@@ -34,6 +34,7 @@ ROUNDS_OF_TIMES = 6
 BLOCK_BYTES = 4096
 HOLES = 1536
 PUNCH_HOLE_KEEP_SIZE = 0x02 | 0x01
+PR_SET_PDEATHSIG = 1
 BURNERS = 8
 BURNERS_NICE = -5
 """A burner's weight is three times that of a session at 0: the load gets one part of 25 of its CPU."""
@@ -222,9 +223,13 @@ def beside_others(place: Path, runs: Path) -> list[str]:
 @contextmanager
 def burners(cpu: int) -> Iterator[None]:
     """Processes that do nothing but use this CPU, each in a session of its own: with automatic groups, all of one
-    session together get what a single one would."""
+    session together get what a single one would. They end with this process, however it ends."""
+    libc, parent = ctypes.CDLL(None), os.getpid()
 
     def place() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
         os.sched_setaffinity(0, {cpu})
         os.setpriority(os.PRIO_PROCESS, 0, BURNERS_NICE)
 
