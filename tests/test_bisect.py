@@ -145,6 +145,18 @@ def test_the_command_names_the_version_confirms_it_and_says_so_as_json(iolab: Co
     assert "6 fresh rounds against v6: slower" in shown
 
 
+def test_the_table_of_a_search_says_why_nothing_is_paired(iolab: CommandLine) -> None:
+    iolab.write("versions.toml", experiment(4, 2))
+    iolab("bisect", "versions.toml", "--out", "hunt", "--confirm", "2")
+    shown = " ".join(iolab("show", "hunt").text.split())
+    assert "! this run is a search (iolab bisect), which measures one version after another" in shown
+    assert "rounds are not paired: drift is in it." in shown and "within rounds" not in shown
+    iolab("report", "hunt", "-o", "hunt.html")
+    assert "measured one after the other, not in turns" in (iolab.cwd / "hunt.html").read_text()
+    iolab("run", iolab.write("plain.toml", experiment(2, 1)), "--rounds", "2", "--out", "plain")
+    assert "this run is a search" not in iolab("show", "plain").text
+
+
 def test_what_is_named_may_be_left_unconfirmed(iolab: CommandLine) -> None:
     iolab.write("versions.toml", experiment(4, 2))
     (change,) = iolab("bisect", "versions.toml", "--out", "hunt", "--confirm", "0", "--json").json()["changes"]

@@ -42,6 +42,10 @@ class MeasuredRun(Protocol):
         """The most rounds, fixed before the first, of a run that goes on until it is decided; None for any other."""
 
     @property
+    def is_search(self) -> bool:
+        """Whether it looked for the version that changed a metric: one was measured, then another."""
+
+    @property
     def workloads(self) -> list[str]:
         """The workloads' names, in the experiment's order."""
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from iolab.domain.measured_run import MeasuredRun
 
 METRICS_NAMED_MAX = 8
+FOUND = ("queue_depth_found",)
+"""What a workload was run to find: told first."""
 SYNC_TIMES = ("sync.latency_ns_mean", "sync.latency_ns_p99")
 
 
@@ -64,6 +66,8 @@ class Summary:
     rounds: int
     trials: int
     trials_not_ok: int
+    is_search: bool
+    """One version was measured after another, so that their rounds have nothing in common."""
     same_within: float
     rows: list[Row]
     problems: list[str]
@@ -125,6 +129,7 @@ def summarise(
         rounds=run.trials["round"].n_unique(),
         trials=run.trials.height,
         trials_not_ok=int((~run.trials["status"].is_in(["ok", "impossible"])).sum()),
+        is_search=run.is_search,
         same_within=margin,
         rows=rows,
         problems=run.problems,
@@ -181,12 +186,13 @@ def _without_baseline(run: MeasuredRun, baseline: str) -> InputError:
 
 def _compared_keys(run: MeasuredRun) -> list[str]:
     """What the experiment compares. A metric that no trial has, because all failed for instance, is no mistake here."""
-    return _known_keys(run, run.experiment.compare.metrics or [*_compared_by_kind(run), *_syncs(run)])
+    asked = [*_present(run, FOUND), *_compared_by_kind(run), *_present(run, SYNC_TIMES)]
+    return _known_keys(run, run.experiment.compare.metrics or asked)
 
 
-def _syncs(run: MeasuredRun) -> list[str]:
-    """How long syncs took, where any workload syncs."""
-    return list(dict.fromkeys(key.rpartition("/")[2] for key in run.keys if key.endswith(SYNC_TIMES)))
+def _present(run: MeasuredRun, names: tuple[str, ...]) -> list[str]:
+    """Those of the names that any workload has: how long syncs took where it syncs, what a search found."""
+    return list(dict.fromkeys(key.rpartition("/")[2] for key in run.keys if key.endswith(names)))
 
 
 def _known_keys(run: MeasuredRun, wanted: Sequence[str]) -> list[str]:

@@ -25,10 +25,18 @@ if TYPE_CHECKING:
 
 SENTENCE_WIDTH_MAX = 110
 CHANGE_HEADING = "change within rounds [95 %]"
+CHANGE_HEADING_UNPAIRED = "change [95 %]"
 SPREAD = "Typical value ± half the interquartile range."
 LEGEND = (
     f"{SPREAD} Change: the typical ratio within rounds with its 95 % interval; "
     "drift cancels in it, so it is not exactly the quotient of the two values."
+)
+LEGEND_UNPAIRED = (
+    f"{SPREAD} Change: the ratio of the typical values with its 95 % interval; rounds are not paired: drift is in it."
+)
+IN_SEARCH = (
+    "this run is a search (iolab bisect), which measures one version after another: rounds have nothing in common, and "
+    "are not paired"
 )
 STYLES: dict[Verdict, str] = {
     **dict.fromkeys(GAINS, "green"),
@@ -56,6 +64,9 @@ def tables(summary: Summary) -> RenderableType:
     parts.append(Text(f"{rounds(summary.rounds)} on {summary.machine_in_words}{against}", style="dim"))
     parts += in_words(summary.comparisons)
     parts += (Text(f"! {problem}", style="yellow") for problem in (*summary.problems, *summary.doubts))
+    if summary.is_search and summary.comparisons:
+        parts.append(Text(f"! {IN_SEARCH}", style="yellow"))
+    paired = all(one.pairing != "none" for one in summary.comparisons)
     footnotes = Footnotes()
     swept: list[RenderableType] = []
     in_tables = blocks(summary)
@@ -72,14 +83,14 @@ def tables(summary: Summary) -> RenderableType:
         # Not as the table's own title, which is broken where the table is narrower.
         parts.append(Padding(Text(workload, style="bold cyan"), (1, 0, 0, 0), expand=False))
         if block.rows:
-            wide, tall = _wide(block, footnotes), _tall(block, footnotes)
-            parts.append(FirstThatFits(wide, tall, _tall(block, footnotes, verdict_below=True)))
+            wide, tall = _wide(block, footnotes), _tall(block, footnotes, paired=paired)
+            parts.append(FirstThatFits(wide, tall, _tall(block, footnotes, paired=paired, verdict_below=True)))
         parts += (Constrain(Text(f"No value of {line}"), SENTENCE_WIDTH_MAX) for line in block.absent)
     if not summary.rows:
         parts.append(Text("\nNo trial has a value of what is compared.\n"))
     if lines := footnotes.lines():
         parts.append(Padding(Constrain(Text("\n".join(lines)), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
-    legend = LEGEND if summary.comparisons else SPREAD
+    legend = (LEGEND if paired else LEGEND_UNPAIRED) if summary.comparisons else SPREAD
     parts.append(Padding(Constrain(Text(legend, style="dim"), SENTENCE_WIDTH_MAX), (1, 0, 0, 0), expand=False))
     return Group(*parts)
 
@@ -99,7 +110,7 @@ def _wide(block: Block, footnotes: Footnotes) -> Table:
     return table
 
 
-def _tall(block: Block, footnotes: Footnotes, *, verdict_below: bool = False) -> Table:
+def _tall(block: Block, footnotes: Footnotes, *, paired: bool, verdict_below: bool = False) -> Table:
     """A row per setting below each metric's name, for any number of settings. With the verdict below the change it fits
     a narrow console."""
     from rich.text import Text
@@ -107,7 +118,8 @@ def _tall(block: Block, footnotes: Footnotes, *, verdict_below: bool = False) ->
     compared = any(cell.change or cell.verdict for row in block.rows for cell in row.cells)
     table = empty_table()
     table.add_column("metric, setting", overflow="fold")
-    for heading in ("value", CHANGE_HEADING if compared else ""):
+    change = CHANGE_HEADING if paired else CHANGE_HEADING_UNPAIRED
+    for heading in ("value", change if compared else ""):
         table.add_column(heading, justify="right", no_wrap=True)
     if compared and not verdict_below:
         table.add_column("verdict", no_wrap=True)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import ABSENT, Scale, scale_for
 from iolab.presentation.table.layout import FirstThatFits
-from iolab.presentation.table.plain import CHANGE_HEADING, STYLES, empty_table, in_words, indented
+from iolab.presentation.table.plain import (
+    CHANGE_HEADING,
+    CHANGE_HEADING_UNPAIRED,
+    STYLES,
+    empty_table,
+    in_words,
+    indented,
+)
 from iolab.presentation.table.words import change_with_interval, tally, unit_of, verdict_with_rounds
 
 if TYPE_CHECKING:
@@ -72,7 +79,7 @@ def _table(comparisons: Sequence[Comparison], *, stacked: bool = False) -> Table
     table = empty_table()
     table.add_column("metric, setting", overflow="fold")
     paired = all(comparison.pairing == "round" for comparison in comparisons)
-    heading = CHANGE_HEADING if paired else "change [95 %]"
+    heading = CHANGE_HEADING if paired else CHANGE_HEADING_UNPAIRED
     headings = (heading.replace(" [", "\n["), "p\nq") if stacked else (heading, "p", "q")
     for heading in ("value", "n", *headings):
         table.add_column(heading, justify="right", no_wrap=True)
