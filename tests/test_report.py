@@ -117,7 +117,34 @@ def test_the_conclusion_comes_first_and_then_why(page: Path) -> None:
     order = ["Conclusion</h2>", "Why</h2>", "Results</h2>", "How large, how sure</h2>", "Latency heat map</h2>"]
     places = [text.index(heading) for heading in order]
     assert places == sorted(places)
-    assert "moved" in text[places[1] : places[2]], "what iolab explain prints"
+    why = text[places[1] : places[2]]
+    assert "moved" in why, "what iolab explain prints"
+    open_part, folded = why.split("<details>")
+    first = re.findall(r"<p>(.*?)</p>", open_part)[0]
+    assert first and first.split(".")[0].split()[:3] == folded.split("<code>")[1].split()[:3]
+
+
+def test_the_cause_that_explain_names_stands_open_in_the_report(tmp_path: Path) -> None:
+    experiment = """
+machine = "model:nvme"
+rounds = 3
+seed = 1
+[workloads.reads]
+pattern = "random"
+file_size = "64MiB"
+duration = "10ms"
+[probes]
+block = true
+[settings.one]
+workload = { queue_depth = 1 }
+[settings.sixteen]
+workload = { queue_depth = 16 }
+"""
+    iolab.report(iolab.run(experiment, out=tmp_path / "run"), tmp_path / "report.html")
+    text = without_plotting_library(tmp_path / "report.html")
+    why = text[text.index("Why</h2>") : text.index("Results</h2>")].split("<details>")[0]
+    assert "workload.queue_depth is 16 in sixteen, 1 in one: on reads, " in why
+    assert "<p>workload.queue_depth → queue depth" in why
 
 
 def test_it_is_small_and_offers_its_numbers_as_csv(page: Path, run: RunData) -> None:

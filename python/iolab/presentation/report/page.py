@@ -15,14 +15,14 @@ from iolab.adapters.reproduction.evidence import evidence, in_words
 from iolab.base.errors import InputError
 from iolab.base.plain_text import visible
 from iolab.base.strict_json import JsonObject
-from iolab.domain.explain import explain
+from iolab.domain.explain import causes, explain
 from iolab.domain.explain.inputs import of_run
 from iolab.domain.summary import Summary, summarise
 from iolab.domain.sweep import sweeps
 from iolab.presentation.report import probes
 from iolab.presentation.report.figures import figures
 from iolab.presentation.report.plot import Figure
-from iolab.presentation.table import csv
+from iolab.presentation.table import cause, csv
 from iolab.presentation.table.conclusions import conclusions
 from iolab.presentation.table.explanation import explanations
 from iolab.presentation.table.grid import GridRow, grid
@@ -39,9 +39,15 @@ WHY_WIDTH = 100
 CSV_BYTES_MAX = 200_000
 """Before base64, which makes a third more of it: the page stays below 2 MB."""
 
-HOW = (
+IN_ROUNDS = (
     "Each round runs every workload under every setting once, in an order shuffled anew for each round, so that what "
-    "drifts in the machine falls on all settings alike. Settings are compared within rounds.",
+    "drifts in the machine falls on all settings alike. Settings are compared within rounds."
+)
+UNPAIRED = (
+    "What is compared was measured one after the other, not in turns: its rounds are not paired, and what drifts in "
+    "the machine is in the differences."
+)
+HOW = (
     "The ratio to the baseline comes with an interval that covers the true ratio in 95 % of cases. Same means that the "
     "whole interval lies within the margin; a difference means that it excludes 1, with the share of false "
     "discoveries over all comparisons held to 5 %; anything else is undecided. A rate or a time is then faster or "
@@ -75,6 +81,7 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
 
 
 def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
+    why = _why(run, metrics)
     return {
         "version": iolab.__version__,
         "title": summary.title,
@@ -97,13 +104,14 @@ def _page(run: RunData, summary: Summary, metrics: Sequence[str]) -> JsonObject:
             for workload, rows in grid(summary).items()
         ],
         "probe_tables": probes.tables(run),
-        "why": _why(run, metrics),
+        "why": why,
+        "why_first": _first_paragraph(why) if why else [],
         "csv": _csv(run, metrics),
         "remarks": _remarks(run),
         "machine": [*_trust(run, summary), *main_facts(run.machine)],
         "machine_in_full": list(all_facts(run.machine)),
         "experiment": run.experiment_text,
-        "how": HOW,
+        "how": (UNPAIRED if any(one.pairing == "none" for one in summary.comparisons) else IN_ROUNDS, *HOW),
         "source": str(run.path),
     }
 
@@ -115,17 +123,26 @@ def _trust(run: RunData, summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _why(run: RunData, metrics: Sequence[str]) -> str | None:
-    """What `iolab explain` prints; None where nothing differs."""
+    """What `iolab explain --all` prints; None where nothing differs."""
     try:
         inputs = of_run(run, metrics, None)
     except InputError:
         return None
-    explained = explain(inputs.frame, inputs.results)
+    found, explained = causes(inputs.frame, inputs.results, inputs.changes), explain(inputs.frame, inputs.results)
     if all(one.why_not for one in explained):
         return None
     text = io.StringIO()
-    console(text, width=WHY_WIDTH, color_system=None).print(explanations(explained))
+    page = console(text, width=WHY_WIDTH, color_system=None)
+    page.print(cause.causes(found))
+    page.print(explanations(explained))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
+
+
+def _first_paragraph(why: str) -> list[str]:
+    """The sentences that an explanation begins with, unbroken; how one thing led to another on a line of its own."""
+    lines = why.split("\n\n", 1)[0].splitlines()
+    said = [line.strip() for line in lines if "→" not in line]
+    return [" ".join(said), *(line.strip() for line in lines if "→" in line)]
 
 
 def _csv(run: RunData, metrics: Sequence[str]) -> Any:
