@@ -266,6 +266,14 @@ def test_a_setting_changes_what_is_measured() -> None:
     assert by_setting["quick"] > 5 * by_setting["slow"]
 
 
+@pytest.mark.parametrize("kernel", ["2.4.20", "2.5.58"])
+def test_a_file_larger_than_a_full_queue_is_laid_out_to_its_end(kernel: str) -> None:
+    """Who waits until the queue is less full lets it run first; otherwise its plug stays for ever."""
+    text = "rounds = 1\n[workloads.w]\npattern = 'random'\ndirect = false\nfile_size = '32MiB'\noperations = 20\n"
+    run(f"machine = 'model:quad-7200'\n{text}[settings.s]\nkernel = '{kernel}'\n", "run")
+    assert read(Path("run")).trials["status"].to_list() == ["ok"]
+
+
 def test_the_probes_of_the_model_see_what_those_of_a_host_do() -> None:
     text = f"{HEAD}{READS}devices = [0]\n[probes]\nextents = true\nblock = true\n"
     run(text, "run")

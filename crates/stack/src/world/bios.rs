@@ -197,11 +197,18 @@ impl World {
         for direction in [Direction::Read, Direction::Write] {
             if let Some(is) = self.drives[number].turned_congested(direction) {
                 self.with_cache(now, |cache, _| cache.congested(now, direction, is));
+                // Who is about to sleep until a queue is less full lets all queues run first (`blk_congestion_wait`,
+                // 2.5.67): what a plug holds back would never be done otherwise.
+                if is && direction == Direction::Write {
+                    self.drives[number].unplug();
+                    self.events.put(now, Event::Drive(number as u16));
+                }
             }
         }
     }
 
     fn bio_done(&mut self, now: Time, bio: &Bio) {
+        self.progressed(now);
         if bio.tag & OF_CACHE != 0 {
             self.cache_bio_done(now, bio.tag & !OF_CACHE);
             return;

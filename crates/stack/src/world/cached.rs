@@ -65,6 +65,7 @@ impl World {
             Some(_) => self.files.len() as FileId,
             None => 0,
         };
+        self.progressed(self.now);
         for file in 0..files {
             let bytes = self.files[file as usize].size_bytes;
             let mut now = self.now;

@@ -9,6 +9,7 @@ mod interrupts;
 mod mounts;
 mod operations;
 mod phase;
+mod standstill;
 mod task;
 mod tasks;
 #[cfg(test)]
@@ -93,6 +94,8 @@ pub struct World {
     look_every_ns: Option<Time>,
     look_at: Option<Time>,
     housekeeper_woken: bool,
+    /// When some I/O last ended.
+    progressed_at: Time,
     // Kept between events, so that none is allocated for each.
     done: Vec<Bio>,
     may_retry: Vec<TaskId>,
@@ -159,6 +162,7 @@ impl World {
             look_every_ns: None,
             look_at: None,
             housekeeper_woken: false,
+            progressed_at: 0,
             done: Vec::new(),
             may_retry: Vec::new(),
             arrived: Vec::new(),
@@ -285,6 +289,7 @@ impl World {
             (Some(at), other) if other.is_none_or(|other| at <= other) => (at, Event::Cpus),
             _ => self.events.take()?,
         };
+        self.check_standstill(at);
         self.now = at;
         Some((at, event))
     }
@@ -321,7 +326,10 @@ impl World {
                 self.run_drive(now, usize::from(drive));
             }
             Event::Mount(mount) => self.run_mount(now, usize::from(mount)),
-            Event::Wake(task) => self.wake(now, task),
+            Event::Wake(task) => {
+                self.progressed(now);
+                self.wake(now, task);
+            }
             Event::Cache => {
                 if self.cache_called_at == Some(now) {
                     self.cache_called_at = None;

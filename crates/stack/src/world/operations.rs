@@ -128,6 +128,7 @@ impl World {
     }
 
     pub(super) fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {
+        self.progressed(now);
         let since_start = now - self.phase.start;
         let task = &mut self.tasks[number as usize];
         if task.jobs[job].succeeded(since_start, op) {
@@ -136,6 +137,7 @@ impl World {
     }
 
     pub(super) fn complete_operation(&mut self, now: Time, id: OpId) {
+        self.progressed(now);
         let number = self.operations[id].task;
         self.tasks[number as usize].completed.push_back(id);
         self.unblock(now, number);

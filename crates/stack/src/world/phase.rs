@@ -111,6 +111,7 @@ impl World {
             ends_with_first: spec.ends_with_first,
             cut: false,
         };
+        self.progressed(self.now);
         for number in 0..self.tasks.len() {
             self.events
                 .put(self.phase.start, Event::Wake(number as TaskId));

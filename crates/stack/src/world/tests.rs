@@ -1,11 +1,13 @@
 use super::*;
 use crate::allocator::{FilesystemSpec, Kind};
 use crate::block::Priority;
+use crate::block::Sector;
 use crate::block::plug::PlugRules;
 use crate::block::pool::PoolRules;
 use crate::block::{Merges, QueueRules};
 use crate::cache::{self, CacheSpec};
 use crate::device::disk::{Disk, test_disk};
+use crate::device::{Command, Completion, Device};
 use crate::scheduler::cfq::{self, Cfq};
 use crate::scheduler::deadline::{Deadline, DeadlineVariant, Tunables};
 use crate::scheduler::noop::Noop;
@@ -532,4 +534,70 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
     // 60 % of the memory, a page for each request, and a step of each writer and flusher.
     let bound = (4 << 20) / 4096 * 6 / 10 + 64 + 10 * 32;
     assert!(most <= bound, "{most} pages, at most {bound}");
+}
+
+/// Takes commands, has something to do each second, and never completes one.
+struct Silent {
+    now: Time,
+}
+
+impl Device for Silent {
+    fn sectors(&self) -> Sector {
+        1 << 20
+    }
+
+    fn queue_depth(&self) -> u32 {
+        32
+    }
+
+    fn submit(&mut self, now: Time, _command: Command) {
+        self.now = now;
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        Some(self.now + SECOND)
+    }
+
+    fn advance(&mut self, now: Time, _completed: &mut Vec<Completion>) {
+        self.now = now;
+    }
+}
+
+fn world_on(device: Box<dyn Device>) -> World {
+    let mut world = world(Box::new(Noop::default()));
+    let drive = DriveParts {
+        queue: RequestQueue::new(rules(), Box::new(Noop::default())),
+        device,
+        filesystem: None,
+        write_bio_sectors_max: 2048,
+        peek: false,
+    };
+    world.drives = vec![Drive::new(drive).0];
+    world
+}
+
+#[test]
+#[should_panic(
+    expected = "the simulated machine stands still: no I/O has ended for 3600 s of its time and 1 tasks wait"
+)]
+fn a_device_that_never_answers_ends_the_run() {
+    let one = job("r", Pattern::Uniform, 4, for_ops(10));
+    run(
+        world_on(Box::new(Silent { now: 0 })),
+        &[group(Path::Direct, vec![one])],
+        1,
+    );
+}
+
+#[test]
+fn a_job_that_sleeps_for_hours_is_not_a_standstill() {
+    let mut sleeper = job("r", Pattern::Uniform, 1, for_ops(4));
+    sleeper.arrival = Arrival::Closed {
+        think_ns: 2 * 3600 * SECOND,
+        think_every: 1,
+    };
+    let mut world = world(Box::new(Noop::default()));
+    world.look_every(Some(60 * SECOND));
+    let results = run(world, &[group(Path::Direct, vec![sleeper])], 1);
+    assert_eq!(jobs(&results)[0].ops, 4);
 }

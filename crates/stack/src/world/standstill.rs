@@ -1,0 +1,59 @@
+//! A machine on which tasks wait for I/O that nothing will ever do: clocks that tick keep its event queue from running
+//! empty, so that a run would have no end. It is a defect of the model, and told as one.
+
+use super::World;
+use crate::time::{SECOND, Time};
+
+/// So long, in simulated time, no I/O ends while a task waits for some: far beyond the slowest request of any device.
+pub(super) const STANDSTILL_NS: Time = 3600 * SECOND;
+
+impl World {
+    /// Some I/O has ended, or a task that waited for none has come back.
+    #[inline]
+    pub(super) fn progressed(&mut self, now: Time) {
+        self.progressed_at = now;
+    }
+
+    /// Before what happens at that time.
+    ///
+    /// # Panics
+    /// Where the machine stands still; says what waits.
+    #[inline]
+    pub(super) fn check_standstill(&mut self, at: Time) {
+        if at > self.progressed_at + STANDSTILL_NS {
+            self.look_for_standstill(at);
+        }
+    }
+
+    #[cold]
+    fn look_for_standstill(&mut self, at: Time) {
+        // Between phases the machine itself waits, for what it syncs.
+        let syncs = self.phase.tasks_left == 0;
+        let waiting = self
+            .tasks
+            .iter()
+            .filter(|task| task.outstanding > 0 || task.blocked);
+        let count = waiting.count();
+        if count == 0 && !syncs {
+            self.progressed_at = at;
+            return;
+        }
+        let who = if syncs {
+            "a sync".to_owned()
+        } else {
+            format!("{count} tasks")
+        };
+        let requests: Vec<String> = self
+            .drives
+            .iter()
+            .map(|drive| drive.queue().outstanding().to_string())
+            .collect();
+        let late: usize = self.waiting_bios.values().map(|bios| bios.len()).sum();
+        panic!(
+            "the simulated machine stands still: no I/O has ended for {} s of its time and {who} wait; \
+             requests outstanding by drive: {}; bios that wait for a request: {late}",
+            STANDSTILL_NS / SECOND,
+            requests.join(", "),
+        );
+    }
+}
