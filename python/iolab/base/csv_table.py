@@ -48,6 +48,11 @@ def first_entry(path: Path, column: str) -> str:
     return str(frame[column][0])
 
 
+def header(path: Path) -> list[str]:
+    """The names of the columns. InputError as of `read`."""
+    return _text(path).columns
+
+
 def _text(path: Path) -> pl.DataFrame:
     import polars as pl
 

@@ -110,6 +110,17 @@ def conditions_within(run: MeasuredRun) -> Conditions | None:
     return _compared(named, []) if any(named.values()) else None
 
 
+def facts_of(run: MeasuredRun) -> dict[str, str]:
+    """What is on record of the machine, the target and the options of a run."""
+    return dict(_facts(run))
+
+
+def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """What differs between two records of facts: what, and both values."""
+    found = _compared({"ours": dict(ours), "theirs": dict(theirs)}, []).differs
+    return [(one.what, one.values["ours"], one.values["theirs"]) for one in found]
+
+
 def alike(what: str, ours: str, theirs: str) -> bool:
     """Whether a fact is the same of both."""
     return _alike(what, [ours, theirs])

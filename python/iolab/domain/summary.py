@@ -105,7 +105,7 @@ def summarise(
     if baseline not in run.settings:
         raise _without_baseline(run, baseline)
     margin = experiment.compare.same_within if same_within is None else same_within
-    values = values_by_setting(run, chosen_keys(run, metrics) if metrics else _compared_keys(run))
+    values = values_by_setting(run, chosen_keys(run, metrics) if metrics else compared_keys(run))
     judged = compare_pairs(
         _pairs(run, _possible(run, values), baseline),
         same_within=margin,
@@ -146,7 +146,7 @@ def compare_jobs(
 ) -> list[Comparison]:
     """The comparisons of `summarise`, and those of each job; `only`: those of this job alone. Errors as of both."""
     baseline = run.experiment.compare.baseline if baseline is None else baseline
-    keys = chosen_keys(run, metrics) if metrics else _compared_keys(run)
+    keys = chosen_keys(run, metrics) if metrics else compared_keys(run)
     found: dict[tuple[str, str | None, str], dict[str, Numbers]] = {}
     if only is None:
         found = {(workload, None, key): values for (workload, key), values in values_by_setting(run, keys).items()}
@@ -184,8 +184,8 @@ def _without_baseline(run: MeasuredRun, baseline: str) -> InputError:
     )
 
 
-def _compared_keys(run: MeasuredRun) -> list[str]:
-    """What the experiment compares. A metric that no trial has, because all failed for instance, is no mistake here."""
+def compared_keys(run: MeasuredRun) -> list[str]:
+    """Keys that the experiment compares. A metric that no trial has, as when all failed, is no mistake here."""
     asked = [*_present(run, FOUND), *_compared_by_kind(run), *_present(run, SYNC_TIMES)]
     return _known_keys(run, run.experiment.compare.metrics or asked)
 

@@ -57,13 +57,13 @@ def groups_of(paths: Sequence[Path], pattern: str | None = None) -> Groups:
     read.
     """
     problems: list[str] = []
-    members: list[tuple[Path, list[Path]]] = [(path, _members(path, problems)) for path in paths]
-    every = [path for _, of_path in members for path in of_path]
+    of_paths: list[tuple[Path, list[Path]]] = [(path, members(path, problems)) for path in paths]
+    every = [path for _, of_path in of_paths for path in of_path]
     if pattern is not None:
         groups = _by_pattern(every, pattern)
         return Groups(groups, f"names read by --group-by: {_told(groups)}", problems)
-    if len(members) > 1 and all(is_directory_of_files(path) for path in paths):
-        groups = [Group(name, of_path, True) for name, (_, of_path) in zip(_names(paths), members, strict=True)]
+    if len(of_paths) > 1 and all(is_directory_of_files(path) for path in paths):
+        groups = [Group(name, of_path, True) for name, (_, of_path) in zip(_names(paths), of_paths, strict=True)]
         return Groups(groups, f"directories read as settings: {_told(groups)}", problems)
     if found := _natural(every):
         hint = "; --group-by REGEX reads them otherwise"
@@ -81,7 +81,9 @@ def is_directory_of_files(path: Path) -> bool:
     return path.is_dir() and not is_run(path)
 
 
-def _members(path: Path, problems: list[str]) -> list[Path]:
+def members(path: Path, problems: list[str]) -> list[Path]:
+    """The runs and files of a directory, in the natural order of their names; a run or a file is its only one. What is
+    left out goes to `problems`. InputError if nothing is there."""
     if not path.exists():
         raise InputError("does not exist", where=str(path), remedy="name a run's directory, or a file of another tool")
     if not is_directory_of_files(path):

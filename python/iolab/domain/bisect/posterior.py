@@ -8,7 +8,7 @@ of several widths in standard deviations of the noise, the noise with Jeffreys' 
 Bayes). The evidence of a regression with such priors is closed (O'Hagan and Forster, *Bayesian Inference*, 2004,
 chapter 11); to average over subsets of regressors is Bayesian variable selection (George and McCulloch, 1993).
 
-Two changes between neighbouring measured versions look like one: `docs/reference/bisection.md` says what follows.
+Two changes between neighbouring measured versions look like one: `docs/bisection.md` says what follows.
 """
 
 from __future__ import annotations

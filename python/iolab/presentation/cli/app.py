@@ -13,6 +13,7 @@ from iolab.presentation.cli.complete import Install, Show
 from iolab.presentation.cli.demo import demo
 from iolab.presentation.cli.doctor import doctor
 from iolab.presentation.cli.explain import explain
+from iolab.presentation.cli.history import history
 from iolab.presentation.cli.import_ import import_files
 from iolab.presentation.cli.list import list_names
 from iolab.presentation.cli.report import report
@@ -61,6 +62,7 @@ for command, name, summary in (
     (compare, "compare", "Judge whether settings differ: of a run, two runs, or other tools' files."),
     (explain, "explain", "Show what moved together with a difference, and what did not."),
     (bisect, "bisect", "Find which of many versions changed a metric."),
+    (history, "history", "Find when metrics changed over many runs."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iolab.base.errors import InputError
+from iolab.base.plain_text import one_line
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json, Out, Patience, seconds
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
     from iolab.adapters.run.bisect import Finding
+    from iolab.adapters.run.commits import GitFinding
     from iolab.base.strict_json import JsonObject
     from iolab.domain.verdict import Judgement
 
@@ -25,9 +29,9 @@ def bisect(
     experiment: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[EXPERIMENT.toml]",
+            metavar="[EXPERIMENT.toml|GOOD..BAD]",
             help="An experiment whose settings are the versions, oldest first: kernels of a simulated machine, values "
-            "of a tunable, anything that a setting says.",
+            "of a tunable, anything that a setting says. With --git, a range of commits.",
             show_default=False,
             autocompletion=complete.experiments,
         ),
@@ -68,6 +72,64 @@ def bisect(
             metavar="DIR", help="Continue the search in DIR.", show_default=False, autocompletion=complete.runs
         ),
     ] = None,
+    repository: Annotated[
+        Path | None,
+        typer.Option(
+            "--git",
+            metavar="REPO",
+            help="Search among commits of this repository, which is only read.",
+            show_default=False,
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="With --git: what is measured, in a shell, in the directory $IOLAB_BUILD of the commit's build.",
+            show_default=False,
+        ),
+    ] = None,
+    build: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="With --git: builds a commit in its checked-out files, and leaves in $IOLAB_BUILD what is measured. "
+            "Exit status 125: can't be built, skip it.  [default: the commit's files are copied there]",
+            show_default=False,
+        ),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(
+            metavar="wall|cpu|printed",
+            help="With --git: the command's wall time, its CPU time, or the number that ends its last line.  "
+            "[default: wall]",
+            show_default=False,
+        ),
+    ] = None,
+    higher_is_better: Annotated[
+        bool, typer.Option("--higher-is-better", help="With --value printed: higher is better.")
+    ] = False,
+    same_within: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="With --git: a change that is no larger is none.  [default: 0.02]", show_default=False
+        ),
+    ] = None,
+    build_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="With --git: a build is killed after this time.  [default: 1h]", show_default=False
+        ),
+    ] = None,
+    measure_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="With --git: a measured command is killed after this time.  [default: 10min]",
+            show_default=False,
+        ),
+    ] = None,
     machine: Annotated[
         str | None,
         typer.Option(
@@ -89,6 +151,46 @@ def bisect(
     """
     if (experiment is None) == (resume is None):
         raise InputError("name an experiment, or a search to go on with (--resume DIR), not both", where="iolab bisect")
+    of_git = {
+        "--measure": measure,
+        "--build": build,
+        "--value": value,
+        "--same-within": same_within,
+        "--build-limit": build_limit,
+        "--measure-limit": measure_limit,
+    }
+    of_experiments = {"--good": good, "--bad": bad, "--metric": metric, "--workload": workload, "--machine": machine}
+    from iolab.adapters.run import commits
+
+    if repository is not None or (resume is not None and commits.is_search(resume)):
+        _refuse(of_experiments, "is for experiments, and this is a search among commits")
+        if resume is not None:
+            _refuse({"--git": repository, **of_git}, "is known from the beginning of the search")
+            _show_commits(commits.resume(resume, _say(as_json=json)), resume, as_json=json)
+            return
+        assert experiment is not None and repository is not None
+        _check(confidence, most, confirm)
+        asked_of_git = commits.GitQuestion(
+            str(repository.resolve()),
+            *_range(str(experiment)),
+            build,
+            _required(measure),
+            _one_of_values(value or "wall"),
+            higher_is_better,
+            _share(0.02 if same_within is None else same_within),
+            confidence,
+            most,
+            confirm,
+            _limit_s("--build-limit", build_limit or "1h"),
+            _limit_s("--measure-limit", measure_limit or "10min"),
+            1 if seed is None else seed,
+        )
+        from iolab.adapters.store.directory import default_path
+
+        path = out or default_path(f"bisect {repository.resolve().name}")
+        _show_commits(commits.start(asked_of_git, path, _say(as_json=json)), path, as_json=json)
+        return
+    _refuse(of_git, "goes with --git")
 
     from iolab.adapters.run import resume as go_on
     from iolab.adapters.run import run as start
@@ -120,6 +222,74 @@ def bisect(
     _show(path, as_json=json)
 
 
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(why, where=option, remedy="leave it out")
+
+
+def _range(text: str) -> tuple[str, str]:
+    good, dots, bad = text.partition("..")
+    if not (good and dots and bad) or bad.startswith("."):
+        raise InputError(f"{text}: expected a range of commits", where="iolab bisect", remedy="such as v1.0..main")
+    return good, bad
+
+
+def _required(measure: str | None) -> str:
+    if measure is None:
+        raise InputError("no command to measure", where="--measure", remedy='such as --measure "./program --size 10"')
+    return measure
+
+
+def _one_of_values(value: str) -> str:
+    from iolab.adapters.run.commits import VALUES
+    from iolab.base.errors import unknown
+
+    if value not in VALUES:
+        raise InputError(f"{value}: {unknown('value', value, VALUES)}", where="--value")
+    return value
+
+
+def _share(given: float) -> float:
+    if not 0 <= given < 1:
+        raise InputError(f"{given:g} given; expected a share from 0 to below 1, such as 0.02", where="--same-within")
+    return given
+
+
+def _limit_s(option: str, text: str) -> float:
+    from iolab.base.quantity import parse_duration_ns
+
+    try:
+        found = parse_duration_ns(text) / 1e9
+    except ValueError as error:
+        raise InputError(str(error), where=option, remedy="a duration such as 30s or 5min") from error
+    if found <= 0:
+        raise InputError("expected a duration above 0", where=option, remedy="for instance 30s or 5min")
+    return found
+
+
+def _say(*, as_json: bool) -> Callable[[str], None]:
+    """Tells how the search goes, on stderr."""
+
+    def say(line: str) -> None:
+        if not as_json:
+            print(one_line(line), file=sys.stderr)
+
+    return say
+
+
+def _show_commits(found: GitFinding, path: Path, *, as_json: bool) -> None:
+    from iolab.presentation.table import commits
+
+    if as_json:
+        print_json({"run": str(path), **commits.as_dict(found)})
+        return
+    from iolab.presentation.cli.output import print_lines
+
+    print_lines(commits.lines(found))
+    print(f"\nSearch: {path}")
+
+
 def _check(confidence: float, most: int, confirm: int) -> None:
     if not CONFIDENCE_LEAST <= confidence < 1:
         raise InputError(f"{confidence:g} given; expected 0.5 or more, below 1", where="--confidence")
@@ -143,7 +313,7 @@ def _show(path: Path, *, as_json: bool) -> None:
 
 
 def _as_dict(found: Finding) -> JsonObject:
-    """The finding as JSON: the schema stands in docs/reference/bisection.md."""
+    """The finding as JSON: the schema stands in docs/bisection.md."""
     answer, versions = found.answer, found.versions
     return {
         "metric": found.question.metric,

@@ -1,0 +1,303 @@
+"""A search among the commits of a git repository: each is built once, measured by a command, as often as it takes.
+
+The directory of a search holds all that it takes to go on with it:
+
+    search.jsonl      the question, then each build and each measurement, a checked line each, in the order of time
+    source/           a clone that borrows the repository's objects, in which commits are built
+    builds/KEY/       what a build left, by the contents of its commit and the command; KEY.log: what it said
+    measured.log      what the last measurement printed
+
+The user's repository is only read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from iolab.adapters.system import git, group
+from iolab.adapters.system.git import Commit, Repository
+from iolab.base import checked_lines, child_process
+from iolab.base.errors import InputError, InterruptedRun, MachineError
+from iolab.domain.bisect.search import Answer, Search
+from iolab.domain.definition import Nature
+from iolab.domain.verdict import Judgement, judge
+
+CANNOT = 125
+"""The exit status by which a command says that this version can't be built or measured, as of `git bisect run`."""
+COMMITS_MAX = 20_000
+FORMAT = 1
+EXPORT = 'git archive HEAD | tar -x -C "$IOLAB_BUILD"'
+"""The build where none is given: the commit's files."""
+VALUES = ("wall", "cpu", "printed")
+
+
+@dataclass(frozen=True)
+class GitQuestion:
+    """What is asked. `measure`, `build`: commands for a shell; `value`: one of `VALUES`; limits in seconds."""
+
+    repository: str
+    good: str
+    bad: str
+    build: str | None
+    measure: str
+    value: str
+    higher_is_better: bool
+    same_within: float
+    confidence: float
+    most: int
+    confirm: int
+    build_limit_s: float
+    measure_limit_s: float
+    seed: int
+
+    @property
+    def nature(self) -> Nature:
+        """How a difference is called."""
+        if self.value == "printed":
+            return "benefit" if self.higher_is_better else "cost"
+        return "time" if self.value == "wall" else "cost"
+
+
+@dataclass
+class GitFinding:
+    """What a search among commits has found by now. Places are in `commits`; `values` of confirmations by the place of
+    the commit that is named, then the round: place -> value."""
+
+    question: GitQuestion
+    commits: list[Commit]
+    search: Search
+    confirmations: dict[int, dict[int, dict[int, float]]] = field(default_factory=dict)
+    unmeasurable: dict[int, str] = field(default_factory=dict)
+    builds: int = 0
+    build_s: float = 0.0
+    measure_s: float = 0.0
+
+    @property
+    def answer(self) -> Answer:
+        """What is known."""
+        return self.search.answer()
+
+    @property
+    def named(self) -> list[int]:
+        """The places of the commits that the answer names."""
+        answer = self.answer
+        if answer.kind != "changes" or answer.stopped != "decided":
+            return []
+        return [change.last for change in answer.changes if change.first == change.last]
+
+    def judged(self, place: int) -> Judgement | None:
+        """The verdict on fresh rounds, of a commit that has them all."""
+        rounds = [one for one in self.confirmations.get(place, {}).values() if len(one) == 2]
+        if not rounds or len(rounds) < self.question.confirm:
+            return None
+        before, after = ([one[at] for one in rounds] for at in (place - 1, place))
+        return judge(before, after, nature=self.question.nature, same_within=self.question.same_within)
+
+
+def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFinding:
+    """Searches from the beginning, in a new directory. InputError for what can't be searched."""
+    commits = _commits(question)
+    if out.exists():
+        raise InputError("exists already", where=str(out), remedy="name a directory that does not exist")
+    (out / "builds").mkdir(parents=True)
+    git.repository(Path(question.repository)).clone(out / "source")
+    with _journal(out) as append:
+        append({"event": "question", "format": FORMAT, **asdict(question)})
+    return resume(out, say, commits)
+
+
+def resume(out: Path, say: Callable[[str], None], commits: list[Commit] | None = None) -> GitFinding:
+    """Goes on with the search in a directory, to its end. InterruptedRun after Ctrl-C."""
+    with _journal(out) as append:
+        found = finding_in(out, commits)
+        try:
+            _Searcher(out, found, append, say).complete()
+        except KeyboardInterrupt:
+            raise InterruptedRun(
+                f"interrupted with {len(found.search.values)} measurements",
+                remedy=f"go on with: iolab bisect --resume {out}",
+            ) from None
+    return found
+
+
+def is_search(out: Path) -> bool:
+    """Whether a directory is that of a search among commits."""
+    return (out / "search.jsonl").is_file()
+
+
+def finding_in(out: Path, commits: list[Commit] | None = None) -> GitFinding:
+    """What the search in a directory has found. InputError for damaged ones."""
+    entries = checked_lines.read((out / "search.jsonl").read_bytes()).entries
+    if not entries or entries[0].get("event") != "question" or entries[0].get("format") != FORMAT:
+        raise InputError("does not begin with a question of this iolab's", where=str(out / "search.jsonl"))
+    asked: dict[str, Any] = {key: value for key, value in entries[0].items() if key not in ("event", "format")}
+    question = GitQuestion(**asked)
+    known = commits or _commits(question)
+    search = Search(
+        len(known),
+        confidence=question.confidence,
+        budget=question.most,
+        margin=lambda level: abs(level) * question.same_within,
+        seed=question.seed,
+    )
+    found = GitFinding(question, known, search)
+    for entry in entries[1:]:
+        _take(found, entry)
+    return found
+
+
+def _take(found: GitFinding, entry: dict[str, Any]) -> None:
+    """An entry of the journal becomes known."""
+    place = int(entry["place"])
+    if entry["event"] == "built":
+        found.builds += 1
+        found.build_s += entry["seconds"]
+    elif entry["event"] == "measured":
+        found.measure_s += entry["seconds"]
+        if entry.get("of") is None:
+            found.search.measured(place, entry["value"])
+        else:
+            rounds = found.confirmations.setdefault(entry["of"], {})
+            rounds.setdefault(entry["round"], {})[place] = entry["value"]
+    elif entry["event"] == "unmeasurable":
+        found.unmeasurable[place] = entry["why"]
+        found.search.unmeasurable(place)
+
+
+def _commits(question: GitQuestion) -> list[Commit]:
+    found = git.repository(Path(question.repository)).commits(question.good, question.bad)
+    if not 2 <= len(found) <= COMMITS_MAX:
+        raise InputError(f"{len(found)} commits in the range; expected 2 to {COMMITS_MAX:,}", where="iolab bisect")
+    return found
+
+
+@contextmanager
+def _journal(out: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Appends durably; nobody else may go on with the same search."""
+    path = out / "search.jsonl"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise MachineError("another process is searching there", where=str(out)) from None
+        # A kill may have torn the last line: the next one starts where it did.
+        os.ftruncate(descriptor, checked_lines.read(path.read_bytes()).whole_bytes)
+        yield lambda entry: checked_lines.append(descriptor, entry, where=str(path))
+    finally:
+        os.close(descriptor)
+
+
+@dataclass
+class _Searcher:
+    out: Path
+    found: GitFinding
+    append: Callable[[dict[str, Any]], None]
+    say: Callable[[str], None]
+
+    def complete(self) -> None:
+        """Measures until the answer stands and is confirmed."""
+        while (place := self.found.search.next()) is not None:
+            self._measure(place)
+        for place in self.found.named:
+            self._confirm(place)
+
+    def _confirm(self, place: int) -> None:
+        """The commit and the one before it in turns, in an order drawn for each round."""
+        for number in range(self.found.question.confirm):
+            done = self.found.confirmations.get(place, {}).get(number, {})
+            order = [place - 1, place]
+            random.Random(f"{self.found.question.seed} {place} {number}").shuffle(order)
+            for one in order:
+                if one not in done and not self._measure(one, of=place, round_=number):
+                    return
+
+    def _note(self, entry: dict[str, Any]) -> None:
+        self.append(entry)
+        _take(self.found, entry)
+
+    def _measure(self, place: int, of: int | None = None, round_: int | None = None) -> bool:
+        """Whether it could be measured; if not, that is noted."""
+        question, commit = self.found.question, self.found.commits[place]
+        built = self._built(place)
+        if built is None:
+            return False
+        output = self.out / "measured.log"
+        limit_s = question.measure_limit_s
+        ended = group.run(
+            question.measure, cwd=built, environment=_environment(commit, built), output=output, limit_s=limit_s
+        )
+        value = None if ended.status != 0 else self._value(ended, output)
+        if value is None:
+            why = ended.why(limit_s) if ended.status != 0 else "it printed no number in its last line"
+            said = (group.tail(output) or [""])[-1]
+            self._note({"event": "unmeasurable", "place": place, "why": f"measuring: {why}: {said}".rstrip(": ")})
+            return False
+        self._note(
+            {"event": "measured", "place": place, "value": value, "seconds": ended.wall_s, "of": of, "round": round_}
+        )
+        self.say(f"{commit.short} {value:.6g}  {commit.subject}")
+        return True
+
+    def _value(self, ended: group.Ended, output: Path) -> float | None:
+        value = self.found.question.value
+        if value != "printed":
+            return ended.wall_s if value == "wall" else ended.cpu_s
+        try:
+            found = float((group.tail(output) or [""])[-1].split()[-1])
+        except (ValueError, IndexError):
+            return None
+        return found if abs(found) < float("inf") else None
+
+    def _built(self, place: int) -> Path | None:
+        """Where the commit's build lies; None where it can't be built, which is noted."""
+        question, commit = self.found.question, self.found.commits[place]
+        key = blake2b(f"{commit.tree}\n{question.build}".encode(), digest_size=10).hexdigest()
+        kept, log = self.out / "builds" / key, self.out / "builds" / f"{key}.log"
+        if kept.is_dir():
+            return kept
+        self.say(f"{commit.short} building  {commit.subject}")
+        source = Repository(self.out / "source")
+        source.check_out(commit.sha)
+        making = self.out / "builds" / f"{key}.part"
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir()
+        began = time.monotonic()
+        ended = group.run(
+            question.build or EXPORT,
+            cwd=source.path,
+            environment=_environment(commit, making),
+            output=log,
+            limit_s=question.build_limit_s,
+        )
+        self._note({"event": "built", "place": place, "seconds": time.monotonic() - began, "status": ended.status})
+        if ended.status != 0:
+            why = "can't be built" if ended.status == CANNOT else f"building: {ended.why(question.build_limit_s)}"
+            self._note({"event": "unmeasurable", "place": place, "why": f"{why}; its output: {log}"})
+            return None
+        if not any(making.iterdir()):
+            raise InputError(
+                "the build left nothing in $IOLAB_BUILD, where the measured command runs",
+                where="--build",
+                remedy='let it copy there what it made: make && cp program "$IOLAB_BUILD"',
+            )
+        making.rename(kept)
+        return kept
+
+
+def _environment(commit: Commit, built: Path) -> dict[str, str]:
+    return {
+        **child_process.environment(),
+        "IOLAB_BUILD": str(built.resolve()),
+        "IOLAB_COMMIT": commit.sha,
+    }

@@ -1,0 +1,80 @@
+"""A git repository of somebody else's, which is read and never changed: a clone of our own shares its objects."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from iolab.adapters.system import command
+from iolab.adapters.system.command import CommandFailed
+from iolab.base.errors import InputError
+
+NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """`tree`: the hash of its contents; `parents`: of a merge, more than one."""
+
+    sha: str
+    tree: str
+    parents: int
+    subject: str
+
+    @property
+    def short(self) -> str:
+        """The hash as people write it."""
+        return self.sha[:12]
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository, or a worktree of one."""
+
+    path: Path
+
+    def commits(self, good: str, bad: str) -> list[Commit]:
+        """Good, and every commit after it to bad along first parents, oldest first. InputError for what is no commit,
+        or no ancestor."""
+        ends = [self._sha(name) for name in (good, bad)]
+        try:
+            self._git("merge-base", "--is-ancestor", *ends)
+        except CommandFailed:
+            raise InputError(f"{good} is no ancestor of {bad}", where=str(self.path)) from None
+        form = "--format=%H%x00%T%x00%P%x00%s"
+        listed = [
+            self._git("log", "-1", form, ends[0]),
+            self._git("log", "--reverse", "--first-parent", form, f"{ends[0]}..{ends[1]}"),
+        ]
+        rows = [line.split("\0") for text in listed for line in text.splitlines()]
+        return [Commit(sha, tree, len(parents.split()), subject) for sha, tree, parents, subject in rows]
+
+    def clone(self, to: Path) -> Repository:
+        """A clone without files, which borrows this one's objects."""
+        self._git("clone", "--quiet", "--shared", "--no-checkout", "--template=", str(self.path), str(to), inside=False)
+        return Repository(to)
+
+    def check_out(self, sha: str) -> None:
+        """Puts the commit's files into the worktree; what is ignored or made by a build stays, for the next build."""
+        self._git("checkout", "--quiet", "--force", "--detach", sha)
+
+    def _sha(self, name: str) -> str:
+        try:
+            return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+        except CommandFailed:
+            raise InputError(f"{name}: no commit of this repository", where=str(self.path)) from None
+
+    def _git(self, *arguments: str, inside: bool = True) -> str:
+        where = ("-C", str(self.path)) if inside else ()
+        return command.run(["git", *NO_HOOKS, *where, *arguments], package="git", where=str(self.path))
+
+
+def repository(path: Path) -> Repository:
+    """InputError if it is none, or one that git refuses to read."""
+    found = Repository(Path(os.path.abspath(path)))  # noqa: PTH100 (links stay as typed)
+    try:
+        found._git("rev-parse", "--git-dir")
+    except CommandFailed as error:
+        raise InputError(f"no git repository: {error.what}", where=str(path)) from None
+    return found

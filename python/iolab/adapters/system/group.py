@@ -1,0 +1,77 @@
+"""A command of the user's in a process group of its own: output in a file, a time limit, and nothing left running."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from iolab.adapters.system.command import die_with_parent
+
+SHELL = "/bin/sh"
+TAIL_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended. `status`: its exit status, negative for a signal; None where its time was over. `cpu_s`: of
+    it and of the children that it waited for."""
+
+    status: int | None
+    wall_s: float
+    cpu_s: float
+
+    def why(self, limit_s: float) -> str:
+        """Why it failed, in words."""
+        if self.status is None:
+            return f"did not end within {limit_s:g} s"
+        return f"signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
+
+
+def run(command: str, *, cwd: Path, environment: Mapping[str, str], output: Path, limit_s: float) -> Ended:
+    """Runs the command with a shell, its output to `output`; on return every process of its group is gone."""
+    with output.open("wb") as file:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [SHELL, "-c", command],
+            cwd=cwd,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+        try:
+            in_time = _ended(process.pid, limit_s)
+            wall_s = time.monotonic() - began
+        finally:
+            # Before it is waited for, so that its number can't be another's by now.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(process.returncode if in_time else None, wall_s, usage.ru_utime + usage.ru_stime)
+
+
+def tail(output: Path) -> list[str]:
+    """The last lines that a command wrote."""
+    with output.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+        return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+
+
+def _ended(pid: int, limit_s: float) -> bool:
+    descriptor = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(1000 * limit_s))
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,378 @@
+"""Where the level of a series of values changes for good, or for a while: tests with a known rate of false alarms.
+
+Values far from their neighbours count as if they were less far, so that outliers have no say. A step, or an episode
+between two steps, is tested by a likelihood ratio of regressions, whose noise is white or drifts (an autoregression
+beside white noise, of several sizes; the likeliest one each, with and without the step). What drift explains is no
+step. The p-value is Student's, never below what the number of orders allows, and is multiplied by the number of tests.
+Half of the false alarms that are allowed fall to steps in the newest values, for which the user waits; the rest to all
+others.
+
+What is found is taken out and the search goes on (forward selection). Where no single step says more than drift does,
+several are tried together, their number of tests multiplied. Then each place is looked for again beside the others. The
+steps' places have a posterior with a flat prior, from which the earliest and the latest are told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Places = NDArray[np.intp]
+
+FEWEST = 8
+"""Values; of fewer nothing is said."""
+MOST = 730
+"""Values; of a longer series the newest are looked at."""
+NEWEST = 7
+"""Steps that leave so many values or fewer behind them are new."""
+SHORTEST = 2
+"""Values on each side of a step."""
+SHORTEST_EPISODE = 4
+SHARE_NEWEST, SHARE_STEPS, SHARE_EPISODES = 0.5, 0.3, 0.2
+"""Of the false alarms allowed: of new steps, of other steps, of episodes."""
+CHANGES_MAX = 20
+TOGETHER_MAX = 6
+"""Steps or episodes that are tried together."""
+STILL_A_CHANGE = 1e-3
+"""A change whose p-value beside the others is larger is taken back."""
+DRIFTS = (
+    (0.0, 0.0),
+    *((rho, size) for rho in (0.3, 0.6, 0.8, 0.9, 0.98) for size in (1.0, 20.0)),
+    *((rho, size) for rho in (0.95, 0.99) for size in (0.25, 0.6)),
+    (0.998, 2.0),
+)
+"""Correlation from one value to the next, and variance in units of the white noise's."""
+SURE = 0.95
+"""Of the interval of a change's size, and of its place."""
+NEIGHBOURS = 5
+CLIPPED_AT_SD = 3.0
+"""Values further from the median of their neighbours, or from their level, count as if they were so far."""
+SMALLEST = 1e-9
+"""Share of the sum of squares that counts as rounding."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A step. `at`: the place of the first value at the new level; `earliest`, `latest`: where it lies with a
+    probability of 95 %; `before`, `after`: levels, in the metric's unit; `low`, `high`: a 95 % interval of `after` less
+    `before`; `p`: its p-value beside the other changes, multiplied by the number of tests."""
+
+    at: int
+    earliest: int
+    latest: int
+    before: float
+    after: float
+    low: float
+    high: float
+    p: float
+
+
+def changes_in(values: Sequence[float], *, series: int = 1, looks: int = 1, false_alarms: float = 0.05) -> list[Change]:
+    """The changes of a series, oldest first. `false_alarms`: the probability that any of `series` such series shows
+    one, in any of `looks` looks, where there is none."""
+    import numpy as np
+
+    skipped = max(0, len(values) - MOST)
+    y = np.asarray(values[skipped:], dtype=np.float64)
+    if len(y) < FEWEST or np.ptp(y) == 0:
+        return []
+    tests = _Tests(len(y), series * looks)
+    found: list[int] = []
+    while len(found) < CHANGES_MAX:
+        scores = _scores(y, found)
+        p, places = tests.best(scores, found)
+        if p > false_alarms:
+            p, places = tests.together(scores, found)
+        if p > false_alarms:
+            break
+        found = sorted({*found, *places})
+    return _told(y, tests, _settled(y, tests, found), skipped)
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Noise with a drift, the mean taken out. `precision`: shape (n, n); `gram`: of the steps at 0 to n, of which the
+    last is no step, shape (n + 1, n + 1); `cost`: half the logarithm of its determinant."""
+
+    precision: Array
+    gram: Array
+    cost: float
+
+
+@lru_cache(maxsize=2)
+def _noises(count: int) -> tuple[_Noise, ...]:
+    import numpy as np
+
+    times = np.arange(count)
+    distance = np.abs(times[:, None] - times[None, :])
+    found = []
+    for rho, size in DRIFTS:
+        covariance = (np.eye(count) + size * rho**distance) / (1 + size)
+        inverse = np.linalg.inv(covariance)
+        of_one = inverse.sum(axis=0)
+        precision = inverse - np.outer(of_one, of_one) / of_one.sum()
+        gram = np.zeros((count + 1, count + 1))
+        gram[:count, :count] = precision[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+        cost = 0.5 * (float(np.linalg.slogdet(covariance)[1]) + math.log(float(of_one.sum())))
+        found.append(_Noise(precision, gram, cost))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What every candidate has to say beside the steps that are known: `gain`, its log likelihood ratio; `p`."""
+
+    gain: Array
+    p: Array
+
+
+class _Tests:
+    """All tests of a series of `count` values. Candidates: a step at `begin`, to `end` (`count`: for good)."""
+
+    def __init__(self, count: int, series: int) -> None:
+        import numpy as np
+
+        self.count = count
+        steps = np.arange(SHORTEST, count - SHORTEST + 1)
+        episodes = list(_episodes(count))
+        self.begin = np.concatenate([steps, np.asarray([a for a, _ in episodes], dtype=np.intp)])
+        self.end = np.concatenate([np.full(len(steps), count), np.asarray([b for _, b in episodes], dtype=np.intp)])
+        new = steps >= count - NEWEST
+        self.times = np.empty(len(self.begin))
+        self.times[: len(steps)] = np.where(new, new.sum() / SHARE_NEWEST, max(1, (~new).sum()) / SHARE_STEPS)
+        self.times[len(steps) :] = max(1, len(episodes)) / SHARE_EPISODES
+        self.series = series
+        self.steps = len(steps)
+
+    def best(self, scores: Array, known: Sequence[int]) -> tuple[float, list[int]]:
+        """The candidate with the smallest p-value, multiplied by the number of tests; its places."""
+        import numpy as np
+
+        looked = self.look(scores, known, self.begin, self.end)
+        corrected = np.where(self._near(known), np.inf, looked.p * self.times * self.series)
+        one = int(np.lexsort((-looked.gain, corrected))[0])
+        return float(corrected[one]), self._places(one)
+
+    def together(self, scores: Array, known: Sequence[int]) -> tuple[float, list[int]]:
+        """Candidates one after the other, each the best in white noise, and then all of them against any drift: the
+        smallest p-value, multiplied by the number of such sets, and the set's places."""
+        import numpy as np
+        from scipy.special import fdtrc
+
+        freedom = self.count - 1 - len(known)
+        alone = self._likelihood(scores, known, freedom)
+        best: tuple[float, list[int]] = (1.0, [])
+        found, log_times = list(known), math.log(self.series)
+        for _ in range(TOGETHER_MAX):
+            looked = self.look(scores, found, self.begin, self.end, noises=1)
+            worth = np.where(self._near(found), -np.inf, looked.gain - np.log(self.times))
+            one = int(np.argmax(worth))
+            found = sorted([*found, *self._places(one)])
+            log_times += math.log(self.times[one])
+            more = len(found) - len(known)
+            if freedom - more < 2 or not np.isfinite(worth[one]):
+                break
+            gain = max(0.0, self._likelihood(scores, found, freedom) - alone)
+            ratio = math.expm1(min(2 * gain / freedom, 600.0)) * (freedom - more) / more
+            log_p = math.log(max(float(fdtrc(more, freedom - more, ratio)), 1e-300)) + log_times
+            best = min(best, (math.exp(min(0.0, log_p)), [place for place in found if place not in known]))
+        return best
+
+    def _near(self, known: Sequence[int]) -> NDArray[np.bool_]:
+        """Whether a candidate begins or ends where a step is known."""
+        import numpy as np
+
+        near = np.zeros(len(self.begin), dtype=np.bool_)
+        for place in known:
+            near |= (np.abs(self.begin - place) < SHORTEST) | (np.abs(self.end - place) < SHORTEST)
+        return near
+
+    def _places(self, candidate: int) -> list[int]:
+        return [int(side[candidate]) for side in (self.begin, self.end) if side[candidate] < self.count]
+
+    def _likelihood(self, scores: Array, known: Sequence[int], freedom: int) -> float:
+        """The log likelihood of the steps, with the likeliest noise."""
+        import numpy as np
+
+        found = []
+        for noise in _noises(self.count):
+            weighted = noise.precision @ scores
+            left = float(scores @ weighted)
+            if known:
+                against = weighted[::-1].cumsum()[::-1][list(known)]
+                left -= float(against @ np.linalg.solve(noise.gram[np.ix_(known, known)], against))
+            found.append(-noise.cost - 0.5 * freedom * math.log(max(left, SMALLEST * self.count)))
+        return max(found)
+
+    def look(
+        self, scores: Array, known: Sequence[int], begin: Places, end: Places, noises: int | None = None
+    ) -> _Looked:
+        """Each candidate beside the known steps, with the first `noises` of `DRIFTS` (None: all)."""
+        import numpy as np
+        from scipy.special import gammaln, stdtr
+
+        freedom = self.count - 1 - len(known)
+        floor = SMALLEST * self.count
+        without, with_ = [], []
+        for noise in _noises(self.count)[:noises]:
+            weighted = noise.precision @ scores
+            against = np.append(weighted[::-1].cumsum()[::-1], 0.0)
+            left = float(scores @ weighted)
+            gram = noise.gram
+            size = gram[begin, begin] + gram[end, end] - 2 * gram[begin, end]
+            sums = against[begin] - against[end]
+            if known:
+                root = np.linalg.cholesky(gram[np.ix_(known, known)])
+                of_known = np.linalg.solve(root, against[list(known)])
+                shared = np.linalg.solve(root, gram[list(known)][:, begin] - gram[list(known)][:, end])
+                left -= float(of_known @ of_known)
+                sums = sums - of_known @ shared
+                size = size - (shared**2).sum(axis=0)
+            explained = np.where(size > SMALLEST, sums**2 / np.maximum(size, SMALLEST), 0.0)
+            without.append(-noise.cost - 0.5 * freedom * math.log(max(left, floor)))
+            with_.append(-noise.cost - 0.5 * freedom * np.log(np.maximum(left - explained, floor)))
+        gain = np.maximum(0.0, np.max(with_, axis=0) - max(without))
+        t = np.sqrt((freedom - 1) * np.expm1(np.minimum(2 * gain / freedom, 600.0)))
+        fewer = np.minimum(end - begin, self.count - (end - begin))
+        orders = gammaln(self.count + 1) - gammaln(fewer + 1) - gammaln(self.count - fewer + 1)
+        return _Looked(gain, np.maximum(2 * stdtr(freedom - 1, -t), 2 * np.exp(-orders)))
+
+    def again(self, y: Array, others: Sequence[int], place: int) -> tuple[Places, _Looked]:
+        """The step at `place` looked for beside the others: the places between its neighbours."""
+        import numpy as np
+
+        before = max((one for one in others if one < place), default=0)
+        after = min((one for one in others if one > place), default=self.count)
+        places = np.arange(before + SHORTEST, after - SHORTEST + 1)
+        return places, self.look(_scores(y, others), others, places, np.full(len(places), self.count))
+
+    def times_of(self, place: int) -> float:
+        """What the p-value of a step there is multiplied by."""
+        return self.series * float(self.times[min(max(place - SHORTEST, 0), self.steps - 1)])
+
+
+def _episodes(count: int) -> list[tuple[int, int]]:
+    """First and end of each episode that is looked at: lengths in powers of the root of 2, places a quarter apart."""
+    lengths = sorted({round(SHORTEST_EPISODE * 2 ** (half / 2)) for half in range(40)})
+    return [
+        (begin, begin + length)
+        for length in lengths
+        if length <= count // 2
+        for begin in range(SHORTEST, count - length - SHORTEST + 1, max(1, length // 4))
+    ]
+
+
+def _segments(count: int, places: Sequence[int]) -> list[slice]:
+    ends = [0, *places, count]
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def _aligned(y: Array, places: Sequence[int]) -> Array:
+    """The values less the median of their segment."""
+    import numpy as np
+
+    out = y.copy()
+    for one in _segments(len(y), places):
+        out[one] -= np.median(y[one])
+    return out
+
+
+def _scores(y: Array, known: Sequence[int]) -> Array:
+    """What the known steps leave, with a standard deviation of 1; a value far from the median of its neighbours counts
+    as if it were less far, unless most values are equal."""
+    import numpy as np
+
+    aligned = _aligned(y, known) if known else y - y.mean()
+    inside = np.lib.stride_tricks.sliding_window_view(aligned, NEIGHBOURS)
+    edge = NEIGHBOURS // 2
+    around = np.pad(np.median(inside, axis=1), edge, mode="edge")
+    spread = 1.4826 * float(np.median(np.abs(aligned - around)))
+    if spread:
+        far = CLIPPED_AT_SD * spread
+        aligned = around + np.clip(aligned - around, -far, far)
+    aligned = aligned - aligned.mean()
+    return np.asarray(aligned / (aligned.std() or 1.0), dtype=np.float64)
+
+
+def _settled(y: Array, tests: _Tests, found: list[int]) -> list[int]:
+    """The steps, each looked for again beside the others until none moves; one that says little then is left out."""
+    import numpy as np
+
+    for _ in range(CHANGES_MAX):
+        before = list(found)
+        worst = (STILL_A_CHANGE, -1)
+        for index, place in enumerate(before):
+            others = [one for one in found if one != place]
+            places, looked = tests.again(y, others, place)
+            best = int(np.argmax(looked.gain))
+            found[index] = int(places[best])
+            worst = max(worst, (float(looked.p[best]), index))
+        if worst[1] >= 0:
+            del found[worst[1]]
+        if found == before:
+            break
+    return found
+
+
+def _told(y: Array, tests: _Tests, found: list[int], skipped: int) -> list[Change]:
+    """The steps with their sizes, and how sure their places are."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    if not found:
+        return []
+    aligned = _aligned(y, found)
+    spread = 1.4826 * float(np.median(np.abs(aligned)))
+    clipped = y - aligned + np.clip(aligned, -CLIPPED_AT_SD * spread, CLIPPED_AT_SD * spread) if spread else y
+    centre = float(clipped.mean())
+    fits = [_fit(noise, clipped - centre, found) for noise in _noises(len(y))]
+    _, sizes, errors = max(fits, key=lambda one: one[0])
+    levels = np.concatenate([[0.0], sizes.cumsum()])
+    weights = np.asarray([one.stop - one.start for one in _segments(len(y), found)]) / len(y)
+    levels += centre - levels @ weights
+    wide = float(stdtrit(len(y) - 1 - len(found), 1 - (1 - SURE) / 2))
+    told = []
+    for index, place in enumerate(found):
+        places, looked = tests.again(y, [one for one in found if one != place], place)
+        likely = np.exp(looked.gain - looked.gain.max())
+        order = np.argsort(-likely)
+        enough = int(np.searchsorted(likely[order].cumsum(), SURE * likely.sum())) + 1
+        within = places[order[:enough]]
+        p = float(looked.p[np.searchsorted(places, place)]) * tests.times_of(place)
+        size, error = float(sizes[index]), wide * float(errors[index])
+        told.append(
+            Change(
+                place + skipped,
+                int(within.min()) + skipped,
+                int(within.max()) + skipped,
+                float(levels[index]),
+                float(levels[index + 1]),
+                size - error,
+                size + error,
+                min(1.0, p),
+            )
+        )
+    return told
+
+
+def _fit(noise: _Noise, y: Array, found: Sequence[int]) -> tuple[float, Array, Array]:
+    """The log likelihood with that noise, the steps' sizes and their standard errors."""
+    import numpy as np
+
+    weighted = noise.precision @ y
+    against = weighted[::-1].cumsum()[::-1][list(found)]
+    inverse = np.linalg.inv(noise.gram[np.ix_(found, found)])
+    sizes = inverse @ against
+    freedom = len(y) - 1 - len(found)
+    left = max(0.0, float(y @ weighted - against @ sizes))
+    likelihood = -noise.cost - 0.5 * freedom * math.log(max(left, SMALLEST * float(y @ y), 1e-300))
+    return likelihood, sizes, np.sqrt(np.diag(inverse) * left / freedom)

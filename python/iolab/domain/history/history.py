@@ -1,0 +1,125 @@
+"""A history: many runs of the same experiment over time, and which of its metrics changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from iolab.base.strict_json import JsonObject
+from iolab.domain.comparable import differences
+from iolab.domain.definition import DIFFERENCES, LOSSES, Verdict
+from iolab.domain.history.changes import Change, changes_in
+from iolab.domain.metric import describe
+
+MADE_UP_FOR = 0.5
+"""A change stands while so much of it is left, as a share."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A run of the history. `when_unix_ns`: when it began, None where nobody knows; `facts`: what is on record of its
+    machine, target and options."""
+
+    name: str
+    when_unix_ns: int | None
+    facts: Mapping[str, str]
+
+    def __str__(self) -> str:
+        if self.when_unix_ns is None:
+            return self.name
+        date = datetime.fromtimestamp(self.when_unix_ns / 1e9, UTC).date().isoformat()
+        return self.name if date in self.name else f"{date} ({self.name})"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A metric of a workload under a setting, a value per moment; None where it has none."""
+
+    workload: str
+    setting: str
+    metric: str
+    values: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class History:
+    """Runs, oldest first. `ordered_by`: how the order is known; `problems`: what is wrong with them, a line each."""
+
+    moments: Sequence[Moment]
+    series: Sequence[Series]
+    ordered_by: str
+    problems: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A change in a series. Places are moments. `differs`: what else changed between the moment before its earliest
+    place and its latest; `stands`: later changes have not made up for half of it."""
+
+    series: Series
+    change: Change
+    verdict: Verdict
+    differs: list[tuple[str, str, str]]
+    stands: bool
+
+    @property
+    def regressed(self) -> bool:
+        """Whether it is for the worse, and stands."""
+        return self.verdict in LOSSES and self.stands
+
+    def as_dict(self, moments: Sequence[Moment]) -> JsonObject:
+        """One JSON object: the schema stands in docs/history.md."""
+        change = self.change
+        return {
+            "workload": self.series.workload,
+            "setting": self.series.setting,
+            "metric": self.series.metric,
+            "verdict": self.verdict,
+            "since": moments[change.at].name,
+            "since_unix_ns": moments[change.at].when_unix_ns,
+            "earliest": moments[change.earliest].name,
+            "latest": moments[change.latest].name,
+            "before": change.before,
+            "after": change.after,
+            "difference_low": change.low,
+            "difference_high": change.high,
+            "p": change.p,
+            "stands": self.stands,
+            "differs": [{"what": what, "before": ours, "after": theirs} for what, ours, theirs in self.differs],
+        }
+
+
+def found_in(history: History, *, false_alarms: float, looks: int, same_within: float) -> list[Found]:
+    """Every change in the history that is larger than `same_within`, a share of the level; the newest first.
+
+    `false_alarms`: the probability that a history without a change shows one in any of `looks` looks."""
+    varying = [one for one in history.series if len({value for value in one.values if value is not None}) > 1]
+    found = [
+        one
+        for series in varying
+        for one in _changes(history, series, max(1, len(varying)), looks, false_alarms)
+        if abs(one.change.after - one.change.before) > same_within * abs(one.change.before)
+    ]
+    return sorted(found, key=lambda one: -one.change.at)
+
+
+def _changes(history: History, series: Series, count: int, looks: int, false_alarms: float) -> list[Found]:
+    places = [place for place, value in enumerate(series.values) if value is not None]
+    values = [value for value in series.values if value is not None]
+    changes = [
+        replace(one, at=places[one.at], earliest=places[one.earliest], latest=places[one.latest])
+        for one in changes_in(values, series=count, looks=looks, false_alarms=false_alarms)
+    ]
+    higher, lower = DIFFERENCES[describe(series.metric).nature]
+    facts = [moment.facts for moment in history.moments]
+    return [
+        Found(
+            series,
+            one,
+            higher if one.after > one.before else lower,
+            differences(facts[places[max(0, places.index(one.earliest) - 1)]], facts[one.latest]),
+            (changes[-1].after - one.before) / (one.after - one.before) > MADE_UP_FOR,
+        )
+        for one in changes
+    ]

@@ -1,0 +1,145 @@
+"""`iolab history`: when did it change?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iolab.base.errors import EXIT_CONDITION, InputError, unknown
+from iolab.presentation.cli import complete
+from iolab.presentation.cli.options import From, Json, Metrics
+from iolab.presentation.cli.output import print_json, print_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolab.domain.history.history import Found, History
+
+CONDITIONS = ("regressed", "changed")
+LOOKS_MAX = 100_000
+
+
+def history(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR|RUN|FILE...",
+            autocompletion=complete.runs_and_files,
+            help="Runs of the same experiment, or a directory of them; files of other tools, such as fio's JSON, "
+            "a file per run; or one CSV file with a row per run.",
+            show_default=False,
+        ),
+    ],
+    metric: Metrics = None,
+    time_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="CSV: the column of times or versions.  [default: one called time, date, version, commit ...]",
+            show_default=False,
+        ),
+    ] = None,
+    looks: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="How often this history is looked at while it grows, such as 365 for a year of nights: false alarms "
+            "are counted over all looks, and small changes are seen later.",
+        ),
+    ] = 1,
+    false_alarms: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of histories without a change, the share that may show one.")
+    ] = 0.05,
+    same_within: Annotated[
+        float, typer.Option(metavar="SHARE", help="Leave out changes that are no larger, such as 0.01.")
+    ] = 0.0,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN|DATE",
+            help="Show changes from this run or date on only; older ones are known.",
+            show_default=False,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Exit with status 1 if a metric has regressed and no later change made up for it, or if anything has "
+            "changed.",
+            show_default=False,
+        ),
+    ] = None,
+    from_: From = None,
+    json: Json = False,
+) -> None:
+    """Find when metrics changed over many runs of the same experiment, by how much, and what else changed then.
+
+    Runs are taken in the order of time. Outliers and drift of the machine are no changes. Where machine, kernel, iolab
+    or options changed at the same time, the change may be theirs, and the line says so.
+    """
+    if fail_on is not None and fail_on not in CONDITIONS:
+        raise InputError(f"{fail_on}: {unknown('condition', fail_on, CONDITIONS)}", where="--fail-on")
+    for option, value, most in (("--false-alarms", false_alarms, 0.5), ("--same-within", same_within, 0.99)):
+        if not (0 <= value <= most) or (option == "--false-alarms" and value == 0):
+            raise InputError(f"{value:g} given; expected a share above 0, {most:g} at most", where=option)
+    if not 1 <= looks <= LOOKS_MAX:
+        raise InputError(f"{looks} given; expected 1 to {LOOKS_MAX:,}", where="--looks")
+
+    from iolab.adapters.importer.history import read_history
+    from iolab.domain.history.history import found_in
+
+    read = read_history(runs, metrics=metric or (), format_name=from_, time_column=time_column)
+    first = 0 if since is None else _place(read, since)
+    found = [
+        one
+        for one in found_in(read, false_alarms=false_alarms, looks=looks, same_within=same_within)
+        if one.change.at >= first
+    ]
+    if json:
+        print_json(
+            {
+                "runs": [{"name": one.name, "when_unix_ns": one.when_unix_ns} for one in read.moments],
+                "ordered_by": read.ordered_by,
+                "series": len(read.series),
+                "changes": [one.as_dict(read.moments) for one in found],
+                "problems": list(read.problems),
+            }
+        )
+    else:
+        from iolab.presentation.table.history import lines
+
+        print_lines(read.problems, "! ")
+        print_lines(lines(read, found, false_alarms, looks))
+    _exit_if_met(fail_on, found)
+
+
+def _place(read: History, since: str) -> int:
+    """Of the first moment that is the run of this name, or not before this date."""
+    for place, moment in enumerate(read.moments):
+        if since in (moment.name, str(moment)):
+            return place
+    from datetime import UTC, datetime
+
+    try:
+        when = datetime.fromisoformat(since)
+    except ValueError:
+        raise InputError(f"{since}: no run of this name, and no date such as 2026-11-23", where="--since") from None
+    if any(moment.when_unix_ns is None for moment in read.moments):
+        raise InputError("the runs have no dates", where="--since", remedy="name a run")
+    at = when.replace(tzinfo=when.tzinfo or UTC).timestamp() * 1e9
+    return next((place for place, one in enumerate(read.moments) if (one.when_unix_ns or 0) >= at), len(read.moments))
+
+
+def _exit_if_met(condition: str | None, found: Sequence[Found]) -> None:
+    met = [one for one in found if one.regressed or condition == "changed"]
+    if condition is not None and met:
+        named = "; ".join(
+            f"{one.series.metric} of {one.series.workload or 'the file'} {one.verdict}" for one in met[:5]
+        )
+        rest = f"; and {len(met) - 5} more" if len(met) > 5 else ""
+        print(f"iolab: --fail-on holds: {named}{rest}", file=sys.stderr)
+        raise typer.Exit(EXIT_CONDITION)

@@ -1,0 +1,68 @@
+"""What a history shows, for people: a line per change, newest first, with what else changed there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from iolab.base.quantity import change, scale_for
+from iolab.domain.history.changes import FEWEST, MOST
+from iolab.domain.history.history import Found, History
+from iolab.presentation.table.words import label, unit_of
+
+if TYPE_CHECKING:
+    from iolab.domain.history.changes import Change
+
+DIFFERENCES_MAX = 6
+FACT_CHARACTERS_MAX = 60
+
+
+def lines(history: History, found: Sequence[Found], false_alarms: float, looks: int) -> Iterator[str]:
+    """The history in a sentence, then each change."""
+    moments = history.moments
+    told = f"{len(moments)} runs in the order of their {history.ordered_by}, {moments[0]} to {moments[-1]}"
+    yield f"{told}; {len(history.series)} series."
+    if len(moments) < FEWEST:
+        yield f"Too few to tell a change: it takes {FEWEST} runs."
+        return
+    if len(moments) > MOST:
+        yield f"The newest {MOST} are looked at."
+    often = "one look" if looks == 1 else f"{looks} looks"
+    yield f"Of histories without a change, at most {false_alarms * 100:.3g} % show one in {often}."
+    if not found:
+        yield "No change."
+    for one in found:
+        yield ""
+        yield _change(history, one)
+        yield from _differs(one)
+
+
+def _change(history: History, one: Found) -> str:
+    moments, it = history.moments, one.change
+    of = [part for part in (one.series.workload, one.series.setting) if part not in ("", "all")]
+    place = f" of {' under '.join(of)}" if of else ""
+    since = f"since {moments[it.at]}"
+    if it.earliest < it.latest:
+        since += f" (between {moments[it.earliest]} and {moments[it.latest]})"
+    scale = scale_for(unit_of(one.series.metric), [it.before, it.after])
+    levels = f"{scale.number(it.before)} -> {scale.with_unit(it.after)}"
+    undone = "" if one.stands else "; undone since"
+    return f"{label(one.series.metric)}{place}: {one.verdict} {since}: {levels}{_share(it)}{undone}"
+
+
+def _share(it: Change) -> str:
+    if it.before <= 0 or it.before + it.low <= 0:
+        return ""
+    low, middle, high = (change(1 + part / it.before) for part in (it.low, it.after - it.before, it.high))
+    return f", {middle} [{low}, {high}]"
+
+
+def _differs(one: Found) -> Iterator[str]:
+    for what, ours, theirs in one.differs[:DIFFERENCES_MAX]:
+        yield f"changed there too: {what}: {_short(ours)} -> {_short(theirs)}"
+    if (more := len(one.differs) - DIFFERENCES_MAX) > 0:
+        yield f"and {more} more"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= FACT_CHARACTERS_MAX else f"{text[: FACT_CHARACTERS_MAX - 3]}..."

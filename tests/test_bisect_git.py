@@ -1,0 +1,190 @@
+"""`iolab bisect --git`: commits of a made repository, built and measured by commands whose cost is planted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from iolab.adapters.system import git, group
+from iolab.base.errors import InputError
+from support.command_line import CommandLine, wait_until
+
+COMMITS = 24
+CHANGED_AT = 17
+BROKEN = (10, 11)
+AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+# Instructions that a machine's load does not change: the command counts what it does, with noise of its own.
+PROGRAM = """\
+import random
+cost = {cost}
+work = sum(1 for _ in range(cost))
+print("worked", work + random.uniform(-10, 10))
+"""
+
+
+def run_git(at: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", at, *AUTHOR, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 commits, of which number 17 makes the program's work larger; two can't be built."""
+    path = tmp_path_factory.mktemp("repository") / "program"
+    path.mkdir()
+    run_git(path, "init", "--quiet", "--initial-branch=main")
+    for number in range(COMMITS):
+        (path / "program.py").write_text(PROGRAM.format(cost=1300 if number >= CHANGED_AT else 1000))
+        (path / "number").write_text(f"{number}\n")
+        (path / "broken").write_text("yes" if number in BROKEN else "no")
+        run_git(path, "add", ".")
+        run_git(path, "commit", "--quiet", "-m", f"change {number}")
+        run_git(path, "tag", f"v{number}")
+    return path
+
+
+def state_of(repository: Path) -> list[str]:
+    return [run_git(repository, "status", "--porcelain", "--branch"), run_git(repository, "rev-parse", "HEAD")]
+
+
+BUILD = '[ "$(cat broken)" = no ] || exit 125; echo building; cp program.py "$IOLAB_BUILD"'
+
+
+def search(iolab: CommandLine, repository: Path, *more: str, good: str = "v0", bad: str = "main") -> dict[str, object]:
+    arguments = ["bisect", f"{good}..{bad}", "--git", str(repository), "--measure", "python3 program.py"]
+    found: dict[str, object] = iolab(*arguments, "--value", "printed", "--out", "hunt", *more, "--json").json()
+    return found
+
+
+def test_the_commit_is_named_and_confirmed_and_the_repository_is_as_before(
+    iolab: CommandLine, repository: Path
+) -> None:
+    (repository / "unsaved").write_text("of the user's\n")
+    before = state_of(repository)
+    files = sorted(path.name for path in (repository / ".git").iterdir())
+    found = search(iolab, repository, "--build", BUILD, "--confirm", "4")
+    assert (found["kind"], found["stopped"], found["commits"]) == ("changes", "decided", COMMITS - 1)
+    (change,) = found["changes"]  # type: ignore[misc]
+    assert change["subject"] == f"change {CHANGED_AT}"
+    assert change["first"] == change["last"] == run_git(repository, "rev-parse", f"v{CHANGED_AT}")
+    assert (change["confirmed"]["verdict"], change["confirmed"]["n"]) == ("worse", 4)
+    assert (change["before"], change["after"]) == (pytest.approx(1000, abs=20), pytest.approx(1300, abs=20))
+    assert before == state_of(repository)
+    assert files == sorted(path.name for path in (repository / ".git").iterdir())
+    # No commit is built twice, and what a build said is kept.
+    journal = [json.loads(line) for line in (iolab.cwd / "hunt" / "search.jsonl").read_text().splitlines()]
+    built = [entry["place"] for entry in journal if entry["event"] == "built"]
+    assert len(built) == len(set(built)) == found["builds"]
+    assert any(log.read_text() == "building\n" for log in (iolab.cwd / "hunt" / "builds").glob("*.log"))
+    shown = iolab("bisect", "--resume", "hunt").text
+    assert f"change {CHANGED_AT}" in shown and "# first bad commit:" in shown
+
+
+def test_what_cannot_be_built_is_skipped_and_widens_the_answer(iolab: CommandLine, repository: Path) -> None:
+    build = (
+        f'n=$(cat number); [ "$n" -gt 13 ] && [ "$n" -lt {CHANGED_AT + 1} ] && exit 125; cp program.py "$IOLAB_BUILD"'
+    )
+    found = search(iolab, repository, "--build", build, "--confirm", "0")
+    (change,) = found["changes"]  # type: ignore[misc]
+    assert change["first"] == run_git(repository, "rev-parse", "v14")
+    assert change["last"] == run_git(repository, "rev-parse", f"v{CHANGED_AT + 1}")
+    assert "can't be built" in str(found["unmeasurable"])
+
+
+def test_without_a_build_the_files_are_measured_and_equal_ones_say_none(iolab: CommandLine, repository: Path) -> None:
+    found = search(iolab, repository, "--confirm", "0", "--same-within", "0.1", bad="v8")
+    assert found["kind"] == "none"
+    assert found["changes"] == []
+
+
+def test_a_killed_search_goes_on_and_measures_nothing_twice(iolab: CommandLine, repository: Path) -> None:
+    arguments = [
+        "bisect",
+        "v0..main",
+        "--git",
+        str(repository),
+        "--measure",
+        "python3 program.py",
+        "--value",
+        "printed",
+    ]
+    process = iolab.start(*arguments, "--confirm", "0", "--out", "hunt")
+    journal = iolab.cwd / "hunt" / "search.jsonl"
+    wait_until(lambda: journal.exists() and journal.read_text().count('"measured"') >= 3, "three measurements")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    with journal.open("a") as file:
+        file.write('{"event":"measured","place":3')  # as a kill in the middle of a line leaves it
+    before = [line for line in journal.read_text().splitlines() if line.endswith("}")]
+    found = iolab("bisect", "--resume", "hunt", "--json").json()
+    assert [change["subject"] for change in found["changes"]] == [f"change {CHANGED_AT}"]
+    assert journal.read_text().splitlines()[: len(before)] == before
+
+
+def test_a_command_that_hangs_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    command = "echo started; sleep 1000 & echo $! > child; sleep 1000"
+    ended = group.run(command, cwd=tmp_path, environment=os.environ, output=output, limit_s=2)
+    assert (ended.status, ended.why(2)) == (None, "did not end within 2 s")
+    assert group.tail(output) == ["started"]
+    child = int((tmp_path / "child").read_text())
+    wait_until(lambda: not is_running(child), "the child's end")
+
+
+def test_what_a_command_leaves_running_does_not_outlive_it(tmp_path: Path) -> None:
+    ended = group.run(
+        "sleep 1000 & echo $! > child", cwd=tmp_path, environment=os.environ, output=tmp_path / "output", limit_s=60
+    )
+    assert ended.status == 0
+    child = int((tmp_path / "child").read_text())
+    wait_until(lambda: not is_running(child), "the child's end")
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_commits_are_those_along_first_parents(tmp_path: Path) -> None:
+    run_git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    for branch, subject in (("main", "one"), ("side", "aside"), ("main", "two")):
+        if branch == "side":
+            run_git(tmp_path, "checkout", "--quiet", "-b", "side")
+        elif subject == "two":
+            run_git(tmp_path, "checkout", "--quiet", "main")
+        run_git(tmp_path, "commit", "--quiet", "--allow-empty", "-m", subject)
+    run_git(tmp_path, "merge", "--quiet", "--no-ff", "-m", "merged", "side")
+    found = git.repository(tmp_path).commits("main~2", "main")
+    assert [(one.subject, one.parents) for one in found] == [("one", 0), ("two", 1), ("merged", 2)]
+    with pytest.raises(InputError, match="no ancestor"):
+        git.repository(tmp_path).commits("side", "main~1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["v0..nowhere"], ("nowhere", "no commit")),
+        (["v5..v2"], ("v5 is no ancestor of v2",)),
+        (["v5"], ("v5", "range of commits")),
+        (["v0..main", "--value", "walls"], ("--value", "did you mean wall")),
+        (["v0..main", "--metric", "iops"], ("--metric", "for experiments")),
+        (["v0..main", "--build-limit", "long"], ("--build-limit",)),
+        (["v0..main", "--build", "true"], ("--build", "nothing in $IOLAB_BUILD")),
+    ],
+)
+def test_wrong_arguments_are_one_clear_line(
+    iolab: CommandLine, repository: Path, arguments: list[str], words: tuple[str, ...]
+) -> None:
+    common = ["--git", str(repository), "--measure", "python3 program.py", "--out", "hunt"]
+    iolab("bisect", *arguments, *common, status=None).assert_one_clear_line(2, *words)
+
+
+def test_what_is_for_commits_is_refused_for_experiments(iolab: CommandLine) -> None:
+    iolab("bisect", "a.toml", "--measure", "true", status=None).assert_one_clear_line(2, "--measure", "--git")

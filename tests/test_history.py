@@ -1,0 +1,222 @@
+"""When metrics changed over many runs: the test, what it must not see, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iolab.domain.history.changes import FEWEST, Change, changes_in
+from iolab.presentation.cli.invoke import invoke
+from support.stored import MACHINE, stored_run
+
+FIO = Path(__file__).parent / "imported" / "fio-3.33-plus.json"
+
+
+def noise(count: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=count)
+
+
+def stepped(count: int, at: int, size: float, seed: int = 1) -> list[float]:
+    return list(100 + noise(count, seed) + size * (np.arange(count) >= at))
+
+
+def test_a_step_is_found_where_it_is_with_its_size() -> None:
+    (change,) = changes_in(stepped(120, 70, 4.0))
+    assert change.earliest <= 70 <= change.latest
+    assert change.low <= 4.0 <= change.high
+    assert change.before == pytest.approx(100, abs=0.5)
+    assert change.after == pytest.approx(104, abs=0.5)
+    assert change.p <= 0.05
+
+
+def test_several_steps_are_found_oldest_first() -> None:
+    levels = np.repeat([0.0, 5.0, 0.0, 3.0], 40)
+    found = changes_in(list(levels + noise(160)))
+    assert [one.at for one in found] == [pytest.approx(place, abs=1) for place in (40, 80, 120)]
+
+
+def test_an_episode_between_equal_levels_is_two_steps() -> None:
+    places = np.arange(200)
+    found = changes_in(list(noise(200) + 4.0 * ((places >= 90) & (places < 102))))
+    assert [one.at for one in found] == [pytest.approx(90, abs=1), pytest.approx(102, abs=1)]
+
+
+def test_few_series_of_noise_show_a_change() -> None:
+    assert sum(bool(changes_in(list(noise(60, seed)))) for seed in range(100)) <= 10
+
+
+def test_outliers_are_no_change_and_do_not_hide_one() -> None:
+    plain = noise(100)
+    plain[[20, 50, 98, 99]] += [500.0, -500.0, 300.0, -300.0]
+    assert changes_in(list(plain)) == []
+    values = stepped(100, 60, 4.0)
+    values[10], values[80] = 1e6, -1e6
+    (change,) = changes_in(values)
+    assert change.earliest <= 60 <= change.latest
+    assert change.low <= 4.0 <= change.high
+
+
+def test_drift_of_the_machine_is_no_change() -> None:
+    shown = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        wandering = np.zeros(200)
+        for place in range(1, 200):
+            wandering[place] = 0.9 * wandering[place - 1] + random.normal()
+        shown += bool(changes_in(list(wandering)))
+    assert shown <= 3
+
+
+def test_more_series_and_more_looks_ask_for_more() -> None:
+    values = stepped(100, 94, 2.2)
+    alone = changes_in(values)
+    assert len(alone) == 1
+    assert changes_in(values, series=1000, looks=1000) == []
+
+
+def test_a_metric_without_noise() -> None:
+    (change,) = changes_in([7.0] * 30 + [8.0] * 30)
+    assert (change.at, change.before, change.after) == (30, 7.0, 8.0)
+    assert changes_in([7.0] * 60) == []
+    assert changes_in([7.0] * 59 + [9.0]) == []
+
+
+def test_of_few_values_nothing_is_said() -> None:
+    assert changes_in([1.0] * 3 + [2.0] * (FEWEST - 4)) == []
+
+
+def without_units(change: Change, scale: float, shift: float) -> tuple[float, ...]:
+    levels = ((change.before - shift) / scale, (change.after - shift) / scale)
+    return (change.at, change.earliest, change.latest, *levels, change.low / scale, change.high / scale)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31), st.floats(1e-6, 1e9), st.floats(-1e3, 1e3))
+def test_unit_and_zero_do_not_matter(seed: int, scale: float, shift: float) -> None:
+    values = np.asarray(stepped(60, 40, 3.0, seed))
+    ours = changes_in(list(values))
+    theirs = changes_in(list((values + shift) * scale))
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        moved = without_units(other, scale, shift * scale)
+        assert moved == pytest.approx(without_units(one, 1.0, 0.0), rel=1e-4, abs=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31))
+def test_a_history_read_backwards_has_its_change_at_the_same_place(seed: int) -> None:
+    values = stepped(80, 40, 8.0, seed)
+    (ours,), (theirs,) = changes_in(values), changes_in(values[::-1])
+    assert theirs.at == 80 - ours.at
+    assert (theirs.before, theirs.after) == pytest.approx((ours.after, ours.before), rel=1e-6)
+
+
+def table(path: Path, values: list[float], column: str = "iops") -> Path:
+    rows = [
+        f"2026-{1 + place // 28:02}-{1 + place % 28:02},{'new' if place >= 40 else 'old'},{value}"
+        for place, value in enumerate(values)
+    ]
+    path.write_text("\n".join([f"date,kernel,{column}", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture
+def nights(tmp_path: Path) -> Path:
+    return table(tmp_path / "nights.csv", stepped(60, 40, -5.0))
+
+
+def test_a_table_by_date(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["history", str(nights)]) == 0
+    shown = capsys.readouterr().out
+    assert "60 runs in the order of their date, 2026-01-01 to 2026-03-04" in shown
+    assert "IOPS: slower since 2026-02-13" in shown
+    assert "changed there too: kernel: old -> new" in shown
+
+
+def test_the_gate_holds_until_the_change_is_known(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["history", str(nights), "--fail-on", "regressed"]) == 1
+    assert "iops of the file slower" in capsys.readouterr().err
+    assert invoke(["history", str(nights), "--fail-on", "regressed", "--since", "2026-02-20"]) == 0
+    assert invoke(["history", str(nights), "--fail-on", "regressed", "--same-within", "0.2"]) == 0
+
+
+def test_what_was_undone_and_what_is_better_fails_no_gate(tmp_path: Path) -> None:
+    undone = np.repeat([100.0, 90.0, 100.0], 20) + 0.5 * noise(60)
+    back = table(tmp_path / "undone.csv", list(undone))
+    assert invoke(["history", str(back), "--fail-on", "regressed"]) == 0
+    assert invoke(["history", str(back), "--fail-on", "changed"]) == 1
+    lower = table(tmp_path / "latency.csv", stepped(60, 40, -5.0), "latency_ns_p99")
+    assert invoke(["history", str(lower), "--fail-on", "regressed"]) == 0
+
+
+def test_as_json(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["history", str(nights), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (change,) = found["changes"]
+    assert (change["metric"], change["verdict"], change["stands"]) == ("iops", "slower", True)
+    assert change["differs"] == [{"what": "kernel", "before": "old", "after": "new"}]
+    assert (len(found["runs"]), found["ordered_by"], found["series"]) == (60, "date", 1)
+
+
+def test_files_of_fio_by_the_time_they_were_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = json.loads(FIO.read_text())
+    for night in range(24):
+        # Names in another order than the time in the files.
+        started_s = 1_795_000_000 + 86_400 * night
+        content |= {"timestamp": started_s, "timestamp_ms": 1000 * started_s}
+        content["fio version"] = "fio-3.33" if night < 14 else "fio-3.36"
+        for job in content["jobs"]:
+            job["read"]["total_ios"] = (4000 if night < 14 else 3000) + 7 * (night % 5)
+        (tmp_path / f"{(7 * night) % 24:02}.json").write_text(json.dumps(content))
+    assert invoke(["history", str(tmp_path), "--metric", "iops", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ordered_by"] == "time"
+    assert {change["since"] for change in found["changes"]} == {f"{(7 * 14) % 24:02}.json"}
+    assert {"what": "fio version", "before": "3.33", "after": "3.36"} in [
+        {**one, "before": one["before"].removeprefix("fio-"), "after": one["after"].removeprefix("fio-")}
+        for one in found["changes"][0]["differs"]
+    ]
+
+
+def test_runs_with_their_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for night in range(20):
+        kernel = "6.1.0-47" if night < 12 else "6.1.0-48"
+        stored_run(
+            tmp_path / "runs" / f"night-{night}",
+            faster={} if night < 12 else {"plain": 0.7, "fast": 0.7, "alike": 0.7},
+            machine={**MACHINE, "kernel": {"release": kernel}},
+        )
+    assert invoke(["history", str(tmp_path / "runs"), "--metric", "rate_bytes_per_s"]) == 0
+    shown = capsys.readouterr().out
+    assert "20 runs in the order of their" in shown
+    assert "slower since" in shown and "night-12" in shown
+    assert "changed there too: kernel: 6.1.0-47 -> 6.1.0-48" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["absent"], ["absent"]),
+        (["nights.csv", "--fail-on", "slower"], ["--fail-on", "slower"]),
+        (["nights.csv", "--looks", "0"], ["--looks"]),
+        (["nights.csv", "--false-alarms", "0"], ["--false-alarms"]),
+        (["nights.csv", "--since", "soon"], ["--since", "soon"]),
+        (["nights.csv", "--time-column", "dat"], ["dat", "did you mean date"]),
+        (["nights.csv", "--metric", "iop"], ["iop", "did you mean iops"]),
+    ],
+)
+def test_wrong_input_is_one_line(
+    nights: Path,
+    arguments: list[str],
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(nights.parent)
+    assert invoke(["history", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert all(word in line for word in words)
