@@ -206,6 +206,8 @@ def explain(
         return path, f"missing; expected {expected(field)}"
     if error["type"] == "literal_error" and isinstance(error["input"], str):
         return path[: depth + 1], f"{given}: {unknown(key, error['input'], map(str, get_args(inner_type(field))))}"
+    if isinstance(error["input"], int) and error["input"] > 0:
+        given = written(error["input"], extras(field).get("unit"))
     return path[: depth + 1], f"{given} given; expected {expected(field)}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.control import CONTROLS
-from iolab.base.errors import InputError, IolabError, unknown
+from iolab.base.errors import InputError, IolabError, nearest, unknown
 from iolab.base.option import natural_lists, shown
 from iolab.base.plain_text import is_one_line
 from iolab.base.problem import Problems
@@ -137,8 +137,17 @@ def _read_setting(name: str, written_as: str, table: TomlTable, problems: Proble
             changes[key] = value
             change_paths[key] = (*path, key)
         else:
-            problems.add((*path, key), unknown("setting", key, [*CONTROLS, *SHORTCUTS, "part", "probes", "workload"]))
+            problems.add((*path, key), _unknown(key))
     return Setting(name, written_as, controls, changes, change_paths, probes, part)
+
+
+def _unknown(key: str) -> str:
+    """Why a setting has no such key: it may be an option of a workload."""
+    known = [*CONTROLS, *SHORTCUTS, "part", "probes", "workload"]
+    options = dict.fromkeys(name for kind in KINDS.values() for name in kind.options.model_fields)
+    if nearest(key, known) is None and (option := nearest(key, options)):
+        return f"unknown setting; an option of the workload is changed by workload = {{ {option} = ... }}"
+    return unknown("setting", key, known)
 
 
 def _control_value(control: Control, value: Any, simulated: bool) -> Any:
