@@ -27,6 +27,8 @@ def test_hyperfine_runs_are_rounds_and_decide(iolab: CommandLine) -> None:
     found = iolab("compare", "timed.json", "--metric", "elapsed_s", "--json").json()["comparisons"]
     assert [(one["setting"], one["verdict"], one["n"]) for one in found] == [("new", "faster", 8)]
     assert found[0]["ratio"] == pytest.approx(0.5)
+    assert found[0]["pairing"] == "none", "hyperfine runs one command to its end, then the next"
+    assert "rounds are not paired" in " ".join(iolab("show", "timed.json", "--metric", "elapsed_s").text.split())
 
 
 def test_a_command_that_failed_makes_its_round_faulty(tmp_path: Path) -> None:

@@ -48,9 +48,12 @@ def _parse(source: Source, results: Results) -> None:
 
 def _parse_json(source: Source, results: Results) -> None:
     found = _of_json(source)
-    table = results.table(1)
     names = _names((str(one.get("command", "")), _table(one, "parameters")) for one in found)
-    for name, one in zip(names, found, strict=True):
+    for place, (name, one) in enumerate(zip(names, found, strict=True)):
+        if place:
+            # It ends all runs of a command before it begins the next: their rounds have nothing in common.
+            results.begin_source(source.name, source.stem)
+        table = results.table(1)
         times = one.get("times")
         if not isinstance(times, list) or not times:
             _add_summaries(table.row(name, WORKLOAD), one)
