@@ -220,13 +220,25 @@ def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _options(options: Options, where: str) -> Iterator[tuple[str, str]]:
-    """Sizes and times with their units."""
+    """Sizes and times with their units; of a job file each option, below its section."""
     for name, value in options.model_dump(mode="json").items():
         unit = extras(type(options).model_fields[name]).get("unit")
         if unit in ("bytes", "ns") and isinstance(value, int):
             yield f"{where}{name}", written(value, unit).strip('"')
         else:
             yield from _flat({name: value}, where)
+    for text in options.attachments.values():
+        yield from _job_file(text, where)
+
+
+def _job_file(text: str, where: str) -> Iterator[tuple[str, str]]:
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = f"{line} "
+        elif line and line[0] not in "#;":
+            name, _, value = line.partition("=")
+            yield f"{where}{section}{name.strip()}", value.strip() or "given"
 
 
 def _table_at(machine: Mapping[str, Any], place: str) -> Any:
