@@ -112,6 +112,20 @@ def test_everything_that_differs_is_told(tmp_path: Path, capsys: pytest.CaptureF
     assert "3 things differ: the numbers compare all of them together" in shown
 
 
+def test_job_files_are_compared_option_by_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, depth in (("old", 2), ("new", 4)):
+        (tmp_path / "job.fio").write_text(
+            f"; a job\n[reads]\nrw=randread\nsize=1m\nioengine=libaio\ndirect=1\niodepth={depth}\n"
+        )
+        (tmp_path / "own.toml").write_text(
+            'machine = "model:nvme"\nrounds = 2\nseed = 1\n[workloads.job]\nkind = "fio"\nfile = "job.fio"\n'
+        )
+        assert invoke(["run", str(tmp_path / "own.toml"), "--out", str(tmp_path / name), "--json"]) == 0
+    capsys.readouterr()
+    differs = compared(capsys, tmp_path / "old", tmp_path / "new")["differs"]
+    assert differs == [{"what": "workload job: [reads] iodepth", "values": {"old": "2", "new": "4"}}]
+
+
 def test_runs_of_different_days_are_not_paired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     two_runs(tmp_path)
     for one in compared(capsys, tmp_path / "old", tmp_path / "new")["comparisons"]:
@@ -253,6 +267,14 @@ def test_directories_are_settings(tmp_path: Path, capsys: pytest.CaptureFixture[
     (one,) = document["comparisons"]
     assert (one["against"], one["setting"], one["n"], one["verdict"]) == ("old", "new", 3, "faster")
     assert any("notes.bin: left out" in problem for problem in document["problems"])
+
+
+def test_what_repeats_the_total_is_not_compared_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [fio(tmp_path / f"{name}.json") for name in ("old", "new")]
+    metrics = [one["metric"] for one in compared(capsys, *files)["comparisons"]]
+    assert "iops" in metrics and not [metric for metric in metrics if metric.startswith("read.")]
+    (one,) = compared(capsys, *files, "--metric", "read.iops")["comparisons"]
+    assert one["metric"] == "read.iops"
 
 
 def test_one_directory_is_read_by_its_names_or_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from iolab.adapters.store.trial_file import Stored, table_schema
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.experiment import IMPORTED
-from iolab.domain.metric import describe
+from iolab.domain.metric import OPS, describe
 from iolab.domain.record import Record
 from iolab.domain.trial import FileTarget, Trial
 
@@ -197,11 +197,23 @@ def experiment_text(results: Results, title: str, sources: Sequence[tuple[str, s
 
 
 def compared_keys(results: Results) -> list[str]:
-    """The keys that a table shows unasked: those that say which way is better, in the order of the source."""
-    rows = [row for trial in results.trials for row in trial.rows if row.what == "metric" and row.job == "all"]
-    keys = list(dict.fromkeys(row.key for row in rows if row.key and row.value is not None))
+    """The keys that a table shows unasked: those that say which way is better, in the order of the source. Where all
+    operations were reads, `read.iops` is `iops` again, and is left out."""
+    values: dict[str, dict[int, float]] = {}
+    for trial in results.trials:
+        for row in trial.rows:
+            if row.what == "metric" and row.job == "all" and row.key and row.value is not None:
+                values.setdefault(row.key, {})[trial.trial] = row.value
+    keys = [key for key, by_trial in values.items() if values.get(_of_all_operations(key)) != by_trial]
     with_direction = [key for key in keys if describe(key).better is not None]
     return (with_direction or keys)[:METRICS_SHOWN_MAX]
+
+
+def _of_all_operations(key: str) -> str:
+    """`phase/iops` for `phase/read.iops`; empty for what is of all already."""
+    phase, slash, rest = key.rpartition("/")
+    op, dot, metric = rest.rpartition(".")
+    return f"{phase}{slash}{metric}" if dot and op in OPS else ""
 
 
 def _names(results: Results, what: str) -> list[str]:
