@@ -14,7 +14,7 @@ from iolab.presentation.cli.invoke import invoke
 from support.stored import TWO_SETTINGS, stored_run
 
 pytestmark = pytest.mark.usefixtures("state_dir")
-COMMANDS = ("demo", "doctor", "run", "show", "compare", "bisect", "history", "report", "list", "restore")
+COMMANDS = ("demo", "doctor", "run", "show", "compare", "bisect", "attribute", "history", "report", "list", "restore")
 HEAVY = ("polars", "numpy", "scipy", "plotly", "jinja2", "rich", "pydantic", "iolab._native")
 
 

@@ -18,18 +18,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from iolab.domain.bisect.regression import Regression
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-WIDTHS_SD = (0.3, 1.0, 3.0, 10.0, 100.0)
-"""Standard deviations of the normal priors of a change's size, in standard deviations of the noise; equally likely."""
 PRIOR_OF_COUNT = (0.20, 0.60, 0.10, 0.04)
 """That there are 0, 1, 2, 3 changes."""
-SIZES_WIDTH_SD = 1e5
-"""The prior of the sizes that levels are told with: as good as none, or a large size would leave residuals."""
 SMALLEST_SPREAD = 1e-6
 """Residuals closer together than this share of the values' range are rounding, and no scale for outliers."""
 PRIOR_CREEP = 0.06
@@ -68,12 +66,24 @@ class Hypothesis:
 
     def within(self, margin: float) -> float:
         """The probability that each of its changes is at most `margin`, in the metric's unit."""
-        return math.prod(
+        return math.prod(self._each_within(margin))
+
+    def is_account_of(self, gaps: tuple[int, ...], margin: float) -> float:
+        """The probability that its changes beyond `margin` are those in the gaps; of several, that one of these is
+        beyond it is enough."""
+        if self.creeps or not set(gaps) <= set(self.gaps):
+            return 0.0
+        each = dict(zip(self.gaps, self._each_within(margin), strict=True))
+        others = math.prod(share for gap, share in each.items() if gap not in gaps)
+        return others * (1 - math.prod(each[gap] for gap in gaps))
+
+    def _each_within(self, margin: float) -> list[float]:
+        return [
             _normal((margin - size) / error) - _normal((-margin - size) / error)
             if error > 0
             else float(abs(size) <= margin)
             for size, error in zip(self.sizes.tolist(), self.errors.tolist(), strict=True)
-        )
+        ]
 
 
 @dataclass(frozen=True)
@@ -194,7 +204,7 @@ def _weigh(
     white = np.linalg.solve(root, np.column_stack([np.ones(len(y)), y, at_points[places]]))
     one = white[:, 0]
     free = white[:, 1:] - np.outer(one, (one @ white[:, 1:]) / (one @ one))
-    regression = _Regression(
+    regression = Regression(
         free[:, 1:].T @ free[:, 1:], free[:, 1:].T @ free[:, 0], float(free[:, 0] @ free[:, 0]), len(y)
     )
 
@@ -232,48 +242,6 @@ def _weigh(
         gaps_of = ramps[found[0] - gaps] if creeps else tuple(found)
         hypotheses.append(Hypothesis(float(mass), gaps_of, creeps, level + at_points[:, found] @ sizes, sizes, errors))
     return hypotheses
-
-
-@dataclass(frozen=True)
-class _Regression:
-    """A regression on any subset of columns, level taken out and noise whitened: what decides it all.
-
-    `gram`: shape (columns, columns); `against`: columns times the target, shape (columns,); `total`: the sum of
-    squares of the target; `count`: measurements.
-    """
-
-    gram: Array
-    against: Array
-    total: float
-    count: int
-
-    def log_evidence(self, subsets: NDArray[np.intp]) -> Array:
-        """The log evidence of each subset, shape (subsets, columns of each) -> (subsets,), up to one constant."""
-        import numpy as np
-
-        gram = self.gram[subsets[:, :, None], subsets[:, None, :]]
-        against = self.against[subsets]
-        variance = np.asarray(WIDTHS_SD)[:, None, None, None] ** 2
-        ridge = gram[None] + np.eye(subsets.shape[1]) / variance
-        if subsets.shape[1] == 1:
-            explained = against[None, :, 0] ** 2 / ridge[..., 0, 0]
-            volume = np.log((ridge * variance)[..., 0, 0])
-        else:
-            explained = np.einsum("si,wsij,sj->ws", against, np.linalg.inv(ridge), against)
-            volume = np.log(np.linalg.det(ridge * variance))
-        left = np.maximum(self.total - explained, 1e-12 * self.total + 1e-300)
-        per_width = -0.5 * volume - 0.5 * (self.count - 1) * np.log(left)
-        highest = per_width.max(axis=0)
-        return np.asarray(highest + np.log(np.exp(per_width - highest).mean(axis=0)), dtype=np.float64)
-
-    def sizes(self, columns: list[int]) -> tuple[Array, Array]:
-        """The least-squares coefficients of the columns, shrunk a little, and their standard errors in units of the
-        noise's standard deviation."""
-        import numpy as np
-
-        gram = self.gram[np.ix_(columns, columns)] + np.eye(len(columns)) / SIZES_WIDTH_SD**2
-        inverse = np.asarray(np.linalg.inv(gram), dtype=np.float64)
-        return inverse @ self.against[columns], np.sqrt(np.diag(inverse))
 
 
 def _stretches(points: NDArray[np.intp]) -> list[tuple[int, int]]:

@@ -157,8 +157,10 @@ class Search:
         accounts.append(
             (sum(one.probability * (1 - one.within(margin)) for one in now.hypotheses if one.creeps), "creep")
         )
-        likeliest = [one for one in now.hypotheses if one.gaps and not one.creeps][:1]
-        accounts += [(one.probability * (1 - one.within(margin)), "changes") for one in likeliest]
+        for likeliest in [one for one in now.hypotheses if one.gaps and not one.creeps][:1]:
+            # Beside further changes that are too small to count, it is the same account.
+            alike = (one.probability * one.is_account_of(likeliest.gaps, margin) for one in now.hypotheses)
+            accounts.append((sum(alike), "changes"))
         probability, kind = max(accounts)
         return kind, probability
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from iolab import __version__
+from iolab.presentation.cli.attribute import attribute
 from iolab.presentation.cli.bisect import bisect
 from iolab.presentation.cli.compare import compare
 from iolab.presentation.cli.complete import Install, Show
@@ -62,6 +63,7 @@ for command, name, summary in (
     (compare, "compare", "Judge whether settings differ: of a run, two runs, or other tools' files."),
     (explain, "explain", "Show what moved together with a difference, and what did not."),
     (bisect, "bisect", "Find which of many versions changed a metric."),
+    (attribute, "attribute", "Find which of many keys make two settings differ."),
     (history, "history", "Find when metrics changed over many runs."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (report, "report", "Write a run as one HTML file that opens without a network."),

@@ -1,0 +1,163 @@
+"""Which keys matter, from trials of mixtures: a posterior over sets of keys.
+
+A set's account of the values is a regression on its keys' sides, with or without the interactions of its pairs; level,
+sizes and noise are integrated out (`iolab.domain.bisect.regression`). Sets of up to two keys are all looked at, larger
+ones where they extend likely ones. Outliers lose weight as in a search among versions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from iolab.domain.bisect.regression import Regression
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+PRIOR_OF_COUNT = (0.42, 0.45, 0.115, 0.012, 0.002, 0.001)
+"""That so many keys matter; within a count, every set alike."""
+WIDTHS_SD = (1.0, 3.0, 10.0, 100.0)
+"""Standard deviations of the priors of an effect, in standard deviations of the noise; smaller effects are none."""
+PRIOR_WITH_INTERACTIONS = 0.3
+"""Of a set of several keys: that its pairs interact."""
+INTERACTING_MAX = 3
+"""Keys of a set whose pairs may interact."""
+EXTENDED = 8
+"""So many of the likeliest sets are looked at with another key."""
+WORTH_KEEPING = 1e-6
+FREEDOM = 4.0
+"""Degrees of freedom of the t distribution whose weights outliers get."""
+SURE = 1.96
+"""Standard errors of a 95 % interval."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a key, or two together, do. `keys`: their places; `size`: from the good side to the bad, in the metric's
+    unit, the mean over the other keys' sides, of an interaction how much more both do than each by itself would say;
+    `low`, `high`: its 95 % interval; `probability`: that it matters."""
+
+    keys: tuple[int, ...]
+    size: float
+    low: float
+    high: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What is known. `keys`: the likeliest set, which may be empty; `probability`: its own; `effects`: of its keys and
+    their interactions; `inclusion`: of every key the probability that it matters; `trials`: how many there were."""
+
+    keys: tuple[int, ...]
+    probability: float
+    effects: tuple[Effect, ...]
+    inclusion: tuple[float, ...]
+    trials: int
+
+
+def attribute(sides: Sequence[Sequence[bool]], values: Sequence[float], blocks: Sequence[int]) -> Attribution:
+    """From trials: of each its keys' sides (True: bad), its value, and its block, whose level is its own."""
+    import numpy as np
+
+    x = np.where(np.asarray(sides, dtype=np.bool_), 1.0, -1.0)
+    y = np.asarray(values, dtype=np.float64)
+    first = _weigh(x, y, np.asarray(blocks), np.ones(len(y)))
+    residuals = y - first.fitted
+    spread = 1.4826 * float(np.median(np.abs(residuals - np.median(residuals))))
+    if not spread:
+        return first.attribution
+    weights = (FREEDOM + 1) / (FREEDOM + (residuals / spread) ** 2)
+    return _weigh(x, y, np.asarray(blocks), weights / weights.mean()).attribution
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    attribution: Attribution
+    fitted: Array
+
+
+def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _Weighed:
+    import numpy as np
+
+    keys = x.shape[1]
+    pairs = list(combinations(range(keys), 2))
+    place_of = {pair: keys + place for place, pair in enumerate(pairs)}
+    columns = np.concatenate([x, *(x[:, [a]] * x[:, [b]] for a, b in pairs)], axis=1)
+    root = np.sqrt(weights)[:, None]
+    levels = np.asarray(np.unique(blocks)[None, :] == blocks[:, None], dtype=np.float64) * root
+    basis = np.linalg.qr(levels)[0]
+    everything = np.column_stack([y - y.mean(), columns]) * root
+    free = everything - basis @ (basis.T @ everything)
+    target, free = free[:, 0], free[:, 1:]
+    lost = levels.shape[1] - 1
+    regression = Regression(free.T @ free, free.T @ target, float(target @ target), len(y) - lost, WIDTHS_SD)
+    scores = _scores(regression, keys, place_of)
+    best = max(scores.values())
+    mass = {one: math.exp(score - best) for one, score in scores.items() if score > best + math.log(WORTH_KEEPING)}
+    total = sum(mass.values())
+    of_set: dict[tuple[int, ...], float] = {}
+    for (chosen, _), share in mass.items():
+        of_set[chosen] = of_set.get(chosen, 0.0) + share / total
+    likeliest = max(of_set, key=lambda one: of_set[one])
+    interact = mass.get((likeliest, True), 0.0) > mass.get((likeliest, False), 0.0)
+    used = _columns(likeliest, place_of, with_pairs=interact)
+    inclusion = tuple(sum(share for chosen, share in of_set.items() if key in chosen) for key in range(keys))
+    fitted = np.full(len(y), 0.0)
+    effects: list[Effect] = []
+    left = target
+    if used:
+        sizes, errors = regression.sizes(used)
+        left = target - free[:, used] @ sizes
+        freedom = max(1, len(y) - 1 - lost - len(used))
+        noise = math.sqrt(float(left @ left) / freedom)
+        shares = [*(inclusion[key] for key in likeliest)]
+        together = mass.get((likeliest, True), 0.0) / total / of_set[likeliest]
+        names = [(key,) for key in likeliest] + [pair for pair in combinations(likeliest, 2) if interact]
+        shares += [together] * (len(names) - len(shares))
+        effects = [
+            Effect(name, 2 * size, 2 * (size - SURE * noise * error), 2 * (size + SURE * noise * error), share)
+            for name, size, error, share in zip(names, sizes.tolist(), errors.tolist(), shares, strict=True)
+        ]
+    fitted = y - left / root[:, 0]
+    return _Weighed(Attribution(likeliest, of_set[likeliest], tuple(effects), inclusion, len(y)), fitted)
+
+
+def _columns(chosen: tuple[int, ...], place_of: dict[tuple[int, int], int], *, with_pairs: bool) -> list[int]:
+    return [*chosen, *(place_of[a, b] for a, b in combinations(chosen, 2) if with_pairs)]
+
+
+def _scores(
+    regression: Regression, keys: int, place_of: dict[tuple[int, int], int]
+) -> dict[tuple[tuple[int, ...], bool], float]:
+    """The log of prior times evidence, by set and whether its pairs interact."""
+    found: dict[tuple[tuple[int, ...], bool], float] = {}
+    sets: list[tuple[int, ...]] = [()]
+    for count in range(min(keys, len(PRIOR_OF_COUNT) - 1) + 1):
+        if count <= 2:
+            sets = list(combinations(range(keys), count))
+        else:
+            likely = sorted(sets, key=lambda one: -max(found[one, False], found.get((one, True), -math.inf)))[:EXTENDED]
+            sets = sorted({tuple(sorted((*one, key))) for one in likely for key in range(keys) if key not in one})
+        prior = math.log(PRIOR_OF_COUNT[count] / math.comb(keys, count))
+        may_interact = 2 <= count <= INTERACTING_MAX
+        for with_pairs in (False, True) if may_interact else (False,):
+            share = 1.0 if not may_interact else PRIOR_WITH_INTERACTIONS if with_pairs else 1 - PRIOR_WITH_INTERACTIONS
+            evidence = _evidence(regression, [_columns(one, place_of, with_pairs=with_pairs) for one in sets])
+            for one, log_evidence in zip(sets, evidence, strict=True):
+                found[one, with_pairs] = prior + math.log(share) + log_evidence
+    return found
+
+
+def _evidence(regression: Regression, subsets: list[list[int]]) -> list[float]:
+    import numpy as np
+
+    found: list[float] = regression.log_evidence(np.asarray(subsets, dtype=np.intp).reshape(len(subsets), -1)).tolist()
+    return found

@@ -1,0 +1,81 @@
+"""Which keys make the difference between two settings, for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from iolab.base.quantity import scale_for
+from iolab.presentation.table.words import label, unit_of
+
+if TYPE_CHECKING:
+    from iolab.adapters.run.attribute import Attributed
+    from iolab.base.strict_json import JsonObject
+    from iolab.domain.attribute.judgement import Effect
+
+DOUBTFUL_FROM = 0.02
+"""A key that matters with less probability is not named."""
+
+
+def lines(found: Attributed) -> Iterator[str]:
+    """The answer, each key's effect, and the keys that are in doubt."""
+    said, keys = found.attribution, list(found.asked.keys)
+    place = f"{label(found.metric)} of {found.workload}, {found.asked.good} to {found.asked.bad}"
+    sure = f"({said.probability:.0%})"
+    if not found.decided:
+        yield f"{place}: can't tell yet; most likely {_set(found)} {sure}."
+    elif said.keys:
+        yield f"{place}: {_set(found)} {'make' if len(said.keys) > 1 else 'makes'} the difference {sure}."
+    else:
+        yield f"{place}: no key makes a difference {sure}."
+    for effect in said.effects:
+        yield _effect(found, effect)
+    for key, share in sorted(zip(keys, said.inclusion, strict=True), key=lambda one: -one[1]):
+        if share >= DOUBTFUL_FROM and keys.index(key) not in said.keys:
+            yield f"in doubt: {key} ({share:.0%})"
+    yield f"{len(keys)} keys, {said.trials} trials in {found.rounds} rounds."
+
+
+def as_dict(found: Attributed) -> JsonObject:
+    """The finding as JSON: the schema stands in docs/attribution.md."""
+    said, keys = found.attribution, list(found.asked.keys)
+    return {
+        "metric": found.metric,
+        "workload": found.workload,
+        "good": found.asked.good,
+        "bad": found.asked.bad,
+        "decided": found.decided,
+        "keys": [keys[place] for place in said.keys],
+        "probability": said.probability,
+        "effects": [
+            {
+                "keys": [keys[place] for place in one.keys],
+                "size": one.size,
+                "low": one.low,
+                "high": one.high,
+                "probability": one.probability,
+            }
+            for one in said.effects
+        ],
+        "inclusion": dict(zip(keys, said.inclusion, strict=True)),
+        "trials": said.trials,
+        "rounds": found.rounds,
+    }
+
+
+def _set(found: Attributed) -> str:
+    keys = list(found.asked.keys)
+    return " and ".join(keys[place] for place in found.attribution.keys) or "none"
+
+
+def _effect(found: Attributed, effect: Effect) -> str:
+    names = [list(found.asked.keys)[place] for place in effect.keys]
+    scale = scale_for(unit_of(found.metric), [found.level])
+    sizes = f"{scale.with_unit(effect.size)} [{scale.number(effect.low)}, {scale.number(effect.high)}]"
+    if found.level:
+        sizes += f", {effect.size / found.level:+.1%}"
+    if len(names) == 1:
+        ours, theirs = found.asked.keys[names[0]]
+        told = f"{names[0]}, {'not given' if ours is None else ours} -> {'not given' if theirs is None else theirs}"
+        return f"  {told}: {sizes}; matters with {effect.probability:.0%}"
+    return f"  {' with '.join(names)}, what both do beyond each: {sizes}; they interact with {effect.probability:.0%}"

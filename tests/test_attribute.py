@@ -1,0 +1,138 @@
+"""Which of many keys make a difference: the design, what trials say, and the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iolab.domain.attribute.design import mixtures
+from iolab.domain.attribute.judgement import Attribution, attribute
+from support.command_line import CommandLine
+
+Truth = Callable[[np.ndarray], np.ndarray]
+
+
+@pytest.mark.parametrize("keys", [2, 3, 7, 8, 20])
+def test_the_design_is_balanced_and_of_resolution_four(keys: int) -> None:
+    rows = mixtures(keys)
+    assert rows[0] == (True,) * keys and rows[1] == (False,) * keys
+    signs = np.where(np.asarray(rows), 1, -1)
+    assert not signs.sum(axis=0).any()
+    assert (signs.T @ signs == len(rows) * np.eye(keys, dtype=int)).all()
+    pairs = [signs[:, a] * signs[:, b] for a in range(keys) for b in range(a)]
+    assert not (np.asarray(pairs) @ signs).any()
+
+
+def measured(truth: Truth, *, keys: int = 12, rounds: int = 4, seed: int = 1, noise: float = 1.0) -> Attribution:
+    random = np.random.default_rng(seed)
+    rows = mixtures(keys)
+    sides, values, blocks = [], [], []
+    for number in range(rounds):
+        sides += rows
+        drift = 3.0 * random.normal()
+        values += list(truth(np.asarray(rows, dtype=float)) + drift + noise * random.normal(size=len(rows)))
+        blocks += [number] * len(rows)
+    return attribute(sides, values, blocks)
+
+
+def test_the_keys_that_matter_are_named_with_their_effects() -> None:
+    found = measured(lambda x: 100 + 2 * x[:, 3] - 1.5 * x[:, 7])
+    assert found.keys == (3, 7)
+    assert found.probability >= 0.95
+    three, seven = found.effects
+    assert three.low <= 2 <= three.high and seven.low <= -1.5 <= seven.high
+    assert three.size == pytest.approx(2, abs=0.6)
+
+
+def test_two_keys_that_act_together_only() -> None:
+    found = measured(lambda x: 2.5 * x[:, 1] * x[:, 9])
+    assert found.keys == (1, 9)
+    together = found.effects[2]
+    assert together.keys == (1, 9) and together.probability >= 0.9
+
+
+def test_nothing_is_named_where_nothing_matters() -> None:
+    answers = [measured(lambda x: 0 * x[:, 0], seed=seed) for seed in range(10)]
+    assert sum(one.keys == () for one in answers) >= 9
+
+
+def test_outliers_name_no_key_and_hide_none() -> None:
+    def truth(x: np.ndarray) -> np.ndarray:
+        values = 100 + 3 * x[:, 5]
+        values[4] += 500
+        return np.asarray(values)
+
+    assert measured(truth).keys == (5,)
+
+
+def test_a_metric_without_noise() -> None:
+    assert measured(lambda x: 10 + x[:, 2], rounds=1, noise=0.0).keys == (2,)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**31), st.floats(1e-6, 1e9), st.floats(-1e3, 1e3))
+def test_unit_and_zero_do_not_matter(seed: int, scale: float, shift: float) -> None:
+    random = np.random.default_rng(seed)
+    rows = mixtures(6)
+    values = np.asarray(rows)[:, 1] * 2.0 + random.normal(size=len(rows))
+    blocks = [0] * len(rows)
+    ours, theirs = attribute(rows, list(values), blocks), attribute(rows, list((values + shift) * scale), blocks)
+    assert ours.keys == theirs.keys
+    assert theirs.inclusion == pytest.approx(ours.inclusion, rel=1e-3, abs=1e-5)
+
+
+EXPERIMENT = """
+title = "Which key?"
+machine = "model:quad-7200"
+seed = 1
+
+[workloads.reads]
+pattern = "sequential"
+direct = false
+file_size = "16MiB"
+duration = "200ms"
+
+[settings.before]
+kernel = "2.6.16"
+read_ahead_kb = 128
+nr_requests = 128
+workload = { block_size = "4KiB" }
+
+[settings.after]
+kernel = "2.6.16"
+read_ahead_kb = 8
+nr_requests = 64
+workload = { block_size = "8KiB" }
+
+[compare]
+metrics = ["rate_bytes_per_s"]
+"""
+
+
+def test_the_command_names_the_key_on_a_simulated_machine(iolab: CommandLine) -> None:
+    iolab.write("keys.toml", EXPERIMENT)
+    found = iolab("attribute", "keys.toml", "--out", "which", "--json").json()
+    assert found["decided"] is True
+    assert "read_ahead_kb" in found["keys"] and "nr_requests" not in found["keys"]
+    assert found["effects"][0]["size"] < 0
+    shown = iolab("attribute", "which").text
+    assert "read_ahead_kb, 128 -> 8" in shown
+    assert "3 keys" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        (EXPERIMENT + "[settings.third]\n", [], ("3 settings; expected two",)),
+        (EXPERIMENT.replace("= 8\n", "= 128\n").replace("8KiB", "4KiB"), [], ("differ in 1 keys",)),
+        (EXPERIMENT, ["--confidence", "2"], ("--confidence",)),
+        (EXPERIMENT, ["--most", "0"], ("--most",)),
+        (EXPERIMENT, ["--machine", "hots"], ("--machine",)),
+    ],
+)
+def test_wrong_input_is_one_clear_line(iolab: CommandLine, text: str, arguments: list[str], words: tuple[str]) -> None:
+    iolab.write("keys.toml", text)
+    iolab("attribute", "keys.toml", *arguments, status=None).assert_one_clear_line(2, *words)
