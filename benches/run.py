@@ -41,6 +41,7 @@ BENCHES = [
     "model_speed",
     "model_scale",
     "planted_causes",
+    "model_against_kernel",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
