@@ -364,6 +364,13 @@ def test_an_imported_run_of_several_files_is_not_paired_either(
     assert document["differs"] == [{"what": "fio: iodepth", "values": {"old": "8", "new": "32"}}]
 
 
+def test_one_setting_alone_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_runs(tmp_path)
+    shown = text(capsys, tmp_path / "old")
+    assert "A comparison takes two settings, or two runs; iolab show prints one alone." in shown
+    assert "A comparison takes" not in text(capsys, tmp_path / "old", tmp_path / "new")
+
+
 def test_rounds_of_one_setting_are_no_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in (1, 2):
         stored_run(tmp_path / "all" / f"run{number}", ONE_SETTING.format(depth=8))

@@ -158,6 +158,8 @@ def _finish(compared: Compared, fail_on: list[str], output: Path | None, *, json
 
         print_lines(lines)
         show(verdicts(compared.comparisons, compared.remarks))
+        if not compared.comparisons:
+            print("A comparison takes two settings, or two runs; iolab show prints one alone.")
         if output is not None:
             print(f"Report: {output}")
     exit_if_met(fail_on, compared.comparisons, trials_not_ok=compared.trials_not_ok)
