@@ -208,16 +208,35 @@ def of_job_file(text: str) -> None:
 def test_time_grows_as_the_file_does(make: Callable[[int], str], use: Callable[[str], None], count: int) -> None:
     """Four times the file takes about four times as long; sixteen would be the square."""
     use(make(10))
+    assert cpu_s(use, make(4 * count)) < 9 * cpu_s(use, make(count)) + 0.05
 
-    def cpu_s(text: str) -> float:
-        times = []
-        for _ in range(2):
-            started = time.process_time()
-            use(text)
-            times.append(time.process_time() - started)
-        return min(times)
 
-    assert cpu_s(make(4 * count)) < 9 * cpu_s(make(count)) + 0.05
+def cpu_s(use: Callable[[str], None], text: str) -> float:
+    times = []
+    for _ in range(2):
+        started = time.process_time()
+        use(text)
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+def long_keys(count: int) -> str:
+    """Keys in a table whose name is as long as all the rest: to copy the name for each of them takes the square."""
+    return f"[{'k' * 50 * count}]\n" + "".join(f"a{number} = 1\n" for number in range(10 * count))
+
+
+def arrays(count: int) -> str:
+    return "".join(f"[[a]]\nx = [{{ y = {number} }}, [[1]]]\n[a.b]\n" for number in range(count))
+
+
+def parsed(text: str) -> None:
+    parse(text, "experiment.toml")
+
+
+@pytest.mark.parametrize("make", [long_keys, arrays, settings])
+def test_lines_are_found_in_time_that_grows_as_the_file_does(make: Callable[[int], str]) -> None:
+    parsed(make(10))
+    assert cpu_s(parsed, make(8000)) < 9 * cpu_s(parsed, make(2000)) + 0.05
 
 
 def test_job_files_have_a_limit() -> None:

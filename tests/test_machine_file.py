@@ -33,6 +33,11 @@ def test_elements_of_arrays_have_lines_of_their_own() -> None:
     assert [document.line(key.split(".")) for key in keys] == [2, 3, 5, 7, 11, 2, 9]
 
 
+def test_a_table_stands_at_its_own_header() -> None:
+    document = parse("[a.b]\nx = 1\n[a]\ny = 2\n[c.d]\n", "f")
+    assert [document.line(key.split(".")) for key in ("a.b", "a", "a.y", "c")] == [1, 3, 4, 5]
+
+
 def test_a_device_stands_in_the_place_of_its_name(small: MachineFile) -> None:
     assert small.drives == 2
     assert small.table["drives"][0]["device"]["latency_ns"] == 100_000

@@ -25,6 +25,7 @@ __all__ = [
     "schema",
     "steady_cut",
     "time_tunables_ns",
+    "toml_lines",
     "unread_keys",
 ]
 
@@ -210,6 +211,10 @@ def schema() -> str:
 
 def time_tunables_ns() -> str:
     """What one unit of each scheduler tunable that is a time is in nanoseconds, a JSON object."""
+
+def toml_lines(text: str) -> list[tuple[int | None, str | int, int]]:
+    """The keys and array elements of a TOML file (crates/rows/src/toml_lines.rs): the number of the node around each,
+    an earlier one (None: the file), its key or its number, its line from 1. ValueError for a text that is no TOML."""
 
 def unread_keys(machine_json: str, phases_json: str, keys: list[str]) -> list[tuple[str, str | None]]:
     """Of keys of a machine's file, by their dotted paths, those that nothing reads while any of the phases (a list,

@@ -19,6 +19,7 @@ use model::{Model, unread_keys};
 use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use rows::toml_lines::Name;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sums::{IoLog, LogDirection, RowGroups};
@@ -31,7 +32,7 @@ mod _native {
         IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort,
         build_profile, check_load, extents, features, format_bytes, format_duration_ns,
         parse_bytes, parse_duration_ns, parse_rate, schema, steady_cut, time_tunables_ns,
-        unread_keys,
+        toml_lines, unread_keys,
     };
 }
 
@@ -155,6 +156,30 @@ fn format_bytes(n: u64) -> String {
 #[pyfunction]
 fn format_duration_ns(n: u64) -> String {
     units::format_duration_ns(n)
+}
+
+/// A key, or the number of an element.
+#[derive(IntoPyObject)]
+enum TomlName {
+    Key(String),
+    Element(usize),
+}
+
+/// The keys and array elements of a TOML file: the number of the node around each (None: the file), its name, its line.
+/// ValueError for a text that is no TOML.
+#[pyfunction]
+fn toml_lines(py: Python<'_>, text: &str) -> PyResult<Vec<(Option<usize>, TomlName, usize)>> {
+    let nodes = py
+        .detach(|| rows::toml_lines::nodes(text))
+        .map_err(value_error)?;
+    let named = nodes.into_iter().map(|node| {
+        let name = match node.name {
+            Name::Key(key) => TomlName::Key(key),
+            Name::Element(number) => TomlName::Element(number),
+        };
+        (node.parent, name, node.line)
+    });
+    Ok(named.collect())
 }
 
 /// How many leading intervals are a transient, and whether the rest is steady.

@@ -1,10 +1,12 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-//! Sums over the rows of text files that are too large to keep: whoever reads the file hands over pieces of whole lines,
-//! on as many threads as there are, and merges what each piece came to. Pure: bytes are arguments.
+//! What Python is too slow to read of text files. `groups` and `io_log` sum the rows of files that are too large to keep:
+//! the caller hands over pieces of whole lines, on as many threads as there are, and merges the sums. `toml_lines` finds
+//! the line of each key of a TOML file. Pure: bytes are arguments.
 
 pub mod groups;
 pub mod io_log;
+pub mod toml_lines;
 
 mod entry;
 

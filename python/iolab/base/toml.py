@@ -1,18 +1,18 @@
 """TOML with the line of each key.
 
-Values come from the standard library's parser. It keeps no positions, so a scanner walks the same text again; it may
-assume that the text is valid, which keeps it small.
+Values and syntax errors come from the standard library's parser. It keeps no positions, so the lines come from the
+native one (crates/rows/src/toml_lines.rs).
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from iolab import _native
 from iolab.base.errors import InputError
 
 NESTED_MAX = 32
@@ -28,8 +28,6 @@ TomlTable = dict[str, Any]
 options, or the machine's own checks, have read them."""
 
 KeyPath = tuple[str, ...]
-_Place = tuple[KeyPath, KeyPath]
-"""A place's path without and with the numbers of array elements."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,25 @@ def parse(text: str, name: str) -> Document:
     except ValueError:  # of a whole number, and of nothing else
         raise _long_number(name) from None
     _check_within_limits(values, name)
+    return Document(name, text, values, _lines(text, name))
+
+
+def _lines(text: str, name: str) -> dict[KeyPath, int]:
+    try:
+        nodes = _native.toml_lines(text)
+    except ValueError as error:  # the two parsers disagree
+        raise InputError(f"not valid TOML: {error}", where=name) from None
     lines: dict[KeyPath, int] = {}
-    for path, line in _Scanner(text).positions():
-        for length in range(1, len(path) + 1):
-            lines.setdefault(path[:length], line)
-    return Document(name, text, values, lines)
+    paths: list[tuple[KeyPath, KeyPath]] = []  # of each node, without and with the numbers of array elements
+    for parent, part, line in nodes:
+        plain, numbered = ((), ()) if parent is None else paths[parent]
+        numbered = (*numbered, str(part))
+        if isinstance(part, str):
+            plain = (*plain, part)
+            lines.setdefault(plain, line)
+        lines.setdefault(numbered, line)
+        paths.append((plain, numbered))
+    return lines
 
 
 def _nested(name: str) -> InputError:
@@ -103,116 +115,3 @@ def _syntax_error(message: str, text: str, name: str) -> InputError:
         last = text.rstrip("\n").split("\n")
         line, column = str(len(last)), str(len(last[-1]) + 1)
     return InputError(f"not valid TOML: {what[:1].lower()}{what[1:]}", where=f"{name}:{line}:{column}")
-
-
-class _Scanner:
-    """Yields (path, line) of every table header and key of a valid document, in file order; elements of arrays also by
-    number: `drives.0.device`."""
-
-    _SPACE = re.compile(r"[ \t]*")
-    _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-    _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-    _STRING = re.compile(
-        r'"""(?:[^\\]|\\.)*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:[^"\\]|\\.)*"' r"|'[^']*'",
-        re.DOTALL,
-    )
-    _SCALAR = re.compile(r"[^,\]}\n#]+")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._line_starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
-        self._tables_in: dict[KeyPath, int] = {}
-        """By the numbered path of an array of tables: how many there have been."""
-
-    def positions(self) -> Iterator[tuple[KeyPath, int]]:
-        table: _Place = ((), ())
-        while self._skip(self._BLANK):
-            if self._text[self._at] == "[":
-                line = self._line()
-                table = self._header()
-                yield from ((path, line) for path in table)
-            else:
-                yield from self._pair(table)
-
-    def _header(self) -> _Place:
-        opening = self._at
-        while self._text[self._at] == "[":
-            self._at += 1
-        is_element = self._at - opening == 2
-        plain = self._key()
-        while self._text[self._at : self._at + 1] == "]":
-            self._at += 1
-        return plain, self._numbered(plain, is_element)
-
-    def _numbered(self, plain: KeyPath, is_element: bool) -> KeyPath:
-        """A header's path with the numbers of the arrays of tables that it is inside of, or begins an element of."""
-        path: KeyPath = ()
-        for key in plain[:-1]:
-            path += (key,)
-            if path in self._tables_in:
-                path += (str(self._tables_in[path] - 1),)
-        path += plain[-1:]
-        if is_element:
-            number = self._tables_in.get(path, 0)
-            self._tables_in[path] = number + 1
-            path += (str(number),)
-        return path
-
-    def _pair(self, table: _Place) -> Iterator[tuple[KeyPath, int]]:
-        line = self._line()
-        key = self._key()
-        place = (table[0] + key, table[1] + key)
-        yield from ((path, line) for path in place)
-        self._at += 1  # the equals sign
-        self._skip(self._SPACE)
-        yield from self._value(place)
-
-    def _value(self, place: _Place) -> Iterator[tuple[KeyPath, int]]:
-        opening = self._text[self._at]
-        if opening in "[{":
-            closing = "]" if opening == "[" else "}"
-            self._at += 1
-            number = 0
-            while self._skip(self._BLANK) and self._text[self._at] != closing:
-                if self._text[self._at] == ",":
-                    self._at += 1
-                elif opening == "[":
-                    element = (*place[1], str(number))
-                    yield element, self._line()
-                    yield from self._value((place[0], element))
-                    number += 1
-                else:
-                    yield from self._pair(place)
-            self._at += 1
-        elif opening in "\"'":
-            self._take(self._STRING)
-        else:
-            self._take(self._SCALAR)
-
-    def _key(self) -> KeyPath:
-        """A dotted key, and the space after it."""
-        parts = []
-        while True:
-            self._skip(self._SPACE)
-            quoted = self._text[self._at] in "\"'"
-            part = self._take(self._STRING if quoted else self._BARE_KEY)
-            parts.append(tomllib.loads(f"key = {part}")["key"] if quoted else part)
-            self._skip(self._SPACE)
-            if self._text[self._at] != ".":
-                return tuple(parts)
-            self._at += 1
-
-    def _take(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self._at)
-        assert found, f"scanner and parser disagree at character {self._at}"
-        self._at = found.end()
-        return found.group()
-
-    def _skip(self, pattern: re.Pattern[str]) -> bool:
-        """False at the end of the text."""
-        self._take(pattern)
-        return self._at < len(self._text)
-
-    def _line(self) -> int:
-        return bisect_right(self._line_starts, self._at)
