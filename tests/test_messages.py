@@ -49,7 +49,7 @@ def test_sizes_are_in_units(size_bytes: int, words: str) -> None:
         ("invalid type: boolean `true`, expected u64", "true given; expected a whole number, not negative"),
         ('invalid type: string "x", expected f64', '"x" given; expected a number'),
         ("invalid type: map, expected a string", "a table given; expected a text"),
-        ("invalid value: integer `-1`, expected u16", "-1 given; expected a whole number, not negative"),
+        ("invalid value: integer `-1`, expected u16", "-1 given; expected a whole number from 0 to 65535"),
         ("invalid type: sequence, expected struct NfsSpec", "an array given; expected a table"),
         ("missing field `count`", "missing field `count`"),
         ("the machine has 2 drives, from 0", "the machine has 2 drives, from 0"),

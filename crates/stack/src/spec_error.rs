@@ -28,7 +28,11 @@ impl SpecError {
     }
 }
 
-/// The value of a key lies in its range, ends included.
+/// Bytes per second, least and most, that something could move: 1 MB/s to 1 TB/s.
+pub(crate) const RATE: (u64, u64) = (1_000_000, 1_000_000_000_000);
+
+/// The value of a key lies in its range, ends included. The field's `schemars(range)` says the same to the schema, and
+/// tests/test_machine_keys.py tries each of those.
 pub(crate) fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), SpecError> {
     if (least..=most).contains(&value) {
         return Ok(());

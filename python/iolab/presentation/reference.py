@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 from iolab.adapters.control import CONTROLS, settings_table
 from iolab.adapters.experiment.options import TARGETS, CompareOptions, ExperimentOptions
 from iolab.adapters.importer.formats import FORMATS
+from iolab.adapters.machine_file.keys import Key, keys, read_when
 from iolab.adapters.reproduction import options
 from iolab.adapters.reproduction.part import Part
 from iolab.adapters.reproduction.scorecard import (
@@ -208,6 +209,69 @@ def _filled(text: str) -> str:
     return textwrap.fill(text, PROSE_WIDTH, break_on_hyphens=False, break_long_words=False) + "\n"
 
 
+def _machine_keys(belongs: Callable[[Key], bool]) -> Callable[[], str]:
+    """The keys of machine files that belong to one table of the page, with unit, range and reader."""
+
+    def table() -> str:
+        chosen = [key for key in keys() if belongs(key)]
+        readers = read_when([key.name for key in chosen])
+        rows = [
+            (
+                f"`{key.name}`",
+                key.unit,
+                _range(key),
+                "yes" if key.required else "",
+                readers.get(key.name, "never: it is for people"),
+            )
+            for key in chosen
+        ]
+        return markdown_table(("key", "unit", "range", "must be given", "read when"), rows)
+
+    return table
+
+
+def _range(key: Key) -> str:
+    if key.takes == "boolean":
+        return "true or false"
+    if key.takes not in ("integer", "number"):
+        return "a text" if key.takes == "string" else key.takes
+    least = f"{key.least or 0:,.0f}"
+    return f"{least} or more" if key.most is None else f"{least} to {key.most:,.0f}"
+
+
+def _of_machine(*tables: str) -> Callable[[Key], bool]:
+    return lambda key: key.kind is None and key.path[0] in tables
+
+
+def _of_drive(key: Key) -> bool:
+    return key.kind is None and key.path[0] == "drives" and key.path[2] != "filesystem"
+
+
+def _of_filesystem(kind: str | None) -> Callable[[Key], bool]:
+    return lambda key: key.path[2:3] == ("filesystem",) and key.kind == kind
+
+
+def _of_device(kind: str) -> Callable[[Key], bool]:
+    return lambda key: key.path[2:3] == ("device",) and key.kind == kind
+
+
+MACHINE_KEYS: dict[str, Callable[[Key], bool]] = {
+    "machine": lambda key: len(key.path) == 1,
+    "cpus": _of_machine("cpus"),
+    "completion": _of_machine("completion"),
+    "memory": _of_machine("memory", "swap", "cgroups"),
+    "drives": _of_drive,
+    "null": _of_device("null"),
+    "disk": _of_device("disk"),
+    "lun": _of_device("lun"),
+    "array": _of_device("array"),
+    "flash": _of_device("flash"),
+    "filesystem": _of_filesystem(None),
+    "xfs": _of_filesystem("xfs"),
+    "mounts": _of_machine("mounts"),
+}
+"""The tables of docs/reference/machine-keys.md, together every key."""
+
 TABLES: dict[str, Callable[[], str]] = {
     "experiment": _experiment_table,
     "compare": _compare_table,
@@ -237,6 +301,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "published-chosen": _published_table("ChosenOptions"),
     "published-follows": _published_table("FollowsOptions"),
     "published-null": _published_table("NullOptions"),
+    **{f"machine-keys-{name}": _machine_keys(belongs) for name, belongs in MACHINE_KEYS.items()},
     "scorecard": _scorecard(markdown),
     "scorecard-statements": _scorecard(statements_markdown),
     "scorecard-distributions": _scorecard(distributions_markdown),

@@ -9,6 +9,7 @@ use crate::allocator::groups::Inodes;
 use crate::allocator::indirect::{Indirect, SetAside};
 use crate::allocator::space::{GROUP_BLOCKS, Space};
 use crate::allocator::{Allocator, BLOCK_BYTES};
+use crate::spec_error::within;
 
 /// A filesystem of a machine file's drive: the table `filesystem`, for the kinds that take loads.
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
@@ -18,18 +19,21 @@ pub struct FilesystemSpec {
     /// Which allocator places blocks.
     pub kind: Kind,
     /// Groups are of 32768 blocks of 4 KiB.
+    #[schemars(range(min = 1, max = BLOCKS_MAX))]
     pub blocks: u64,
     /// At the start of each group: bitmaps, inodes, copies of the superblock.
     #[serde(default = "metadata_blocks")]
     pub group_metadata_blocks: u32,
     /// Inodes per group, 16384 unless given; a new file goes to a group that has one left.
     #[serde(default = "inodes_per_group")]
+    #[schemars(range(min = 1))]
     pub group_inodes: u32,
     /// A task's files begin at one of 16 places in their group: ext2 and ext3 of 2.5.53 and later.
     #[serde(default)]
     pub start_colours: bool,
     /// ext2's superblock field: 0 is 8.
     #[serde(default)]
+    #[schemars(range(max = 1024))]
     pub preallocated_blocks: u32,
 }
 
@@ -87,20 +91,19 @@ impl Geometry {
     }
 }
 
+/// 64 TiB: a group's entry is small, but they are made at once.
+const BLOCKS_MAX: u64 = (64 << 40) / BLOCK_BYTES;
+
 impl FilesystemSpec {
     /// Checks that every value lies in its range. The error names the first key whose value does not.
     pub fn check(&self) -> Result<(), SpecError> {
         let wrong = |key, what: &str| Err(SpecError::of(key, what));
-        // 64 TiB: a group's entry is small, but they are made at once.
-        if !(1..=(64 << 40) / BLOCK_BYTES).contains(&self.blocks) {
-            return wrong("blocks", "expected 1 to 64 TiB, in blocks of 4 KiB");
-        }
+        within("blocks", self.blocks, 1, BLOCKS_MAX)?;
         if u64::from(self.group_metadata_blocks) >= self.blocks.min(GROUP_BLOCKS) {
             return wrong("group_metadata_blocks", "leaves no block for files");
         }
-        if self.group_inodes == 0 {
-            return wrong("group_inodes", "expected at least 1");
-        }
+        let inodes = u64::from(self.group_inodes);
+        within("group_inodes", inodes, 1, u64::from(u32::MAX))?;
         let indirect = matches!(self.kind, Kind::Ext2 | Kind::Ext3 | Kind::Ext3Windows);
         if self.start_colours && !indirect {
             return wrong("start_colours", "only ext2 and ext3 have them here");
@@ -108,10 +111,8 @@ impl FilesystemSpec {
         if self.preallocated_blocks > 0 && self.kind != Kind::Ext2 {
             return wrong("preallocated_blocks", "only ext2 preallocates so");
         }
-        if self.preallocated_blocks > 1024 {
-            return wrong("preallocated_blocks", "expected 0 to 1024");
-        }
-        Ok(())
+        let preallocated = u64::from(self.preallocated_blocks);
+        within("preallocated_blocks", preallocated, 0, 1024)
     }
 
     fn geometry(&self) -> Geometry {

@@ -26,6 +26,7 @@ use crate::block::{Direction, TaskId};
 pub(crate) use flushers::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
 pub use page_cache::PageCache;
 pub use spec::{CacheSpec, CacheVariant};
+pub(crate) use spec::{DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
 
 /// Size of a page, the only one that is simulated.
 pub const PAGE_BYTES: u64 = 4096;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::SpecError;
 use crate::cache::PAGE_BYTES;
+use crate::spec_error::within;
 use crate::time::{MILLISECOND, SECOND, Time};
 
 /// Everything left out is as that kernel has it.
@@ -81,6 +82,13 @@ pub(super) const COMMIT_BATCH: u64 = 64;
 /// How long who finds nothing to write waits, unless the queue's congestion ends before.
 pub(super) const CONGESTION_WAIT: Time = 100 * MILLISECOND;
 
+/// 1 MiB to 64 TiB.
+pub(crate) const MEMORY_BYTES: (u64, u64) = (1 << 20, 64 << 40);
+/// Of the memory, that may be dirty before writers wait.
+pub(crate) const DIRTY_PERCENT: (u8, u8) = (1, 90);
+/// Between two rounds of writeback: 1 ms to a day.
+pub(crate) const INTERVAL_NS: (Time, Time) = (MILLISECOND, 86_400 * SECOND);
+
 impl CacheSpec {
     /// That kernel's defaults with so much memory.
     pub fn new(variant: CacheVariant, memory_bytes: u64) -> CacheSpec {
@@ -100,18 +108,9 @@ impl CacheSpec {
     /// Checks that every value lies in its range. The error names the first key whose value does not.
     pub fn check(&self) -> Result<(), SpecError> {
         let wrong = |key, what: &str| Err(SpecError::of(key, what));
-        if !((1 << 20)..=(64 << 40)).contains(&self.memory_bytes) {
-            return wrong("memory_bytes", "expected 1 MiB to 64 TiB");
-        }
-        if self
-            .lowmem_bytes
-            .is_some_and(|low| low == 0 || low > self.memory_bytes)
-        {
-            return wrong(
-                "lowmem_bytes",
-                "expected more than 0 and at most memory_bytes",
-            );
-        }
+        let bytes = self.memory_bytes;
+        within("memory_bytes", bytes, MEMORY_BYTES.0, MEMORY_BYTES.1)?;
+        within("lowmem_bytes", self.lowmem_bytes.unwrap_or(bytes), 1, bytes)?;
         if self
             .read_ahead_bytes
             .is_some_and(|most| most > self.memory_bytes / 4)
@@ -122,20 +121,16 @@ impl CacheSpec {
             );
         }
         let (_, _, background, foreground) = self.percentages();
-        if !(1..=90).contains(&foreground) {
-            return wrong("dirty_percent", "expected 1 to 90");
-        }
-        if background > foreground {
-            return wrong("dirty_background_percent", "expected at most dirty_percent");
-        }
-        const DAY: Time = 86_400 * SECOND;
+        let (least, most) = DIRTY_PERCENT;
+        within("dirty_percent", foreground, least.into(), most.into())?;
+        within("dirty_background_percent", background, 0, foreground)?;
         for (key, value) in [
             ("dirty_expire", self.dirty_expire_ns),
             ("dirty_writeback_interval", self.dirty_writeback_interval_ns),
             ("ordered_commit_interval", self.ordered_commit_interval_ns),
         ] {
-            if value.is_some_and(|time| !(MILLISECOND..=DAY).contains(&time)) {
-                return wrong(key, "expected 1 ms to a day");
+            if let Some(time) = value {
+                within(key, time, INTERVAL_NS.0, INTERVAL_NS.1)?;
             }
         }
         Ok(())

@@ -33,34 +33,47 @@ pub struct CompletionSpec {
     /// Which kernel's completion path it is.
     pub variant: CompletionVariant,
     /// The driver's handler, for each request.
+    #[schemars(range(max = CYCLES_MAX))]
     pub interrupt_cycles: u32,
     /// Of these: waiting for the device's registers.
+    #[schemars(range(max = CYCLES_MAX))]
     pub interrupt_stalled_cycles: u32,
     /// Of raising and running the softirq, once for a list that was empty.
+    #[schemars(range(max = CYCLES_MAX))]
     pub softirq_cycles: u32,
     /// Of one request, whoever does it.
+    #[schemars(range(max = CYCLES_MAX))]
     pub complete_cycles: u32,
     /// Of one bio or request that another CPU's thread or softirq puts into its queue.
+    #[schemars(range(max = CYCLES_MAX))]
     pub enter_cycles: u32,
     /// Putting a request on another CPU's list, with its lock.
+    #[schemars(range(max = CYCLES_MAX))]
     pub hand_over_cycles: u32,
     /// Taking a list over, with its lock.
+    #[schemars(range(max = CYCLES_MAX))]
     pub splice_cycles: u32,
     /// What it costs besides when a request is completed where it arrived: the first variant's only.
     #[serde(default)]
+    #[schemars(range(max = CYCLES_MAX))]
     pub local_cycles: u32,
     /// What a function call on another CPU takes beyond an interrupt's way: the first variant's only.
     #[serde(default)]
+    #[schemars(range(max = SECOND))]
     pub call_ns: u64,
     /// CPUs that are at most so far apart share a cache.
     pub shares_cache: Distance,
     /// Cache lines.
+    #[schemars(range(max = LINES_MAX))]
     pub request_lines: u16,
     /// Cache lines of a request's bios.
+    #[schemars(range(max = LINES_MAX))]
     pub bio_lines: u16,
     /// Cache lines of what the submitting task sees of it: control block and pages.
+    #[schemars(range(max = LINES_MAX))]
     pub control_block_lines: u16,
     /// Cache lines of a list of requests or calls, lock included.
+    #[schemars(range(max = LINES_MAX))]
     pub list_lines: u16,
 }
 

@@ -5,7 +5,9 @@ use serde::Deserialize;
 use crate::SpecError;
 use crate::block::{SECTOR_BYTES, Sector};
 use crate::device::completing::Completing;
-use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth};
+use crate::device::spec::{
+    CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, capacity, queue_depth,
+};
 use crate::device::{Command, Completion, Device};
 use crate::spec_error::within;
 use crate::time::Time;
@@ -15,10 +17,13 @@ use crate::time::Time;
 #[serde(deny_unknown_fields)]
 pub struct NullSpec {
     /// Size of the device; whole sectors.
+    #[schemars(range(min = SECTOR_BYTES, max = CAPACITY_BYTES_MAX))]
     pub capacity_bytes: u64,
     /// From submission to completion.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub latency_ns: u64,
     /// Commands that it takes at once.
+    #[schemars(range(min = 1, max = QUEUE_DEPTH_MAX))]
     pub queue_depth: u32,
 }
 

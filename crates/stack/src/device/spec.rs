@@ -3,13 +3,14 @@
 use serde::Deserialize;
 
 use crate::SpecError;
+use crate::block::SECTOR_BYTES;
 use crate::device::Device;
 use crate::device::array::{Array, ArraySpec};
 use crate::device::disk::{Disk, DiskSpec};
 use crate::device::flash::{Flash, FlashSpec};
 use crate::device::lun::{Lun, LunSpec};
 use crate::device::null::{Null, NullSpec};
-use crate::spec_error::within;
+use crate::spec_error::{RATE, within};
 
 /// A device of a machine file: its `kind` and that kind's keys.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
@@ -53,23 +54,23 @@ impl DeviceSpec {
 }
 
 pub(super) fn queue_depth(key: &str, commands: u32) -> Result<(), SpecError> {
-    within(key, u64::from(commands), 1, 65_536)
+    within(key, u64::from(commands), 1, u64::from(QUEUE_DEPTH_MAX))
 }
 
-/// A rate that something could have: 1 MB/s to 1 TB/s.
+/// A rate that something could have.
 pub(super) fn rate(key: &str, bytes_per_s: u64) -> Result<(), SpecError> {
-    within(key, bytes_per_s, 1_000_000, 1_000_000_000_000)
+    within(key, bytes_per_s, RATE.0, RATE.1)
 }
 
-/// The size of a device; no device is larger than 2^50 bytes.
+/// The size of a device.
 pub(super) fn capacity(key: &str, bytes: u64) -> Result<(), SpecError> {
     whole_sectors(key, bytes)?;
-    within(key, bytes, crate::block::SECTOR_BYTES, 1 << 50)
+    within(key, bytes, SECTOR_BYTES, CAPACITY_BYTES_MAX)
 }
 
 /// A positive whole number of sectors.
 pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), SpecError> {
-    if bytes == 0 || !bytes.is_multiple_of(crate::block::SECTOR_BYTES) {
+    if bytes == 0 || !bytes.is_multiple_of(SECTOR_BYTES) {
         return Err(SpecError::of(
             key,
             format!("expected a positive multiple of 512 bytes, found {bytes}"),
@@ -77,6 +78,11 @@ pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<(), SpecError> {
     }
     Ok(())
 }
+
+pub(super) const QUEUE_DEPTH_MAX: u32 = 65_536;
+
+/// No device is larger: 1 PiB.
+pub(super) const CAPACITY_BYTES_MAX: u64 = 1 << 50;
 
 /// Longer times in one piece of work than this are mistakes, and keep sums of them far from overflow.
 pub(super) const WORK_NS_MAX: u64 = 10_000_000_000;

@@ -10,7 +10,9 @@ use crate::completion::{CompletionSpec, CompletionVariant};
 use crate::smp::{SmpSpec, Topology};
 use crate::spec_error::{share, within};
 use crate::time::Time;
-use crate::world::{CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DriveCpus, World};
+use crate::world::{
+    CALL_NS_MAX, CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DriveCpus, World,
+};
 
 #[derive(Clone, Debug)]
 pub(super) enum CpusPlan {
@@ -63,8 +65,6 @@ pub(super) struct DetailedCpusTable {
 }
 
 const CPUS_MAX: u16 = 1024;
-/// An hour: no call takes longer, so that sums of times do not overflow.
-const CALL_NS_MAX: u64 = 3_600_000_000_000;
 
 /// Of the table `cpus`, what tasks do there.
 const CALL_KEYS: [&str; 5] = [

@@ -91,19 +91,26 @@ enum TunableValue {
 pub struct QueueSpec {
     /// Requests of each class of the pool, 4 to 65536; with blk-mq, of each hardware queue: at most 2048 with a scheduler,
     /// and as many as the device takes without one.
+    #[schemars(range(min = 4, max = NR_REQUESTS_MAX))]
     pub nr_requests: Option<u32>,
     /// Largest read-ahead window of the page cache, in KiB; the same for all drives.
+    #[schemars(range(max = 1 << 20))]
     pub read_ahead_kb: Option<u64>,
     /// Largest request that merging may make, in KiB: 4 to 65536.
+    #[schemars(range(min = 4, max = 65_536))]
     pub max_sectors_kb: Option<u32>,
     /// Largest number of segments of a request, 1 to 65535.
+    #[schemars(range(min = 1, max = 65_535))]
     pub max_segments: Option<u16>,
     /// 0: all merges. 1: only with the request that was merged into or inserted last. 2: none.
+    #[schemars(range(max = 2))]
     pub nomerges: Option<u8>,
     /// As many as the device has; only blk-mq uses more than one. Flash takes its queue depth in each, other devices in all
     /// together.
+    #[schemars(range(min = 1))]
     pub hardware_queues: Option<u16>,
     /// Where requests are completed.
+    #[schemars(range(max = 2))]
     pub rq_affinity: Option<u8>,
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::Kernel;
 use super::drive::DrivePlan;
 use crate::SpecError;
-use crate::cache::CacheSpec;
+use crate::cache::{CacheSpec, DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
 use crate::time::{SECOND, Time};
 
 /// Everything left out is as the kernel has it.
@@ -13,14 +13,21 @@ use crate::time::{SECOND, Time};
 #[serde(deny_unknown_fields)]
 pub(super) struct MemorySpec {
     /// For pages of files: the machine's, less what programs and the kernel itself have.
+    #[schemars(range(min = MEMORY_BYTES.0, max = MEMORY_BYTES.1))]
     bytes: u64,
     /// Of it, what the kernel addresses directly; a 32-bit machine has up to 896 MiB.
+    #[schemars(range(min = 1))]
     lowmem_bytes: Option<u64>,
+    #[schemars(range(max = DIRTY_PERCENT.1))]
     dirty_background_percent: Option<u8>,
+    #[schemars(range(min = DIRTY_PERCENT.0, max = DIRTY_PERCENT.1))]
     dirty_percent: Option<u8>,
+    #[schemars(range(min = INTERVAL_NS.0, max = INTERVAL_NS.1))]
     dirty_expire_ns: Option<Time>,
+    #[schemars(range(min = INTERVAL_NS.0, max = INTERVAL_NS.1))]
     dirty_writeback_interval_ns: Option<Time>,
     /// Of journals in ordered mode. Given, commits write data whatever the kernel.
+    #[schemars(range(min = INTERVAL_NS.0, max = INTERVAL_NS.1))]
     commit_interval_ns: Option<Time>,
 }
 

@@ -47,6 +47,7 @@ pub struct CgroupSpec {
     /// What workloads select it by.
     pub name: String,
     /// Its share of a device against other groups, 1 to 10000.
+    #[schemars(range(min = 1, max = 10_000))]
     pub weight: u32,
 }
 
@@ -62,6 +63,7 @@ pub struct File {
     /// A version of Linux from 2.4 on.
     kernel: String,
     /// Timer interrupts per second, 10 to 10000; left out: the kernel's.
+    #[schemars(range(min = 10, max = 10_000))]
     hz: Option<u32>,
     /// Simple, or detailed if there is a `topology`.
     #[schemars(with = "CpusTable")]
@@ -259,7 +261,7 @@ fn read<T: for<'de> Deserialize<'de>>(part: &str, value: Value) -> Result<T, Spe
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string().replace(['[', ']'], ".");
         let path = path.replace("..", ".");
-        let keys: Vec<&str> = [part, path.trim_end_matches('.')]
+        let keys: Vec<&str> = [part, path.trim_matches('.')]
             .into_iter()
             .filter(|key| !key.is_empty() && *key != ".")
             .collect();

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::call::Operation;
 use crate::SpecError;
-use crate::spec_error::{share, within};
+use crate::spec_error::{RATE, share, within};
 use crate::time::{SECOND, Time};
 
 /// The file's keys. Times are means; how they vary is said by the `spread` beside them, from 0, always the mean, to 1,
@@ -34,16 +34,21 @@ pub struct TransportSpec {
     /// Whose rules hold where nothing is set.
     pub kernel: Kernel,
     /// See `TransportRules::slots`; null: the kernel's.
+    #[schemars(range(min = 2, max = SLOTS_MAX))]
     pub slots: Option<u16>,
     /// See `TransportRules::credits`; null: the kernel's.
+    #[schemars(range(min = 1, max = SLOTS_MAX))]
     pub credits: Option<u16>,
     /// See `TransportRules::inline_bytes`; null: the kernel's.
+    #[schemars(range(min = INLINE_BYTES.0, max = INLINE_BYTES.1))]
     pub inline_bytes: Option<u32>,
     /// See `TransportRules::pull_up`; null: the kernel's.
     pub pull_up: Option<bool>,
     /// See `TransportRules::send_buffer_bytes`; null: the kernel's.
+    #[schemars(range(min = 64, max = INLINE_BYTES.1))]
     pub send_buffer_bytes: Option<u32>,
     /// See `TransportRules::send_fragments_max`; null: the kernel's.
+    #[schemars(range(min = 3, max = 1024))]
     pub send_fragments_max: Option<u16>,
     /// See `TransportRules::data_placement`; null: the kernel's.
     pub data_placement: Option<bool>,
@@ -83,30 +88,41 @@ pub struct TransportRules {
 #[serde(deny_unknown_fields)]
 pub struct CostSpec {
     /// From queueing work until a worker of rpciod or nfsiod runs it.
+    #[schemars(range(max = TIME_MAX))]
     pub rpciod_wakeup_ns: Time,
     /// Of encoding a call's arguments.
     pub encode_ns: PerOperation<Time>,
     /// Under the write lock, without copy or map: header, head, posting.
+    #[schemars(range(max = TIME_MAX))]
     pub transmit_ns: Time,
     /// Rate of copying data to or from a buffer.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub copy_bytes_per_s: u64,
     /// Of registering memory for a chunk, without the map.
+    #[schemars(range(max = TIME_MAX))]
     pub register_ns: Time,
     /// From a completion in the queue until its worker polls it.
+    #[schemars(range(max = TIME_MAX))]
     pub completion_wakeup_ns: Time,
     /// The receive worker's, up to finding the request.
+    #[schemars(range(max = TIME_MAX))]
     pub lookup_ns: Time,
     /// The receive worker's, after that.
+    #[schemars(range(max = TIME_MAX))]
     pub reply_ns: Time,
     /// From posting until a Send is acknowledged.
+    #[schemars(range(max = TIME_MAX))]
     pub send_ack_ns: Time,
     /// The send worker's, without unmapping.
+    #[schemars(range(max = TIME_MAX))]
     pub send_done_ns: Time,
     /// Of decoding a reply's results.
     pub decode_ns: PerOperation<Time>,
     /// How the waits for workers vary, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub wakeup_spread: f64,
     /// How the CPU times vary, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub work_spread: f64,
 }
 
@@ -131,18 +147,25 @@ pub struct IommuSpec {
     /// An emulated one: a new mapping has to be invalidated too.
     pub caching: bool,
     /// Without an IOMMU: of mapping, and again of unmapping.
+    #[schemars(range(max = TIME_MAX))]
     pub direct_ns: Time,
     /// An address from the magazine, and a page table entry.
+    #[schemars(range(max = TIME_MAX))]
     pub map_ns: Time,
     /// Finding the address, and clearing a page table entry.
+    #[schemars(range(max = TIME_MAX))]
     pub unmap_ns: Time,
     /// Each further page table entry of one mapping.
+    #[schemars(range(max = TIME_MAX))]
     pub page_ns: Time,
     /// Under the lock: the hardware drops its translations, and the CPU waits for it.
+    #[schemars(range(max = TIME_MAX))]
     pub invalidate_ns: Time,
     /// Under the lock: an empty magazine for a full one.
+    #[schemars(range(max = TIME_MAX))]
     pub refill_ns: Time,
     /// Of putting one flushed address back.
+    #[schemars(range(max = TIME_MAX))]
     pub free_ns: Time,
 }
 
@@ -151,14 +174,18 @@ pub struct IommuSpec {
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
     /// nfsd threads: calls that are served at once.
+    #[schemars(range(min = 1, max = 4096))]
     pub threads: u16,
     /// There and back, without data.
+    #[schemars(range(max = TIME_MAX))]
     pub network_ns: Time,
     /// Rate of the link, of each direction.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub link_bytes_per_s: u64,
     /// Of a thread.
     pub service_ns: PerOperation<Time>,
     /// How the service time varies, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub spread: f64,
 }
 
@@ -171,8 +198,10 @@ pub struct ProcessSpec {
     /// Everything else outside the RPC layer.
     pub wait_ns: PerOperation<Time>,
     /// The work item that ends a direct I/O: one at a time for all threads.
+    #[schemars(range(max = TIME_MAX))]
     pub completion_ns: Time,
     /// How the times vary, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub spread: f64,
 }
 
@@ -181,8 +210,10 @@ pub struct ProcessSpec {
 #[serde(deny_unknown_fields)]
 pub struct PerOperation<T> {
     /// Of READ.
+    #[schemars(range(max = TIME_MAX))]
     pub read: T,
     /// Of WRITE.
+    #[schemars(range(max = TIME_MAX))]
     pub write: T,
 }
 
@@ -333,5 +364,5 @@ fn times(keys: &[(&str, Time)]) -> Result<(), SpecError> {
 
 /// 1 MB/s to 1 TB/s.
 fn rate(key: &str, bytes_per_s: u64) -> Result<(), SpecError> {
-    within(key, bytes_per_s, 1_000_000, 1_000_000_000_000)
+    within(key, bytes_per_s, RATE.0, RATE.1)
 }

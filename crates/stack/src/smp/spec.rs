@@ -14,10 +14,13 @@ pub struct SmpSpec {
     /// NUMA nodes, sockets, cores and threads.
     pub topology: Topology,
     /// The clock of all CPUs, which never changes.
+    #[schemars(range(min = 1_000_000, max = 100_000_000_000_u64))]
     pub clock_hz: u64,
     /// Moving a cache line from another CPU, by how far away that is, nearest first.
+    #[schemars(inner(range(max = CYCLES_MAX)))]
     pub transfer_cycles: [u32; DISTANCES],
     /// Of each 1,000 cycles that a CPU computes, those in which it waits for its own caches, translations or branches.
+    #[schemars(range(max = 1_000))]
     pub computing_stall_per_mille: u32,
     /// Interrupts between CPUs.
     pub interrupts: InterruptSpec,
@@ -33,12 +36,16 @@ pub struct SmpSpec {
 #[serde(deny_unknown_fields)]
 pub struct InterruptSpec {
     /// What sending costs the sender.
+    #[schemars(range(max = CYCLES_MAX))]
     pub send_cycles: u32,
     /// From sending to the other's noticing, within a NUMA node.
+    #[schemars(range(max = SECOND))]
     pub latency_ns: Time,
     /// The same, to another NUMA node.
+    #[schemars(range(max = SECOND))]
     pub latency_other_node_ns: Time,
     /// Entering and leaving it, on the other.
+    #[schemars(range(max = CYCLES_MAX))]
     pub receive_cycles: u32,
 }
 
@@ -47,12 +54,16 @@ pub struct InterruptSpec {
 #[serde(deny_unknown_fields)]
 pub struct SchedulingSpec {
     /// A task that has had its CPU for so long yields to a waiting one of its rank.
+    #[schemars(range(min = 1_000, max = 10 * SECOND))]
     pub time_slice_ns: Time,
     /// A task that wakes up takes the CPU from another of its rank that has had it for so long.
+    #[schemars(range(max = SECOND))]
     pub preempt_after_ns: Time,
     /// Spent by whoever wakes a task.
+    #[schemars(range(max = CYCLES_MAX))]
     pub wake_cycles: u32,
     /// From one task to another.
+    #[schemars(range(max = CYCLES_MAX))]
     pub switch_cycles: u32,
     /// Cache lines of a task's state, which follow it to the CPU where it runs.
     pub task_lines: u16,
@@ -69,6 +80,7 @@ pub struct IdleState {
     /// How long the CPU has to be idle.
     pub after_ns: Time,
     /// How long it takes to come out of the state.
+    #[schemars(range(max = SECOND))]
     pub exit_ns: Time,
 }
 

@@ -15,18 +15,24 @@ pub struct SwapSpec {
     /// Whose drive the area lies on, at its end.
     pub drive: usize,
     /// Of the area, its header among them.
+    #[schemars(range(min = 2 * PAGE_BYTES, max = BYTES_MAX))]
     pub bytes: u64,
     /// Slots that are read together, as a power of two: /proc/sys/vm/page-cluster.
     #[serde(default = "page_cluster")]
+    #[schemars(range(max = 10))]
     pub page_cluster: u32,
     /// Of kernels without a reverse map: after how many unmapped pages the walk through page tables goes on in the next
     /// process. Left out, as the kernel does: not before it has come to the end of the process's memory.
+    #[schemars(range(min = 1))]
     pub walk_pages: Option<u64>,
     /// CPU time of a sorting process for one number in one pass over it.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub number_ns: f64,
     /// CPU time of a page fault.
+    #[schemars(range(max = COST_NS_MAX))]
     pub fault_ns: Time,
     /// CPU time of a page that reclaim looks at.
+    #[schemars(range(max = COST_NS_MAX))]
     pub scan_ns: Time,
 }
 

@@ -31,6 +31,7 @@ use crate::slab::Slab;
 use crate::smp::Processors;
 use crate::station::Violation;
 use crate::time::Time;
+pub(crate) use cpus::CALL_NS_MAX;
 pub(crate) use cpus::Simple;
 pub use cpus::{
     CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Tag,

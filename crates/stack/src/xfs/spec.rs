@@ -15,17 +15,21 @@ pub struct XfsSpec {
     /// Of the whole filesystem; the drive's, where a machine file has none.
     pub blocks: u64,
     /// Allocation groups (`mkfs.xfs -d agcount`).
+    #[schemars(range(min = 1, max = AG_COUNT_MAX))]
     pub ag_count: u32,
     /// Size of an inode (`mkfs.xfs -i size`).
     #[serde(default = "inode_bytes")]
+    #[schemars(range(min = 256, max = 2048))]
     pub inode_bytes: u32,
     /// Of the internal log (`mkfs.xfs -l size`).
     #[serde(default = "log_blocks")]
+    #[schemars(range(min = 512))]
     pub log_blocks: u32,
     /// Who runs the allocator; None: as the kernel does.
     pub allocation: Option<Allocation>,
     /// What a transaction's commit adds to the log, relogging of the same buffers taken off.
     #[serde(default = "log_bytes_per_create")]
+    #[schemars(range(min = 1, max = 1 << 20))]
     pub log_bytes_per_create: u32,
     /// CPU time of the parts of a call.
     pub cycles: Cycles,
@@ -37,9 +41,11 @@ pub struct XfsSpec {
     pub writeback: Writeback,
     /// Allocations of one CPU that the workqueue has under way at once (`max_active`), sleeping ones counted.
     #[serde(default = "workers_max")]
+    #[schemars(range(min = 1, max = 65_536))]
     pub workers_max: u32,
     /// A wait of every allocator call that goes through the workqueue, beyond what the CPUs' model makes it wait.
     #[serde(default)]
+    #[schemars(range(max = 1_000_000_000))]
     pub call_stall_ns: Time,
 }
 
@@ -63,30 +69,43 @@ pub enum Allocation {
 #[serde(deny_unknown_fields)]
 pub struct Cycles {
     /// The program's own, for each file, in user mode.
+    #[schemars(range(max = CYCLES_MAX))]
     pub application: u32,
     /// Entering the kernel, finding the path, reserving log space: before any lock.
+    #[schemars(range(max = CYCLES_MAX))]
     pub begin: u32,
     /// With the inode header of the group locked: choosing and initialising an inode.
+    #[schemars(range(max = CYCLES_MAX))]
     pub inode: u32,
     /// With it and the directory: the entry.
+    #[schemars(range(max = CYCLES_MAX))]
     pub entry: u32,
     /// The same, for each data block that the directory has: its free space is looked for from the first on.
+    #[schemars(range(max = CYCLES_MAX))]
     pub scan_block: u32,
     /// Into the in-memory log; ends the transaction.
+    #[schemars(range(max = CYCLES_MAX))]
     pub commit: u32,
     /// Of these, with the list of the checkpoint locked.
+    #[schemars(range(max = CYCLES_MAX))]
     pub commit_locked: u32,
     /// Dentry, file and leaving the kernel: after all locks.
+    #[schemars(range(max = CYCLES_MAX))]
     pub end: u32,
     /// Closing a file.
+    #[schemars(range(max = CYCLES_MAX))]
     pub close: u32,
     /// Unlinking a file, without commit and allocator.
+    #[schemars(range(max = CYCLES_MAX))]
     pub unlink: u32,
     /// One call of the allocator, with the free-space header of the group locked.
+    #[schemars(range(max = CYCLES_MAX))]
     pub allocate: u32,
     /// Of the caller and of the worker, when the allocator runs in a worker: making the work and completing it.
+    #[schemars(range(max = CYCLES_MAX))]
     pub hand_over: u32,
     /// Writing 4 KiB of a checkpoint into the log's buffers, by whose commit fills it.
+    #[schemars(range(max = CYCLES_MAX))]
     pub checkpoint_block: u32,
 }
 
@@ -95,8 +114,10 @@ pub struct Cycles {
 #[serde(deny_unknown_fields)]
 pub struct Daemons {
     /// Mean rate of wake-ups, each on a CPU drawn at random.
+    #[schemars(range(max = 1_000_000))]
     pub wakeups_per_s: u32,
     /// What a wake-up costs.
+    #[schemars(range(max = CYCLES_MAX))]
     pub cycles: u32,
 }
 

@@ -12,10 +12,13 @@ use crate::time::{SECOND, Time};
 #[serde(deny_unknown_fields, default)]
 pub struct Writeback {
     /// Tasks that write back at once: the drive's own, and as many more as others would be that do so too.
+    #[schemars(range(min = 1, max = 1024))]
     pub flushers: u32,
     /// Between two looks for pages that have expired.
+    #[schemars(range(min = 1_000_000, max = 3600 * SECOND))]
     pub period_ns: Time,
     /// A page is written back when it has been dirty for so long.
+    #[schemars(range(max = 3600 * SECOND))]
     pub expire_ns: Time,
     /// Or when more pages than these are dirty: 10 % of 8 GiB (an estimate).
     pub background_blocks: u32,
@@ -28,12 +31,16 @@ pub struct Writeback {
 #[serde(deny_unknown_fields, default)]
 pub struct WritebackCycles {
     /// A call of write(2), without its pages.
+    #[schemars(range(max = CYCLES_MAX))]
     pub write: u32,
     /// A page of it: finding one, copying into it, reserving its block.
+    #[schemars(range(max = CYCLES_MAX))]
     pub copy_page: u32,
     /// Of a transaction that finds blocks, without the allocator and the commit.
+    #[schemars(range(max = CYCLES_MAX))]
     pub map: u32,
     /// Giving up a page to the drive.
+    #[schemars(range(max = CYCLES_MAX))]
     pub write_back_page: u32,
 }
 

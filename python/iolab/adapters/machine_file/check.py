@@ -33,7 +33,9 @@ _KINDS = {
     "Option value": "nothing",
 }
 _EXPECTED = (
-    (re.compile(r"\b(?:u8|u16|u32|u64|u128|usize)\b"), "a whole number, not negative"),
+    (re.compile(r"\bu8\b"), "a whole number from 0 to 255"),
+    (re.compile(r"\bu16\b"), "a whole number from 0 to 65535"),
+    (re.compile(r"\b(?:u32|u64|u128|usize)\b"), "a whole number, not negative"),
     (re.compile(r"\b(?:i8|i16|i32|i64|i128|isize)\b"), "a whole number"),
     (re.compile(r"\bf(?:32|64)\b"), "a number"),
     (re.compile(r"\bstring or map\b"), "a text or a table"),

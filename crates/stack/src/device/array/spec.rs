@@ -7,14 +7,15 @@ use crate::block::SECTOR_BYTES;
 use crate::device::array::layout::Layout;
 use crate::device::disk::DiskSpec;
 use crate::device::room::check_marks;
-use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors};
-use crate::spec_error::within;
+use crate::device::spec::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
+use crate::spec_error::{RATE, within};
 
 /// Everything about an array; a machine file's device of kind `array`.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
     /// Commands that the array takes at once.
+    #[schemars(range(min = 1, max = QUEUE_DEPTH_MAX))]
     pub queue_depth: u32,
     /// How data are spread over the disks.
     pub layout: LayoutSpec,
@@ -33,15 +34,20 @@ pub struct LayoutSpec {
     /// What the chunks of a stripe hold.
     pub level: Level,
     /// Disks of all groups together.
+    #[schemars(range(min = 1, max = 4096))]
     pub disks: u32,
     /// The disks are divided into so many groups of equal size; extents go round them.
+    #[schemars(range(min = 1))]
     pub groups: u32,
     /// Chunks of a stripe, parity or copies included: n for RAID 5 of (n-1)+1, 2 for a RAID 1 pair. With more disks in a
     /// group, stripes go round them.
+    #[schemars(range(min = 1))]
     pub stripe_disks: u32,
     /// What lies on one disk before the next one follows; whole sectors.
+    #[schemars(range(min = SECTOR_BYTES, max = 1 << 30))]
     pub chunk_bytes: u64,
     /// So many stripes, one behind the other, are on the same disks.
+    #[schemars(range(min = 1, max = 1 << 20))]
     pub extent_stripes: u32,
 }
 
@@ -62,12 +68,16 @@ pub enum Level {
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
     /// Controllers, each with one command at a time.
+    #[schemars(range(min = 1, max = 1024))]
     pub controllers: u32,
     /// What a command costs one of them.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub command_ns: u64,
     /// What a command waits besides, host adapter and link included, without keeping anything busy.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub latency_ns: u64,
     /// Of the front-end port, each way.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub port_bytes_per_s: u64,
 }
 
@@ -76,24 +86,33 @@ pub struct ControllerSpec {
 #[serde(deny_unknown_fields)]
 pub struct ArrayCache {
     /// Data are kept, and fetched, in pieces of this size.
+    #[schemars(range(min = SECTOR_BYTES))]
     pub line_bytes: u64,
     /// 0: no cache for reads, and no prefetching.
+    #[schemars(range(max = 1_u64 << 44))]
     pub read_bytes: u64,
     /// Sequential streams that are recognised at once.
+    #[schemars(range(max = 4096))]
     pub streams: u32,
     /// Commands in sequence that make a stream.
+    #[schemars(range(min = 1, max = 1024))]
     pub stream_after_commands: u32,
     /// How far ahead of a stream's last command its data are fetched.
     pub prefetch_bytes: u64,
     /// What may wait for the disks; 0: writes go through.
+    #[schemars(range(max = 1_u64 << 44))]
     pub write_bytes: u64,
     /// Of `write_bytes`: where destaging begins, and where it ends.
+    #[schemars(range(min = 1, max = 100))]
     pub high_percent: u32,
     /// Where destaging ends, in percent of `write_bytes`.
+    #[schemars(range(max = 100))]
     pub low_percent: u32,
     /// A stripe below the marks is destaged when it has been dirty so long.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub dirty_ns_max: u64,
     /// Stripes that are destaged at once.
+    #[schemars(range(min = 1, max = 65_536))]
     pub destages_max: u32,
     /// Writes are acknowledged when the other controller has them too.
     pub mirror: Option<MirrorSpec>,
@@ -104,8 +123,10 @@ pub struct ArrayCache {
 #[serde(deny_unknown_fields)]
 pub struct MirrorSpec {
     /// What a write waits beyond the transfer of its data.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub latency_ns: u64,
     /// Rate of the path; one write after the other.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub bytes_per_s: u64,
 }
 

@@ -4,16 +4,18 @@ use serde::Deserialize;
 
 use crate::SpecError;
 use crate::block::Sector;
-use crate::device::spec::{queue_depth, rate};
-use crate::spec_error::within;
+use crate::device::spec::{QUEUE_DEPTH_MAX, queue_depth, rate};
+use crate::spec_error::{RATE, within};
 
 /// Everything about a disk; a machine file's `[[devices]]` of kind `disk`. Times in nanoseconds, sectors of 512 bytes.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiskSpec {
     /// Rotational speed, in 1/min.
+    #[schemars(range(min = 60, max = 100_000))]
     pub revolutions_per_minute: u32,
     /// Tracks of a cylinder, one head each.
+    #[schemars(range(min = 1, max = 64))]
     pub surfaces: u32,
     /// From the outer edge inwards.
     pub zones: Vec<Zone>,
@@ -21,22 +23,30 @@ pub struct DiskSpec {
     /// distance (note on disk models), beyond the last it stays level.
     pub seeks: Vec<Seek>,
     /// To another surface of the same cylinder.
+    #[schemars(range(max = MOVE_NS_MAX))]
     pub head_switch_ns: u64,
     /// What a write needs to settle on its track, beyond a read, after the arm or the head has changed.
+    #[schemars(range(max = MOVE_NS_MAX))]
     pub write_settle_ns: u64,
     /// From taking a command to moving the arm.
+    #[schemars(range(max = MOVE_NS_MAX))]
     pub command_read_ns: u64,
     /// The same of writes.
+    #[schemars(range(max = MOVE_NS_MAX))]
     pub command_write_ns: u64,
     /// Between two transfers of which the second does not continue the first, at least so long passes, commands waiting
     /// or not.
     #[serde(default)]
+    #[schemars(range(max = MOVE_NS_MAX))]
     pub turnaround_ns: u64,
     /// Of a command that the cache serves.
+    #[schemars(range(max = MOVE_NS_MAX))]
     pub hit_read_ns: u64,
     /// The same of a write that the cache takes.
+    #[schemars(range(max = MOVE_NS_MAX))]
     pub hit_write_ns: u64,
     /// Rate at which data cross the interface, one command after the other.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub interface_bytes_per_s: u64,
     /// The disk's own memory.
     pub cache: Cache,
@@ -49,8 +59,10 @@ pub struct DiskSpec {
 #[serde(deny_unknown_fields)]
 pub struct Zone {
     /// How many there are.
+    #[schemars(range(min = 1, max = CYLINDERS_MAX))]
     pub cylinders: u32,
     /// Sectors of 512 bytes on each of its tracks.
+    #[schemars(range(min = 1, max = 100_000))]
     pub sectors_per_track: u32,
 }
 
@@ -59,8 +71,10 @@ pub struct Zone {
 #[serde(deny_unknown_fields)]
 pub struct Seek {
     /// Distance, at least 1.
+    #[schemars(range(min = 1, max = CYLINDERS_MAX))]
     pub cylinders: u32,
     /// Time of the seek, settling included.
+    #[schemars(range(max = MOVE_NS_MAX))]
     pub time_ns: u64,
 }
 
@@ -69,8 +83,10 @@ pub struct Seek {
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// 0: no cache for reads.
+    #[schemars(range(max = 65_536))]
     pub segments: u32,
     /// Size of a segment, in sectors of 512 bytes.
+    #[schemars(range(max = 1 << 24))]
     pub segment_sectors: u32,
     /// How far it reads on after a read, while nothing else wants the arm; at most a segment.
     pub read_ahead_sectors: u32,
@@ -89,11 +105,13 @@ pub struct Cache {
 #[serde(deny_unknown_fields)]
 pub struct Queue {
     /// Commands that it takes at once.
+    #[schemars(range(min = 1, max = QUEUE_DEPTH_MAX))]
     pub depth: u32,
     /// Which waiting command is next.
     pub order: Order,
     /// A command that has waited so much longer than another comes before it, however near that one is; only with
     /// `shortest_positioning`.
+    #[schemars(range(max = 1_000_000_000_000_u64))]
     pub age_limit_ns: u64,
 }
 
@@ -138,7 +156,7 @@ impl DiskSpec {
     fn check_zones(&self) -> Result<(), SpecError> {
         within("zones", self.zones.len() as u64, 1, 256)?;
         for (number, zone) in self.zones.iter().enumerate() {
-            let key = |name: &str| format!("zones[{number}].{name}");
+            let key = |name: &str| format!("zones.{number}.{name}");
             within(
                 &key("cylinders"),
                 u64::from(zone.cylinders),
@@ -160,25 +178,20 @@ impl DiskSpec {
     }
 
     fn check_seeks(&self) -> Result<(), SpecError> {
-        let Some(last) = self.seeks.last() else {
-            return if self.cylinders() > 1 {
-                let what = "no point; a disk of more than one cylinder needs its seek curve";
-                Err(SpecError::of("seeks", what))
-            } else {
-                Ok(())
-            };
-        };
-        within(
-            "seeks[0].cylinders",
-            u64::from(self.seeks[0].cylinders),
-            1,
-            CYLINDERS_MAX,
-        )?;
-        within("seeks", last.time_ns, 0, MOVE_NS_MAX)?;
+        if self.seeks.is_empty() && self.cylinders() > 1 {
+            let what = "no point; a disk of more than one cylinder needs its seek curve";
+            return Err(SpecError::of("seeks", what));
+        }
+        for (number, seek) in self.seeks.iter().enumerate() {
+            let key = |name: &str| format!("seeks.{number}.{name}");
+            let cylinders = u64::from(seek.cylinders);
+            within(&key("cylinders"), cylinders, 1, CYLINDERS_MAX)?;
+            within(&key("time_ns"), seek.time_ns, 0, MOVE_NS_MAX)?;
+        }
         for (number, pair) in self.seeks.windows(2).enumerate() {
             if pair[0].cylinders >= pair[1].cylinders || pair[0].time_ns > pair[1].time_ns {
                 return Err(SpecError::of(
-                    &format!("seeks[{}]", number + 1),
+                    &format!("seeks.{}", number + 1),
                     "expected a longer distance, and no shorter time, than in the point before",
                 ));
             }

@@ -313,14 +313,14 @@ fn what_is_impossible_names_its_key() {
     assert_eq!(key(|spec| spec.zones.clear()), "zones");
     assert_eq!(
         key(|spec| spec.zones[1].sectors_per_track = 0),
-        "zones[1].sectors_per_track"
+        "zones.1.sectors_per_track"
     );
     assert_eq!(
         key(|spec| spec.zones[1].cylinders = u32::MAX),
-        "zones[1].cylinders"
+        "zones.1.cylinders"
     );
     assert_eq!(key(|spec| spec.seeks.clear()), "seeks");
-    assert_eq!(key(|spec| spec.seeks[1].time_ns = 0), "seeks[1]");
+    assert_eq!(key(|spec| spec.seeks[1].time_ns = 0), "seeks.1");
     assert_eq!(key(|spec| spec.head_switch_ns = u64::MAX), "head_switch_ns");
     assert_eq!(
         key(|spec| spec.cache.read_ahead_sectors = 201),

@@ -3,14 +3,15 @@
 use serde::Deserialize;
 
 use crate::SpecError;
-use crate::device::spec::{WORK_NS_MAX, queue_depth, rate, whole_sectors};
-use crate::spec_error::within;
+use crate::device::spec::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
+use crate::spec_error::{RATE, within};
 
 /// Everything about a flash device; a machine file's device of kind `flash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlashSpec {
     /// Commands that the device takes at once.
+    #[schemars(range(min = 1, max = QUEUE_DEPTH_MAX))]
     pub queue_depth: u32,
     /// Channels, dies and blocks.
     pub geometry: Geometry,
@@ -27,18 +28,25 @@ pub struct FlashSpec {
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Buses between controller and dies, which carry data at the same time.
+    #[schemars(range(min = 1, max = 256))]
     pub channels: u32,
     /// Dies on each bus, which work at the same time.
+    #[schemars(range(min = 1, max = 256))]
     pub dies_per_channel: u32,
     /// Programmed and erased together, read one at a time.
+    #[schemars(range(min = 1, max = 16))]
     pub planes_per_die: u32,
     /// Blocks of each plane, spare ones included.
+    #[schemars(range(min = 1, max = 1 << 20))]
     pub blocks_per_plane: u32,
     /// Pages of each block.
+    #[schemars(range(min = 1, max = 1 << 16))]
     pub pages_per_block: u32,
     /// Data that one plane reads or programs at once.
+    #[schemars(range(min = 512, max = 1 << 20))]
     pub page_bytes: u32,
     /// Of the flash: what the host does not see.
+    #[schemars(range(min = 1, max = 999))]
     pub over_provision_per_mille: u32,
 }
 
@@ -47,12 +55,16 @@ pub struct Geometry {
 #[serde(deny_unknown_fields)]
 pub struct Timing {
     /// From the cells to the die's register.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub page_read_ns: u64,
     /// From the register to the cells, of all planes of a die at once.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub page_program_ns: u64,
     /// Of a block of each plane of a die at once.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub block_erase_ns: u64,
     /// Rate of a channel, one transfer after the other.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub channel_bytes_per_s: u64,
     /// A read may interrupt a program or an erasure; absent: it waits.
     pub suspend: Option<Suspend>,
@@ -63,8 +75,10 @@ pub struct Timing {
 #[serde(deny_unknown_fields)]
 pub struct Suspend {
     /// Until the die is free for the read.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub program_ns: u64,
     /// The same for an erase.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub erase_ns: u64,
 }
 
@@ -73,18 +87,25 @@ pub struct Suspend {
 #[serde(deny_unknown_fields)]
 pub struct Firmware {
     /// Processing time of a command.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub command_ns: u64,
     /// Commands that are worked on at once.
+    #[schemars(range(min = 1, max = 1024))]
     pub cores: u32,
     /// What is mapped, and moved, as one; a page holds one or several.
+    #[schemars(range(min = 512))]
     pub unit_bytes: u32,
     /// Data that may wait to be programmed; with no room in it writes wait.
+    #[schemars(range(max = 1_u64 << 40))]
     pub buffer_bytes: u64,
     /// A part of a page that has waited in the buffer so long is programmed as it is.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub buffer_ns_max: u64,
     /// Of the blocks of a die: with so few free, collecting begins; and nothing else is programmed.
+    #[schemars(range(max = 999))]
     pub collect_per_mille: u32,
     /// Share of the blocks of a die, in 1/1000: with at most so many free it collects before it programs.
+    #[schemars(range(max = 999))]
     pub collect_only_per_mille: u32,
     /// Reads go before what a die has to program or collect; otherwise in order of arrival.
     pub read_first: bool,
@@ -98,6 +119,7 @@ pub struct Firmware {
 #[serde(deny_unknown_fields)]
 pub struct Interface {
     /// Rate of the link; in each direction, unless it is half-duplex.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub bytes_per_s: u64,
     /// One direction at a time, as SATA.
     pub half_duplex: bool,

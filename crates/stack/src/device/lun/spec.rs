@@ -3,9 +3,12 @@
 use serde::Deserialize;
 
 use crate::SpecError;
+use crate::block::SECTOR_BYTES;
 use crate::device::room::check_marks;
-use crate::device::spec::{WORK_NS_MAX, capacity, queue_depth, rate, whole_sectors};
-use crate::spec_error::within;
+use crate::device::spec::{
+    CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, capacity, queue_depth, rate, whole_sectors,
+};
+use crate::spec_error::{RATE, within};
 use crate::time::SECOND;
 
 /// Everything about a cached LUN; a machine file's device of kind `lun`.
@@ -13,18 +16,25 @@ use crate::time::SECOND;
 #[serde(deny_unknown_fields)]
 pub struct LunSpec {
     /// Size of the LUN; whole sectors.
+    #[schemars(range(min = SECTOR_BYTES, max = CAPACITY_BYTES_MAX))]
     pub capacity_bytes: u64,
     /// Commands that it takes at once.
+    #[schemars(range(min = 1, max = QUEUE_DEPTH_MAX))]
     pub queue_depth: u32,
     /// Host adapter, there and back together.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub adapter_ns: u64,
     /// Link and switches, there and back together.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub link_ns: u64,
     /// From the controller's taking a command to its answer, when the cache serves it.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub controller_ns: u64,
     /// Rate at which the controller begins commands, one after the other.
+    #[schemars(range(min = 1, max = SECOND))]
     pub controller_commands_per_s: u64,
     /// Each way.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub link_bytes_per_s: u64,
     /// The controller's cache.
     pub cache: LunCache,
@@ -37,16 +47,22 @@ pub struct LunSpec {
 #[serde(deny_unknown_fields)]
 pub struct LunCache {
     /// Data are kept in pieces of this size.
+    #[schemars(range(min = 512, max = 1 << 24))]
     pub line_bytes: u64,
     /// 0: no cache for reads.
+    #[schemars(range(max = 1_u64 << 44))]
     pub read_bytes: u64,
     /// What may wait for the back end; 0: writes go through.
+    #[schemars(range(max = 1_u64 << 44))]
     pub write_bytes: u64,
     /// Of `write_bytes`: where writing to the back end begins, and where it ends.
+    #[schemars(range(min = 1, max = 100))]
     pub high_percent: u32,
     /// Where writing to the back end ends, in percent of `write_bytes`.
+    #[schemars(range(max = 100))]
     pub low_percent: u32,
     /// What lies below the marks is written when nothing has been for so long.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub idle_flush_ns: u64,
 }
 
@@ -55,10 +71,13 @@ pub struct LunCache {
 #[serde(deny_unknown_fields)]
 pub struct BackEnd {
     /// Time of an access, whatever its place.
+    #[schemars(range(max = WORK_NS_MAX))]
     pub access_ns: u64,
     /// Accesses that go on at once: spindles.
+    #[schemars(range(min = 1, max = 4096))]
     pub servers: u32,
     /// Of all of them together.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub bytes_per_s: u64,
 }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::SpecError;
 use crate::block::SECTOR_BYTES;
-use crate::spec_error::within;
+use crate::spec_error::{RATE, within};
 use crate::station::{Station, Violation};
 use crate::time::{SECOND, Time};
 
@@ -15,8 +15,10 @@ use crate::time::{SECOND, Time};
 #[serde(deny_unknown_fields)]
 pub struct DmaSpec {
     /// Rate to or from the memory of that NUMA node.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub near_bytes_per_s: u64,
     /// Rate to or from the memory of any other.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
     pub far_bytes_per_s: u64,
 }
 
@@ -37,7 +39,7 @@ impl DmaSpec {
             ("near_bytes_per_s", self.near_bytes_per_s),
             ("far_bytes_per_s", self.far_bytes_per_s),
         ] {
-            within(key, rate, 1_000_000, 1_000_000_000_000)?;
+            within(key, rate, RATE.0, RATE.1)?;
         }
         Ok(())
     }

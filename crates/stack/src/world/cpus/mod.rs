@@ -12,6 +12,7 @@ use crate::time::Time;
 pub(super) use detailed::Finished;
 pub use detailed::{Detailed, Tag};
 pub use dma::DmaSpec;
+pub(crate) use simple::CALL_NS_MAX;
 pub use simple::{CpuSpec, Simple};
 pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
 

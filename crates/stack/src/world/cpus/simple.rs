@@ -13,20 +13,30 @@ use crate::time::Time;
 #[serde(deny_unknown_fields)]
 pub struct CpuSpec {
     /// Tasks that run at once.
+    #[schemars(range(min = 1, max = 1024))]
     pub count: u16,
     /// A task that has had its CPU for so long gives it to one that waits.
+    #[schemars(range(min = 1, max = CALL_NS_MAX))]
     pub time_slice_ns: Time,
     /// Of a system call that submits I/O, or finds that there is nothing to do.
+    #[schemars(range(max = CALL_NS_MAX))]
     pub call_ns: Time,
     /// Of what a completed I/O costs its task.
+    #[schemars(range(max = CALL_NS_MAX))]
     pub completion_ns: Time,
     /// Of copying a page between a task and the page cache, and looking it up.
+    #[schemars(range(max = CALL_NS_MAX))]
     pub page_copy_ns: Time,
     /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
     /// For those who turn times into cycles.
+    #[schemars(range(min = 1_000_000, max = 100_000_000_000_u64))]
     pub clock_hz: Option<u64>,
 }
+
+/// An hour: no call takes longer, so that sums of times do not overflow.
+pub(crate) const CALL_NS_MAX: Time = 3_600_000_000_000;
 
 #[derive(Clone, Debug)]
 pub struct Simple {

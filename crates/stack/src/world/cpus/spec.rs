@@ -29,14 +29,19 @@ pub struct DetailedSpec {
 #[serde(deny_unknown_fields)]
 pub struct CallCycles {
     /// Of a system call that submits I/O.
+    #[schemars(range(max = CYCLES_MAX))]
     pub submit_cycles: u32,
     /// Of the application before each operation, in user mode.
+    #[schemars(range(max = CYCLES_MAX))]
     pub user_cycles: u32,
     /// Of what a completed I/O costs its task.
+    #[schemars(range(max = CYCLES_MAX))]
     pub reap_cycles: u32,
     /// Of copying a page between a task and the page cache, and looking it up.
+    #[schemars(range(max = CYCLES_MAX))]
     pub page_copy_cycles: u32,
     /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
 }
 
