@@ -121,6 +121,7 @@ def wrong_in(wheel: Path, processor: str) -> list[str]:
         wrong.append(f"expected a name with {PYTHON_TAG}-{MANYLINUX}_{processor}")
     with zipfile.ZipFile(wheel) as opened, opened.open("iolab/_native.abi3.so") as extension:
         (machine,) = struct.unpack_from("<H", extension.read(20), 18)
+        wrong += [f"{name} names {ROOT}" for name in opened.namelist() if str(ROOT).encode() in opened.read(name)]
     if machine != MACHINES[processor]:
         wrong.append(f"the extension is for ELF machine {machine}, expected {MACHINES[processor]}")
     return wrong
