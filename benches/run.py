@@ -37,6 +37,7 @@ BENCHES = [
     "import_speed",
     "probe_overhead",
     "statistics_simulation",
+    "history_simulation",
     "attribution_simulation",
     "model_speed",
     "model_scale",

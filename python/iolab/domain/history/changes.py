@@ -3,7 +3,8 @@
 Values far from their neighbours count as if they were less far, so that outliers have no say. A step, or an episode
 between two steps, is tested by a likelihood ratio of regressions, whose noise is white or drifts (an autoregression
 beside white noise, of several sizes; the likeliest one each, with and without the step). What drift explains is no
-step. The p-value is Student's, never below what the number of orders allows, and is multiplied by the number of tests.
+step. The p-value is Student's, never below what the number of orders allows, nor below that of normal scores of the
+ranks where few values lie on one side of the step; it is multiplied by the number of tests.
 Half of the false alarms that are allowed fall to steps in the newest values, for which the user waits; the rest to all
 others.
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Places = NDArray[np.intp]
 
-FEWEST = 8
+FEWEST = 10
 """Values; of fewer nothing is said."""
 MOST = 730
 """Values; of a longer series the newest are looked at."""
@@ -53,7 +54,11 @@ DRIFTS = (
 """Correlation from one value to the next, and variance in units of the white noise's."""
 SURE = 0.95
 """Of the interval of a change's size, and of its place."""
-NEIGHBOURS = 5
+SMALL_SIDE = 8
+"""A side with one in so many values or fewer is also tested by ranks."""
+OUTLIERS_MAX = 0.05
+"""The largest share of values that count as outliers."""
+NEIGHBOURS = 9
 CLIPPED_AT_SD = 3.0
 """Values further from the median of their neighbours, or from their level, count as if they were so far."""
 SMALLEST = 1e-9
@@ -158,9 +163,25 @@ class _Tests:
         import numpy as np
 
         looked = self.look(scores, known, self.begin, self.end)
-        corrected = np.where(self._near(known), np.inf, looked.p * self.times * self.series)
+        p = np.maximum(looked.p, self._by_ranks(scores))
+        corrected = np.where(self._near(known), np.inf, p * self.times * self.series)
         one = int(np.lexsort((-looked.gain, corrected))[0])
         return float(corrected[one]), self._places(one)
+
+    def _by_ranks(self, scores: Array) -> Array:
+        """The p-value of normal scores of the ranks, where one side of a candidate is so small that outliers could make
+        it what it is; elsewhere 0."""
+        import numpy as np
+        from scipy.special import ndtr, ndtri
+
+        _, which, counts = np.unique(scores, return_inverse=True, return_counts=True)
+        ranked = ndtri((counts.cumsum() - counts / 2)[which] / self.count)
+        after = np.append((ranked - ranked.mean())[::-1].cumsum()[::-1], 0.0)
+        inside = self.end - self.begin
+        size = inside * (self.count - inside) / self.count
+        p = 2 * ndtr(-np.abs(after[self.begin] - after[self.end]) / np.sqrt(size))
+        fewer = np.minimum(inside, self.count - inside)
+        return np.asarray(np.where(SMALL_SIDE * fewer <= self.count, p, 0.0), dtype=np.float64)
 
     def together(self, scores: Array, known: Sequence[int]) -> tuple[float, list[int]]:
         """Candidates one after the other, each the best in white noise, and then all of them against any drift: the
@@ -297,7 +318,8 @@ def _scores(y: Array, known: Sequence[int]) -> Array:
     around = np.pad(np.median(inside, axis=1), edge, mode="edge")
     spread = 1.4826 * float(np.median(np.abs(aligned - around)))
     if spread:
-        far = CLIPPED_AT_SD * spread
+        # More values than a few are no outliers, but a mode of the noise.
+        far = max(CLIPPED_AT_SD * spread, float(np.quantile(np.abs(aligned - around), 1 - OUTLIERS_MAX)))
         aligned = around + np.clip(aligned - around, -far, far)
     aligned = aligned - aligned.mean()
     return np.asarray(aligned / (aligned.std() or 1.0), dtype=np.float64)

@@ -1,0 +1,122 @@
+"""`iolab history` on simulated histories: 365 nights of 50 metrics without a change, under five kinds of noise, and a
+step of 2 % at a noise of 1 %. [Histories](../history.md) has the tables, which this bench rewrites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from iolab.domain.history.changes import changes_in
+from numpy.typing import NDArray
+from result import Result, bounded
+from statistics_simulation import write
+
+Array = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int], Array]
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "history.md"
+NIGHTS, METRICS = 365, 50
+STEP_AT = 300
+STEP_SD = 2.0
+GIVEN_UP_AFTER = 30
+COMMAND = ["benches/run.py history_simulation"]
+
+
+def measure(quick: bool) -> list[Result]:
+    histories, steps = (1, 3) if quick else (4, 24)
+    alarms = {name: _alarms(draw, histories, seed) for seed, (name, draw) in enumerate(NOISES.items())}
+    seen = {count: _nights(count, 1, steps) for count in (1, METRICS)}
+    nightly = _nights(METRICS, NIGHTS, steps)
+    tables = {
+        "no change": [
+            ["noise", "histories", "of them with an alarm", "series with an alarm"],
+            *(
+                [name, str(histories), f"{np.mean([count > 0 for count in found]):.1%}", str(sum(found))]
+                for name, found in alarms.items()
+            ),
+        ],
+        "step": [
+            ["series", "looks", "median of nights until it is seen", "seen within 5 nights"],
+            *([str(count), "1", *_told(nights)] for count, nights in seen.items()),
+            [str(METRICS), str(NIGHTS), *_told(nightly)],
+        ],
+    }
+    if not quick:
+        write(tables, DOCUMENT)
+    worst = max(100 * float(np.mean([count > 0 for count in found])) for found in alarms.values())
+    slack = 300 * float(np.sqrt(0.05 * 0.95 / histories))
+    return [
+        bounded("histories with a false alarm, worst noise", "%", [worst], limit=round(5 + slack, 1), commands=COMMAND),
+        bounded(
+            "nights until 2 % at 1 % noise is seen, of 50 metrics",
+            "",
+            [float(np.median(seen[METRICS]))],
+            limit=5,
+            commands=COMMAND,
+        ),
+    ]
+
+
+def _told(nights: list[int]) -> list[str]:
+    return [f"{np.median(nights):.0f}", f"{np.mean(np.asarray(nights) <= 5):.0%}"]
+
+
+def _alarms(draw: Draw, histories: int, seed: int) -> list[int]:
+    """Of each history without a change, how many of its series show one."""
+    random = np.random.default_rng([seed, 1])
+    return [
+        sum(bool(changes_in(list(draw(random, NIGHTS)), series=METRICS)) for _ in range(METRICS))
+        for _ in range(histories)
+    ]
+
+
+def _nights(series: int, looks: int, steps: int) -> list[int]:
+    """How many nights after a step of 2 SD it is shown for the first time, the history being looked at every night; of
+    so many steps."""
+    histories = [gaussian(np.random.default_rng([number, 2]), NIGHTS) for number in range(steps)]
+    for values in histories:
+        values[STEP_AT:] += STEP_SD
+    seen = dict.fromkeys(range(steps), GIVEN_UP_AFTER)
+    for nights in range(2, GIVEN_UP_AFTER):
+        for number in [number for number, at in seen.items() if at == GIVEN_UP_AFTER]:
+            found = changes_in(list(histories[number][: STEP_AT + nights]), series=series, looks=looks)
+            if any(one.latest >= STEP_AT - 2 for one in found):
+                seen[number] = nights
+    return list(seen.values())
+
+
+def gaussian(random: np.random.Generator, count: int) -> Array:
+    return random.normal(size=count)
+
+
+def heavy_tailed(random: np.random.Generator, count: int) -> Array:
+    return random.standard_t(3, size=count)
+
+
+def two_modes(random: np.random.Generator, count: int) -> Array:
+    return np.asarray(2.0 * (random.random(count) < 0.3) + 0.3 * random.normal(size=count))
+
+
+def correlated(rho: float) -> Draw:
+    def draw(random: np.random.Generator, count: int) -> Array:
+        values = random.normal(size=count)
+        for place in range(1, count):
+            values[place] = rho * values[place - 1] + np.sqrt(1 - rho**2) * values[place]
+        return values
+
+    return draw
+
+
+def wandering(random: np.random.Generator, count: int) -> Array:
+    return np.asarray(0.8 * random.normal(size=count) + 0.6 * correlated(0.99)(random, count))
+
+
+NOISES: dict[str, Draw] = {
+    "Gaussian": gaussian,
+    "heavy-tailed (t, 3 degrees of freedom)": heavy_tailed,
+    "two modes": two_modes,
+    "autocorrelated (0.5)": correlated(0.5),
+    "a level that wanders (0.99; a third of the variance)": wandering,
+}
