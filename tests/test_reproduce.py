@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from iolab.adapters.experiment import load as load_experiment
 from iolab.adapters.reproduction import compare, load, names, null, objects
 from iolab.adapters.reproduction.options import AimOptions
+from iolab.adapters.reproduction.part import Part
 from iolab.adapters.reproduction.published import Published
 from iolab.adapters.reproduction.reproduced import Reproduced
 from iolab.adapters.reproduction.score import FACTOR_MAX, Compared, claims, mean_error, within_factor
@@ -247,6 +249,12 @@ def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: 
     first, *_, last = overall(parts)
     assert first.startswith("3 independent predictions: ")
     assert last == "1 of 2 statements agree with the model; choices serve 1 of them."
+    measured_here: list[Part] = [copy.deepcopy(part) for part in parts]
+    for part in measured_here:
+        part["case_study"] = "none"
+    together = overall([*parts, *measured_here])
+    assert together[0] == first
+    assert f"Beside a real kernel in front of a device of known timing: {first}" in together
     assert markdown(parts).count("\n| ") == 3
     assert statements_markdown(parts).count("\n| ") == 2
 

@@ -38,10 +38,10 @@ impl World {
             self.progressed_at = at;
             return;
         }
-        let who = if syncs {
-            "a sync".to_owned()
-        } else {
-            format!("{count} tasks")
+        let who = match count {
+            _ if syncs => "a sync waits".to_owned(),
+            1 => "1 task waits".to_owned(),
+            _ => format!("{count} tasks wait"),
         };
         let requests: Vec<String> = self
             .drives
@@ -50,7 +50,7 @@ impl World {
             .collect();
         let late: usize = self.waiting_bios.values().map(|bios| bios.len()).sum();
         panic!(
-            "the simulated machine stands still: no I/O has ended for {} s of its time and {who} wait; \
+            "the simulated machine stands still: no I/O has ended for {} s of its time and {who}; \
              requests outstanding by drive: {}; bios that wait for a request: {late}",
             STANDSTILL_NS / SECOND,
             requests.join(", "),

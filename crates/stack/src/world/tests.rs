@@ -578,7 +578,7 @@ fn world_on(device: Box<dyn Device>) -> World {
 
 #[test]
 #[should_panic(
-    expected = "the simulated machine stands still: no I/O has ended for 3600 s of its time and 1 tasks wait"
+    expected = "the simulated machine stands still: no I/O has ended for 3600 s of its time and 1 task waits"
 )]
 fn a_device_that_never_answers_ends_the_run() {
     let one = job("r", Pattern::Uniform, 4, for_ops(10));

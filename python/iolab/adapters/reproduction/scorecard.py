@@ -14,6 +14,8 @@ from iolab.base.plain_text import markdown_table
 RESULTS = data.PUBLISHED / "results"
 """What `make reproduce` stored: NAME.json is what `iolab reproduce NAME --json` printed."""
 HEAD = ("table", "cells", "fitted", "chosen", "independent", "factor", "within 25 %", "null", "skill", "aims")
+OF_OURS = "none"
+"""The case study of tables that nobody published: what a real kernel did here."""
 OF_STATEMENTS = ("said", "agrees", "of which served")
 QUOTED_MIN = 3
 """Independent predictions of a table that may be quoted as the best or the worst."""
@@ -84,21 +86,18 @@ def share_within(factors: Sequence[float], limit: float) -> float | None:
 
 
 def overall(parts: Sequence[Part]) -> list[str]:
-    """What all come to, a sentence each: predictions, skill, statements, published distributions."""
-    tables = tables_of(parts)
-    factors = [one for table in tables for one in factors_of(table)]
+    """What all come to, a sentence each: predictions of published figures and skill at them, predictions beside a real
+    kernel, statements, published distributions."""
+    published = [part for part in parts if part["case_study"] != OF_OURS]
     found = []
-    if factors:
-        close, double = (f"{100 * (share_within(factors, limit) or 0):.0f} %" for limit in (QUARTER, 2.0))
-        far = times(typical_factor(factors))
-        found.append(
-            f"{len(factors)} independent predictions: {close} within 25 %, {double} within a factor of 2, typically "
-            f"{far} off."
-        )
-    judged = [one for one in scores(parts) if one.null is not None]
+    if factors := _factors_of_all(published):
+        found.append(f"{_predictions(factors)}.")
+    judged = [one for one in scores(published) if one.null is not None]
     if judged:
         shown = sum(one.skill == "yes" for one in judged)
         found.append(f"{shown} of {len(judged)} tables that a null predictor speaks of show skill beyond it.")
+    if factors := _factors_of_all([part for part in parts if part["case_study"] == OF_OURS]):
+        found.append(f"Beside a real kernel in front of a device of known timing: {_predictions(factors)}.")
     statements, distributions = _statements_of(parts), _distributions_of(parts)
     if statements:
         said = [one for part in statements for one in part["statements"]]
@@ -112,6 +111,18 @@ def overall(parts: Sequence[Part]) -> list[str]:
             "said of them, which involves no model."
         )
     return found
+
+
+def _factors_of_all(parts: Sequence[Part]) -> list[float]:
+    return [one for table in tables_of(parts) for one in factors_of(table)]
+
+
+def _predictions(factors: Sequence[float]) -> str:
+    close, double = (f"{100 * (share_within(factors, limit) or 0):.0f} %" for limit in (QUARTER, 2.0))
+    return (
+        f"{len(factors)} independent predictions: {close} within 25 %, {double} within a factor of 2, typically "
+        f"{times(typical_factor(factors))} off"
+    )
 
 
 def stored() -> list[Part]:
@@ -146,7 +157,8 @@ def distributions_markdown(parts: Sequence[Part]) -> str:
 
 def extremes(parts: Sequence[Part]) -> str:
     """The best and the worst table with more than a few independent predictions, in words."""
-    quoted = [one for one in scores(parts) if one.independent >= QUOTED_MIN and one.factor is not None]
+    published = [part for part in parts if part["case_study"] != OF_OURS]
+    quoted = [one for one in scores(published) if one.independent >= QUOTED_MIN and one.factor is not None]
     if not quoted:
         return ""
     skilled = [one for one in quoted if one.skill == "yes"] or quoted

@@ -28,7 +28,8 @@ def lines(history: History, found: Sequence[Found], false_alarms: float, looks: 
     if len(moments) > MOST:
         yield f"The newest {MOST} are looked at."
     often = "one look" if looks == 1 else f"{looks} looks"
-    yield f"Of histories without a change, at most {false_alarms * 100:.3g} % show one in {often}."
+    share = f"{false_alarms * 100:.3g} % of histories without a change"
+    yield f"The limits are set for false alarms in {share}, in {often}."
     if not found:
         yield "No change."
     for one in found:
