@@ -9,13 +9,13 @@ import typer
 
 from iolab.base.errors import InputError, unknown
 from iolab.base.strict_json import JsonObject
-from iolab.base.toml import TomlTable
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
     from iolab.adapters.reproduction.part import Part
+    from iolab.base.toml import TomlTable
 
 Entry = JsonObject
 """What is told of one name: `name`, `help`, and what the list has beside; `--json` prints it as it is."""
