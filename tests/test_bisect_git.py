@@ -128,7 +128,7 @@ def test_a_killed_search_goes_on_and_measures_nothing_twice(iolab: CommandLine, 
 def test_a_command_that_hangs_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     output = tmp_path / "output"
     command = "echo started; sleep 1000 & echo $! > child; sleep 1000"
-    ended = group.run(command, cwd=tmp_path, environment=os.environ, output=output, limit_s=2)
+    ended = group.run(command, cwd=tmp_path, variables={}, output=output, limit_s=2)
     assert (ended.status, ended.why(2)) == (None, "did not end within 2 s")
     assert group.tail(output) == ["started"]
     child = int((tmp_path / "child").read_text())
@@ -137,7 +137,7 @@ def test_a_command_that_hangs_is_killed_with_all_that_it_started(tmp_path: Path)
 
 def test_what_a_command_leaves_running_does_not_outlive_it(tmp_path: Path) -> None:
     ended = group.run(
-        "sleep 1000 & echo $! > child", cwd=tmp_path, environment=os.environ, output=tmp_path / "output", limit_s=60
+        "sleep 1000 & echo $! > child", cwd=tmp_path, variables={}, output=tmp_path / "output", limit_s=60
     )
     assert ended.status == 0
     child = int((tmp_path / "child").read_text())

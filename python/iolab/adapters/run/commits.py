@@ -26,7 +26,7 @@ from typing import Any
 
 from iolab.adapters.system import git, group
 from iolab.adapters.system.git import Commit, Repository
-from iolab.base import checked_lines, child_process
+from iolab.base import checked_lines
 from iolab.base.errors import InputError, InterruptedRun, MachineError
 from iolab.domain.bisect.search import Answer, Search
 from iolab.domain.definition import Nature
@@ -235,7 +235,7 @@ class _Searcher:
         output = self.out / "measured.log"
         limit_s = question.measure_limit_s
         ended = group.run(
-            question.measure, cwd=built, environment=_environment(commit, built), output=output, limit_s=limit_s
+            question.measure, cwd=built, variables=_variables(commit, built), output=output, limit_s=limit_s
         )
         value = None if ended.status != 0 else self._value(ended, output)
         if value is None:
@@ -276,7 +276,7 @@ class _Searcher:
         ended = group.run(
             question.build or EXPORT,
             cwd=source.path,
-            environment=_environment(commit, making),
+            variables=_variables(commit, making),
             output=log,
             limit_s=question.build_limit_s,
         )
@@ -295,9 +295,5 @@ class _Searcher:
         return kept
 
 
-def _environment(commit: Commit, built: Path) -> dict[str, str]:
-    return {
-        **child_process.environment(),
-        "IOLAB_BUILD": str(built.resolve()),
-        "IOLAB_COMMIT": commit.sha,
-    }
+def _variables(commit: Commit, built: Path) -> dict[str, str]:
+    return {"IOLAB_BUILD": str(built.resolve()), "IOLAB_COMMIT": commit.sha}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.adapters.system.command import die_with_parent
+from iolab.base import child_process
 
 SHELL = "/bin/sh"
 TAIL_BYTES = 4096
@@ -34,14 +35,15 @@ class Ended:
         return f"signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
 
 
-def run(command: str, *, cwd: Path, environment: Mapping[str, str], output: Path, limit_s: float) -> Ended:
-    """Runs the command with a shell, its output to `output`; on return every process of its group is gone."""
+def run(command: str, *, cwd: Path, variables: Mapping[str, str], output: Path, limit_s: float) -> Ended:
+    """Runs the command with a shell, its output to `output`; on return every process of its group is gone. `variables`
+    come beside what every process is given."""
     with output.open("wb") as file:
         began = time.monotonic()
         process = subprocess.Popen(
             [SHELL, "-c", command],
             cwd=cwd,
-            env=dict(environment),
+            env={**child_process.environment(), **variables},
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
