@@ -8,7 +8,6 @@ limit, or more memory, is wrong; so is one that ends in anything but an exit sta
 
 from __future__ import annotations
 
-import functools
 import importlib
 import io
 import json
@@ -23,7 +22,6 @@ from types import FrameType
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import typer.main
 from ground import control_characters
 from iolab.presentation.cli import invoke as cli
 from support.command_line import Outcome
@@ -71,8 +69,6 @@ def _ill_told(outcome: Outcome, statuses: Sequence[int]) -> list[str]:
 
 def main() -> int:
     family, seed, directory = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
-    # Of the case alone: building the table of commands is the same each time.
-    typer.main.get_command = functools.cache(typer.main.get_command)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     (directory / "state").mkdir(mode=0o700, exist_ok=True)

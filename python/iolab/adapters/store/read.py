@@ -205,18 +205,16 @@ class RunData:
 
     def keys_of(self, workload: str) -> list[str]:
         """The keys that trials of this workload have."""
-        rows = self._metrics_by_workload.get(workload)
-        return [] if rows is None else rows["key"].unique(maintain_order=True).to_list()
+        return list(self._metrics_by_place.get(workload, {}))
 
     def values(self, key: str, workload: str) -> polars.DataFrame:
         """One metric of one workload, as the verdict takes it: a row per round, a column `round` and one per setting;
         null where there is no value. Where a setting is called `round`, the first column is `round_`."""
         import polars as pl
 
-        rows = self._metrics_by_workload.get(workload)
-        if rows is None:
+        chosen = self._metrics_by_place.get(workload, {}).get(key)
+        if chosen is None:
             return pl.DataFrame(schema={"round": pl.Int64})
-        chosen = rows.filter(pl.col("key") == key)
         present = set(chosen["setting"].unique())
         index = "round"
         while index in present:
@@ -305,9 +303,12 @@ class RunData:
             raise InputError(str(error), where=str(self.directory.trial_file(trial)), remedy=_DELETE_INDEX) from None
 
     @cached_property
-    def _metrics_by_workload(self) -> dict[str, polars.DataFrame]:
-        parts = self.metrics.partition_by("workload", as_dict=True)
-        return {str(workload): part for (workload,), part in parts.items()}
+    def _metrics_by_place(self) -> dict[str, dict[str, polars.DataFrame]]:
+        """Workload -> key -> rows: parted once, since asking for each metric would look at all rows each time."""
+        places: dict[str, dict[str, polars.DataFrame]] = {}
+        for (workload, key), rows in self.metrics.partition_by("workload", "key", as_dict=True).items():
+            places.setdefault(str(workload), {})[str(key)] = rows
+        return places
 
     def _in_order(self, column: Literal["workload", "setting"], known: list[str]) -> list[str]:
         events = self.found.trials.values()

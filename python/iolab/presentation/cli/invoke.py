@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections.abc import Sequence
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from iolab.base.errors import (
@@ -44,11 +46,19 @@ def invoke(arguments: Sequence[str]) -> int:
         return _invoke(arguments)
 
 
+@functools.cache
+def _command() -> TyperGroup:
+    """The table of commands, which costs more to build than many a command to run."""
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    return command
+
+
 def _invoke(arguments: Sequence[str]) -> int:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     as_json = "--json" in arguments
     try:
-        status = get_command(app).main(list(arguments), prog_name="iolab", standalone_mode=False)
+        status = _command().main(list(arguments), prog_name="iolab", standalone_mode=False)
         sys.stdout.flush()
         if status == EXIT_INTERRUPTED:  # what newer versions of typer make of Ctrl-C
             raise KeyboardInterrupt
