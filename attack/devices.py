@@ -384,7 +384,7 @@ SCENES: list[Callable[[Scene], None]] = [
 ]
 
 
-QUICK = 10
+QUICK = 6
 
 
 class Devices:

@@ -204,6 +204,6 @@ FAMILY = Family(
     name="inputs",
     what="experiments, job files, machines, importers' files and undo journals with changes",
     attacks=100_000,
-    attacks_quick=400,
+    attacks_quick=200,
     lane=lane,
 )

@@ -231,7 +231,7 @@ FAMILY = Family(
     name="kills",
     what="runs and restores killed at random instants",
     attacks=500,
-    attacks_quick=8,
+    attacks_quick=5,
     lane=lane,
     needs_root=True,
 )

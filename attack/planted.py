@@ -563,7 +563,7 @@ SCENES: list[tuple[str, Callable[[Scene], None]]] = [
     *((f"output onto {kind}", output(kind)) for kind in ("full", "fifo", "directory", "link-to-device", "loop")),
     *((f"names of a run, {kind}", names_of_a_run(kind)) for kind in HOSTILE),
 ]
-QUICK = 13
+QUICK = 8
 
 
 class Planted:

@@ -345,6 +345,6 @@ FAMILY = Family(
     name="stores",
     what="stored runs with damage, shown, compared, reported and gone on with",
     attacks=2000,
-    attacks_quick=40,
+    attacks_quick=25,
     lane=lane,
 )

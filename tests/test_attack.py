@@ -32,14 +32,14 @@ def attack(*arguments: str) -> dict[str, tuple[int, int]]:
 @pytest.mark.machine
 def test_damaged_stores_and_changed_inputs() -> None:
     counts = attack("stores", "inputs")
-    assert counts["stores"][0] >= 40
-    assert counts["inputs"][0] >= 400
+    assert counts["stores"][0] >= 25
+    assert counts["inputs"][0] >= 200
 
 
 @pytest.mark.root
 def test_kills_devices_plants_and_hangs() -> None:
     counts = attack("planted", "devices", "hung", "kills")
-    assert counts["kills"][0] >= 8
+    assert counts["kills"][0] >= 5
     assert all(attacks for attacks, _ in counts.values())
 
 

@@ -66,6 +66,7 @@ duration = "1ms"
         (SIMULATED + '"drives.0.device" = "' + "9" * 5000 + '"', "drives.0.device"),
         ('machine = "model:' + "9" * 5000 + '.toml"', "File name too long"),
         ("rounds = 1e999", "rounds: Infinity given"),
+        ('[workloads.q]\nkind = "qsbench"\nmemory_limit = ' + "9" * 400, "given; expected at most 9223372036854775807"),
         ('[compare]\nmetrics = ["iops/' + "iops" * 50_000 + '"]', "compare.metrics"),
         ("iops" * 50_000 + " = 1", "iops"),
         ('[target]\nkind = "directory"\npath = "a\\u0000b"', "path"),

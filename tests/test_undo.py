@@ -319,7 +319,7 @@ def test_whichever_bit_of_a_journal_flips_all_is_undone_but_for_one_line_which_i
     written = path.read_bytes()
     length = len(written.rstrip(b"\0")) + 2
     line_ends = [position for position in range(length) if written[position] == ord("\n")]
-    for position in sorted({*range(bit, length, 8), *line_ends}):
+    for position in sorted({*range(bit, length, 15), *line_ends}):
         for directory in made:
             directory.mkdir(exist_ok=True)
         path.write_bytes(written)

@@ -78,6 +78,9 @@ def _texts(given: object) -> Iterator[str]:
         yield from (text for pair in given.items() for text in pair if isinstance(text, str))
 
 
+PLAIN_MAX = 2**63 - 1
+"""Of a quantity without its unit: what the kernel and the engine count in."""
+
 _EXPECTED_BY_UNIT = {
     "bytes": 'a size such as "4KiB"',
     "ns": 'a duration such as "2s" or "500ms"',
@@ -96,6 +99,9 @@ def _quantity(parse: Callable[[str], float], unit: Unit, *, plain: Callable[[obj
                 raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
         if isinstance(given, bool) or not plain(given):
             why = f"{shown(given)} given; expected {_EXPECTED_BY_UNIT[unit]}"
+            raise PydanticCustomError("quantity", "{why}", {"why": why})
+        if isinstance(given, int) and given > PLAIN_MAX:
+            why = f"{shown(given)} given; expected at most {PLAIN_MAX}"
             raise PydanticCustomError("quantity", "{why}", {"why": why})
         return given
 
