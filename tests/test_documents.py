@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import PROGRAM
+from support import prepared
 from support.examples import Example, examples
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +26,8 @@ def case(document: Path) -> pytest.ParameterSet:
 def test_examples_work(document: Path, tmp_path: Path, leftovers: None) -> None:
     for name in ("experiments", "docs", "machines"):
         (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "programs").mkdir()
+    prepared.write_program(tmp_path / "programs" / "iolab")
     left_out = []
     for example in examples(document, ROOT):
         if example.needs_root and os.geteuid() != 0:
@@ -66,10 +68,11 @@ TRY = {"console": try_console, "toml": try_experiment, "python": try_python}
 
 
 def run(command: list[str], example: Example, directory: Path) -> str:
+    programs = [directory / "programs", Path(sys.executable).parent]
     done = subprocess.run(
         command,
         cwd=directory,
-        env={**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "NO_COLOR": "1"},
+        env={**os.environ, "PATH": os.pathsep.join([*map(str, programs), os.environ["PATH"]]), "NO_COLOR": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

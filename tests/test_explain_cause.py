@@ -313,3 +313,14 @@ def test_a_changed_queue_depth_is_named_without_a_probe() -> None:
     one = cause_of(frame_of(deeper, bare), [Change("workload.queue_depth", 1, 16)])
     assert one.first is not None and one.first.mechanism.name == "depth"
     assert "I/Os are in flight at a time instead of" in conclusion(one)
+
+
+def test_a_changed_setting_whose_effect_no_probe_saw_is_named_before_what_moved() -> None:
+    """A limit of a control group, without the block probe: more switches and CPU time per I/O follow from it."""
+    limited = {"iops": 500.0, "latency_ns_mean": 16e6, "context_switches_voluntary": 12_000.0, "cpu_ns_per_io": 16e3}
+    bare = {name: PLAIN[name] for name in ("ops", *limited)}
+    one = cause_of(frame_of(limited, bare), [Change("io_max", None, {"read_iops": 500})])
+    assert one.by_change == [] and [mechanism.name for mechanism in one.unseen] == ["above"]
+    said = conclusion(one)
+    assert said.startswith("io_max is read_iops = 500 in planted, not set in plain: no probe looked at what that acts")
+    assert "waiting above the block layer (probe block)" in said and "which may follow from it" in said

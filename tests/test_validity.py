@@ -121,3 +121,10 @@ def test_a_pin_that_fails_ends_the_run_with_status_3(iolab: CommandLine) -> None
     experiment = iolab.write("pinned.toml", CACHED + "cpus = [1000]\n")
     done = iolab("run", experiment, "--out", "pinned", status=3)
     assert "pinning to CPUs [1000] failed" in done.stderr and "iolab may run on" in done.stderr
+
+
+def test_a_setting_whose_cpu_is_missing_is_named(iolab: CommandLine) -> None:
+    iolab.write("set.toml", CACHED + "\n[settings.far]\ncpus = [1000]\n")
+    iolab("run", "set.toml", "--out", "set", status=3).assert_one_clear_line(
+        3, "settings.far: cpus: CPU 1000", "choose"
+    )

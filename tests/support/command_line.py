@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from support import prepared
+
 PROGRAM = Path(sys.executable).parent / "iolab"
 TIME_LIMIT_S = 240.0
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
@@ -49,22 +51,33 @@ class CommandLine:
 
     def __call__(self, *arguments: str | Path, status: int | None = 0, time_limit_s: float = TIME_LIMIT_S) -> Outcome:
         """Runs to the end; `status` None accepts any exit status."""
+        if self.prefix or not prepared.fits(self._environment):
+            outcome = self._started(arguments, time_limit_s)
+        else:
+            done = prepared.run([*map(str, arguments)], self.cwd, self._environment, time_limit_s)
+            outcome = Outcome(done.returncode, done.stdout, done.stderr)
+        assert status is None or outcome.status == status, f"exit status {outcome.status}: {outcome.text}"
+        return outcome
+
+    def _started(self, arguments: tuple[str | Path, ...], time_limit_s: float) -> Outcome:
         with self.start(*arguments) as process:
             try:
                 stdout, stderr = process.communicate(timeout=time_limit_s)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
-        outcome = Outcome(process.returncode, stdout, stderr)
-        assert status is None or outcome.status == status, f"exit status {outcome.status}: {outcome.text}"
-        return outcome
+        return Outcome(process.returncode, stdout, stderr)
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "IOLAB_STATE_DIR": str(self.state_dir), "NO_COLOR": "1"}
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """The running process, leader of a process group of its own."""
         return subprocess.Popen(
             [*self.prefix, PROGRAM, *map(str, arguments)],
             cwd=self.cwd,
-            env={**os.environ, "IOLAB_STATE_DIR": str(self.state_dir), "NO_COLOR": "1"},
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,7 +117,8 @@ class _Run:
             )
             for place in where.places
         ]
-        self.applied = control.apply(amended.controls, *contexts)
+        with _naming_the_setting(self.trial.setting):
+            self.applied = control.apply(amended.controls, *contexts)
         self.notes += [note for change in self.applied.values() for note in change.notes]
         phases = site.place(where, control.place(amended.phases, self.applied), undo)
         self.observed = describe.site([(place.path, place.device) for place in where.places])
@@ -188,6 +189,16 @@ class _Run:
             verified["blocks"] += sum(read["count"] for read in reads)
             verified["bytes"] += sum(read["bytes"] for read in reads)
             verified["wrong"] += sum(job["mismatches_count"] for job in jobs)
+
+
+@contextmanager
+def _naming_the_setting(name: str) -> Iterator[None]:
+    """What the machine refuses a setting says whose it is."""
+    try:
+        yield
+    except MachineError as error:
+        error.where = f"settings.{name}" + (f": {error.where}" if error.where else "")
+        raise
 
 
 def _refuse_failed_pin(done: PhaseRecord) -> None:

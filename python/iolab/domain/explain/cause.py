@@ -123,6 +123,13 @@ class Cause:
         """The others that follow from the first."""
         return [one for one in self.others if one not in self.independent]
 
+    @property
+    def unseen(self) -> list[Mechanism]:
+        """What a change acts on, where no probe looked: then what moved first among the rest may well be an effect."""
+        acted_on = {name for change in self.changes for name in mechanisms_of(change.setting)}
+        every = len(acted_on) == len(MECHANISMS)
+        return [] if every or self.by_change else [one for one in self.unmeasured if one.name in acted_on]
+
     def as_dict(self) -> JsonObject:
         """One JSON object; docs/why.md says what is in it."""
         return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.quantity import scale_for
 from iolab.domain.explain.evidence import name_of
-from iolab.domain.explain.mechanism import IN_FLIGHT, SWITCHES_PER_IO, WAITING_ABOVE
+from iolab.domain.explain.mechanism import IN_FLIGHT, SWITCHES_PER_IO, WAITING_ABOVE, mechanisms_of
 from iolab.presentation.table.plain import SENTENCE_WIDTH_MAX, empty_table
 from iolab.presentation.table.words import claim, label, unit_of
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from iolab.domain.explain.budget import Budget
     from iolab.domain.explain.cause import Group, Moved
     from iolab.domain.explain.change import Change
+    from iolab.domain.explain.mechanism import Mechanism
 
 NS_PER_US = 1e3
 RESULTS_TOLD_MAX = 3
@@ -93,6 +94,12 @@ def conclusion(cause: Cause) -> str:
     if cause.by_change:
         changed = ", ".join(_changed(one, cause) for one in cause.by_change)
         return f"{changed}: {place}{moved}; {results}."
+    if cause.unseen:
+        changed = ", ".join(_changed(one, cause) for one in cause.changes if _acts_on(one, cause.unseen))
+        return (
+            f"{changed}: {place}no probe looked at what that acts on, {_looked_at_by(cause.unseen)}; {moved}, which "
+            f"may follow from it; {results}."
+        )
     said = f"{cause.setting} against {cause.against}, {place}{cause.first.mechanism.title} moved first: {moved}"
     if cause.first.mechanism.name == "above":
         said += (
@@ -118,7 +125,7 @@ def _cause(cause: Cause) -> Iterator[RenderableType]:
     from rich.text import Text
 
     yield Constrain(Text(conclusion(cause), style="bold"), SENTENCE_WIDTH_MAX)
-    if cause.first:
+    if cause.first and not cause.unseen:
         yield Constrain(Text(chain(cause), style="dim"), SENTENCE_WIDTH_MAX)
     if cause.budget:
         yield Padding(_budget(cause.budget, cause), (1, 0, 0, 0), expand=False)
@@ -166,17 +173,25 @@ def _further(cause: Cause) -> Iterator[str]:
     """Symptoms, one line per mechanism; then what moved besides, what did not, and what nobody looked at."""
     for one in cause.symptoms:
         yield f"● {one.mechanism.title}: {_phrase(one.moved[0])}."
-    if cause.first and not cause.by_change and cause.changes:
+    if cause.first and not cause.by_change and cause.changes and not cause.unseen:
         named = ", ".join(f"{one.setting}" for one in cause.changes[:4])
         yield f"Changed was {named}; nothing that it acts on is seen to have moved first."
     for one in cause.independent:
         yield f"Moved besides, not known to follow: {one.mechanism.title}: {_phrase(one.moved[0])}."
     if cause.first and cause.still:
         yield f"Not seen to move: {', '.join(one.title for one in cause.still)}."
-    missing = {PROBES[one.name]: one for one in cause.unmeasured if one.name in PROBES}
-    if cause.first and missing:
-        told = (f"{one.title} (probe {probe})" for probe, one in missing.items())
-        yield f"Not measured: {', '.join(told)}."
+    if cause.first and (missing := _looked_at_by(cause.unmeasured)):
+        yield f"Not measured: {missing}."
+
+
+def _looked_at_by(mechanisms: Sequence[Mechanism]) -> str:
+    """`time at the device (probe block)`: one mechanism for each probe that would show some."""
+    by_probe = {PROBES[one.name]: one for one in mechanisms if one.name in PROBES}
+    return ", ".join(f"{one.title} (probe {probe})" for probe, one in by_probe.items())
+
+
+def _acts_on(change: Change, mechanisms: Sequence[Mechanism]) -> bool:
+    return any(one.name in mechanisms_of(change.setting) for one in mechanisms)
 
 
 def _results(cause: Cause) -> str:
@@ -216,7 +231,7 @@ def _changed(one: Change, cause: Cause) -> str:
 def _value(value: Any) -> str:
     if value is None:
         return "not set"
-    text = str(value)
+    text = ", ".join(f"{key} = {one}" for key, one in value.items()) if isinstance(value, dict) else str(value)
     return text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[:VALUE_CHARACTERS_MAX]}..."
 
 
