@@ -27,12 +27,10 @@ class Evidence:
 
     @property
     def words(self) -> str:
-        """`scheduler cfq 60 (1.11x off)`, or `flash device never`."""
-        return (
-            f"{self.mechanism} never"
-            if self.factor is None
-            else f"{self.mechanism} {self.predictions} ({times(self.factor)} off)"
-        )
+        """`scheduler cfq: 60 predictions, typically 1.11x off`, or `flash device: never held against a measurement`."""
+        if self.factor is None:
+            return f"{self.mechanism}: never held against a measurement"
+        return f"{self.mechanism}: {self.predictions} predictions, typically {times(self.factor)} off"
 
 
 def mechanisms_of(run: RunData) -> dict[tuple[str, str], frozenset[str]]:
@@ -53,11 +51,9 @@ def evidence(run: RunData) -> list[Evidence]:
     return sorted((_of(mechanism, parts) for mechanism in used), key=lambda one: (one.predictions, one.mechanism))
 
 
-def in_words(found: Sequence[Evidence]) -> str | None:
-    """The line under a simulated result; None: it was not simulated."""
-    if not found:
-        return None
-    return f"predictions ever held against a measurement: {', '.join(one.words for one in found)}"
+def in_words(found: Sequence[Evidence]) -> str:
+    """All of it on one line."""
+    return "; ".join(one.words for one in found)
 
 
 def _of(mechanism: str, parts: Sequence[Part]) -> Evidence:

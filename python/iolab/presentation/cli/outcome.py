@@ -27,7 +27,7 @@ def show_outcome(
 ) -> None:
     """Prints the run in `path`, and ends the command with status 1 if a `fail_on` condition holds, or if no trial was
     measured to its end. `again`: the command line to go on with, of a run that needs several boots."""
-    from iolab.adapters.reproduction.evidence import evidence, in_words
+    from iolab.adapters.reproduction.evidence import evidence
     from iolab.adapters.run import parts
     from iolab.adapters.store import read
     from iolab.domain.summary import summarise
@@ -52,8 +52,8 @@ def show_outcome(
             print(f"Data:   {verified}")
         for place, told in enumerate(_searched(data)):
             print(f"{'' if place else 'Search:':7} {told}")
-        if summary.simulated and (trust := in_words(evidence(data))):
-            print(f"Trust:  {trust}")
+        for place, one in enumerate(evidence(data)):
+            print(f"{'' if place else 'Trust:':7} {one.words}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
         _print_what_probes_saw(data)
         if boots is not None:
