@@ -196,6 +196,8 @@ def _naming_the_setting(name: str) -> Iterator[None]:
     """What the machine refuses a setting says whose it is."""
     try:
         yield
+    except UnsupportedSetting:  # becomes a record of this setting
+        raise
     except MachineError as error:
         error.where = f"settings.{name}" + (f": {error.where}" if error.where else "")
         raise

@@ -231,7 +231,11 @@ def _changed(one: Change, cause: Cause) -> str:
 def _value(value: Any) -> str:
     if value is None:
         return "not set"
-    text = ", ".join(f"{key} = {one}" for key, one in value.items()) if isinstance(value, dict) else str(value)
+    if isinstance(value, dict):
+        named = [str(value["name"])] if "name" in value else []
+        text = ", ".join([*named, *(f"{key} = {one}" for key, one in value.items() if key != "name")])
+    else:
+        text = str(value)
     return text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[:VALUE_CHARACTERS_MAX]}..."
 
 

@@ -1,0 +1,294 @@
+"""`iolab bisect` on simulated histories of 1,024 commits: one change of 0.5 to 5 standard deviations under five kinds of
+noise, none, two, fixed and broken again, and a creep; beside git bisect with repeats, git_bayesect, Pinpoint's rule,
+Otava and the information bound. [Bisection](../bisection.md) has the tables, which this bench rewrites.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import bisect_peers
+import numpy as np
+from history_simulation import correlated, gaussian, heavy_tailed
+from iolab.domain.bisect.search import Search
+from numpy.typing import NDArray
+from result import NotMeasured, Result, bounded
+from statistics_simulation import write
+
+Array = NDArray[np.float64]
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "bisection.md"
+COMMAND = ["benches/run.py bisect_simulation"]
+VERSIONS = 1025
+"""The good end and 1,024 commits."""
+UNBUILDABLE = 0.1
+CONFIDENCE = 0.95
+BUDGET = 1500
+RUNS_MAX = 6000
+"""So much noise is drawn for a search; a peer that needs more begins again with it."""
+EFFECTS_SD = (0.5, 1.0, 2.0, 5.0)
+
+
+def drifting(random: np.random.Generator, count: int) -> Array:
+    """White noise beside a random walk that reaches one standard deviation in a hundred runs."""
+    return np.asarray(random.normal(size=count) + np.cumsum(random.normal(0, 0.1, size=count)))
+
+
+def two_modes(random: np.random.Generator, count: int) -> Array:
+    values = 2.0 * (random.random(count) < 0.5) + 0.3 * random.normal(size=count)
+    return np.asarray((values - 1.0) / np.sqrt(1.09))
+
+
+NOISES: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "Gaussian": gaussian,
+    "heavy-tailed (t, 3 degrees of freedom)": lambda random, count: heavy_tailed(random, count) / np.sqrt(3),
+    "drifting (0.1 SD a run)": drifting,
+    "autocorrelated (0.5)": correlated(0.5),
+    "two modes, 1.9 SD apart": two_modes,
+}
+TRUTHS = {
+    "nothing": (),
+    "two changes, up and up": (1, 1),
+    "two changes, up and down": (1, -1),
+    "fixed, then broken again": (1, -1, 1),
+    "a creep over 50 commits": "creep",
+}
+
+
+@dataclass(frozen=True)
+class Tried:
+    right: bool
+    """What was named is what was planted; where commits can't be built, the range that is named holds it."""
+    named_wrongly: bool
+    """A commit was named that brought no change."""
+    decided: bool
+    runs: int
+
+
+class History:
+    """A planted history: levels of the versions in SD, which of them can be built, and noise in the order of runs."""
+
+    def __init__(self, seed: Sequence[int], noise: str, steps: Sequence[float] | str, unbuildable: float) -> None:
+        self.random = np.random.default_rng(seed)
+        self.noise = NOISES[noise](self.random, RUNS_MAX)
+        self.runs = 0
+        self.levels = np.zeros(VERSIONS)
+        self.changes: tuple[int, ...] = ()
+        if isinstance(steps, str):
+            first = int(self.random.integers(100, VERSIONS - 150))
+            self.levels += np.clip((np.arange(VERSIONS) - first) / 50, 0, 1) * 5.0
+        else:
+            # Far enough apart that each level is there to be seen.
+            places = np.sort(self.random.choice(np.arange(1, VERSIONS // 40), len(steps), replace=False)) * 40
+            self.changes = tuple(int(one) + int(self.random.integers(-19, 20)) for one in places)
+            for version, size in zip(self.changes, steps, strict=True):
+                self.levels[version:] += size
+        self.lost = set(np.flatnonzero(self.random.random(VERSIONS) < unbuildable).tolist()) - {0, VERSIONS - 1}
+
+    def measure(self, version: int) -> float | None:
+        """One run; a version that can't be built costs none."""
+        if version in self.lost:
+            return None
+        self.runs += 1
+        return float(self.levels[version] + self.noise[self.runs % RUNS_MAX])
+
+
+def ours(history: History, *, creeps: bool = False) -> Tried:
+    search = Search(VERSIONS, confidence=CONFIDENCE, budget=BUDGET)
+    while (version := search.next()) is not None:
+        value = history.measure(version)
+        if value is None:
+            search.unmeasurable(version)
+        else:
+            search.measured(version, value)
+    found = search.answer()
+    named = found.changes if found.kind == "changes" else ()
+    if creeps:
+        right = found.kind == "creep"
+    elif not history.changes:
+        right = found.kind == "none"
+    else:
+        right = len(named) == len(history.changes) and all(
+            one.first <= truth <= one.last for one, truth in zip(named, history.changes, strict=True)
+        )
+    wrongly = any(not any(one.first <= truth <= one.last for truth in history.changes) for one in named)
+    return Tried(right, wrongly, found.stopped == "decided", history.runs)
+
+
+def peer(history: History, name: str, effect: float) -> Tried:
+    """What a peer names counts where the planted version is named, or only unbuildable ones lie between."""
+    if name == "otava":
+        alive = [version for version in range(VERSIONS) if version not in history.lost]
+        series = [history.measure(version) for version in alive]
+        named = tuple(alive[place] for place in bisect_peers.otava(np.asarray(series, dtype=np.float64)))
+    elif name == "bayesect":
+        ends = [np.mean([history.measure(end) or 0.0 for _ in range(3)]) for end in (0, VERSIONS - 1)]
+        named = bisect_peers.bayesect(history.measure, VERSIONS, float(np.mean(ends)))
+    elif name == "pinpoint":
+        named = bisect_peers.pinpoint(history.measure, VERSIONS, effect)
+    else:
+        named = bisect_peers.git_bisect(history.measure, VERSIONS, int(name))
+    right = len(named) == len(history.changes) and all(
+        _only_lost_between(history, one, truth) for one, truth in zip(named, history.changes, strict=True)
+    )
+    return Tried(right, not right and bool(named), True, history.runs)
+
+
+def _only_lost_between(history: History, named: int, truth: int) -> bool:
+    low, high = sorted((named, truth))
+    return all(version in history.lost for version in range(low, high))
+
+
+def bits_per_run(effect: float) -> float:
+    """What one run says at most of which of two levels, `effect` standard deviations apart, a version has: the mutual
+    information of a fair bit and a Gaussian around one of two places (numerical integral, bits)."""
+    y = np.linspace(-10 - effect, 10 + effect, 40_001)
+    at = [np.exp(-0.5 * (y - place) ** 2) / np.sqrt(2 * np.pi) for place in (-effect / 2, effect / 2)]
+    mixed = (at[0] + at[1]) / 2
+    entropy = -np.trapezoid(mixed * np.log2(np.maximum(mixed, 1e-300)), y)
+    return float(entropy - 0.5 * np.log2(2 * np.pi * np.e))
+
+
+def bound(effect: float) -> float:
+    """Runs that any search needs on average to name one of 1,024 commits with an error of 5 % (Fano's inequality), when
+    both levels and the noise are known, and Gaussian."""
+    error = 1 - CONFIDENCE
+    doubt = -error * np.log2(error) - (1 - error) * np.log2(1 - error) + error * np.log2(VERSIONS - 2)
+    return float((np.log2(VERSIONS - 1) - doubt) / bits_per_run(effect))
+
+
+def _ours(job: tuple[str, tuple[float, ...] | str, float, int]) -> Tried:
+    noise, steps, unbuildable, number = job
+    return ours(History([number, 11], noise, steps, unbuildable), creeps=steps == "creep")
+
+
+def _peer(job: tuple[str, float, str, int]) -> Tried:
+    noise, effect, name, number = job
+    return peer(History([number, 11], noise, (effect,), UNBUILDABLE), name, effect)
+
+
+def git_repeats(effect: float) -> int:
+    """So many runs of each version that git bisect errs in 5 % of searches under Gaussian noise: ten comparisons, each
+    of means that lie half the effect from where they would be taken for the other's."""
+    from scipy.special import ndtri
+
+    each = (1 - CONFIDENCE) / np.log2(VERSIONS - 1)
+    # The threshold itself lies between two means of as many runs.
+    return max(1, int(np.ceil(1.5 * (2 * ndtri(1 - each) / effect) ** 2)))
+
+
+def measure(quick: bool) -> list[Result]:
+    count = 2 if quick else 100
+    others = 2 if quick else 40
+    effects = (2.0,) if quick else EFFECTS_SD
+    with ProcessPoolExecutor() as pool:
+        one = {
+            (noise, effect): list(pool.map(_ours, [(noise, (effect,), UNBUILDABLE, n) for n in range(count)]))
+            for noise in NOISES
+            for effect in effects
+        }
+        planted = {
+            name: [
+                *pool.map(
+                    _ours,
+                    [
+                        (noise, steps if isinstance(steps, str) else tuple(5.0 * size for size in steps), 0.0, n)
+                        for n in range(count // 2 or 1)
+                        for noise in ("Gaussian", "heavy-tailed (t, 3 degrees of freedom)")
+                    ],
+                )
+            ]
+            for name, steps in TRUTHS.items()
+        }
+        peers: dict[tuple[str, float], list[Tried]] = {}
+        for effect in effects:
+            for name in (str(git_repeats(effect)), "bayesect", "pinpoint", "otava"):
+                jobs = [("Gaussian", effect, name, n) for n in range(others)]
+                try:
+                    peers[name if not name.isdigit() else "git bisect", effect] = list(pool.map(_peer, jobs))
+                except NotMeasured:
+                    if quick:
+                        continue
+                    raise
+    if not quick:
+        write(_tables(one, planted, peers), DOCUMENT)
+    return _results(one, planted, peers)
+
+
+def _tables(
+    one: dict[tuple[str, float], list[Tried]],
+    planted: dict[str, list[Tried]],
+    peers: dict[tuple[str, float], list[Tried]],
+) -> dict[str, list[list[str]]]:
+    searches = [["noise", "effect, SD", "searches", "decided", "right of those decided", "runs, median", "bound"]]
+    for (noise, effect), tried in one.items():
+        decided = [each for each in tried if each.decided]
+        searches.append(
+            [noise, f"{effect:g}", str(len(tried)), f"{len(decided) / len(tried):.0%}", _right(decided), _runs(tried)]
+            + [f"{bound(effect):.0f}"]
+        )
+    truths = [["history", "searches", "right", "a wrong commit named", "runs, median"]]
+    for name, tried in planted.items():
+        wrongly = f"{np.mean([each.named_wrongly for each in tried]):.0%}"
+        truths.append([name, str(len(tried)), _right(tried), wrongly, _runs(tried)])
+    beside = [["effect, SD", "", "searches", "right", "runs, median"]]
+    for effect in sorted({effect for _, effect in peers}):
+        mine = one["Gaussian", effect]
+        beside.append([f"{effect:g}", "iolab bisect", str(len(mine)), _right(mine), _runs(mine)])
+        for (name, at), tried in peers.items():
+            if at == effect:
+                told = PEERS[name].format(repeats=git_repeats(effect))
+                beside.append([f"{effect:g}", told, str(len(tried)), _right(tried), _runs(tried)])
+    return {"searches": searches, "histories": truths, "peers": beside}
+
+
+PEERS = {
+    "git bisect": "git bisect, {repeats} runs of each",
+    "bayesect": "git_bayesect 1.2",
+    "pinpoint": "Pinpoint's rule",
+    "otava": "Otava 0.8",
+}
+
+
+def _right(tried: Sequence[Tried]) -> str:
+    return f"{np.mean([each.right for each in tried]):.0%}" if tried else "-"
+
+
+def _runs(tried: Sequence[Tried]) -> str:
+    return f"{np.median([each.runs for each in tried]):,.0f}"
+
+
+def _results(
+    one: dict[tuple[str, float], list[Tried]],
+    planted: dict[str, list[Tried]],
+    peers: dict[tuple[str, float], list[Tried]],
+) -> list[Result]:
+    median = functools.partial(np.median)
+    of_bound = [
+        float(median([each.runs for each in tried])) / bound(effect)
+        for (noise, effect), tried in one.items()
+        if noise == "Gaussian"
+    ]
+    of_git = [
+        float(median([each.runs for each in one["Gaussian", effect]]) / median([each.runs for each in tried]))
+        for (name, effect), tried in peers.items()
+        if name == "git bisect"
+    ]
+    wrong = [
+        100 * float(np.mean([not each.right for each in tried if each.decided] or [0.0])) for tried in one.values()
+    ]
+    nothing = 100 * float(np.mean([each.named_wrongly for each in planted["nothing"]]))
+    missed = max(
+        100 * float(np.mean([not each.right for each in tried])) for name, tried in planted.items() if name != "nothing"
+    )
+    return [
+        bounded("wrong answers of those decided at 95 %, worst noise and effect", "%", [max(wrong)], limit=6, commands=COMMAND),
+        bounded("runs against the information bound, worst effect", "", [max(of_bound)], limit=2, commands=COMMAND),
+        bounded("runs against git bisect's, worst effect", "", [max(of_git)], limit=1 / 3, commands=COMMAND),
+        bounded("histories without a change in which a commit is named", "%", [nothing], limit=5, commands=COMMAND),
+        bounded("two changes, fixed and broken, creep: not named as such, worst", "%", [missed], limit=10, commands=COMMAND),
+    ]
