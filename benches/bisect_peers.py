@@ -1,4 +1,4 @@
-"""How others search a history, for `bisect_simulation`: each takes a way to measure a version and returns what it names.
+"""How others search a history, for `bisect_simulation`: each takes a way to measure a version, and names versions.
 
 A measurement is a number, or None where the version can't be built. `git bisect` and Pinpoint are written from their
 published rules (git-bisect(1); the comparison of Chromium's dashboard); git_bayesect and Otava are installed.
@@ -27,7 +27,7 @@ BAYESECT_RUNS_MAX = 3000
 
 
 def git_bisect(measure: Measure, versions: int, repeats: int) -> Named:
-    """Halves the range by whether the mean of so many runs lies nearer to the mean of the bad end than to the good's."""
+    """Halves the range by whether the mean of so many runs lies nearer to the bad end's mean than to the good's."""
 
     def mean(version: int) -> float | None:
         first = measure(version)
@@ -52,7 +52,7 @@ def git_bisect(measure: Measure, versions: int, repeats: int) -> Named:
 def bayesect(measure: Measure, versions: int, threshold: float) -> Named:
     """git_bayesect's Bisector on whether a value is above the threshold; it counts from the newest version."""
     try:
-        from git_bayesect import Bisector
+        from git_bayesect import Bisector  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise NotMeasured(HOW_TO_INSTALL) from None
     search = Bisector(np.ones(versions))
@@ -68,7 +68,7 @@ def bayesect(measure: Measure, versions: int, threshold: float) -> Named:
 def otava(series: Array) -> Named:
     """Change points of a finished series: one run of each version that can be built."""
     try:
-        from otava.analysis import compute_change_points
+        from otava.analysis import compute_change_points  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise NotMeasured(HOW_TO_INSTALL) from None
     found, _ = compute_change_points(series.tolist(), window_len=50, max_pvalue=0.001)

@@ -1,11 +1,10 @@
-"""`iolab bisect` on simulated histories of 1,024 commits: one change of 0.5 to 5 standard deviations under five kinds of
-noise, none, two, fixed and broken again, and a creep; beside git bisect with repeats, git_bayesect, Pinpoint's rule,
+"""`iolab bisect` on simulated histories of 1,024 commits: one change of 0.5 to 5 standard deviations under five kinds
+of noise, none, two, fixed and broken again, and a creep; beside git bisect with repeats, git_bayesect, Pinpoint's rule,
 Otava and the information bound. [Bisection](../bisection.md) has the tables, which this bench rewrites.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -27,10 +26,15 @@ VERSIONS = 1025
 """The good end and 1,024 commits."""
 UNBUILDABLE = 0.1
 CONFIDENCE = 0.95
-BUDGET = 1500
+BUDGET = 500
 RUNS_MAX = 6000
 """So much noise is drawn for a search; a peer that needs more begins again with it."""
-EFFECTS_SD = (0.5, 1.0, 2.0, 5.0)
+SAME_WITHIN = 0.25
+"""What iolab is told to take for no change, as a share of the effect that is planted."""
+STEP_SD = CREEP_SD = 5.0
+"""Of histories with several changes, or a creep."""
+SEARCHES = {5.0: 100, 2.0: 60, 1.0: 16, 0.5: 4}
+"""By effect in SD: small ones take hundreds of runs, each of which looks at all that were before."""
 
 
 def drifting(random: np.random.Generator, count: int) -> Array:
@@ -50,11 +54,11 @@ NOISES: dict[str, Callable[[np.random.Generator, int], Array]] = {
     "autocorrelated (0.5)": correlated(0.5),
     "two modes, 1.9 SD apart": two_modes,
 }
-TRUTHS = {
+TRUTHS: dict[str, tuple[float, ...] | str] = {
     "nothing": (),
-    "two changes, up and up": (1, 1),
-    "two changes, up and down": (1, -1),
-    "fixed, then broken again": (1, -1, 1),
+    "two changes, up and up": (STEP_SD, STEP_SD),
+    "two changes, up and down": (STEP_SD, -STEP_SD),
+    "fixed, then broken again": (STEP_SD, -STEP_SD, STEP_SD),
     "a creep over 50 commits": "creep",
 }
 
@@ -80,7 +84,7 @@ class History:
         self.changes: tuple[int, ...] = ()
         if isinstance(steps, str):
             first = int(self.random.integers(100, VERSIONS - 150))
-            self.levels += np.clip((np.arange(VERSIONS) - first) / 50, 0, 1) * 5.0
+            self.levels += np.clip((np.arange(VERSIONS) - first) / 50, 0, 1) * CREEP_SD
         else:
             # Far enough apart that each level is there to be seen.
             places = np.sort(self.random.choice(np.arange(1, VERSIONS // 40), len(steps), replace=False)) * 40
@@ -97,8 +101,9 @@ class History:
         return float(self.levels[version] + self.noise[self.runs % RUNS_MAX])
 
 
-def ours(history: History, *, creeps: bool = False) -> Tried:
-    search = Search(VERSIONS, confidence=CONFIDENCE, budget=BUDGET)
+def ours(history: History, effect: float, *, creeps: bool = False) -> Tried:
+    margin = SAME_WITHIN * effect
+    search = Search(VERSIONS, confidence=CONFIDENCE, budget=BUDGET, margin=lambda _level: margin)
     while (version := search.next()) is not None:
         value = history.measure(version)
         if value is None:
@@ -163,7 +168,8 @@ def bound(effect: float) -> float:
 
 def _ours(job: tuple[str, tuple[float, ...] | str, float, int]) -> Tried:
     noise, steps, unbuildable, number = job
-    return ours(History([number, 11], noise, steps, unbuildable), creeps=steps == "creep")
+    effect = CREEP_SD if isinstance(steps, str) else max(map(abs, steps), default=STEP_SD)
+    return ours(History([number, 11], noise, steps, unbuildable), effect, creeps=steps == "creep")
 
 
 def _peer(job: tuple[str, float, str, int]) -> Tried:
@@ -182,21 +188,20 @@ def git_repeats(effect: float) -> int:
 
 
 def measure(quick: bool) -> list[Result]:
-    count = 2 if quick else 100
-    others = 2 if quick else 40
-    effects = (2.0,) if quick else EFFECTS_SD
+    count, others = (2, 2) if quick else (40, 40)
+    searches = {5.0: 2} if quick else SEARCHES
     with ProcessPoolExecutor() as pool:
         one = {
-            (noise, effect): list(pool.map(_ours, [(noise, (effect,), UNBUILDABLE, n) for n in range(count)]))
+            (noise, effect): list(pool.map(_ours, [(noise, (effect,), UNBUILDABLE, n) for n in range(number)]))
             for noise in NOISES
-            for effect in effects
+            for effect, number in searches.items()
         }
         planted = {
             name: [
                 *pool.map(
                     _ours,
                     [
-                        (noise, steps if isinstance(steps, str) else tuple(5.0 * size for size in steps), 0.0, n)
+                        (noise, steps, 0.0, n)
                         for n in range(count // 2 or 1)
                         for noise in ("Gaussian", "heavy-tailed (t, 3 degrees of freedom)")
                     ],
@@ -205,7 +210,7 @@ def measure(quick: bool) -> list[Result]:
             for name, steps in TRUTHS.items()
         }
         peers: dict[tuple[str, float], list[Tried]] = {}
-        for effect in effects:
+        for effect in searches:
             for name in (str(git_repeats(effect)), "bayesect", "pinpoint", "otava"):
                 jobs = [("Gaussian", effect, name, n) for n in range(others)]
                 try:
@@ -228,8 +233,10 @@ def _tables(
     for (noise, effect), tried in one.items():
         decided = [each for each in tried if each.decided]
         searches.append(
-            [noise, f"{effect:g}", str(len(tried)), f"{len(decided) / len(tried):.0%}", _right(decided), _runs(tried)]
-            + [f"{bound(effect):.0f}"]
+            [
+                *(noise, f"{effect:g}", str(len(tried)), f"{len(decided) / len(tried):.0%}", _right(decided)),
+                *(_runs(tried), f"{bound(effect):.0f}"),
+            ]
         )
     truths = [["history", "searches", "right", "a wrong commit named", "runs, median"]]
     for name, tried in planted.items():
@@ -254,6 +261,10 @@ PEERS = {
 }
 
 
+def _share(found: Sequence[bool]) -> float:
+    return float(np.mean(found)) if found else 0.0
+
+
 def _right(tried: Sequence[Tried]) -> str:
     return f"{np.mean([each.right for each in tried]):.0%}" if tried else "-"
 
@@ -267,28 +278,27 @@ def _results(
     planted: dict[str, list[Tried]],
     peers: dict[tuple[str, float], list[Tried]],
 ) -> list[Result]:
-    median = functools.partial(np.median)
     of_bound = [
-        float(median([each.runs for each in tried])) / bound(effect)
+        float(np.median([each.runs for each in tried])) / bound(effect)
         for (noise, effect), tried in one.items()
         if noise == "Gaussian"
     ]
     of_git = [
-        float(median([each.runs for each in one["Gaussian", effect]]) / median([each.runs for each in tried]))
+        float(np.median([each.runs for each in one["Gaussian", effect]]))
+        / float(np.median([each.runs for each in tried]))
         for (name, effect), tried in peers.items()
         if name == "git bisect"
     ]
-    wrong = [
-        100 * float(np.mean([not each.right for each in tried if each.decided] or [0.0])) for tried in one.values()
-    ]
+    wrong = [100 * _share([not each.right for each in tried if each.decided]) for tried in one.values()]
     nothing = 100 * float(np.mean([each.named_wrongly for each in planted["nothing"]]))
     missed = max(
         100 * float(np.mean([not each.right for each in tried])) for name, tried in planted.items() if name != "nothing"
     )
-    return [
-        bounded("wrong answers of those decided at 95 %, worst noise and effect", "%", [max(wrong)], limit=6, commands=COMMAND),
-        bounded("runs against the information bound, worst effect", "", [max(of_bound)], limit=2, commands=COMMAND),
-        bounded("runs against git bisect's, worst effect", "", [max(of_git)], limit=1 / 3, commands=COMMAND),
-        bounded("histories without a change in which a commit is named", "%", [nothing], limit=5, commands=COMMAND),
-        bounded("two changes, fixed and broken, creep: not named as such, worst", "%", [missed], limit=10, commands=COMMAND),
-    ]
+    figures = (
+        ("wrong answers of those decided at 95 %, worst noise and effect", "%", max(wrong), 6),
+        ("runs against the information bound, worst effect", "", max(of_bound), 2),
+        ("runs against git bisect's, worst effect", "", max(of_git), round(1 / 3, 3)),
+        ("histories without a change in which a commit is named", "%", nothing, 5),
+        ("two changes, fixed and broken, creep: not named as such, worst", "%", missed, 10),
+    )
+    return [bounded(name, unit, [found], limit=limit, commands=COMMAND) for name, unit, found, limit in figures]

@@ -38,6 +38,7 @@ BENCHES = [
     "probe_overhead",
     "statistics_simulation",
     "history_simulation",
+    "bisect_simulation",
     "attribution_simulation",
     "model_speed",
     "model_scale",

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from iolab.domain.bisect.regression import Regression
@@ -64,27 +65,6 @@ class Hypothesis:
     sizes: Array
     errors: Array
 
-    def within(self, margin: float) -> float:
-        """The probability that each of its changes is at most `margin`, in the metric's unit."""
-        return math.prod(self._each_within(margin))
-
-    def is_account_of(self, gaps: tuple[int, ...], margin: float) -> float:
-        """The probability that its changes beyond `margin` are those in the gaps; of several, that one of these is
-        beyond it is enough."""
-        if self.creeps or not set(gaps) <= set(self.gaps):
-            return 0.0
-        each = dict(zip(self.gaps, self._each_within(margin), strict=True))
-        others = math.prod(share for gap, share in each.items() if gap not in gaps)
-        return others * (1 - math.prod(each[gap] for gap in gaps))
-
-    def _each_within(self, margin: float) -> list[float]:
-        return [
-            _normal((margin - size) / error) - _normal((-margin - size) / error)
-            if error > 0
-            else float(abs(size) <= margin)
-            for size, error in zip(self.sizes.tolist(), self.errors.tolist(), strict=True)
-        ]
-
 
 @dataclass(frozen=True)
 class Posterior:
@@ -98,7 +78,25 @@ class Posterior:
 
     def none(self, margin: float) -> float:
         """The probability that nothing changes by more than `margin`, in the metric's unit."""
-        return sum(one.probability * one.within(margin) for one in self.hypotheses)
+        return float(self._probabilities @ self._within(margin).prod(axis=1))
+
+    def creeping(self, margin: float) -> float:
+        """The probability that the level creeps, by more than `margin`."""
+        creeps = [place for place, one in enumerate(self.hypotheses) if one.creeps]
+        return float(self._probabilities[creeps] @ (1 - self._within(margin)[creeps].prod(axis=1)))
+
+    def account(self, gaps: tuple[int, ...], margin: float) -> float:
+        """The probability that the changes beyond `margin` are those in the gaps; of several, that one of these is
+        beyond it is enough."""
+        within = self._within(margin)
+        wanted = set(gaps)
+        total = 0.0
+        for place, one in enumerate(self.hypotheses):
+            if not one.creeps and wanted <= set(one.gaps):
+                each = dict(zip(one.gaps, within[place].tolist(), strict=False))
+                others = math.prod(share for gap, share in each.items() if gap not in wanted)
+                total += one.probability * others * (1 - math.prod(each[gap] for gap in gaps))
+        return total
 
     @property
     def creeps(self) -> float:
@@ -113,6 +111,27 @@ class Posterior:
     def likeliest(self) -> Hypothesis:
         """The hypothesis with the highest probability."""
         return self.hypotheses[0]
+
+    @cached_property
+    def _probabilities(self) -> Array:
+        import numpy as np
+
+        return np.asarray([one.probability for one in self.hypotheses])
+
+    def _within(self, margin: float) -> Array:
+        """The probability that each change is at most `margin`, shape (hypotheses, most changes); 1 where there is
+        none."""
+        import numpy as np
+        from scipy.special import ndtr
+
+        most = max(len(one.sizes) for one in self.hypotheses)
+        sizes, errors = np.zeros((2, len(self.hypotheses), most))
+        for place, one in enumerate(self.hypotheses):
+            sizes[place, : len(one.sizes)] = one.sizes
+            errors[place, : len(one.sizes)] = one.errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = ndtr((margin - sizes) / errors) - ndtr((-margin - sizes) / errors)
+        return np.where(errors > 0, share, np.abs(sizes) <= margin)
 
 
 def posterior(versions: Sequence[int], values: Sequence[float]) -> Posterior:
@@ -137,11 +156,6 @@ def posterior(versions: Sequence[int], values: Sequence[float]) -> Posterior:
     return Posterior(tuple(int(one) for one in points), hypotheses, noise * scale, drift)
 
 
-def _normal(x: float) -> float:
-    """The standard normal distribution function."""
-    return 0.5 * math.erfc(-x / math.sqrt(2))
-
-
 def _noise(residuals: Array) -> tuple[Array, tuple[float, float]]:
     """The weight of each measurement, 1 on average and less for outliers, and the drift that explains them best."""
     import numpy as np
@@ -163,30 +177,44 @@ def _mean(hypotheses: Sequence[Hypothesis]) -> Array:
     return np.asarray(sum(one.probability * one.levels for one in hypotheses), dtype=np.float64)
 
 
-def _covariance_root(count: int, weights: Array, drift: tuple[float, float]) -> Array:
+def _root(count: int, weights: Array, drift: tuple[float, float]) -> Array:
     """The lower Cholesky factor of the noise's covariance, drift included, in units of the noise's variance."""
     import numpy as np
 
     correlation, variance = drift
-    covariance = np.diag(1.0 / weights)
-    if variance:
-        times = np.arange(count)
-        covariance = covariance + variance * correlation ** np.abs(times[:, None] - times[None, :])
+    times = np.arange(count)
+    covariance = np.diag(1.0 / weights) + variance * correlation ** np.abs(times[:, None] - times[None, :])
     return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+
+def _whitened(columns: Array, weights: Array, drift: tuple[float, float]) -> Array:
+    """The columns, shape (measurements, columns), in coordinates in which the noise is white and of one size."""
+    import numpy as np
+
+    if not drift[1]:
+        return np.asarray(columns * np.sqrt(weights)[:, None], dtype=np.float64)
+    from scipy.linalg import solve_triangular
+
+    found = solve_triangular(_root(len(columns), weights, drift), columns, lower=True, check_finite=False)
+    return np.asarray(found, dtype=np.float64)
 
 
 def _evidence_of_residuals(residuals: Array, weights: Array, drift: tuple[float, float]) -> float:
     """The log likelihood of residuals with that drift, the noise's size integrated out."""
     import numpy as np
+    from scipy.linalg import solve_triangular
 
-    root = _covariance_root(len(residuals), weights, drift)
-    white = np.linalg.solve(root, np.column_stack([np.ones(len(residuals)), residuals]))
+    columns = np.column_stack([np.ones(len(residuals)), residuals])
+    if drift[1]:
+        root = _root(len(residuals), weights, drift)
+        white, volume = solve_triangular(root, columns, lower=True, check_finite=False), np.log(np.diag(root)).sum()
+        bonus = 0.0
+    else:
+        white, volume = columns * np.sqrt(weights)[:, None], -0.5 * np.log(weights).sum()
+        bonus = 1.0  # no drift, unless there is a reason
     one, r = white.T
     left = r @ r - (one @ r) ** 2 / (one @ one)
-    bonus = 0.0 if drift[1] else 1.0  # no drift, unless there is a reason
-    return float(
-        bonus - np.log(np.diag(root)).sum() - 0.5 * np.log(one @ one) - 0.5 * (len(r) - 1) * np.log(left + 1e-12)
-    )
+    return float(bonus - volume - 0.5 * np.log(one @ one) - 0.5 * (len(r) - 1) * np.log(left + 1e-12))
 
 
 def _weigh(
@@ -200,8 +228,7 @@ def _weigh(
     ramps = _stretches(points)
     shapes += [np.clip((points - points[a]) / (points[b] - points[a]), 0, 1)[:, None] for a, b in ramps]
     at_points = np.concatenate(shapes, axis=1)
-    root = _covariance_root(len(y), weights, drift)
-    white = np.linalg.solve(root, np.column_stack([np.ones(len(y)), y, at_points[places]]))
+    white = _whitened(np.column_stack([np.ones(len(y)), y, at_points[places]]), weights, drift)
     one = white[:, 0]
     free = white[:, 1:] - np.outer(one, (one @ white[:, 1:]) / (one @ one))
     regression = Regression(
@@ -234,10 +261,11 @@ def _weigh(
     masses = np.exp(score[order] - score[order[0]])
     masses /= masses.sum()
     hypotheses = []
-    for index, mass in zip(order, masses, strict=True):
-        found = list(flat[index])
-        sizes, errors = regression.sizes(found)
-        level = one @ (white[:, 1] - white[:, 2:][:, found] @ sizes) / (one @ one)
+    kept = [flat[index] for index in order]
+    mean, slopes = one @ white[:, 1] / (one @ one), one @ white[:, 2:] / (one @ one)
+    for columns, mass, (sizes, errors) in zip(kept, masses, regression.sizes(kept), strict=True):
+        found = list(columns)
+        level = mean - slopes[found] @ sizes
         creeps = bool(found) and found[0] >= gaps
         gaps_of = ramps[found[0] - gaps] if creeps else tuple(found)
         hypotheses.append(Hypothesis(float(mass), gaps_of, creeps, level + at_points[:, found] @ sizes, sizes, errors))

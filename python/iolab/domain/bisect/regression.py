@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,11 +51,19 @@ class Regression:
         highest = per_width.max(axis=0)
         return np.asarray(highest + np.log(np.exp(per_width - highest).mean(axis=0)), dtype=np.float64)
 
-    def sizes(self, columns: list[int]) -> tuple[Array, Array]:
-        """The least-squares coefficients of the columns, shrunk a little, and their standard errors in units of the
-        noise's standard deviation."""
+    def sizes(self, subsets: Sequence[tuple[int, ...]]) -> list[tuple[Array, Array]]:
+        """Of each subset of columns the least-squares coefficients, shrunk a little, and their standard errors in units
+        of the noise's standard deviation."""
         import numpy as np
 
-        gram = self.gram[np.ix_(columns, columns)] + np.eye(len(columns)) / SIZES_WIDTH_SD**2
-        inverse = np.asarray(np.linalg.inv(gram), dtype=np.float64)
-        return inverse @ self.against[columns], np.sqrt(np.diag(inverse))
+        found: list[tuple[Array, Array]] = [(np.empty(0), np.empty(0))] * len(subsets)
+        for length in {len(one) for one in subsets} - {0}:
+            places = [place for place, one in enumerate(subsets) if len(one) == length]
+            columns = np.asarray([subsets[place] for place in places])
+            gram = self.gram[columns[:, :, None], columns[:, None, :]] + np.eye(length) / SIZES_WIDTH_SD**2
+            inverse = np.linalg.inv(gram)
+            sizes = (inverse @ self.against[columns][:, :, None])[:, :, 0]
+            errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+            for place, size, error in zip(places, sizes, errors, strict=True):
+                found[place] = (size, error)
+        return found

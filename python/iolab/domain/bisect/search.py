@@ -88,11 +88,12 @@ class Search:
         self._alive = np.arange(versions)
         self._random = np.random.default_rng(seed)
         self._posterior: Posterior | None = None
+        self._kind: tuple[Kind, float] | None = None
 
     def measured(self, version: int, value: float) -> None:
         """A measurement has ended with this value of the metric."""
         self.values.append((version, value))
-        self._posterior = None
+        self._posterior = self._kind = None
 
     def unmeasurable(self, version: int) -> None:
         """The version can't be built, started or measured: it is never asked for again."""
@@ -151,18 +152,18 @@ class Search:
 
     def _likeliest_kind(self) -> tuple[Kind, float]:
         """The account with the highest probability: nothing, a creep, or the likeliest set of changes."""
+        if self._kind is not None:
+            return self._kind
         now = self.posterior
         margin = self.margin
         accounts: list[tuple[float, Kind]] = [(now.none(margin), "none")]
-        accounts.append(
-            (sum(one.probability * (1 - one.within(margin)) for one in now.hypotheses if one.creeps), "creep")
-        )
+        accounts.append((now.creeping(margin), "creep"))
         for likeliest in [one for one in now.hypotheses if one.gaps and not one.creeps][:1]:
             # Beside further changes that are too small to count, it is the same account.
-            alike = (one.probability * one.is_account_of(likeliest.gaps, margin) for one in now.hypotheses)
-            accounts.append((sum(alike), "changes"))
+            accounts.append((now.account(likeliest.gaps, margin), "changes"))
         probability, kind = max(accounts)
-        return kind, probability
+        self._kind = kind, probability
+        return self._kind
 
     @property
     def margin(self) -> float:
@@ -204,9 +205,10 @@ class Search:
     def _candidates(self) -> list[int]:
         now = self.posterior
         found = {*now.points} - self._lost
+        creeps, none = now.creeps, now.none(self.margin)
         for gap, (before, after) in enumerate(zip(now.points[:-1], now.points[1:], strict=True)):
             inside = self._inside(before, after)
-            holds = now.in_gap(gap) + now.creeps + now.none(self.margin) * (after - before) / self.versions
+            holds = now.in_gap(gap) + creeps + none * (after - before) / self.versions
             if len(inside) and holds >= WORTH_A_LOOK:
                 found |= {int(inside[(len(inside) * quarter) // 4]) for quarter in (1, 2, 3)}
         return sorted(found)
