@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.adapters.experiment import load, loads
-from iolab.base.errors import InputError, MachineError
+from iolab.base.errors import InputError
 from iolab.base.toml import parse
 from iolab.domain.trial import DirectoryTarget, ScratchTarget
 
@@ -235,12 +235,6 @@ def test_a_syntax_error_has_line_and_column(text: str, place: str) -> None:
     said = the_problem(text)
     assert said.startswith(place)
     assert "not valid TOML" in said
-
-
-def test_machines_that_are_not_there_yet() -> None:
-    with pytest.raises(MachineError, match="not part of this version") as raised:
-        loads(f'machine = "guest:6.1"\n{READS}', "x.toml")
-    assert raised.value.exit_status == 3
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -66,6 +66,22 @@ extension() {
         printf '%s\n' "$output" >&2
         fail "the extension could not be built"
     }
+    guest
+}
+
+# What a guest machine takes: its first process, linked statically, and QEMU's counting plugin. Both are for x86-64; where
+# they can't be built, guest machines say so and all else works.
+guest() {
+    local place=python/iolab/guest
+    [ "$(uname -m)" = x86_64 ] || return 0
+    say "building the guest machine's agent and counter"
+    mkdir -p "$place"
+    cargo rustc --quiet --release --package iolab-engine --bin guest-agent -- \
+        -C target-feature=+crt-static -C strip=symbols &&
+        cp target/release/guest-agent "$place/agent.new" && mv "$place/agent.new" "$place/agent" ||
+        say "no agent: guest machines are not to be had (Debian: apt-get install libc6-dev)"
+    cc -O2 -Wall -fPIC -shared -fvisibility=hidden -o "$place/counter.new" python/iolab/adapters/guest/counter.c &&
+        mv "$place/counter.new" "$place/counter.so" || say "no counter: guest machines count no instructions"
 }
 
 rust_version() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
@@ -76,7 +92,7 @@ programs() {
         demo) wanted="mkfs.ext4:e2fsprogs losetup:mount mount:mount" ;;
         test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
                       partx:util-linux setpriv:util-linux dmsetup:dmsetup chromium:chromium fio:fio
-                      /usr/share/doc/fio/examples:fio-examples blkparse:blktrace tar:tar gzip:gzip make:make" ;;
+                      /usr/share/doc/fio/examples:fio-examples blkparse:blktrace qemu-system-x86_64:qemu-system-x86 tar:tar gzip:gzip make:make" ;;
         bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark" ;;
         *) fail "programs for what? demo, test or bench" ;;
     esac

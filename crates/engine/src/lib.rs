@@ -23,6 +23,7 @@ mod clock;
 mod contents;
 mod files;
 mod group;
+mod marker;
 mod outcome;
 mod panics;
 mod progress;

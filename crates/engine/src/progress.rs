@@ -2,12 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use crate::marker::Window;
+
 #[derive(Debug)]
 pub struct Shared {
     pub stop: AtomicBool,
     /// Some job is done: where a phase that ends with its first job ends.
     pub first_done: AtomicBool,
     pub groups: Vec<Progress>,
+    pub window: Window,
 }
 
 /// One group's counters, on cache lines of their own.
@@ -35,6 +38,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             first_done: AtomicBool::new(false),
             groups: (0..groups).map(|_| Progress::default()).collect(),
+            window: Window::new(groups),
         }
     }
 

@@ -126,6 +126,7 @@ impl Worker<'_> {
         let Some((mut backend, origin)) = self.ready(backend, engine) else {
             return;
         };
+        group.shared.window.enter();
         let (outcome, now) = match origin.tsc() {
             Some(clock) => (group.run_queued(clock, &mut backend), clock.now()),
             None => (
@@ -133,6 +134,7 @@ impl Worker<'_> {
                 origin.monotonic().now(),
             ),
         };
+        group.shared.window.leave();
         let outcome = outcome.map_err(|error| RunError {
             errno: error.raw_os_error().unwrap_or(libc::EIO),
             what: format!("{engine} failed"),
@@ -159,12 +161,14 @@ impl Worker<'_> {
     }
 
     fn finish_serial<B: Serial, C: Clock>(mut self, mut group: Group, mut backend: B, clock: C) {
+        group.shared.window.enter();
         group.run_serial(clock, &mut backend);
         if self.close_in_time {
             drop(backend);
             self.files.clear();
             group.closed(clock.now());
         }
+        group.shared.window.leave();
         let message = Message::Over(group.index, Ok(group.measured(clock.now())));
         self.hand_over(message);
     }

@@ -68,7 +68,7 @@ def _answer(line: bytes, stop: threading.Event) -> Answer:
             asked = Trial.model_validate_json(line.rstrip()[len(ADMIT) : -1])
             return watch(lambda: _admitted(asked), stop)
         trial = Trial.model_validate_json(line)
-        if trial.model is not None:
+        if not trial.is_of_host:
             return _record(trial, on_progress, stop.is_set)
         return watch(lambda: _record(trial, on_progress, stop.is_set), stop)
     except IolabError as error:
@@ -102,6 +102,10 @@ def _record(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> A
 def _execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
     if trial.model is not None:
         return simulation.execute(trial, on_progress, should_stop)
+    if trial.guest is not None:
+        from iolab.adapters.guest import guest  # loads numerics, which no other trial needs
+
+        return guest.execute(trial, on_progress, should_stop)
 
     return host.execute(trial, on_progress=on_progress, should_stop=should_stop, locked=True)
 

@@ -77,7 +77,7 @@ class WorkerProcess:
             LeftBehind: it was stopped, and what it changed is not restored.
         """
         started_unix_ns = time.time_ns()
-        stalls = None if trial.model is not None else stall.Stall(trial, self._process.pid, self._patience_s)
+        stalls = None if not trial.is_of_host else stall.Stall(trial, self._process.pid, self._patience_s)
         answer = self._answer(trial.model_dump_json(), on_progress, should_stop, stalls)
         if answer is None or self._stopping or self._stalled is not None or "stuck" in answer:
             self.end()

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from iolab.base.errors import InputError
 
-_DATA = Path(str(files("iolab"))) / "data"
+PACKAGE = Path(str(files("iolab")))
+"""Where this iolab is installed."""
+_DATA = PACKAGE / "data"
 MACHINES = (_DATA / "machines").resolve()
 """A file per simulated machine; its folders `devices` and `mounts` hold what several machines name."""
 EXPERIMENTS = (_DATA / "experiments").resolve()

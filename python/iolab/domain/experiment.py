@@ -9,7 +9,7 @@ from iolab.base.option import Options
 from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.probe import Probes
-from iolab.domain.trial import Phase, Target
+from iolab.domain.trial import GuestMachine, Phase, Target
 from iolab.domain.workload import KINDS
 
 IMPORTED = "imported"
@@ -81,8 +81,15 @@ class Experiment:
     rounds_per_boot: int = 1
     simulated: SimulatedMachine | None = None
     """The machine, where it is a simulated one."""
+    guests: Mapping[str, GuestMachine] = field(default_factory=dict)
+    """By setting: the guest machine, where it is one."""
     target_by_default: bool = False
     """Whether the file names no target of a host."""
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether trials run on this machine itself, and may change it."""
+        return self.simulated is None and not self.guests
 
     @property
     def attachments(self) -> dict[str, str]:

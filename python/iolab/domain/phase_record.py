@@ -76,6 +76,24 @@ class HostCounters(native.CountersObservation):
     sharing: NotRequired[dict[str, native.Shared]]
 
 
+class InstructionsObservation(TypedDict):
+    """What the probe `instructions` counted of a phase; the lists have an element per symbol, the dearest first."""
+
+    operations: int
+    """That succeeded, warm-up included; of a metadata load, files made."""
+    total: int
+    user: int
+    """In user mode; the rest of `total` is the kernel's."""
+    contexts: dict[str, int]
+    """The kernel's by who it worked for: `task`, `kernel thread`, `interrupt`, `softirq`. Empty with several CPUs."""
+    symbols: list[str]
+    modules: list[str]
+    """Which module each symbol is of; empty: the kernel itself."""
+    instructions: list[int]
+    calls: list[int]
+    """How often the block that the symbol begins with was executed."""
+
+
 class Observations(TypedDict, total=False):
     """By probe, what it saw, in the shapes that docs/reference/probes.md describes."""
 
@@ -87,6 +105,7 @@ class Observations(TypedDict, total=False):
     memory: native.MemoryObservation
     extents: ExtentsObservation
     nfs: native.NfsObservation
+    instructions: InstructionsObservation
 
 
 class AnyObservation(TypedDict, total=False):

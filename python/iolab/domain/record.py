@@ -53,6 +53,8 @@ class Observed(ObservedTarget, total=False):
     """Its other places."""
     model: JsonObject
     """Of a simulated machine: name, kernel, seed."""
+    guest: JsonObject
+    """The same of a guest machine."""
     verified: Verified
 
 

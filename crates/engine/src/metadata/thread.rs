@@ -60,14 +60,19 @@ pub fn run(
         ));
     }
     let index = prepared.index;
-    let thread = Thread::new(prepared, shared, notes);
+    let thread = Thread::new(prepared, Arc::clone(&shared), notes);
     outbox.emit(Message::Ready(Ok(())));
     let measured = match gate.wait() {
         Decision::Abandon => return,
-        Decision::Start(origin) => match origin.tsc() {
-            Some(clock) => thread.run(clock),
-            None => thread.run(origin.monotonic()),
-        },
+        Decision::Start(origin) => {
+            shared.window.enter();
+            let measured = match origin.tsc() {
+                Some(clock) => thread.run(clock),
+                None => thread.run(origin.monotonic()),
+            };
+            shared.window.leave();
+            measured
+        }
     };
     outbox.emit(Message::Over(index, Ok(measured)));
 }

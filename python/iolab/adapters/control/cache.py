@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from iolab.adapters.control.control import Applied, Context, Control, ModelKeys
+from iolab.adapters.control.control import Applied, Context, Control, GuestFiles, ModelKeys
 
 if TYPE_CHECKING:
     from iolab.domain.trial import Trial
@@ -28,6 +28,10 @@ class DropCaches(Control):
     @override
     def on_model(self, value: bool, drives: int) -> ModelKeys:
         return {}
+
+    @override
+    def on_guest(self, value: bool) -> GuestFiles:
+        return []
 
     @override
     def amend(self, trial: Trial, value: bool) -> Trial:

@@ -23,6 +23,11 @@ ModelKeys = Mapping[tuple[str, ...], Any]
 """Paths of keys in a simulated machine's file, such as ("drives", "0", "queue", "nr_requests"), with their values."""
 
 
+GuestFiles = list[tuple[str, str]]
+"""Kernel files of a guest machine with what is written to each. `{queue}` is a drive's queue directory, `{disk}` its
+own."""
+
+
 class UnsupportedSetting(MachineError):
     """What a setting asks for is not to be had from this device or kernel, and there is nothing to be done about it:
     the trial is not run, and the run goes on without it."""
@@ -116,6 +121,11 @@ class Control(ABC):
         """What a simulated machine's file (docs/reference/machines.md) says under this control, of all its drives.
         Nothing: the control amends the trial. None: the model has no mechanism for it."""
         return None
+
+    def on_guest(self, value: Any) -> GuestFiles | None:
+        """What is written in a guest machine before its phases. Nothing: the control amends the trial, or the machine.
+        None: it has no meaning there, or none yet."""
+        return [] if type(self).apply is Control.apply else None
 
     def apply(self, context: Context, value: Any) -> Applied | None:
         """Changes the machine, journaled first; None when there is nothing to change.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
 
-from iolab.adapters.control.control import Applied, Context, Control, ModelKeys
+from iolab.adapters.control.control import Applied, Context, Control, GuestFiles, ModelKeys
 from iolab.base import cpu_list
 from iolab.base.errors import MachineError
 
@@ -29,6 +29,10 @@ class Cpus(Control):
     @override
     def on_model(self, value: list[int], drives: int) -> ModelKeys:
         return {}
+
+    @override
+    def on_guest(self, value: list[int]) -> GuestFiles:
+        return []
 
     @override
     def amend(self, trial: Trial, value: list[int]) -> Trial:

@@ -1,5 +1,5 @@
-"""Controls of what only a simulated machine lets one choose: its kernel, and any key of its file
-(docs/reference/machines.md)."""
+"""Controls of what only a simulated or a guest machine lets one choose: its kernel, and any key of its file
+(docs/reference/machines.md) or of the table [guest] (docs/guest.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
 
-from iolab.adapters.control.control import Control, ModelKeys, of_each_drive
+from iolab.adapters.control.control import Control, GuestFiles, ModelKeys, of_each_drive
 from iolab.base.errors import InputError
 from iolab.base.toml import TomlTable
 
@@ -23,11 +23,25 @@ class ModelControl(Control):
 
     @override
     def amend(self, trial: Trial, value: Any) -> Trial:
+        if trial.guest is not None and self.on_guest(value) is not None:
+            return trial
         raise InputError(f"{self.name} is for simulated machines only", remedy='say machine = "model:NAME"')
 
+    @override
+    def on_guest(self, value: Any) -> GuestFiles | None:
+        return None
 
-class Kernel(ModelControl):
-    """The kernel whose I/O path the simulated machine has."""
+
+class OwnMachine(ModelControl):
+    """A control that simulated and guest machines have; the experiment's reader works it into the guest machine."""
+
+    @override
+    def on_guest(self, value: Any) -> GuestFiles:
+        return []
+
+
+class Kernel(OwnMachine):
+    """The kernel whose I/O path the simulated machine has, or that the guest machine boots."""
 
     @override
     def validate(self, value: Any) -> str:
@@ -40,8 +54,8 @@ class Kernel(ModelControl):
         return {("kernel",): value}
 
 
-class MachineKeys(ModelControl):
-    """Keys of the machine's file with the values that a setting gives them."""
+class MachineKeys(OwnMachine):
+    """Keys of the machine's file, or of a guest's table, with the values that a setting gives them."""
 
     def validate(self, value: Any) -> TomlTable:
         """By dotted path; tables inside the table are the same as dots."""
@@ -84,13 +98,13 @@ def _flat(table: Mapping[str, Any], prefix: tuple[str, ...]) -> list[tuple[tuple
 CONTROLS: tuple[Control, ...] = (
     Kernel(
         "kernel",
-        "Kernel of a simulated machine, instead of its file's.",
-        values="a version that the model knows",
+        "Kernel of a simulated machine, instead of its file's; of a guest machine, the one that it boots.",
+        values="a version that the model knows; for a guest as after guest:",
         example='"2.6.35"',
     ),
     MachineKeys(
         "machine",
-        "Any key of a simulated machine's file, by its dotted path.",
+        "Any key of a simulated machine's file, or of a guest's table [guest], by its dotted path.",
         values="a table of keys and values",
         example='{ "cpus.count" = 1, "drives.0.device" = "atlas_10k_v" }',
     ),

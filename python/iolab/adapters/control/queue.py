@@ -20,6 +20,7 @@ from iolab.adapters.control.control import (
     Applied,
     Context,
     Control,
+    GuestFiles,
     ModelKeys,
     of_each_drive,
     queue_device,
@@ -73,6 +74,10 @@ class QueueFile(Control):
         return of_each_drive(drives, "queue", self.name, value=value)
 
     @override
+    def on_guest(self, value: int) -> GuestFiles:
+        return [(f"{{queue}}/{self.name}", str(value))]
+
+    @override
     def read(self, context: Context) -> str | None:
         path = queue_device(self, context).queue / self.name
         return shown(path) if path.exists() else None
@@ -103,6 +108,11 @@ class Scheduler(Control):
     @override
     def on_model(self, value: dict[str, str], drives: int) -> ModelKeys:
         return of_each_drive(drives, "scheduler", value=value)
+
+    @override
+    def on_guest(self, value: dict[str, str]) -> GuestFiles:
+        tunables = [(f"{{queue}}/iosched/{name}", given) for name, given in value.items() if name != "name"]
+        return [("{queue}/scheduler", value["name"]), *tunables]
 
     @override
     def read(self, context: Context) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing_extensions import override
 
 from iolab.adapters.control import kernel_file
-from iolab.adapters.control.control import Applied, Context, Control, ModelKeys, queue_device, whole_number
+from iolab.adapters.control.control import Applied, Context, Control, GuestFiles, ModelKeys, queue_device, whole_number
 from iolab.adapters.system.action import WriteOneOfTwo
 from iolab.adapters.system.block import shown
 from iolab.base.errors import InputError
@@ -41,6 +41,10 @@ class Threshold(Control):
     @override
     def on_model(self, value: int, drives: int) -> ModelKeys | None:
         return {("memory", self.name.replace("_ratio", "_percent")): value}
+
+    @override
+    def on_guest(self, value: int) -> GuestFiles:
+        return [(str(VM / self.name), str(value))]
 
     @override
     def apply(self, context: Context, value: int) -> Applied:
@@ -108,6 +112,10 @@ class Centiseconds(Control):
         return {("memory", self._model_key): parse_duration_ns(value)}
 
     @override
+    def on_guest(self, value: str) -> GuestFiles:
+        return [(str(self._path), str(parse_duration_ns(value) // CENTISECOND_NS))]
+
+    @override
     def apply(self, context: Context, value: str) -> Applied:
         centiseconds = str(parse_duration_ns(value) // CENTISECOND_NS)
         done = kernel_file.write(self.name, self._path, centiseconds, context.undo)
@@ -127,6 +135,10 @@ class BdiFile(Control):
     @override
     def validate(self, value: Any) -> int:
         return whole_number(self, value, at_least=0, at_most=self._at_most)
+
+    @override
+    def on_guest(self, value: int) -> GuestFiles:
+        return [(f"{{disk}}/bdi/{self.name.removeprefix('bdi_')}", str(value))]
 
     @override
     def apply(self, context: Context, value: int) -> Applied:

@@ -36,7 +36,11 @@ class ExperimentOptions(Options):
     """The top of an experiment's file."""
 
     title: str = option("", "The question the experiment asks.")
-    machine: str = option("host", "Where trials run: host is this machine, model:NAME a simulated one.")
+    machine: str = option(
+        "host",
+        "Where trials run: host is this machine, model:NAME a simulated one, guest:KERNEL an "
+        "emulated one that boots this kernel.",
+    )
     rounds: int = option(
         5,
         "How often each workload runs under each setting.",
@@ -65,6 +69,7 @@ class ExperimentOptions(Options):
     workloads: TomlTable = option({}, "A table per workload, [workloads.NAME].", default_is="must be given")
     settings: TomlTable = option({}, "A table per setting, [settings.NAME].", default_is="one, named default")
     probes: TomlTable = option({}, "What is read from the machine during each phase, [probes].", default_is="nothing")
+    guest: TomlTable = option({}, "The emulated machine, [guest].", default_is="one CPU, 1 GiB, null_blk")
     compare: TomlTable = option({}, "What is compared, [compare].", default_is="each setting with the first")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from iolab import _native
 from iolab.adapters import machine_file
-from iolab.adapters.experiment import filesystems, simulated
+from iolab.adapters.experiment import filesystems, guest, simulated
 from iolab.adapters.experiment.options import (
     METRICS_MAX,
     TARGETS,
@@ -23,14 +23,15 @@ from iolab.adapters.experiment.setting import Setting, and_also, read_probes, re
 from iolab.adapters.experiment.workloads import Workload, read_workloads, variants
 from iolab.base import data
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
-from iolab.base.errors import InputError, MachineError, nearest, unknown
+from iolab.base.errors import InputError, nearest, unknown
 from iolab.base.option import shown
 from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import TomlTable, parse
 from iolab.domain.experiment import Comparison, Experiment
 from iolab.domain.metric import ALL, METRICS, parse_key
-from iolab.domain.trial import DrivesTarget, LoadPhase, ScratchTarget, Target
+from iolab.domain.trial import DrivesTarget, GuestMachine, LoadPhase, ScratchTarget, Target
+from iolab.domain.trial.guest import PREFIX, is_guest
 
 TRIALS_PER_ROUND_MAX = 100_000
 
@@ -105,26 +106,38 @@ def loads(
         model = simulated.read_machine(chosen, problems, given_by=None if machine is None else "--machine")
         target: Target | None = None if model is None else DrivesTarget(devices=model.places)
     else:
-        target = _read_target(tables.get("target", {}), problems)
+        default = "scratch" if is_guest(chosen) else default_target_kind()
+        target = _read_target(tables.get("target", {}), default, problems)
     if not document.values.get("workloads"):
         example = 'such as [workloads.reads] with duration = "2s"'
         problems.add(("workloads",), f"no workload; an experiment needs at least one, {example}")
     workloads = read_workloads(tables.get("workloads", {}), problems)
-    settings = read_settings(tables.get("settings", {}), problems, simulated=is_model)
+    settings = read_settings(tables.get("settings", {}), problems, simulated=is_model, guest=is_guest(chosen))
     of_all = read_probes(tables.get("probes", {}), ("probes",), problems)
-    _check_parts(settings, top, problems, simulated=is_model, given="rounds_per_boot" in document.values)
+    _check_parts(
+        settings, top, problems, boots_nothing=is_model or is_guest(chosen), given="rounds_per_boot" in document.values
+    )
     compare = _read_compare(tables.get("compare", {}), settings, problems)
     under = variants(workloads, settings, problems)
     of_settings = {
         setting.name: and_also(of_all if setting.probes is None else setting.probes, probes) for setting in settings
     }
     machines: simulated.Machines = {}
+    guests: dict[str, GuestMachine] = {}
     if model is not None:
         machines = simulated.machines_under(settings, model, problems)
         if not already_run:
             simulated.check_probes(of_settings, machines, settings, problems)
             simulated.check(model, machines, settings, workloads, under, problems)
+    elif is_guest(chosen):
+        of_settings = guest.counting(of_settings, tables.get("probes", {}), settings)
+        guest.check_probes(of_settings, settings, problems)
+        guests = guest.machines_under(str(chosen), tables.get("guest", {}), settings, problems)
+        guest.check(target, settings, workloads, under, problems)
+        if target is not None:
+            filesystems.check(target, workloads, settings, under, problems)
     else:
+        guest.check_none(of_settings, settings, problems)
         simulated.check_no_traces(of_settings, settings, problems)
         if target is not None:
             filesystems.check(target, workloads, settings, under, problems)
@@ -149,7 +162,8 @@ def loads(
         parts={setting.name: setting.part for setting in settings if setting.part is not None},
         rounds_per_boot=top.rounds_per_boot,
         simulated=None if model is None else simulated.described(model, machines),
-        target_by_default=model is None and not top.target,
+        guests=guests,
+        target_by_default=model is None and not guests and not top.target,
     )
     if not already_run:
         _check_loads(experiment, workloads, settings, problems)
@@ -161,8 +175,8 @@ def loads(
     return experiment
 
 
-def _read_target(table: TomlTable, problems: Problems) -> Target | None:
-    kind = table.get("kind", default_target_kind())
+def _read_target(table: TomlTable, default: str, problems: Problems) -> Target | None:
+    kind = table.get("kind", default)
     if kind not in TARGETS:
         problems.add(("target", "kind"), f"{kind!r}: {unknown('target', str(kind), TARGETS)}")
         return None
@@ -209,7 +223,7 @@ def _read_compare(table: TomlTable, settings: list[Setting], problems: Problems)
 
 
 def _check_parts(
-    settings: list[Setting], top: ExperimentOptions, problems: Problems, *, simulated: bool, given: bool
+    settings: list[Setting], top: ExperimentOptions, problems: Problems, *, boots_nothing: bool, given: bool
 ) -> None:
     """Settings of several parts are measured in turns, a boot each: every setting belongs to one."""
     parts = {setting.part for setting in settings if setting.part is not None}
@@ -217,8 +231,8 @@ def _check_parts(
         if given:
             problems.add(("rounds_per_boot",), "no setting has a part; leave it out")
         return
-    if simulated:
-        problems.add(("settings",), "a simulated machine boots nothing: its kernel is a control; leave out part")
+    if boots_nothing:
+        problems.add(("settings",), "no machine has to be booted by hand: its kernel is a control; leave out part")
         return
     for setting in settings:
         if setting.part is None:
@@ -319,13 +333,7 @@ def _check_metrics_of_probes(experiment: Experiment, settings: list[Setting], pr
 
 
 def _check_machine(machine: object, problems: Problems) -> None:
-    """MachineError for a kind of machine that there is not yet; any other problem is noted."""
-    if not isinstance(machine, str) or machine == "host" or machine_file.is_model(machine):
+    if not isinstance(machine, str) or machine == "host" or machine_file.is_model(machine) or is_guest(machine):
         return  # a wrong type is said already, with the others
-    if machine.partition(":")[0] == "guest":
-        raise MachineError(
-            f'machine = "{machine}": guest machines are not part of this version',
-            where=problems.where(("machine",)),
-            remedy='use machine = "host"',
-        )
-    problems.add(("machine",), f'"{machine}": {unknown("machine", machine, ["host", f"{machine_file.PREFIX}NAME"])}')
+    known = ["host", f"{machine_file.PREFIX}NAME", f"{PREFIX}KERNEL"]
+    problems.add(("machine",), f'"{machine}": {unknown("machine", machine, known)}')

@@ -104,6 +104,10 @@ def _nfs() -> Supply:
     return Supply("no NFS is mounted", "sudo mount -t nfs SERVER:/PATH DIRECTORY")
 
 
+def _guest() -> Supply:
+    return Supply('only on a guest machine: machine = "guest:KERNEL"')
+
+
 def _locked_down(what: str) -> Supply | None:
     """Lockdown in confidentiality mode closes what shows the kernel's memory (kernel_lockdown(7))."""
     modes = text(LOCKDOWN)
@@ -121,4 +125,5 @@ _SUPPLIES: dict[Need, Callable[[], Supply]] = {
     "PSI": _pressure,
     "FIEMAP": _fiemap,
     "NFS": _nfs,
+    "guest machine": _guest,
 }

@@ -120,7 +120,7 @@ def place(site: Site, phases: Sequence[Phase], undo: UndoJournal) -> list[Phase]
     placers = [
         _in_directory(place.directory, place.label)
         if place.directory is not None
-        else _in_regions(place, _files_on(number, kept), undo)
+        else in_regions(place, _files_on(number, kept), undo)
         for number, place in enumerate(site.places)
     ]
     return [
@@ -246,16 +246,17 @@ def _in_directory(directory: Directory, label: str) -> Placer:
             directory.make_parents(name)
         except OSError as error:
             raise MachineError(f"cannot make a directory for {name}: {error.strerror}", where=label) from error
-        return {**_located(file, directory.path / name, base_bytes=0, create=True), "beneath": directory.as_json()}
+        return {**located(file, directory.path / name, base_bytes=0, create=True), "beneath": directory.as_json()}
 
     return placed
 
 
-def _in_regions(place: TargetPlace, files: Files, undo: UndoJournal) -> Placer:
+def in_regions(place: TargetPlace, files: Files, undo: UndoJournal | None) -> Placer:
     """Each named file becomes a region of its own, one after the other, in the order in which the phases name them;
     a file without a name is a region already."""
     bases, end = _regions(files)
     if place.file is not None:
+        assert undo is not None, "a file of this machine grows, and is cut back"
         place.file.grow(end, undo)
     elif place.capacity_bytes is not None and end > place.capacity_bytes:
         raise InputError(
@@ -268,12 +269,12 @@ def _in_regions(place: TargetPlace, files: Files, undo: UndoJournal) -> Placer:
 
     def placed(file: native.FileSpec) -> native.FileSpec:
         base_bytes = bases[file["path"], file["base_bytes"]]
-        return {**_located(file, place.path, base_bytes=base_bytes, create=False), "identity": identity}
+        return {**located(file, place.path, base_bytes=base_bytes, create=False), "identity": identity}
 
     return placed
 
 
-def _located(file: native.FileSpec, path: Path, *, base_bytes: int, create: bool) -> native.FileSpec:
+def located(file: native.FileSpec, path: Path, *, base_bytes: int, create: bool) -> native.FileSpec:
     """The file as the engine takes it."""
     located: native.FileSpec = {**file, "path": str(path), "base_bytes": base_bytes, "create": create}
     located.pop("place", None)

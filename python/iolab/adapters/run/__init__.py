@@ -12,6 +12,7 @@ import iolab
 from iolab import _native
 from iolab.adapters import simulator as model
 from iolab.adapters.experiment import loads
+from iolab.adapters.guest import describe as guest
 from iolab.adapters.host import describe, probe_needs
 from iolab.adapters.run import origin, parts
 from iolab.adapters.run.bisect import BisectLoop, Question
@@ -69,7 +70,7 @@ def run(
     parts.check_rounds(experiment, goal)
     path = out or directory.default_path(experiment.title)
     directory.check_free(path)
-    _restore_abandoned(progress, simulated=experiment.simulated is not None)
+    _restore_abandoned(progress, simulated=not experiment.is_of_host)
     _check_target_answers(experiment)
     _say_what_probes_lack(experiment, progress)
     given = experiment.seed if seed is None else seed
@@ -151,14 +152,14 @@ def resume(
             machine=started["machine"],
             copies=opened.files,
         )
-        if consent is not None and experiment.simulated is None and not origin.is_ours(experiment, state):
+        if consent is not None and experiment.is_of_host and not origin.is_ours(experiment, state):
             consent(origin.deeds(experiment))
         parts.check_asked(experiment, part)
         goal = Goal.on_resume(state, rounds, until_decided)
         parts.check_rounds(experiment, goal)
         for problem in contents.problems:
             progress.say(f"{opened.path}/{problem}")
-        _restore_abandoned(progress, simulated=experiment.simulated is not None)
+        _restore_abandoned(progress, simulated=not experiment.is_of_host)
         _check_target_answers(experiment)
         _say_what_probes_lack(experiment, progress)
         plan = Plan(experiment, started["seed"])
@@ -195,7 +196,7 @@ def _describe_session(event: SessionEvent, experiment: Experiment, plan: Plan, b
     event["build_profile"] = _native.build_profile()
     event["boot_id"] = session.boot_id()
     event["fingerprint"] = session.fingerprint()
-    mark = None if experiment.simulated is not None else origin.mark(experiment, plan.seed)
+    mark = None if not experiment.is_of_host else origin.mark(experiment, plan.seed)
     if mark is not None:
         event["origin"] = mark
     if block is not None:
@@ -217,13 +218,13 @@ def _restore_abandoned(progress: Display, *, simulated: bool) -> None:
 
 
 def _check_target_answers(experiment: Experiment) -> None:
-    if experiment.simulated is None:
+    if experiment.is_of_host:
         reach.check_answer(experiment.target)
 
 
 def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
     """Before it takes long; the run goes on, and each trial's record has the reason too."""
-    if experiment.simulated is not None:
+    if not experiment.is_of_host:
         return  # its probes need nothing of this machine
     for name in dict.fromkeys(name for probes in experiment.probes.values() for name in probes):
         for supply in probe_needs.lacking(PROBES[name]):
@@ -231,6 +232,8 @@ def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
 
 
 def _describe_machine(experiment: Experiment) -> JsonObject:
+    if experiment.guests:
+        return guest.describe(experiment.machine, experiment.guests)
     if experiment.simulated is None:
         return describe.describe(experiment.target)
     return model.describe(experiment.machine, experiment.simulated.as_filed, list(experiment.simulated.files))

@@ -1,4 +1,4 @@
-"""Hands each trial to the machine that it names: this one or a simulated one."""
+"""Hands each trial to the machine that it names: this one, a simulated one or a guest."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class ByMachine:
         self._model = RunAhead()
 
     def expect(self, trials: Iterable[Trial]) -> None:
-        """See `Executor.expect`. A host does one trial at a time."""
-        self._model.expect(trial for trial in trials if trial.model is not None)
+        """See `Executor.expect`. A host does one at a time; a guest's time is its own, whatever else runs."""
+        self._model.expect(trial for trial in trials if not trial.is_of_host)
 
     def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
         """See `Executor.admit`."""
@@ -31,7 +31,7 @@ class ByMachine:
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """See `Executor.run`."""
-        chosen = self._host if trial.model is None else self._model
+        chosen = self._host if trial.is_of_host else self._model
         return chosen.run(trial, on_progress, should_stop)
 
     def close(self) -> None:

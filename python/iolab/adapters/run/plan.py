@@ -95,5 +95,6 @@ def _trial(
         controls=experiment.settings[setting],
         probes=experiment.probes.get(setting, {}),
         model=model,
+        guest=experiment.guests.get(setting),
         phases=phases if model is None else machine_file.in_memory(phases, model),
     )

@@ -18,6 +18,7 @@ from iolab.adapters.store.trial_file import read_record
 from iolab.base.durable import sync_directory
 from iolab.base.errors import InputError, MachineError
 from iolab.domain.experiment import IMPORTED
+from iolab.domain.trial.guest import is_guest
 
 
 def digest(experiment_text: str) -> str:
@@ -56,8 +57,8 @@ def check_resumable(directory: RunDirectory, state: RunState, *, accept_other_ma
     if started.get("part"):  # which kernel a part has is looked at by itself (parts.py)
         before, now = ({name: value for name, value in one.items() if name != "kernel"} for one in (before, now))
     changes = session.differences(before, now)
-    # What a simulated machine yields is the same wherever it is simulated.
-    if changes and not accept_other_machine and not is_model(started["machine"]):
+    # What a simulated machine yields is the same wherever it is simulated; what a guest counts, wherever it runs.
+    if changes and not accept_other_machine and not is_model(started["machine"]) and not is_guest(started["machine"]):
         raise MachineError(
             f"the run was started elsewhere: {'; '.join(changes)}; its trials would not be comparable",
             where=str(directory.path),

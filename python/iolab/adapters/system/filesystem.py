@@ -95,6 +95,13 @@ def make(name: str, device: Path, options: str, *, uuid: str | None = None, side
     _mkfs(name, filesystem, arguments)
 
 
+def making(name: str, device: str, options: str, uuid: str) -> list[str]:
+    """The command that makes the filesystem. InputError for options that iolab does not hand on."""
+    filesystem = FILESYSTEMS[name]
+    given_uuid = filesystem.uuid.format(uuid).split()
+    return [*filesystem.mkfs, *given_uuid, *mkfs_arguments(name, options), "--", device]
+
+
 def mount(name: str, device: Path, mount_point: Path, options: str, *, sides: Sides = NO_SIDES) -> None:
     """Mounts it.
 

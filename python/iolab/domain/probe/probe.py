@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from iolab.domain.observation import Observation
 
 
-Need = Literal["block device", "tracefs", "perf events", "hardware counters", "procfs", "PSI", "FIEMAP", "NFS"]
+Need = Literal[
+    "block device", "tracefs", "perf events", "hardware counters", "procfs", "PSI", "FIEMAP", "NFS", "guest machine"
+]
 """What a probe reads from; `iolab doctor` looks for it under this name."""
 
 ProbeOptions = JsonObject

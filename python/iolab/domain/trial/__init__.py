@@ -5,6 +5,7 @@ Whoever runs it (this process's child, later another host) needs nothing but the
 
 from __future__ import annotations
 
+from iolab.domain.trial.guest import GuestMachine
 from iolab.domain.trial.phase import (
     CommandsPhase,
     FioPhase,
@@ -36,6 +37,7 @@ __all__ = [
     "DrivesTarget",
     "FileTarget",
     "FioPhase",
+    "GuestMachine",
     "LoadPhase",
     "MetadataPhase",
     "Phase",

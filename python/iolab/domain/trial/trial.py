@@ -9,6 +9,7 @@ from pydantic import Field
 
 from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
+from iolab.domain.trial.guest import GuestMachine
 from iolab.domain.trial.phase import Phase
 from iolab.domain.trial.target import DOCUMENT, DeviceIdentity, Spec, Target
 
@@ -35,7 +36,14 @@ class Trial(Spec):
     model: Annotated[native.MachineFile, DOCUMENT] | None = None
     """The simulated machine (docs/reference/machines.md), devices in place of their names, settings applied; None: a
     host."""
+    guest: GuestMachine | None = Field(default=None, exclude_if=lambda guest: guest is None)
+    """The guest machine, settings applied; None: any other."""
     phases: list[Phase]
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether it runs on this machine itself, and may change it."""
+        return self.model is None and self.guest is None
 
     @property
     def writes(self) -> bool:

@@ -14,6 +14,7 @@ from iolab.presentation.cli.complete import Install, Show
 from iolab.presentation.cli.demo import demo
 from iolab.presentation.cli.doctor import doctor
 from iolab.presentation.cli.explain import explain
+from iolab.presentation.cli.guest import guest
 from iolab.presentation.cli.history import history
 from iolab.presentation.cli.import_ import import_files
 from iolab.presentation.cli.list import list_names
@@ -65,6 +66,7 @@ for command, name, summary in (
     (bisect, "bisect", "Find which of many versions changed a metric."),
     (attribute, "attribute", "Find which of many keys make two settings differ."),
     (history, "history", "Find when metrics changed over many runs."),
+    (guest, "guest", "Boot a kernel in an emulated machine, and run a command there."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),

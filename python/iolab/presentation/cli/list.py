@@ -45,6 +45,7 @@ def list_names(
     """
     lists = {
         "machines": _machines,
+        "kernels": _kernels,
         "experiments": _experiments,
         "workloads": _workloads,
         "settings": _settings,
@@ -66,6 +67,12 @@ def list_names(
         _print_one(entries[0])
     else:
         _print_all(entries, of_models)
+
+
+def _kernels() -> Entries:
+    from iolab.adapters.guest import kernel
+
+    return [{**one} for one in kernel.listed()]
 
 
 def _machines() -> Entries:

@@ -29,6 +29,8 @@ FORMATS = {
     "extents": "where files lie on their device: logical and physical blocks, and how files interleave",
     "switches": "where tasks leave their CPUs and for how long, by the function that waits and by task",
     "profile": "which functions of the kernel ran, over time",
+    "symbols": "what functions cost in a guest machine, and where settings differ",
+    "folded": "the same as folded stacks, for programs that draw flame graphs",
     "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
     "markdown": "the plain table for a document or a mail",
     "json": "every value and verdict, for programs",

@@ -1,0 +1,65 @@
+#![deny(missing_docs)]
+//! The first process of a guest machine (docs/guest.md): does the steps of `/plan.json` one after the other and tells what
+//! came of each, a line of JSON a step, on the machine's debug port. Then the machine ends.
+//!
+//! It is linked statically and packed into an initramfs by python/iolab/adapters/guest.
+
+mod port;
+mod step;
+mod system;
+
+use std::process::ExitCode;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use port::Port;
+use step::{Agent, Failed, Step};
+
+/// What the agent is to do.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plan {
+    /// Decides where the load's memory lies.
+    seed: u64,
+    steps: Vec<Step>,
+}
+
+fn main() -> ExitCode {
+    if std::process::id() != 1 {
+        eprintln!(
+            "iolab's guest agent runs as the first process of a guest machine, and nowhere else"
+        );
+        return ExitCode::from(2);
+    }
+    let Ok(mut port) = Port::open() else {
+        eprintln!("iolab: this kernel gives no access to I/O ports (X86_IOPL_IOPERM)");
+        return ExitCode::from(3);
+    };
+    let status = match run(&mut port) {
+        Ok(()) => 0,
+        Err(failed) => {
+            port.emit(&json!({ "failed": failed }));
+            1
+        }
+    };
+    port.end_machine(status)
+}
+
+fn run(port: &mut Port) -> Result<(), Failed> {
+    system::mount_own_filesystems()?;
+    let text =
+        std::fs::read_to_string("/plan.json").map_err(|error| Failed::os("/plan.json", &error))?;
+    let plan: Plan = serde_json::from_str(&text)
+        .map_err(|error| Failed::what(format!("/plan.json: {error}")))?;
+    port.emit(&json!({ "up": system::release() }));
+    let mut agent = Agent::new(plan.seed);
+    for (number, step) in plan.steps.iter().enumerate() {
+        let told: Value = agent
+            .perform(step, port)
+            .map_err(|failed| failed.at(number))?;
+        port.emit(&json!({ "step": number, "told": told }));
+    }
+    port.emit(&json!({ "end": true }));
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Marks where a phase's operations begin and end, for who watches the processor: an instruction that does nothing.
+//!
+//! A guest machine's counter (python/iolab/adapters/guest/counter.c) looks for it. On any other machine it costs one
+//! no-operation per phase.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where a phase's threads pass: the first to enter marks the begin, the last to leave the end.
+#[derive(Debug)]
+pub struct Window {
+    outside: AtomicUsize,
+    under_way: AtomicUsize,
+    threads: usize,
+}
+
+impl Window {
+    /// For a phase of so many threads, none of which has begun.
+    pub fn new(threads: usize) -> Window {
+        Window {
+            outside: AtomicUsize::new(threads),
+            under_way: AtomicUsize::new(threads),
+            threads,
+        }
+    }
+
+    /// A thread begins with its operations.
+    pub fn enter(&self) {
+        if self.outside.fetch_sub(1, Ordering::Relaxed) == self.threads {
+            begin();
+        }
+    }
+
+    /// A thread has done its last operation.
+    pub fn leave(&self) {
+        if self.under_way.fetch_sub(1, Ordering::Relaxed) == 1 {
+            end();
+        }
+    }
+}
+
+/// `nopw 0x494f4c01(%rax,%rax)`: nothing else has this displacement.
+#[inline(never)]
+fn begin() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a no-operation, which reads and writes nothing; its address operand is not accessed.
+    unsafe {
+        std::arch::asm!(".byte 0x66,0x0f,0x1f,0x84,0x00,0x01,0x4c,0x4f,0x49");
+    }
+}
+
+/// `nopw 0x494f4c02(%rax,%rax)`.
+#[inline(never)]
+fn end() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `begin`.
+    unsafe {
+        std::arch::asm!(".byte 0x66,0x0f,0x1f,0x84,0x00,0x02,0x4c,0x4f,0x49");
+    }
+}

@@ -1,0 +1,150 @@
+"""What of an experiment is different when its machine is a guest: its table [guest], and the machine by setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.control import CONTROLS
+from iolab.adapters.experiment.workloads import Workload
+from iolab.base.option import Bytes, Duration, Options, option
+from iolab.base.problem import Problems
+from iolab.base.toml import TomlTable
+from iolab.domain.experiment import CompiledWorkload
+from iolab.domain.probe import Probes
+from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
+from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, Target
+from iolab.domain.trial.guest import PREFIX, DriveKind
+
+if TYPE_CHECKING:
+    from iolab.adapters.experiment.setting import Setting
+
+Parameter = str | int | bool
+
+
+class GuestOptions(Options):
+    """The emulated machine of `machine = "guest:KERNEL"`, [guest]; a setting changes it by `kernel` and `machine`."""
+
+    modules: str | None = option(
+        None, "Directory of the kernel's modules, for an image given by its path.", default_is="none"
+    )
+    cpus: int = option(1, "Virtual CPUs. With several, they run in turns, one at a time.", ge=1, le=64)
+    memory: Bytes = option(2**30, "Memory; null_blk keeps what is written in it.", unit="bytes", ge=128 * 2**20)
+    command_line: str = option("", "Further words of the kernel's command line.")
+    drive: DriveKind = option("null_blk", "What the target's devices are.")
+    drive_parameters: dict[str, Parameter] = option(
+        {}, "Of null_blk, its attributes in configfs, such as irqmode; else properties of QEMU's device."
+    )
+    module_parameters: dict[str, dict[str, Parameter]] = option(
+        {}, "Of modules, by name; they are loaded even if no drive needs them."
+    )
+    time_limit: Duration = option(600 * 10**9, "Wall time that a trial may take.", unit="ns", ge=10**9)
+
+
+def machines_under(
+    machine: str, table: TomlTable, settings: Sequence[Setting], problems: Problems
+) -> dict[str, GuestMachine]:
+    """The machine under each setting; those whose changes lead nowhere are noted and left out."""
+    found: dict[str, GuestMachine] = {}
+    if problems.validated(GuestOptions, table, ("guest",), "a guest machine") is None:
+        return found
+    for setting in settings:
+        changes = dict(setting.controls.get("machine", {}))
+        path = ("settings", setting.written_as, "machine")
+        options = problems.validated(GuestOptions, _merged(table, changes), path, "a guest machine")
+        if options is not None:
+            kernel = setting.controls.get("kernel", machine.removeprefix(PREFIX))
+            found[setting.name] = _machine(kernel, options)
+    return found
+
+
+def check(
+    target: Target | None,
+    settings: Sequence[Setting],
+    workloads: Sequence[Workload],
+    under: Mapping[tuple[str, str], CompiledWorkload],
+    problems: Problems,
+) -> None:
+    """Notes what a guest machine does not have yet."""
+    if isinstance(target, ScratchTarget):
+        for side in ("log", "realtime"):
+            if getattr(target, side) is not None:
+                problems.add(
+                    ("target", f"{side}_size"), "a guest machine's filesystems have no devices beside their own"
+                )
+    elif target is not None:
+        problems.add(("target", "kind"), 'files lie on the guest machine\'s own drives; expected kind = "scratch"')
+    for setting in settings:
+        for name, value in setting.controls.items():
+            if CONTROLS[name].on_guest(value) is None:
+                problems.add(("settings", setting.written_as, name), "not to be had on a guest machine")
+        if not isinstance(target, ScratchTarget):
+            continue
+        for workload in workloads:
+            compiled = under.get((workload.name, setting.name), workload.compiled)
+            for phase in compiled.phases(seed=0, devices=target.devices):
+                if not runs(phase):
+                    what = f"{phase.kind} phases are not to be had on a guest machine; loads and metadata loads are"
+                    problems.add(("workloads", workload.written_as), what)
+
+
+def runs(phase: Phase) -> bool:
+    """Whether a guest's agent has a runner for the phase."""
+    return phase.kind in ("load", "metadata")
+
+
+def counting(probes: Mapping[str, Probes], table: TomlTable, settings: Sequence[Setting]) -> dict[str, Probes]:
+    """The probes with the counting of instructions, unless [probes] or the setting switches it off."""
+    off = {setting.name for setting in settings if setting.probes is not None and INSTRUCTIONS not in setting.probes}
+    off |= (
+        {setting.name for setting in settings if setting.probes is None} if table.get(INSTRUCTIONS) is False else set()
+    )
+    return {name: on if name in off else {INSTRUCTIONS: {}, **on} for name, on in probes.items()}
+
+
+def check_probes(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:
+    """Notes the probes that read another machine than a guest."""
+    for setting in settings:
+        for name in probes[setting.name]:
+            if name != INSTRUCTIONS:
+                path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
+                problems.add((*path, name), f"a guest machine has the probe {INSTRUCTIONS} only")
+
+
+def check_none(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:
+    """Notes the probe of guest machines on any other."""
+    for setting in settings:
+        if INSTRUCTIONS in probes[setting.name]:
+            path = ("probes",) if setting.probes is None else ("settings", setting.written_as, "probes")
+            problems.add((*path, INSTRUCTIONS), 'only a guest machine tells it, machine = "guest:KERNEL"')
+
+
+def _merged(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
+    """The table with keys by their dotted paths changed."""
+    merged: TomlTable = {key: dict(value) if isinstance(value, dict) else value for key, value in table.items()}
+    for path, value in changes.items():
+        at = merged
+        *tables, last = path.split(".")
+        for name in tables:
+            at[name] = dict(at.get(name, {}))
+            at = at[name]
+        at[last] = value
+    return merged
+
+
+def _machine(kernel: str, options: GuestOptions) -> GuestMachine:
+    return GuestMachine(
+        kernel=kernel,
+        modules=options.modules,
+        cpus=options.cpus,
+        memory_bytes=options.memory,
+        command_line=options.command_line,
+        drive=options.drive,
+        drive_parameters=_texts(options.drive_parameters),
+        module_parameters={name: _texts(given) for name, given in options.module_parameters.items()},
+        time_limit_ns=options.time_limit,
+    )
+
+
+def _texts(given: Mapping[str, Parameter]) -> dict[str, str]:
+    return {name: str(int(value)) if isinstance(value, bool) else str(value) for name, value in given.items()}

@@ -1,0 +1,268 @@
+"""Runs a trial in a guest machine: packs it, boots it, makes the record of what its agent told and its counter saw."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from iolab.adapters import control
+from iolab.adapters.guest import counted, kernel, plan, qemu, symbols
+from iolab.adapters.guest.describe import observed
+from iolab.adapters.guest.modules import Modules
+from iolab.adapters.guest.plan import Plan
+from iolab.adapters.host import outcome
+from iolab.adapters.system import state
+from iolab.base.errors import InputError, MachineError
+from iolab.base.strict_json import JsonObject
+from iolab.domain.executor import OnProgress, Progress, ShouldStop
+from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
+from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
+from iolab.domain.record import Fault, Record, impossible
+from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
+
+FOLDER = "guests"
+LEARNING_LIMIT_S = 300.0
+
+
+def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+    """The trial's record; status `interrupted` when `should_stop` became true, `impossible` when this kernel has not
+    what a control asks for, `failed` when the machine ended early.
+
+    Raises:
+        InputError: there is no such kernel, or something of the trial has no meaning there.
+        MachineError: this machine cannot run such a guest.
+    """
+    on_progress(Progress(phase="", doing="preparing"))
+    started_unix_ns = time.time_ns()
+    assert trial.guest is not None
+    found = kernel.find(trial.guest.kernel, trial.guest.modules)
+    amended = control.amend(trial)
+    made = plan.make(amended, Modules(found.modules))
+    counts = INSTRUCTIONS in trial.probes
+    functions = learn(found, should_stop) if counts else None
+    with _directory(amended) as directory:
+        machine = _Machine(amended, made, directory, functions, should_stop, on_progress)
+        try:
+            told = machine.run(found.image)
+        except qemu.Ended as error:
+            return _ended(trial, started_unix_ns, error.what)
+        return machine.record(trial, told, started_unix_ns)
+
+
+@dataclass
+class _Machine:
+    """A guest of one trial."""
+
+    trial: Trial
+    plan: Plan
+    directory: Path
+    functions: bytes | None
+    """Of the kernel outside of its modules; None: nothing is counted."""
+    should_stop: ShouldStop
+    on_progress: OnProgress
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def guest(self) -> GuestMachine:
+        assert self.trial.guest is not None
+        return self.trial.guest
+
+    def run(self, image: Path) -> qemu.Told:
+        initramfs = self.directory / "initramfs"
+        initramfs.write_bytes(self.plan.packed())
+        board = qemu.Board(
+            image,
+            initramfs,
+            self.guest.cpus,
+            self.guest.memory_bytes,
+            self.guest.command_line,
+            _drives(self.trial, self.directory),
+            None if self.functions is None else self._counts,
+            self._contexts(),
+        )
+        limit_s = self.guest.time_limit_ns / 1e9
+        return qemu.run(
+            board, self.directory, limit_s=limit_s, should_stop=self.should_stop, on_look=self._show_progress
+        )
+
+    def record(self, trial: Trial, told: qemu.Told, started_unix_ns: int) -> Record:
+        if told.failed is not None:
+            return self._failed(trial, told.failed, started_unix_ns)
+        if absent := self._absent(told):
+            return impossible(trial, absent)
+        phases = self._phases(told) if told.ended else []
+        faults = [fault for done in phases for fault in outcome.faults(done)]
+        failed = any(failures_of(done) for done in phases)
+        done_phases = zip(self.plan.phases.values(), phases, strict=False)
+        measured = [done for phase, done in done_phases if phase.measured]
+        return Record(
+            spec=trial,
+            status=outcome.status(faults, interrupted=not told.ended, failed=failed),
+            started_unix_ns=started_unix_ns,
+            ended_unix_ns=time.time_ns(),
+            controls_applied=self._applied(told),
+            controls_absent={},
+            phases=measured,
+            observed=observed(trial, told.up),
+            faults=faults,
+            notes=[note for done in phases for note in outcome.notes(done)],
+        )
+
+    def _phases(self, told: qemu.Told) -> list[PhaseRecord]:
+        """All, laying out too, with what was counted of them."""
+        found: list[PhaseRecord] = []
+        seen = self._observations(told)
+        for number, step in enumerate(self.plan.phases):
+            answer = cast(Any, told.steps[step])
+            done = cast(PhaseRecord, answer["record"])
+            if self.functions is not None:
+                done = {**done, **seen(number, int(answer["ops"]))}
+            found.append(done)
+        return found
+
+    def _observations(self, told: qemu.Told) -> Callable[[int, int], Any]:
+        if self.functions is None:
+            return lambda number, operations: {}
+        windows = counted.windows(self._counts.read_bytes())
+        if len(windows) != len(self.plan.phases):
+            why = f"{len(windows)} phases of {len(self.plan.phases)} were marked"
+            return lambda number, operations: {"probes_absent": {INSTRUCTIONS: why}}
+        table = symbols.parse(self.functions + told.symbols)
+
+        def observe(number: int, operations: int) -> Any:
+            contexts = self.guest.cpus == 1
+            one = counted.observation(windows[number], table, operations, contexts=contexts)
+            return {"probes": Observations(instructions=one)}
+
+        return observe
+
+    @property
+    def _counts(self) -> Path:
+        return self.directory / "counts"
+
+    def _contexts(self) -> Path | None:
+        """With several virtual CPUs, which take turns, nobody can tell whose instructions a sum has."""
+        if self.functions is None or self.guest.cpus > 1:
+            return None
+        path = self.directory / "functions"
+        path.write_text(symbols.parse(self.functions).contexts())
+        return path
+
+    def _applied(self, told: qemu.Told) -> dict[str, JsonObject]:
+        found: dict[str, JsonObject] = {}
+        for step, name in self.plan.controls.items():
+            answer = told.steps.get(step) or {}
+            path = str(self.plan.steps[step]["path"])
+            one = found.setdefault(name, {"before": {}, "applied": {}})
+            cast(Any, one["before"])[path] = answer.get("before")
+            cast(Any, one["applied"])[path] = answer.get("after")
+        return found
+
+    def _absent(self, told: qemu.Told) -> dict[str, str]:
+        """The controls that this kernel or drive does not have, and why."""
+        answers = ((name, told.steps.get(step) or {}) for step, name in self.plan.controls.items())
+        return {name: str(answer["absent"]) for name, answer in answers if "absent" in answer}
+
+    def _failed(self, trial: Trial, failed: JsonObject, started_unix_ns: int) -> Record:
+        step = failed.get("step")
+        if failed.get("of_plan"):
+            raise InputError(str(failed["what"]), where="guest machine")
+        phase = self.plan.phases.get(step) if isinstance(step, int) else None
+        name = None if phase is None else phase.name
+        fault = Fault(what=str(failed["what"]), errno=cast(Any, failed.get("errno")), phase=name)
+        return _failed(trial, started_unix_ns, fault)
+
+    def _show_progress(self, told: qemu.Told) -> None:
+        """Which phase: the guest is not disturbed while it works."""
+        elapsed_ns = int((time.monotonic() - self._began) * 1e9)
+        done = max(told.steps, default=-1)
+        coming = [(step, phase) for step, phase in self.plan.phases.items() if step > done]
+        if told.up is None or not coming or coming[0][0] > done + 1:
+            self.on_progress(Progress(phase="", doing="preparing", elapsed_ns=elapsed_ns))
+            return
+        _, phase = coming[0]
+        doing: Any = "running" if phase.measured else "laying out"
+        self.on_progress(Progress(phase=phase.name, doing=doing, elapsed_ns=elapsed_ns))
+
+
+def learn(found: kernel.Kernel, should_stop: Callable[[], bool] = lambda: False) -> bytes:
+    """The kernel's functions outside of its modules, read in a guest unless they are known. MachineError if it does not
+    boot."""
+    identity = found.identity()
+    text = symbols.known(identity)
+    if text is not None:
+        return text
+    with made_directory(None) as directory:
+        steps = Plan(seed=0)
+        steps.add("symbols", all=True)
+        initramfs = directory / "initramfs"
+        initramfs.write_bytes(steps.packed())
+        board = qemu.Board(found.image, initramfs, cpus=1, memory_bytes=512 << 20)
+        told = qemu.run(board, directory, limit_s=LEARNING_LIMIT_S, should_stop=should_stop, on_look=lambda _: None)
+    if not told.ended or not told.symbols:
+        raise MachineError("the kernel does not tell its symbols (KALLSYMS)", where=found.name)
+    of_kernel = b"".join(line for line in told.symbols.splitlines(keepends=True) if not line.endswith(b"]\n"))
+    symbols.keep(identity, of_kernel)
+    return of_kernel
+
+
+def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
+    """Sparse images in the machine's directory; null_blk needs none."""
+    guest, target = trial.guest, trial.target
+    assert guest is not None and isinstance(target, ScratchTarget)
+    if guest.drive == "null_blk":
+        return []
+    device = "virtio-blk-pci" if guest.drive == "virtio-blk" else "nvme"
+    found = []
+    for number in range(target.devices):
+        image = directory / f"drive{number}"
+        with image.open("wb") as file:
+            file.truncate(target.size_bytes)
+        own = {"serial": f"iolab{number}"} if guest.drive == "nvme" else {}
+        own |= {} if target.sector_bytes is None else {"logical_block_size": str(target.sector_bytes)}
+        found.append(qemu.Drive(image, device, {**own, **guest.drive_parameters}))
+    return found
+
+
+def _directory(trial: Trial) -> Any:
+    assert isinstance(trial.target, ScratchTarget)
+    return made_directory(trial.target.backing_directory)
+
+
+@contextmanager
+def made_directory(parent: str | None) -> Iterator[Path]:
+    """A directory of the machine's own, gone with it; what killed processes left is removed first."""
+    place = state.state_subdirectory(FOLDER) if parent is None else Path(parent)
+    if parent is None:
+        for left in place.glob("guest-*"):
+            owner = left.name.split("-")[1]
+            if owner.isdigit() and not Path("/proc", owner).exists():
+                shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"guest-{os.getpid()}-", dir=place) as directory:
+        yield Path(directory)
+
+
+def _ended(trial: Trial, started_unix_ns: int, what: str) -> Record:
+    return _failed(trial, started_unix_ns, Fault(what=what))
+
+
+def _failed(trial: Trial, started_unix_ns: int, fault: Fault) -> Record:
+    return Record(
+        spec=trial,
+        status="failed",
+        started_unix_ns=started_unix_ns,
+        ended_unix_ns=time.time_ns(),
+        controls_applied={},
+        controls_absent={},
+        phases=[],
+        observed=observed(trial, None),
+        faults=[fault],
+        notes=[],
+    )

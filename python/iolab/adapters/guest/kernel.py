@@ -1,0 +1,83 @@
+"""The kernel that a guest boots: found by its name, fetched or built into the cache where need be."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from iolab.adapters.guest import cache, debian, tree
+from iolab.base.errors import InputError, MachineError
+
+RUNNING = "running"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An image that boots, and its modules."""
+
+    name: str
+    """As the experiment has it."""
+    image: Path
+    modules: Path | None
+    """As /lib/modules/RELEASE; None: it has everything in itself, or nothing else."""
+
+    def identity(self) -> str:
+        """Of the image's content."""
+        return blake2b(self.image.read_bytes(), digest_size=16).hexdigest()
+
+
+def find(name: str, modules: str | None = None) -> Kernel:
+    """The kernel of that name: `running`, a path of an image, `TREE@COMMIT`, or the version of a Debian package such as
+    `6.1.0-56-cloud`.
+
+    Raises:
+        InputError: there is no such kernel.
+        MachineError: it cannot be fetched or built here.
+    """
+    if name == RUNNING:
+        return _running()
+    if tree.is_commit(name):
+        image = tree.build(name)
+        return Kernel(name, image, None)
+    if "/" in name:
+        return _of_files(name, modules)
+    directory = debian.fetch(name)
+    (image,) = (directory / "boot").glob("vmlinuz-*")
+    return Kernel(name, image, directory / "lib" / "modules" / image.name.removeprefix("vmlinuz-"))
+
+
+def listed() -> list[dict[str, str]]:
+    """What is in the cache, and what the package index has; `name`, `state` and `help` of each."""
+    cached = {path.name for path in cache.directory(debian.FOLDER, make=False).glob("*") if path.is_dir()}
+    available = debian.available()
+    found = [
+        {"name": name, "state": "cached" if name in cached else "to be had", "help": "a Debian package"}
+        for name in sorted({*cached, *available}, key=debian.order)
+    ]
+    found += [{"name": name, "state": "cached", "help": "built of a tree"} for name in tree.built()]
+    image = Path("/boot") / f"vmlinuz-{os.uname().release}"
+    state = "to be had" if os.access(image, os.R_OK) else "not readable"
+    return [*found, {"name": RUNNING, "state": state, "help": f"this machine's own, {image}"}]
+
+
+def _running() -> Kernel:
+    release = os.uname().release
+    image, modules = Path("/boot") / f"vmlinuz-{release}", Path("/lib/modules") / release
+    if not os.access(image, os.R_OK):
+        raise MachineError(
+            "the image of the running kernel is not to be read here",
+            where=str(image),
+            remedy="name another kernel: iolab list kernels",
+        )
+    return Kernel(RUNNING, image, modules if modules.is_dir() else None)
+
+
+def _of_files(name: str, modules: str | None) -> Kernel:
+    image = Path(name).expanduser().absolute()
+    if not image.is_file():
+        raise InputError("no such kernel image", where=name, remedy="expected a bzImage, as in /boot/vmlinuz-*")
+    if modules is not None and not Path(modules).is_dir():
+        raise InputError("no such directory of modules", where=modules)
+    return Kernel(name, image, None if modules is None else Path(modules))

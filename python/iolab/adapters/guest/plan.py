@@ -1,0 +1,200 @@
+"""A trial as the steps of the guest's agent (crates/engine/src/bin/guest-agent/step.rs), and what they need."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+
+from iolab.adapters import control
+from iolab.adapters.guest import programs
+from iolab.adapters.guest.initramfs import Archive
+from iolab.adapters.guest.modules import Modules
+from iolab.adapters.host import metadata
+from iolab.adapters.host.site import TargetPlace, in_regions, located, place_of
+from iolab.adapters.system.filesystem import FILESYSTEMS, making
+from iolab.base.errors import InputError
+from iolab.base.strict_json import JsonObject, dumps
+from iolab.domain import native_types as native
+from iolab.domain.filesystem_options import checked_mount_options
+from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, ScratchTarget, Trial
+from iolab.domain.trial.trial import derive_seed
+
+_MODULES_OF = {"null_blk": ("null_blk",), "virtio-blk": ("virtio_pci", "virtio_blk"), "nvme": ("nvme",)}
+_SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadline"}
+_AWAIT_S = 20.0
+_MIB = 1 << 20
+_CONFIGFS = "/sys/kernel/config/nullb"
+
+
+@dataclass
+class Plan:
+    """The steps so far, and the archive that the guest finds them in."""
+
+    seed: int
+    archive: Archive = field(default_factory=Archive)
+    steps: list[JsonObject] = field(default_factory=list)
+    phases: dict[int, Phase] = field(default_factory=dict)
+    """By its step's number."""
+    controls: dict[int, str] = field(default_factory=dict)
+    """By the number of a step that writes a kernel's file: the control that it is of."""
+
+    def add(self, do: str, **words: object) -> int:
+        """A step; its number."""
+        self.steps.append({"do": do, **words})
+        return len(self.steps) - 1
+
+    def packed(self) -> bytes:
+        """The initramfs."""
+        self.archive.add("/init", programs.agent().read_bytes())
+        self.archive.add("/plan.json", dumps({"seed": self.seed, "steps": self.steps}).encode())
+        return self.archive.packed()
+
+    def load_modules(self, modules: Modules, names: Sequence[str], parameters: dict[str, dict[str, str]]) -> None:
+        """Those modules and what they need. MachineError where this kernel has no such module."""
+        for name, content in modules.needed(names):
+            path = f"/modules/{name}.ko"
+            if path not in self.archive:
+                self.archive.add(path, content)
+                given = " ".join(f"{key}={value}" for key, value in parameters.get(name, {}).items())
+                self.add("module", path=path, parameters=given)
+
+
+def make(trial: Trial, modules: Modules) -> Plan:
+    """The steps of a trial, its controls worked into it (`control.amend`).
+
+    Raises:
+        InputError: its files do not fit, or something has no meaning there.
+        MachineError: the kernel has no such module, or this machine no such mkfs.
+    """
+    machine, target = trial.guest, trial.target
+    assert machine is not None and isinstance(target, ScratchTarget), "an experiment with another target is refused"
+    plan = Plan(trial.seed)
+    own = {name.replace("-", "_"): dict(given) for name, given in machine.module_parameters.items()}
+    if machine.drive == "null_blk":
+        own["null_blk"] = {"nr_devices": "0", **own.get("null_blk", {})}
+    scheduler = str(cast(Any, trial.controls.get("scheduler", {})).get("name"))
+    wanted = [*machine.module_parameters, *_MODULES_OF[machine.drive]]
+    wanted += [_SCHEDULERS[scheduler]] if scheduler in _SCHEDULERS else []
+    wanted += [target.filesystem] if target.filesystem is not None else []
+    plan.load_modules(modules, wanted, own)
+    disks = [disk_name(machine.drive, number) for number in range(target.devices)]
+    if machine.drive == "null_blk":
+        plan.add("mount", source="configfs", place="/sys/kernel/config", filesystem="configfs", options="")
+        for disk in disks:
+            _make_null_blk(plan, disk, target, machine.drive_parameters)
+    for disk in disks:
+        plan.add("await", path=f"/dev/{disk}", seconds=_AWAIT_S)
+    _apply(plan, trial, disks)
+    for number, disk in enumerate(disks):
+        if target.filesystem is not None:
+            _make_filesystem(plan, target, number, disk)
+    for phase in _placed(trial.phases, target, disks):
+        _run(plan, phase)
+    plan.add("symbols", all=False)
+    return plan
+
+
+def disk_name(drive: str, number: int) -> str:
+    """As the kernel names the drive with this number."""
+    if drive == "null_blk":
+        return f"nullb{number}"
+    if drive == "nvme":
+        return f"nvme{number}n1"
+    letters = ""
+    while number >= 0:
+        letters = chr(ord("a") + number % 26) + letters
+        number = number // 26 - 1
+    return f"vd{letters}"
+
+
+def _make_null_blk(plan: Plan, disk: str, target: ScratchTarget, parameters: dict[str, str]) -> None:
+    """A drive that keeps what is written (Documentation/block/null_blk.rst)."""
+    place = f"{_CONFIGFS}/{disk}"
+    plan.add("directory", path=place)
+    own = {"size": str(-(-target.size_bytes // _MIB)), "memory_backed": "1", "irqmode": "0", "submit_queues": "1"}
+    own |= {} if target.sector_bytes is None else {"blocksize": str(target.sector_bytes)}
+    for name, value in {**own, **parameters, "power": "1"}.items():
+        if not name.isidentifier():
+            raise InputError(f"null_blk has no attribute {name!r}", where="guest.drive_parameters")
+        plan.add("write", path=f"{place}/{name}", value=value, optional=False)
+
+
+def _apply(plan: Plan, trial: Trial, disks: Sequence[str]) -> None:
+    for name, value in trial.controls.items():
+        for template, text in control.CONTROLS[name].on_guest(value) or ():
+            paths = {template.format(queue=f"/sys/block/{disk}/queue", disk=f"/sys/block/{disk}") for disk in disks}
+            for path in sorted(paths):
+                plan.controls[plan.add("write", path=path, value=text, optional=True)] = name
+
+
+def _make_filesystem(plan: Plan, target: ScratchTarget, number: int, disk: str) -> None:
+    name = target.filesystem
+    assert name is not None
+    own = uuid.UUID(int=derive_seed(plan.seed, "filesystem", number), version=4)
+    tool, *arguments = making(name, f"/dev/{disk}", target.mkfs_options, str(own))
+    path = programs.pack(plan.archive, tool, FILESYSTEMS[name].package)
+    plan.add("run", argv=[path, *arguments])
+    options = checked_mount_options(name, target.mount_options)
+    plan.add("mount", source=f"/dev/{disk}", place=_root(number), filesystem=name, options=options)
+
+
+def _root(number: int) -> str:
+    return f"/target/{number}"
+
+
+def _placed(phases: Sequence[Phase], target: ScratchTarget, disks: Sequence[str]) -> list[Phase]:
+    """With absolute paths: in the drives' filesystems, else in regions of the drives."""
+    loads = [phase for phase in phases if isinstance(phase, LoadPhase)]
+    files = [file for phase in loads for file in phase.load["files"]]
+    last = max(map(place_of, files), default=0)
+    if last >= target.devices:
+        raise InputError(f"the workload uses device {last}, the target has {target.devices}, from 0", where="target")
+    if target.filesystem is not None:
+        return [
+            phase.with_files([_in_filesystem(file) for file in phase.load["files"]])
+            if isinstance(phase, LoadPhase)
+            else phase
+            for phase in phases
+        ]
+    placers = [
+        in_regions(
+            TargetPlace(disk, None, regions=Path(f"/dev/{disk}"), capacity_bytes=target.size_bytes),
+            [file for file in files if place_of(file) == number],
+            None,
+        )
+        for number, disk in enumerate(disks)
+    ]
+    return [
+        phase.with_files([placers[place_of(file)](file) for file in phase.load["files"]])
+        if isinstance(phase, LoadPhase)
+        else phase
+        for phase in phases
+    ]
+
+
+def _in_filesystem(file: native.FileSpec) -> native.FileSpec:
+    name = PurePosixPath(file["path"] or f"region-{file['base_bytes']}")
+    if name.is_absolute() or ".." in name.parts:
+        raise InputError(f"the file name {str(name)!r} leaves the target", where="target")
+    return located(file, Path(_root(place_of(file))) / name, base_bytes=0, create=True)
+
+
+def _run(plan: Plan, phase: Phase) -> None:
+    if isinstance(phase, MetadataPhase):
+        drives = 1 + max(thread["place"] for thread in phase.metadata["threads"])
+        document = metadata.placed(phase, [Path(_root(number)) for number in range(drives)])
+        for directory in dict.fromkeys(thread["directory"] for thread in document["threads"]):
+            plan.add("directory", path=str(Path(directory).parent))
+        step = plan.add("metadata", phase=document, drop_caches=phase.drop_caches)
+    else:
+        assert isinstance(phase, LoadPhase), "an experiment with other phases is refused before it runs"
+        parents = (str(Path(file["path"]).parent) for file in phase.load["files"])
+        for parent in dict.fromkeys(parent for parent in parents if parent != "/dev"):
+            plan.add("directory", path=parent)
+        step = plan.add("load", phase=phase.load)
+    plan.phases[step] = phase
+    if not phase.measured:
+        plan.add("sync")

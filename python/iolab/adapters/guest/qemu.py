@@ -1,0 +1,221 @@
+"""QEMU as a child: its command line, what the agent in it tells, and its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iolab.adapters.guest import programs
+from iolab.adapters.system import command
+from iolab.base import child_process
+from iolab.base.errors import MachineError
+from iolab.base.strict_json import JsonObject
+
+POLL_S = 0.1
+CONSOLE_LINES = 6
+CONSOLE_BYTES = 16384
+COMPLAINTS = ("Kernel panic", "BUG:", "Oops:", "Out of memory")
+CONSOLE = (
+    "console=ttyS0 panic=-1 oops=panic quiet no_timer_check tsc=reliable "
+    "cryptomgr.notests=1 initcall_blacklist=load_system_certificate_list"
+)
+"""panic=-1: a kernel that panics ends the machine. The last two halve the time to boot a distribution's kernel."""
+COMMAND_LINE = f"{CONSOLE} nokaslr"
+"""nokaslr: functions lie where they lay the last time."""
+_SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+
+
+@dataclass(frozen=True)
+class Drive:
+    """An image that the machine has as a drive."""
+
+    image: Path
+    device: str
+    """QEMU's name of the device."""
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Board:
+    """The emulated machine's parts."""
+
+    image: Path
+    initramfs: Path
+    cpus: int
+    memory_bytes: int
+    command_line: str = ""
+    drives: Sequence[Drive] = ()
+    counts: Path | None = None
+    """Where the counter writes; None: nothing is counted."""
+    functions: Path | None = None
+    """What tells the counter contexts apart."""
+
+    def arguments(self, console: Path) -> list[str]:
+        """QEMU's command line. Time there is instructions: 1 ns each, and none passes while it idles."""
+        found = emulator(self.image, self.initramfs, self.cpus, self.memory_bytes)
+        found += ["-icount", "shift=0,sleep=off", "-rtc", "base=2020-01-01,clock=vm"]
+        found += ["-append", f"{COMMAND_LINE} {self.command_line}".rstrip()]
+        found += ["-chardev", f"file,id=console,path={_escaped(str(console))}", "-serial", "chardev:console"]
+        found += ["-chardev", "stdio,id=agent,signal=off", "-device", "isa-debugcon,iobase=0xe9,chardev=agent"]
+        for number, drive in enumerate(self.drives):
+            file = f"file={_escaped(str(drive.image))},format=raw,cache=unsafe"
+            found += ["-drive", f"if=none,id=drive{number},{file}"]
+            further = "".join(f",{name}={_escaped(value)}" for name, value in drive.properties.items())
+            found += ["-device", f"{drive.device},drive=drive{number}{further}"]
+        if self.counts is not None:
+            contexts = "" if self.functions is None else f",functions={_escaped(str(self.functions))}"
+            found += ["-plugin", f"{programs.counter()},out={_escaped(str(self.counts))}{contexts}"]
+        return found
+
+
+def emulator(image: Path, initramfs: Path, cpus: int, memory_bytes: int) -> list[str]:
+    """QEMU's command line up to what a machine is connected to: no network, no drive, nothing of this machine."""
+    found = [programs.qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-sandbox", _SANDBOX]
+    found += ["-accel", "tcg,thread=single", "-smp", str(cpus), "-m", f"size={memory_bytes >> 20}M"]
+    found += ["-kernel", str(image), "-initrd", str(initramfs), "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+    return found
+
+
+class Ended(MachineError):
+    """The machine ended before its plan did: why, and the kernel's last lines."""
+
+
+@dataclass
+class Told:
+    """What the agent told, in its order."""
+
+    up: str | None = None
+    """The kernel's release, once it runs."""
+    steps: dict[int, JsonObject | None] = field(default_factory=dict)
+    """By the step's number."""
+    symbols: bytes = b""
+    ended: bool = False
+    failed: JsonObject | None = None
+
+
+def run(
+    board: Board, directory: Path, *, limit_s: float, should_stop: Callable[[], bool], on_look: Callable[[Told], None]
+) -> Told:
+    """Runs the machine to its end; what its agent told. Stopped, it has not `ended`.
+
+    Args:
+        directory: for its console's text.
+        on_look: called some times per second.
+
+    Raises:
+        Ended: it panicked, hung or ended early.
+        MachineError: QEMU does not start.
+    """
+    console, errors = directory / "console", directory / "qemu"
+    with errors.open("wb") as complaints:
+        process = subprocess.Popen(
+            board.arguments(console),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            env=child_process.environment(),
+            start_new_session=True,
+            preexec_fn=command.die_with_parent,
+        )
+    told = Told()
+    try:
+        until = time.monotonic() + limit_s
+        reader = _Reader(told)
+        for chunk in _chunks(process):
+            reader.take(chunk)
+            on_look(told)
+            if should_stop():
+                return told
+            if time.monotonic() > until:
+                raise Ended(_why(f"the guest did not end within {limit_s:g} s", console), where="guest machine")
+    finally:
+        process.kill()
+        process.wait()
+    if not told.ended and told.failed is None:
+        said = errors.read_text(errors="replace").strip().splitlines()
+        what = said[-1] if said and not console.stat().st_size else "the guest's kernel ended before its load"
+        raise Ended(_why(what, console), where="guest machine")
+    return told
+
+
+def _chunks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """What it writes, and nothing from time to time, until it closes its output."""
+    assert process.stdout is not None
+    fd = process.stdout.fileno()
+    with selectors.DefaultSelector() as selector:
+        selector.register(fd, selectors.EVENT_READ)
+        while True:
+            if not selector.select(POLL_S):
+                yield b""
+                continue
+            chunk = os.read(fd, 1 << 20)
+            if not chunk:
+                return
+            yield chunk
+
+
+class _Reader:
+    """Puts the agent's lines together: JSON, and after a line `{"bytes": N}` so many bytes of symbols."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._buffer = bytearray()
+        self._bytes_due = 0
+
+    def take(self, chunk: bytes) -> None:
+        self._buffer += chunk
+        while self._step():
+            pass
+
+    def _step(self) -> bool:
+        if self._bytes_due:
+            if len(self._buffer) < self._bytes_due:
+                return False
+            self._told.symbols = bytes(self._buffer[: self._bytes_due])
+            del self._buffer[: self._bytes_due]
+            self._bytes_due = 0
+            return True
+        line, newline, rest = self._buffer.partition(b"\n")
+        if not newline:
+            return False
+        self._buffer = bytearray(rest)
+        self._take_in(json.loads(line))
+        return True
+
+    def _take_in(self, message: dict[str, Any]) -> None:
+        if "bytes" in message:
+            self._bytes_due = int(message["bytes"])
+        elif "up" in message:
+            self._told.up = str(message["up"])
+        elif "step" in message:
+            self._told.steps[int(message["step"])] = message["told"]
+        elif "failed" in message:
+            self._told.failed = message["failed"]
+        elif "end" in message:
+            self._told.ended = True
+
+
+def _why(what: str, console: Path) -> str:
+    """With what the kernel complained about, and its last lines."""
+    try:
+        text = console.read_bytes()[-CONSOLE_BYTES:].decode(errors="replace")
+    except OSError:
+        text = ""
+    printable = ("".join(one if one.isprintable() else " " for one in line).strip() for line in text.splitlines())
+    lines = [line for line in printable if line]
+    last = lines[-CONSOLE_LINES:]
+    complaints = [line for line in lines if any(word in line for word in COMPLAINTS) and line not in last]
+    last = [*complaints[:1], *last]
+    return f"{what}; its last lines: {' | '.join(last)}" if last else f"{what}, and said nothing"
+
+
+def _escaped(text: str) -> str:
+    """In a list of QEMU's options a comma is written twice."""
+    return text.replace(",", ",,")

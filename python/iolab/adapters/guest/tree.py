@@ -1,0 +1,126 @@
+"""Kernels of a git tree, built out of it: the tree itself is only read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+from iolab.adapters.guest import cache
+from iolab.adapters.system import command
+from iolab.base import child_process
+from iolab.base.errors import InputError, MachineError
+
+FOLDER = "trees"
+CONFIGURATION = Path(__file__).with_name("kernel.config")
+OWN_CONFIGURATION = "iolab-guest.config"
+"""A file of this name at the tree's top stands in for ours."""
+BUILD_LIMIT_S = 3600.0
+_TOOLS = {"git": "git", "make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc"}
+
+
+def is_commit(name: str) -> bool:
+    """Whether the kernel's name is `TREE@COMMIT`."""
+    tree, at, commit = name.rpartition("@")
+    return bool(at and commit) and "/" in tree
+
+
+def build(name: str) -> Path:
+    """The image of the commit, built if it was not before. The first build of a tree takes minutes; one after a small
+    change, seconds.
+
+    Raises:
+        InputError: no such tree or commit, or a tree that does not build.
+        MachineError: what it takes to build is not installed.
+    """
+    path, _, commit = name.rpartition("@")
+    tree = Path(path).expanduser().absolute()
+    _check_tools(name)
+    found = _run(["git", "-C", str(tree), "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"], name, cwd=None)
+    revision = found.strip()
+    own = tree / OWN_CONFIGURATION
+    configuration = (own if own.exists() else CONFIGURATION).read_bytes()
+    place = cache.directory(FOLDER, blake2b(bytes(tree), digest_size=8).hexdigest())
+    image = place / f"{revision}-{blake2b(configuration, digest_size=4).hexdigest()}"
+    with _locked(place):
+        if not image.exists():
+            _build(tree, revision, configuration, place, image, name)
+    return image
+
+
+def built() -> list[str]:
+    """The images of trees that are in the cache, as paths."""
+    images = cache.directory(FOLDER, make=False).glob("*/" + "[0-9a-f]" * 40 + "-*")
+    return sorted(map(str, images))
+
+
+def _build(tree: Path, revision: str, configuration: bytes, place: Path, image: Path, name: str) -> None:
+    source, objects = place / "source", place / "build"
+    if not source.exists():
+        _run(["git", "clone", "--quiet", "--shared", "--no-checkout", str(tree), str(source)], name, cwd=None)
+    _run(["git", "-C", str(source), "checkout", "--quiet", "--force", "--detach", revision], name, cwd=None)
+    objects.mkdir(exist_ok=True)
+    make = ["make", f"O={objects}", "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=iolab"]
+    make += ["KBUILD_BUILD_HOST=iolab"]
+    wanted = objects / "wanted.config"
+    if not wanted.exists() or wanted.read_bytes() != configuration:
+        _run([*make, "tinyconfig"], name, cwd=source)
+        with (objects / ".config").open("ab") as config:
+            config.write(configuration)
+        _run([*make, "olddefconfig"], name, cwd=source)
+        wanted.write_bytes(configuration)
+    else:
+        _run([*make, "olddefconfig"], name, cwd=source)
+    _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
+    beside = image.with_suffix(".new")
+    shutil.copyfile(objects / "arch" / "x86" / "boot" / "bzImage", beside)
+    beside.rename(image)
+
+
+@contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    """One build of a tree at a time."""
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _check_tools(name: str) -> None:
+    missing = [package for tool, package in _TOOLS.items() if command.find(tool) is None]
+    if not Path("/usr/include/libelf.h").exists():
+        missing.append("libelf-dev")
+    if missing:
+        remedy = f"install it: sudo apt-get install {' '.join(missing)}"
+        raise MachineError(f"building a kernel takes {', '.join(missing)} too", where=name, remedy=remedy)
+
+
+def _run(arguments: Sequence[str], name: str, *, cwd: Path | None) -> str:
+    """What it printed. InputError with the compiler's first complaint."""
+    process = subprocess.Popen(
+        arguments,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={**child_process.environment(), "LC_ALL": "C"},
+        start_new_session=True,
+        preexec_fn=command.die_with_parent,
+    )
+    try:
+        output, errors = process.communicate(timeout=BUILD_LIMIT_S)
+    except BaseException:
+        os.killpg(process.pid, 9)
+        process.wait()
+        raise
+    if process.returncode != 0:
+        lines = [line.strip() for line in errors.splitlines() if line.strip()]
+        complaint = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "no reason given")
+        raise InputError(f"{' '.join(arguments[:2])} ... failed: {complaint}", where=name)
+    return output

@@ -1,0 +1,97 @@
+"""Instructions that a guest machine executed for its load: by symbol, and by who they were run for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from iolab.base.option import Options
+from iolab.domain.phase_record import InstructionsObservation
+from iolab.domain.probe.probe import Probe, ProbeReader
+
+if TYPE_CHECKING:
+    from iolab.domain.observation import Observation
+
+NAME = "instructions"
+READER = ProbeReader[InstructionsObservation](NAME, lambda probes: probes.get("instructions"))
+_NO_OPERATION = "no operation completed"
+_NOT_TOLD = f"contexts are told apart with one virtual CPU only, or {_NO_OPERATION}"
+
+
+class InstructionsOptions(Options):
+    """The probe `instructions` has no options."""
+
+
+def per_operation(found: InstructionsObservation, amount: float) -> float | None:
+    """The amount over the operations of the phase, warm-up included; of files where the phase makes files."""
+    return amount / found["operations"] if found["operations"] else None
+
+
+def calls_of(found: InstructionsObservation, *symbols: str) -> int:
+    """How often the functions began."""
+    calls = dict(zip(found["symbols"], found["calls"], strict=True))
+    return sum(calls.get(symbol, 0) for symbol in symbols)
+
+
+_SWITCH = ("__switch_to_asm",)
+_IPIS = (
+    "sysvec_call_function_single",
+    "sysvec_call_function",
+    "sysvec_reschedule_ipi",
+)
+Of = Callable[[InstructionsObservation], float | None]
+
+
+def _per_operation(of: Of) -> Callable[[Observation, InstructionsObservation], float | None]:
+    def read(_: Observation, found: InstructionsObservation) -> float | None:
+        amount = of(found)
+        return None if amount is None else per_operation(found, amount)
+
+    return read
+
+
+def _context(name: str) -> Of:
+    return lambda found: found["contexts"].get(name)
+
+
+_METRICS: tuple[tuple[str, str, str, Of], ...] = (
+    ("instructions_per_op", "Instructions, all together, per operation.", _NO_OPERATION, lambda f: f["total"]),
+    ("user_instructions_per_op", "Of them, those in user mode.", _NO_OPERATION, lambda f: f["user"]),
+    ("kernel_instructions_per_op", "Of them, the kernel's.", _NO_OPERATION, lambda f: f["total"] - f["user"]),
+    (
+        "interrupt_instructions_per_op",
+        "Of the kernel's, those of interrupt handlers, soft interrupts left out.",
+        _NOT_TOLD,
+        _context("interrupt"),
+    ),
+    ("softirq_instructions_per_op", "Of the kernel's, those of soft interrupts.", _NOT_TOLD, _context("softirq")),
+    (
+        "kthread_instructions_per_op",
+        "Of the kernel's, those of its own threads, the idle task among them.",
+        _NOT_TOLD,
+        _context("kernel thread"),
+    ),
+    (
+        "switches_per_op",
+        "Switches between tasks, of all tasks, per operation.",
+        _NO_OPERATION,
+        lambda f: calls_of(f, *_SWITCH),
+    ),
+    (
+        "cpu_messages_per_op",
+        "Interrupts that one CPU sent to another, to call a function or to schedule, per operation.",
+        _NO_OPERATION,
+        lambda f: calls_of(f, *_IPIS),
+    ),
+)
+
+PROBE = Probe(
+    NAME,
+    "Instructions of a guest machine, by symbol and by context. On by default there; nowhere else to be had.",
+    InstructionsOptions,
+    ("guest machine",),
+    tuple(
+        READER.metric_per_io(name, "count", "cost", help, absent, _per_operation(of))
+        for name, help, absent, of in _METRICS
+    ),
+)

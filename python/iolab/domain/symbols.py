@@ -1,0 +1,71 @@
+"""What functions cost in instructions per operation, and which of them differ between two settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from iolab.domain.phase_record import InstructionsObservation
+
+USER = "[user mode]"
+_MADE_BY_COMPILER = re.compile(r"(\.(isra|constprop|part|cold|llvm)(\.\d+)?)+$")
+NAMED_FROM = 1.0
+"""A function that changed by less than one instruction per operation is not named."""
+
+Key = tuple[str, str]
+"""A function's name, and its module; the module is empty for the kernel itself."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A function under two settings: instructions per operation, means over the rounds."""
+
+    symbol: str
+    module: str
+    baseline: float
+    candidate: float
+    is_named: bool
+    """Whether the rounds of the two settings lie further apart than those of either among themselves."""
+
+    @property
+    def change(self) -> float:
+        """In instructions per operation."""
+        return self.candidate - self.baseline
+
+
+def per_operation(found: InstructionsObservation) -> dict[Key, float]:
+    """Of one round, all of which adds up to the total: each function under the name that its source has, and user mode.
+    Empty where no operation completed."""
+    if not found["operations"]:
+        return {}
+    sums: dict[Key, float] = {(USER, ""): found["user"] / found["operations"]}
+    for symbol, module, amount in zip(found["symbols"], found["modules"], found["instructions"], strict=True):
+        key = (source_name(symbol), module)
+        sums[key] = sums.get(key, 0.0) + amount / found["operations"]
+    return sums
+
+
+def source_name(symbol: str) -> str:
+    """Without what a compiler appends to a function that it specialised or split."""
+    return _MADE_BY_COMPILER.sub("", symbol)
+
+
+def means(rounds: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
+    """Over the rounds, of which one that lacks a function has 0 of it."""
+    keys = {key for one in rounds for key in one}
+    return {key: sum(one.get(key, 0.0) for one in rounds) / len(rounds) for key in keys}
+
+
+def differences(baseline: Sequence[Mapping[Key, float]], candidate: Sequence[Mapping[Key, float]]) -> list[Difference]:
+    """Of every function that either setting executed, the largest change first. The changes add up to that of the
+    totals."""
+    keys = {key for one in (*baseline, *candidate) for key in one}
+    found = []
+    for key in keys:
+        before, after = ([one.get(key, 0.0) for one in side] for side in (baseline, candidate))
+        apart = max(min(after) - max(before), min(before) - max(after))
+        spread = max(max(before) - min(before), max(after) - min(after))
+        is_named = apart >= max(spread, NAMED_FROM) and min(len(before), len(after)) > 1
+        found.append(Difference(*key, sum(before) / len(before), sum(after) / len(after), is_named))
+    return sorted(found, key=lambda one: (-abs(one.change), one.symbol, one.module))

@@ -1,0 +1,37 @@
+"""A guest machine as a trial carries it: which kernel, on what."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from iolab.domain.trial.target import Spec
+
+PREFIX = "guest:"
+"""How the name of a guest machine begins; its kernel follows."""
+
+DriveKind = Literal["null_blk", "virtio-blk", "nvme"]
+
+
+class GuestMachine(Spec):
+    """An emulated machine that boots a kernel of the user's choice (docs/guest.md)."""
+
+    kernel: str
+    """A Debian package's version, a path of an image, `TREE@COMMIT`, or `running`."""
+    modules: str | None
+    """The directory of the image's modules, as /lib/modules/RELEASE; None: the package's or the tree's own."""
+    cpus: int
+    memory_bytes: int
+    command_line: str
+    """Further words of the kernel's command line."""
+    drive: DriveKind
+    drive_parameters: dict[str, str]
+    """Of null_blk, its attributes in configfs; of the others, properties of QEMU's device."""
+    module_parameters: dict[str, dict[str, str]]
+    """By module, loaded whether or not a drive or filesystem needs it."""
+    time_limit_ns: int
+    """Of wall time, from the start of the machine to its end."""
+
+
+def is_guest(machine: object) -> bool:
+    """Whether the text names a guest machine."""
+    return isinstance(machine, str) and machine.startswith(PREFIX) and len(machine) > len(PREFIX)

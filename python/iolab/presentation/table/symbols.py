@@ -1,0 +1,104 @@
+"""`show --as symbols`: what functions cost in a guest machine, per operation, and where settings differ.
+
+Of each workload and phase first the dearest functions under each setting, then of each other setting the functions that
+differ from the baseline's; the changes shown, with the line of all others, add up to that of the totals. A star: the
+rounds of both settings lie further apart than those of either among themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from iolab.base.errors import InputError
+from iolab.domain.phase_record import InstructionsObservation
+from iolab.domain.probe.instructions import NAME
+from iolab.domain.symbols import Difference, Key, differences, means, per_operation
+from iolab.presentation.table.seen import Seen, columns, seen
+
+if TYPE_CHECKING:
+    from iolab.adapters.store import RunData
+
+ROWS_SHOWN = 25
+OTHERS = "all others"
+
+
+def render(run: RunData, metrics: Sequence[str] = ()) -> str:
+    """The tables. InputError if the run is no guest machine's, or if metrics are asked for."""
+    if metrics:
+        raise InputError("the symbols have fixed columns", where="--metric", remedy="leave --metric out")
+    places: list[Seen[InstructionsObservation]] = seen(run, NAME)
+    blocks = []
+    for (workload, phase), group in groupby(sorted(places, key=_place), key=lambda one: (one.workload, one.phase)):
+        rounds = {one.setting: [per_operation(round) for round in one.observations] for one in group}
+        blocks += [_dearest(f"{workload}, {setting}, {phase}", found) for setting, found in rounds.items()]
+        baseline = run.experiment.compare.baseline
+        if baseline in rounds:
+            blocks += [
+                _compared(f"{workload}, {phase}: {setting} against {baseline}", rounds[baseline], found)
+                for setting, found in rounds.items()
+                if setting != baseline
+            ]
+    return "\n".join(blocks)
+
+
+def folded(run: RunData) -> str:
+    """Of each setting, workload and phase the functions as folded stacks: `setting;workload;phase;module;function N`
+    with instructions per operation, rounded. Chains of callers are not recorded."""
+    lines = []
+    for place in seen(run, NAME):
+        found = means([per_operation(round) for round in place.observations])
+        for (symbol, module), amount in sorted(found.items(), key=lambda item: -item[1]):
+            if round(amount):
+                frames = (place.setting, place.workload, place.phase, module or "kernel", symbol)
+                lines.append(f"{';'.join(frame.replace(';', ':') for frame in frames)} {round(amount)}")
+    return "\n".join(lines) + "\n"
+
+
+def _place(one: Seen[InstructionsObservation]) -> tuple[str, str]:
+    return one.workload, one.phase
+
+
+def _dearest(title: str, rounds: Sequence[Mapping[Key, float]]) -> str:
+    found = means(rounds)
+    total = sum(found.values())
+    if not total:
+        return f"{title}\nno operation completed\n"
+    dearest = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    rows: list[tuple[str, ...]] = [("function", "module", "per op", "share")]
+    rows += [(*key, _number(amount), _share(amount, total)) for key, amount in dearest[:ROWS_SHOWN]]
+    rest = sum(amount for _, amount in dearest[ROWS_SHOWN:])
+    if rest:
+        rows.append((OTHERS, "", _number(rest), _share(rest, total)))
+    rows.append(("total", "", _number(total), _share(total, total)))
+    return f"{title}\n{columns(rows, left=2)}\n"
+
+
+def _compared(title: str, baseline: Sequence[Mapping[Key, float]], candidate: Sequence[Mapping[Key, float]]) -> str:
+    found = differences(baseline, candidate)
+    shown = [one for one in found if one.is_named or abs(one.change) >= 0.5][:ROWS_SHOWN]
+    left = [one for one in found if one not in shown]
+    rows: list[tuple[str, ...]] = [("function", "module", "before", "after", "change", "")]
+    rows += [_row(one) for one in shown]
+    if left:
+        rows.append(_row(_sum(OTHERS, left)))
+    rows.append(_row(_sum("total", found)))
+    return f"{title}\n{columns(rows, left=2)}\n"
+
+
+def _sum(name: str, parts: Sequence[Difference]) -> Difference:
+    return Difference(name, "", sum(one.baseline for one in parts), sum(one.candidate for one in parts), is_named=False)
+
+
+def _row(one: Difference) -> tuple[str, ...]:
+    change = f"{one.change:+,.1f}"
+    return one.symbol, one.module, _number(one.baseline), _number(one.candidate), change, "*" if one.is_named else ""
+
+
+def _number(amount: float) -> str:
+    return f"{amount:,.1f}"
+
+
+def _share(amount: float, total: float) -> str:
+    return f"{100 * amount / total:.1f} %"

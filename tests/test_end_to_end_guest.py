@@ -1,0 +1,89 @@
+"""A real kernel in a guest machine: the smallest of Debian's that is cached or can be fetched, booted four times."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from iolab.adapters.guest import debian, kernel, programs
+from iolab.adapters.store import read
+from iolab.base.errors import IolabError
+from support.command_line import CommandLine, wait_until
+
+
+@pytest.fixture(scope="module")
+def kernel_name() -> str:
+    """A cached kernel, else the newest that the package index has; skipped where there is none."""
+    try:
+        programs.qemu(), programs.agent(), programs.counter()
+        cached = [one["name"] for one in kernel.listed() if one["state"] == "cached" and "-cloud" in one["name"]]
+        names = cached or [name for name in debian.available() if name.startswith("6.1.") and name.endswith("-cloud")]
+        if not names:
+            pytest.skip("no kernel is cached, and the package index has none")
+        kernel.find(names[-1])
+    except IolabError as error:
+        pytest.skip(f"no guest machine here: {error}")
+    return names[-1]
+
+
+def experiment(kernel: str, more: str = "") -> str:
+    return f"""
+machine = "guest:{kernel}"
+rounds = 1
+seed = 1
+[target]
+kind = "scratch"
+size = "32MiB"
+filesystem = "none"
+[guest]
+memory = "512MiB"
+[workloads.reads]
+operations = 2000
+pattern = "random"
+engine = "psync"
+block_size = "4KiB"
+file_size = "4MiB"
+{more}
+"""
+
+
+def test_a_guest_counts_its_load_and_tells_why_it_ended(iolab: CommandLine, kernel_name: str) -> None:
+    settings = '[settings.plain]\n[settings.none]\nmachine = { command_line = "rdinit=/nothing" }\n'
+    iolab.write("guest.toml", experiment(kernel_name, settings))
+    iolab("run", "guest.toml", "--out", "run", status=None, time_limit_s=600)
+    run = read(iolab.cwd / "run")
+    records = {record.spec.setting: record for record in map(run.record, run.trials["trial"].to_list())}
+    assert records["none"].status == "failed"
+    assert "panic" in records["none"].faults[0].what
+    (phase,) = records["plain"].phases
+    found = phase["probes"]["instructions"]
+    assert found["operations"] == 2000
+    assert any(module == "null_blk" for module in found["modules"])
+    assert sum(found["instructions"]) + found["user"] == found["total"]
+    # A nanosecond is an instruction: the engine's clock and the counter agree.
+    assert found["total"] == pytest.approx(phase["elapsed_ns"], rel=0.01)
+    assert sum(found["contexts"].values()) == pytest.approx(found["total"] - found["user"], rel=0.01)
+    assert found["contexts"]["task"] > 0.9 * (found["total"] - found["user"])
+    assert "total" in iolab("show", "run", "--as", "symbols").stdout
+    assert "plain;reads;main;null_blk;" in iolab("show", "run", "--as", "folded").stdout
+
+
+def test_a_killed_iolab_leaves_no_emulator(iolab: CommandLine, kernel_name: str) -> None:
+    iolab.write("guest.toml", experiment(kernel_name))
+    process = iolab.start("run", "guest.toml", "--out", "run")
+    try:
+        wait_until(lambda: bool(emulators(iolab.state_dir)), "QEMU")
+        os.kill(process.pid, signal.SIGKILL)
+        wait_until(lambda: not emulators(iolab.state_dir), "QEMU's end")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def emulators(state_dir: Path) -> list[int]:
+    """Processes of QEMU whose machine lies in this state directory."""
+    told = subprocess.run(["pgrep", "-f", f"qemu-system.*{state_dir}"], capture_output=True, text=True, check=False)
+    return [int(line) for line in told.stdout.split()]

@@ -1,0 +1,153 @@
+"""Guest machines: what is packed, booted, counted and compared."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from iolab.adapters.experiment import loads
+from iolab.adapters.guest import counted, debian, modules, plan, qemu, symbols
+from iolab.adapters.guest.initramfs import Archive
+from iolab.adapters.run.plan import Plan
+from iolab.base.errors import InputError
+from iolab.domain.symbols import USER, differences, per_operation
+
+EXPERIMENT = """
+machine = "guest:6.1.0-1-cloud"
+[target]
+kind = "scratch"
+size = "64MiB"
+filesystem = "none"
+[workloads.reads]
+operations = 2000
+pattern = "random"
+engine = "psync"
+block_size = "4KiB"
+file_size = "8MiB"
+"""
+
+
+@pytest.mark.skipif(shutil.which("cpio") is None, reason="cpio is not installed: nobody else reads the archive")
+def test_the_archive_is_what_cpio_reads(tmp_path: Path) -> None:
+    archive = Archive()
+    archive.add("/init", b"program")
+    archive.add("/etc/deep/file", b"12345")
+    subprocess.run(["cpio", "-id", "--quiet"], input=archive.packed(), cwd=tmp_path, check=True, timeout=20)
+    assert (tmp_path / "init").read_bytes() == b"program"
+    assert (tmp_path / "etc/deep/file").read_bytes() == b"12345"
+
+
+def test_modules_come_after_what_they_need(tmp_path: Path) -> None:
+    for name, depends in (("null_blk", "configfs"), ("configfs", ""), ("xfs", "libcrc32c"), ("libcrc32c", "")):
+        (tmp_path / f"{name}.ko").write_bytes(b"\x7fELF\0depends=" + depends.encode() + b"\0intree=Y\0")
+    (tmp_path / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\n")
+    found = modules.Modules(tmp_path).needed(["null_blk", "xfs", "ext4"])
+    assert [name for name, _ in found] == ["configfs", "null_blk", "libcrc32c", "xfs"]
+
+
+def _counts(*blocks: tuple[int, int, int]) -> bytes:
+    """A window of blocks: start, instructions, how often executed."""
+    header = struct.pack("<6Q", counted.MAGIC, len(blocks), 0, 0, 0, 0)
+    return header + b"".join(struct.pack("<QIIQ", start, 4, count, times) for start, count, times in blocks)
+
+
+KERNEL = 0xFFFFFFFF81000000
+TABLE = symbols.parse(
+    b"ffffffff81000000 T entry\nffffffff81000100 t helper.isra.0\nffffffff81000100 T alias_of_helper\n"
+    b"ffffffffc0000000 t read_page\t[null_blk]\nffffffff81000200 D data\n"
+)
+
+
+def test_instructions_go_to_the_function_that_holds_them() -> None:
+    content = _counts((0x401000, 7, 10), (KERNEL, 3, 100), (KERNEL + 8, 2, 50), (0xFFFFFFFFC0000010, 5, 4))
+    (window,) = counted.windows(content)
+    found = counted.observation(window, TABLE, 10, contexts=False)
+    assert found["symbols"] == ["entry", "read_page"]
+    assert found["modules"] == ["", "null_blk"]
+    assert (found["instructions"], found["calls"]) == ([400, 20], [100, 0])
+    assert (found["user"], found["total"]) == (70, 490)
+    with pytest.raises(ValueError, match="damaged"):
+        counted.windows(content[:-1])
+
+
+def test_of_several_names_the_global_one_stands() -> None:
+    assert TABLE.names == ["entry", "alias_of_helper", "data", "read_page"]
+    assert list(TABLE.starts) == sorted(TABLE.starts)
+
+
+def test_changes_by_function_add_up_and_only_what_changed_is_named() -> None:
+    def of(extra: int, noise: int) -> dict[tuple[str, str], float]:
+        content = _counts((0x401000, 7, 10), (KERNEL, 300 + extra, 10), (KERNEL + 0x100, 20 + noise, 10))
+        return per_operation(counted.observation(counted.windows(content)[0], TABLE, 10, contexts=False))
+
+    before, after = [of(0, noise) for noise in (0, 3, 1)], [of(50, noise) for noise in (2, 0, 3)]
+    found = differences(before, after)
+    assert [one.symbol for one in found if one.is_named] == ["entry"]
+    assert found[0].change == 50
+    totals = [sum(sum(one.values()) for one in side) / 3 for side in (before, after)]
+    assert sum(one.change for one in found) == pytest.approx(totals[1] - totals[0])
+    assert {one.symbol for one in found} == {USER, "entry", "alias_of_helper"}
+
+
+def test_a_setting_changes_kernel_and_machine() -> None:
+    text = EXPERIMENT + (
+        '[guest]\ncpus = 1\n[settings.old]\n[settings.new]\nkernel = "6.12.1-cloud"\n'
+        'machine = { cpus = 2, "drive_parameters.irqmode" = 1 }\nscheduler = "bfq"\nnr_requests = 64\n'
+    )
+    experiment = loads(text, "guest.toml")
+    old, new = experiment.guests["old"], experiment.guests["new"]
+    assert (old.kernel, old.cpus, old.drive_parameters) == ("6.1.0-1-cloud", 1, {})
+    assert (new.kernel, new.cpus, new.drive_parameters) == ("6.12.1-cloud", 2, {"irqmode": "1"})
+    (trial,) = [trial for trial in Plan(experiment, 1).round(0) if trial.setting == "new"]
+    steps = plan.make(trial, modules.Modules(None)).steps
+    written = [(step["path"], step["value"]) for step in steps if step["do"] == "write"]
+    assert ("/sys/kernel/config/nullb/nullb0/irqmode", "1") in written
+    assert written[-2:] == [
+        ("/sys/block/nullb0/queue/scheduler", "bfq"),
+        ("/sys/block/nullb0/queue/nr_requests", "64"),
+    ]
+    (load,) = [
+        step for step in steps if step["do"] == "load" and json.loads(json.dumps(step))["phase"]["name"] == "main"
+    ]
+    assert load["phase"]["files"][0]["path"] == "/dev/nullb0"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ("[guest]\ncpus = 0\n", "guest.cpus"),
+        ("[guest]\ncpu = 1\n", "guest.cpu"),
+        ("[settings.a]\nirq_cpus = 1\n", "settings.a.irq_cpus: not to be had on a guest machine"),
+        ("[probes]\nblock = true\n", "probes.block: a guest machine has the probe instructions only"),
+        ('[workloads.sort]\nkind = "qsbench"\nmemory_limit = "64MiB"\n', "sort phases are not to be had"),
+    ],
+)
+def test_what_a_guest_has_not_is_told_on_its_line(more: str, what: str) -> None:
+    with pytest.raises(InputError) as error:
+        loads(EXPERIMENT + more, "guest.toml")
+    assert what in str(error.value)
+
+
+def test_only_a_guest_counts_instructions() -> None:
+    with pytest.raises(InputError, match="only a guest machine"):
+        loads("[probes]\ninstructions = true\n[workloads.a]\noperations = 1\n", "host.toml")
+
+
+def test_kernels_sort_as_people_do() -> None:
+    assert sorted(["6.12.9-cloud", "6.1.0-56-cloud", "6.12.100-cloud"], key=debian.order) == [
+        "6.1.0-56-cloud",
+        "6.12.9-cloud",
+        "6.12.100-cloud",
+    ]
+
+
+def test_a_comma_in_a_path_stays_in_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iolab.adapters.guest.programs.qemu", lambda: "qemu")
+    drive = qemu.Drive(tmp_path / "a,readonly=on", "nvme", {"serial": "x,y"})
+    arguments = qemu.Board(tmp_path, tmp_path, 1, 2**30, drives=[drive]).arguments(tmp_path / "console")
+    assert any("a,,readonly=on,format=raw" in argument for argument in arguments)
+    assert "nvme,drive=drive0,serial=x,,y" in arguments
