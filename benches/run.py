@@ -44,6 +44,7 @@ BENCHES = [
     "model_scale",
     "planted_causes",
     "model_against_kernel",
+    "guest_counts",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
