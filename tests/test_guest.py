@@ -14,7 +14,7 @@ from iolab.adapters.guest import counted, debian, modules, plan, qemu, symbols
 from iolab.adapters.guest.initramfs import Archive
 from iolab.adapters.run.plan import Plan
 from iolab.base.errors import InputError
-from iolab.domain.symbols import USER, differences, per_operation
+from iolab.domain.symbols import USER, Difference, differences, per_operation, with_renamed
 
 EXPERIMENT = """
 machine = "guest:6.1.0-1-cloud"
@@ -91,6 +91,19 @@ def test_changes_by_function_add_up_and_only_what_changed_is_named() -> None:
     totals = [sum(sum(one.values()) for one in side) / 3 for side in (before, after)]
     assert sum(one.change for one in found) == pytest.approx(totals[1] - totals[0])
     assert {one.symbol for one in found} == {USER, "entry", "alias_of_helper"}
+
+
+def test_a_function_with_a_new_name_is_one_function() -> None:
+    old, new = Difference("kfree_hook", "", 100.0, 0.0, True), Difference("__kfree_hook_noprof", "", 0.0, 103.0, True)
+    other = Difference("kfree_hook_twice", "", 0.0, 7.0, True)
+    found = with_renamed(
+        [new, old, other], {("kfree_hook", ""): 2.0}, {(new.symbol, ""): 2.02, (other.symbol, ""): 9.0}
+    )
+    assert [(one.symbol, one.change) for one in found] == [
+        ("kfree_hook_twice", 7.0),
+        ("kfree_hook -> __kfree_hook_noprof", 3.0),
+    ]
+    assert sum(one.change for one in found) == old.change + new.change + other.change
 
 
 def test_a_setting_changes_kernel_and_machine() -> None:

@@ -46,6 +46,15 @@ def per_operation(found: InstructionsObservation) -> dict[Key, float]:
     return sums
 
 
+def calls_per_operation(found: InstructionsObservation) -> dict[Key, float]:
+    """Of one round, how often each function began."""
+    calls: dict[Key, float] = {}
+    for symbol, module, amount in zip(found["symbols"], found["modules"], found["calls"], strict=True):
+        key = (source_name(symbol), module)
+        calls[key] = calls.get(key, 0.0) + amount / max(found["operations"], 1)
+    return calls
+
+
 def source_name(symbol: str) -> str:
     """Without what a compiler appends to a function that it specialised or split."""
     return _MADE_BY_COMPILER.sub("", symbol)
@@ -69,3 +78,44 @@ def differences(baseline: Sequence[Mapping[Key, float]], candidate: Sequence[Map
         is_named = apart >= max(spread, NAMED_FROM) and min(len(before), len(after)) > 1
         found.append(Difference(*key, sum(before) / len(before), sum(after) / len(after), is_named))
     return sorted(found, key=lambda one: (-abs(one.change), one.symbol, one.module))
+
+
+def with_renamed(
+    found: Sequence[Difference], before: Mapping[Key, float], after: Mapping[Key, float]
+) -> list[Difference]:
+    """The differences, with a function that only the baseline has and one that only the candidate has as one, where the
+    name of the one begins with the other's and both are called equally often.
+
+    Args:
+        before: calls per operation under the baseline, after: under the candidate.
+    """
+    new = {(one.symbol, one.module): one for one in found if one.baseline == 0}
+    merged: list[Difference] = []
+    taken: set[Key] = set()
+    for one in found:
+        key = (one.symbol, one.module)
+        names = (other for other in new if other not in taken and one.candidate == 0 and _is_renamed(key, other))
+        other = next((each for each in names if _alike(before.get(key, 0.0), after.get(each, 0.0))), None)
+        if other is None:
+            merged.append(one)
+            continue
+        taken.add(other)
+        change = new[other].candidate - one.baseline
+        is_named = one.is_named and new[other].is_named and abs(change) >= NAMED_FROM
+        name = f"{one.symbol} -> {other[0]}"
+        merged.append(Difference(name, one.module, one.baseline, new[other].candidate, is_named))
+    left = [one for one in merged if (one.symbol, one.module) not in taken]
+    return sorted(left, key=lambda one: (-abs(one.change), one.symbol, one.module))
+
+
+def _is_renamed(old: Key, new: Key) -> bool:
+    shorter, longer = sorted((old[0].lstrip("_"), new[0].lstrip("_")), key=len)
+    return old[1] == new[1] and len(shorter) > 3 and longer.startswith(shorter)
+
+
+CALLS_ALIKE = 0.05
+"""So far may two numbers of calls lie apart, as a share of the larger one."""
+
+
+def _alike(one: float, other: float) -> bool:
+    return max(one, other) > 0 and abs(one - other) <= CALLS_ALIKE * max(one, other)

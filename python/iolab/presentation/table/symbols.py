@@ -1,8 +1,9 @@
 """`show --as symbols`: what functions cost in a guest machine, per operation, and where settings differ.
 
-Of each workload and phase first the dearest functions under each setting, then of each other setting the functions that
-differ from the baseline's; the changes shown, with the line of all others, add up to that of the totals. A star: the
-rounds of both settings lie further apart than those of either among themselves.
+Of each workload and phase first the dearest functions under each setting, then of each other setting the functions
+that differ from the baseline's. One that has another name now stands as `old -> new`. The changes shown, with the line
+of all others, add up to that of the totals. A star: the rounds of both settings lie further apart than those of either
+among themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
-from iolab.domain.symbols import Difference, Key, differences, means, per_operation
+from iolab.domain.symbols import Difference, Key, calls_per_operation, differences, means, per_operation, with_renamed
 from iolab.presentation.table.seen import Seen, columns, seen
 
 if TYPE_CHECKING:
@@ -31,12 +32,17 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     places: list[Seen[InstructionsObservation]] = seen(run, NAME)
     blocks = []
     for (workload, phase), group in groupby(sorted(places, key=_place), key=lambda one: (one.workload, one.phase)):
-        rounds = {one.setting: [per_operation(round) for round in one.observations] for one in group}
+        of_settings = list(group)
+        rounds = {one.setting: [per_operation(round) for round in one.observations] for one in of_settings}
+        calls = {one.setting: means([calls_per_operation(round) for round in one.observations]) for one in of_settings}
         blocks += [_dearest(f"{workload}, {setting}, {phase}", found) for setting, found in rounds.items()]
         baseline = run.experiment.compare.baseline
         if baseline in rounds:
             blocks += [
-                _compared(f"{workload}, {phase}: {setting} against {baseline}", rounds[baseline], found)
+                _compared(
+                    f"{workload}, {phase}: {setting} against {baseline}",
+                    with_renamed(differences(rounds[baseline], found), calls[baseline], calls[setting]),
+                )
                 for setting, found in rounds.items()
                 if setting != baseline
             ]
@@ -75,8 +81,7 @@ def _dearest(title: str, rounds: Sequence[Mapping[Key, float]]) -> str:
     return f"{title}\n{columns(rows, left=2)}\n"
 
 
-def _compared(title: str, baseline: Sequence[Mapping[Key, float]], candidate: Sequence[Mapping[Key, float]]) -> str:
-    found = differences(baseline, candidate)
+def _compared(title: str, found: Sequence[Difference]) -> str:
     shown = [one for one in found if one.is_named or abs(one.change) >= 0.5][:ROWS_SHOWN]
     left = [one for one in found if one not in shown]
     rows: list[tuple[str, ...]] = [("function", "module", "before", "after", "change", "")]
