@@ -108,6 +108,8 @@ fn bio(number: u32, now: u64) -> Bio {
         sync: !number.is_multiple_of(6),
         metadata: number.is_multiple_of(7),
         read_ahead: false,
+        writeback: false,
+        workers: 0,
         no_idle: number.is_multiple_of(11),
         start: if task < 2 {
             u64::from(task) * 5_000_000 + u64::from(number) * 8

@@ -87,6 +87,8 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
             metadata: false,
             read_ahead: false,
             no_idle: false,
+            writeback: false,
+            workers: 0,
             start,
             sectors: 8,
             segments: 1,

@@ -29,6 +29,8 @@ pub enum Component {
     Drive(u16),
     /// How requests of that drive complete on detailed CPUs.
     Completion(u16),
+    /// What becomes of what the drive's cache has acknowledged.
+    Flushes(u16),
     /// The filesystem on that drive.
     Filesystem(u16),
     /// The mount of that number.
@@ -46,7 +48,7 @@ struct Reads {
 
 impl Component {
     /// One of each kind.
-    pub const ALL: [Component; 15] = [
+    pub const ALL: [Component; 16] = [
         Component::Cpus,
         Component::Calls,
         Component::Copies,
@@ -59,6 +61,7 @@ impl Component {
         Component::Ticks,
         Component::Drive(0),
         Component::Completion(0),
+        Component::Flushes(0),
         Component::Filesystem(0),
         Component::Mount(0),
         Component::Swap,
@@ -110,6 +113,7 @@ impl Component {
                     "memory.dirty_percent",
                     "memory.dirty_expire_ns",
                     "memory.dirty_writeback_interval_ns",
+                    "drives.*.queue.wbt_lat_usec",
                 ],
                 "a load's writes are buffered",
             ),
@@ -140,6 +144,7 @@ impl Component {
                     "drives.#.queue.max_segments",
                     "drives.#.queue.nomerges",
                     "drives.#.queue.hardware_queues",
+                    "drives.#.queue.rotational",
                 ],
                 "I/O goes to that drive",
             ),
@@ -153,6 +158,10 @@ impl Component {
                     "drives.#.dma",
                 ],
                 "I/O goes to that drive, and detailed CPUs complete it",
+            ),
+            Component::Flushes(_) => (
+                &["kernel", "drives.#.queue.write_cache"],
+                "a load syncs what it writes to that drive, or its buffered writes are throttled there",
             ),
             Component::Filesystem(_) => (
                 &["kernel", "drives.#.filesystem"],
@@ -171,6 +180,7 @@ impl Component {
         match self {
             Component::Drive(number)
             | Component::Completion(number)
+            | Component::Flushes(number)
             | Component::Filesystem(number)
             | Component::Mount(number) => Some(number),
             _ => None,

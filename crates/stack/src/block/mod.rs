@@ -8,6 +8,7 @@ mod queue;
 mod queue_map;
 mod request;
 mod task_plug;
+mod wbt;
 
 pub use event::{EventKind, QueueEvent};
 pub use hardware::HardwareRules;
@@ -19,3 +20,4 @@ pub use request::{
     Side, TaskId,
 };
 pub use task_plug::TaskPlug;
+pub use wbt::WbtRules;

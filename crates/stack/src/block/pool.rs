@@ -136,15 +136,22 @@ impl Pool {
     }
 
     /// Takes a request for the task if fewer than `most` are in use (tags only). False: there is none, and the task waits
-    /// in the wait queue until `free` names it.
-    pub(super) fn allocate_below(&mut self, now: Time, task: TaskId, most: u32) -> bool {
+    /// in the wait queue until `free` names it; or one more of its `workers` does, if it has any that does not.
+    pub(super) fn allocate_below(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        most: u32,
+        workers: u16,
+    ) -> bool {
         let may = match self.rules.waking {
             Waking::WhenFree(_) => self.allocated < self.rules.requests,
             Waking::Tags => self.allocated < most.min(self.rules.requests),
             Waking::Batching { requests, time_ns } => self.may_batch(now, task, requests, time_ns),
         };
         if !may {
-            if !self.waiting.contains(&task) {
+            let waiting = self.waiting.iter().filter(|&&waiting| waiting == task);
+            if waiting.count() < usize::from(workers.max(1)) {
                 self.waiting.push_back(task);
             }
             return false;
@@ -157,7 +164,7 @@ impl Pool {
     /// The same for a task that may have all.
     #[cfg(test)]
     pub(super) fn allocate(&mut self, now: Time, task: TaskId) -> bool {
-        self.allocate_below(now, task, self.rules.requests)
+        self.allocate_below(now, task, self.rules.requests, 0)
     }
 
     /// Takes one although there is none left, for whom the scheduler waits. False: even that has its limit.
@@ -292,10 +299,24 @@ mod tests {
     #[test]
     fn of_tags_some_may_have_fewer_than_others() {
         let mut pool = Pool::new(PoolRules::tags(8));
-        let writes = (0..8).filter(|_| pool.allocate_below(0, 1, 6)).count();
+        let writes = (0..8).filter(|_| pool.allocate_below(0, 1, 6, 0)).count();
         let reads = (0..8).filter(|_| pool.allocate(0, 2)).count();
         assert_eq!((writes, reads), (6, 2));
         assert_eq!([(); 3].map(|()| pool.free(0)), [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn of_a_ring_as_many_workers_wait_as_there_are() {
+        let mut pool = Pool::new(PoolRules::tags(1));
+        assert!(pool.allocate(0, 1));
+        (0..9).for_each(|_| assert!(!pool.allocate_below(0, 1, 1, 3)));
+        assert!(!pool.allocate(0, 2));
+        let woken = [(); 5].map(|()| {
+            let woken = pool.free(0);
+            pool.allocated += 1;
+            woken
+        });
+        assert_eq!(woken, [Some(1), Some(1), Some(1), Some(2), None]);
     }
 
     #[test]

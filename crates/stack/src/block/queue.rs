@@ -8,6 +8,7 @@ use crate::block::event::Tap;
 use crate::block::hardware::{HardwareQueues, HardwareRules};
 use crate::block::plug::{Plug, PlugRules};
 use crate::block::pool::{Pool, PoolRules, Waking};
+use crate::block::wbt::{Wbt, WbtRules};
 use crate::block::{
     Bio, Direction, EventKind, QueueEvent, Request, RequestId, Requests, Sector, Side, TaskId,
 };
@@ -87,6 +88,10 @@ pub struct RequestQueue {
     /// Two classes; of blk-mq one for each set of tags.
     pools: Vec<Pool>,
     plug: Plug,
+    /// None: writeback is not throttled.
+    wbt: Option<Wbt>,
+    /// Who may try again, told by `take_woken`.
+    woken: Vec<TaskId>,
     hardware: HardwareQueues,
     hooks: Hooks,
     in_flight: u32,
@@ -107,6 +112,8 @@ impl RequestQueue {
             last_merge: None,
             pools: vec![Pool::new(rules.pool); 2],
             plug: Plug::new(rules.plug),
+            wbt: None,
+            woken: Vec::new(),
             hardware: HardwareQueues::new(HardwareRules::SINGLE),
             hooks: Hooks::NONE,
             in_flight: 0,
@@ -124,6 +131,12 @@ impl RequestQueue {
         };
         self.pools = vec![Pool::new(self.rules.pool); sets.max(2)];
         self.hardware = HardwareQueues::new(rules);
+        self
+    }
+
+    /// With writeback throttled.
+    pub fn with_wbt(mut self, rules: Option<WbtRules>) -> RequestQueue {
+        self.wbt = rules.map(Wbt::new);
         self
     }
 
@@ -187,13 +200,16 @@ impl RequestQueue {
             self.merge(now, request, side, bio);
             return Submitted::Merged(request, side);
         }
-        if !self.allocate(now, &bio) {
+        if !self.is_let_in(now, &bio) || !self.allocate(now, &bio) {
             if self.tap.is_on() {
                 self.tap.must_wait(now, &bio);
             }
             self.plug.unplug();
             self.emit_plug(now, false, None);
             return Submitted::MustWait;
+        }
+        if let Some(wbt) = self.wbt.as_mut().filter(|_| bio.writeback) {
+            wbt.took(now);
         }
         self.station.enter(now);
         self.counts.bios += 1;
@@ -213,6 +229,9 @@ impl RequestQueue {
         let id = id?;
         self.emit_request(now, EventKind::Issue, id);
         self.requests[id].issued_at = Some(now);
+        if let Some(wbt) = &mut self.wbt {
+            wbt.issued(now, id, &self.requests[id]);
+        }
         self.in_flight += 1;
         self.counts.issued += 1;
         Some(id)
@@ -238,6 +257,9 @@ impl RequestQueue {
         self.scheduler.completed(now, &self.requests, id);
         self.emit_messages();
         let request = self.requests.take(id);
+        if let Some(wbt) = &mut self.wbt {
+            wbt.completed(now, id, &request, &mut self.woken);
+        }
         self.hardware.give_back(request.cpu);
         self.in_flight -= 1;
         self.counts.completed += 1;
@@ -252,6 +274,28 @@ impl RequestQueue {
         self.pools[class].free(now)
     }
 
+    /// Appends who, beyond those whom `completed` returned, may try again to get a request.
+    pub fn take_woken(&mut self, into: &mut Vec<TaskId>) {
+        into.append(&mut self.woken);
+    }
+
+    /// A writer sleeps because too much is dirty.
+    pub fn held_a_writer(&mut self, now: Time) {
+        if let Some(wbt) = &mut self.wbt {
+            wbt.held_a_writer(now);
+        }
+    }
+
+    /// Whether it throttles writeback.
+    pub fn throttles(&self) -> bool {
+        self.wbt.is_some()
+    }
+
+    /// When the throttling of writeback wants `wake` to be called, whatever the device is doing.
+    pub fn next_look(&self) -> Option<Time> {
+        self.wbt.as_ref().and_then(Wbt::next_wakeup)
+    }
+
     /// Somebody waits for what is queued.
     pub fn unplug(&mut self) {
         self.plug.unplug();
@@ -263,8 +307,13 @@ impl RequestQueue {
         times.into_iter().flatten().min()
     }
 
-    /// Lets the timers of the plug and of the scheduler act, if they have expired.
+    /// Lets the timers of the plug, of the throttling and of the scheduler act, if they have expired.
     pub fn wake(&mut self, now: Time) {
+        if let Some(wbt) = &mut self.wbt
+            && wbt.next_wakeup().is_some_and(|at| at <= now)
+        {
+            wbt.look(now, &mut self.woken);
+        }
         self.emit_plug(now, false, None);
         self.plug.wake(now);
         self.emit_plug(now, true, None);
@@ -324,11 +373,19 @@ impl RequestQueue {
         None
     }
 
+    /// Whether the throttling of writeback lets the bio have a request.
+    fn is_let_in(&mut self, now: Time, bio: &Bio) -> bool {
+        match &mut self.wbt {
+            Some(wbt) if bio.writeback => wbt.allows(now, bio.task, bio.sync),
+            _ => true,
+        }
+    }
+
     fn allocate(&mut self, now: Time, bio: &Bio) -> bool {
         let class = self.class_of(bio.direction, bio.sync, bio.cpu);
         let pool = &mut self.pools[class];
         let most = self.scheduler.tags_allowed(bio, pool.size());
-        if pool.allocate_below(now, bio.task, most) {
+        if pool.allocate_below(now, bio.task, most, bio.workers) {
             return true;
         }
         self.scheduler.may_exceed_pool(bio.task, bio.sync) && pool.allocate_beyond()
@@ -480,6 +537,9 @@ impl RequestQueue {
         self.ends.insert((self.requests[survivor].end(), survivor));
         self.last_merge = Some(survivor);
         self.counts.merges_of_requests += 1;
+        if let Some(wbt) = self.wbt.as_mut().filter(|_| gone.writeback) {
+            wbt.merged();
+        }
         let class = self.class_of(gone.direction, gone.sync, gone.cpu);
         // Who waits is woken by the next completion.
         self.pools[class].give_back();

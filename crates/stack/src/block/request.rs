@@ -84,6 +84,10 @@ pub struct Bio {
     pub read_ahead: bool,
     /// The submitter says that nothing follows soon (REQ_NOIDLE).
     pub no_idle: bool,
+    /// It comes from the page cache, which may wait: `wbt` throttles it.
+    pub writeback: bool,
+    /// Workers of the task's ring that may wait for requests at once; 0: the task waits itself.
+    pub workers: u16,
     /// First sector on the device.
     pub start: Sector,
     /// Length in sectors of 512 bytes.
@@ -127,6 +131,8 @@ pub struct Request {
     pub read_ahead: bool,
     /// The submitter of the bio that it was made for says that nothing follows soon.
     pub no_idle: bool,
+    /// The bio that it was made for is writeback.
+    pub writeback: bool,
     /// First sector on the device.
     pub start: Sector,
     /// Length of all its bios, in sectors of 512 bytes.
@@ -174,6 +180,7 @@ impl Request {
             metadata: bio.metadata,
             read_ahead: bio.read_ahead,
             no_idle: bio.no_idle,
+            writeback: bio.writeback,
             start: bio.start,
             sectors: bio.sectors,
             segments: bio.segments,

@@ -1,6 +1,7 @@
 //! Who writes back: flusher threads, throttled writers, fsync and commits, a step at a time in turn while the queue takes it.
 //!
-//! A kernel's flusher sleeps in the queue or looks at its congestion after each page; here each does after each step.
+//! A kernel's flusher sleeps in the queue or looks at its congestion after each page; here each does after each step. From
+//! 2.6.32 on each sleeps by itself (`PageCache::blocked`); before, all hold back while the queue is congested.
 
 use crate::block::TaskId;
 use crate::cache::flushers::{Flusher, OLD_DATA_FLUSHER, Purpose, Then, Wait};
@@ -29,9 +30,8 @@ impl PageCache {
             let due = flushers.paused.extract_if(.., |(at, _)| *at <= now);
             flushers.running.extend(due.map(|(_, flusher)| flusher));
         }
-        if !flushers.congested
-            && let Some(flusher) = flushers.running.pop_front()
-        {
+        if let Some(first) = flushers.first_to_run() {
+            let flusher = flushers.running.remove(first).expect("it is in line");
             self.step(flusher, effects);
         }
     }

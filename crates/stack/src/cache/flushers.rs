@@ -29,6 +29,8 @@ pub(super) struct Flushers {
     /// When kupdate looks for old data; None while nothing is dirty.
     pub(super) look_at: Option<Time>,
     pub(super) congested: bool,
+    /// Whose last I/O has found no request: each sleeps by itself, from 2.6.32 on.
+    pub(super) blocked: BTreeSet<TaskId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,9 +113,21 @@ impl Flushers {
         }
     }
 
+    /// The place in line of the flusher whose step is next; None: all of them wait.
+    pub(super) fn first_to_run(&self) -> Option<usize> {
+        if self.congested {
+            return None;
+        }
+        let waits = |flusher: &Flusher| self.blocked.contains(&flusher.task);
+        match self.blocked.is_empty() {
+            true => (!self.running.is_empty()).then_some(0),
+            false => self.running.iter().position(|flusher| !waits(flusher)),
+        }
+    }
+
     /// `now`: when the cache was last called.
     pub(super) fn next_wakeup(&self, now: Time) -> Option<Time> {
-        if !self.running.is_empty() && !self.congested {
+        if self.first_to_run().is_some() {
             return Some(now);
         }
         self.paused

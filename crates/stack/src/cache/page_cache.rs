@@ -131,6 +131,31 @@ impl PageCache {
         }
     }
 
+    /// Whether who writes back sleeps in the queue, each by itself, whatever its congestion (`wb_writeback` of 2.6.32 on);
+    /// otherwise all hold back while the queue is congested.
+    pub fn blocks_each(&self) -> bool {
+        matches!(
+            self.rules.variant,
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2
+        )
+    }
+
+    /// What the task writes back has found no request: it goes on when there is one.
+    pub fn blocked(&mut self, task: TaskId) {
+        self.flushers.blocked.insert(task);
+    }
+
+    /// All that it had submitted is in the queue.
+    pub fn unblocked(&mut self, now: Time, task: TaskId) {
+        self.now = now;
+        self.flushers.blocked.remove(&task);
+    }
+
+    /// Whether the task is kept because too much is dirty.
+    pub fn holds(&self, task: TaskId) -> bool {
+        self.flushers.throttled.contains(&task)
+    }
+
     /// When a flusher, or a journal's commit, is due.
     pub fn next_wakeup(&self) -> Option<Time> {
         let commit = self.journal.as_ref().and_then(Journal::next_commit);

@@ -79,9 +79,13 @@ impl PageCache {
             present,
             marked: self.pages.take_mark(file, page),
             congested: self.reads_congested,
+            within: self.rules.windows_stay_within,
         };
         let cached = |page| self.pages.is_cached(file, page);
-        let Some(window) = stream.next(found, self.rules.read_ahead, cached) else {
+        // A call that asks for more than a window gets it in one, as far as a request goes (`ondemand_readahead` of 4.10).
+        let most = self.rules.read_ahead;
+        let most = most.max(found.left.min(self.rules.request_pages));
+        let Some(window) = stream.next(found, most, cached) else {
             return;
         };
         if matches!(stream, Stream::Linux2_4(_)) && found.absent {

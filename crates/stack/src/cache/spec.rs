@@ -19,6 +19,12 @@ pub struct CacheSpec {
     pub lowmem_bytes: Option<u64>,
     /// The largest read-ahead window.
     pub read_ahead_bytes: Option<u64>,
+    /// A longer read than a window is read ahead as a whole up to this: the device's largest request, from 4.10 on. None:
+    /// in windows.
+    pub request_bytes: Option<u64>,
+    /// A window and the one that comes with it stay within the largest: from 4.18 on.
+    #[serde(default)]
+    pub windows_stay_within: bool,
     /// Writeback begins with more of the memory dirty than this.
     pub dirty_background_percent: Option<u8>,
     /// Writers are made to wait with more than this.
@@ -58,6 +64,9 @@ pub(super) struct Rules {
     pub(super) variant: CacheVariant,
     pub(super) memory: u64,
     pub(super) read_ahead: u64,
+    /// 0: calls are read in windows, however long they are.
+    pub(super) request_pages: u64,
+    pub(super) windows_stay_within: bool,
     pub(super) background: u64,
     /// Background writeback goes on until fewer are dirty.
     pub(super) background_stop: u64,
@@ -97,6 +106,8 @@ impl CacheSpec {
             memory_bytes,
             lowmem_bytes: None,
             read_ahead_bytes: None,
+            request_bytes: None,
+            windows_stay_within: false,
             dirty_background_percent: None,
             dirty_percent: None,
             dirty_expire_ns: None,
@@ -176,6 +187,8 @@ impl CacheSpec {
             variant: self.variant,
             memory,
             read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,
+            request_pages: self.request_bytes.unwrap_or(0) / PAGE_BYTES,
+            windows_stay_within: self.windows_stay_within,
             background: of(background),
             background_stop: of(stop),
             foreground: of(foreground).max(1),

@@ -68,6 +68,13 @@ pub trait Device: Send {
     /// Takes a command. The caller keeps within `queue_depth` and `sectors`.
     fn submit(&mut self, now: Time, command: Command);
 
+    /// Completes as that tag when all that has been acknowledged is on the medium (FLUSH CACHE, SYNCHRONIZE CACHE, NVMe's
+    /// Flush). The caller has one under way at a time, with a tag that no command has. False: there is no cache that
+    /// forgets, and nothing to wait for.
+    fn flush(&mut self, _now: Time, _tag: u32) -> bool {
+        false
+    }
+
     /// When `advance` has something to do.
     fn next_event(&self) -> Option<Time>;
 
@@ -77,6 +84,11 @@ pub trait Device: Send {
     /// Seeks cost time: what the kernel's `rotational` flag says.
     fn rotational(&self) -> bool {
         true
+    }
+
+    /// It acknowledges writes from a cache that forgets without power: what the kernel's `write_cache` says.
+    fn has_volatile_cache(&self) -> bool {
+        false
     }
 
     /// Acknowledged data that are not on the medium yet.

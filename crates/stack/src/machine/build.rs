@@ -40,6 +40,9 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     let mut world = World::new(cpus, drives?, cache, plug)
         .with_mounts(mounts?)
         .with_direct_writes(machine.kernel.direct_writes_are_sync());
+    if machine.kernel.flushes_caches() {
+        world = world.with_flushes(machine.drives.iter().map(|drive| drive.flushes));
+    }
     machine.cpus.plan_offline(&mut world);
     Ok(world)
 }
@@ -82,13 +85,14 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
         .map_err(|error| error.within("filesystem"))?;
     let hardware = drive.hardware.clone().unwrap_or(HardwareRules::SINGLE);
     let surroundings = Surroundings {
-        rotational: device.rotational(),
+        rotational: drive.rotational,
         queue_map: &hardware.map,
         request_sectors_max: drive.rules.request_sectors_max,
         group_weights: weights,
     };
     let mut queue = RequestQueue::new(drive.rules, drive.scheduler.build(&surroundings))
-        .with_hooks(drive.hooks());
+        .with_hooks(drive.hooks())
+        .with_wbt(drive.wbt);
     if drive.hardware.is_some() {
         queue = queue.with_hardware(hardware);
     }

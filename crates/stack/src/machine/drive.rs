@@ -10,13 +10,14 @@ use super::{Kernel, Table, read};
 use crate::SpecError;
 use crate::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
 use crate::block::pool::PoolRules;
-use crate::block::{HardwareRules, Merges, QueueMap, QueueRules, SECTOR_BYTES, Sector};
+use crate::block::{HardwareRules, Merges, QueueMap, QueueRules, SECTOR_BYTES, Sector, WbtRules};
 use crate::completion::{Affinity, RequestAffinity};
 use crate::device::{Device, DeviceSpec};
 use crate::scheduler::hooks::Hooks;
 use crate::scheduler::spec::SchedulerSpec;
 use crate::smp::Topology;
 use crate::spec_error::within;
+use crate::time::MICROSECOND;
 use crate::world::{DmaSpec, DriveCpus};
 use crate::xfs::XfsSpec;
 
@@ -112,6 +113,26 @@ pub struct QueueSpec {
     /// Where requests are completed.
     #[schemars(range(max = 2))]
     pub rq_affinity: Option<u8>,
+    /// What schedulers, plugging and throttling take the device for: 1 seeks cost time, 0 they do not. Left out: as it is.
+    #[schemars(range(max = 1))]
+    pub rotational: Option<u8>,
+    /// Throttling of writeback: reads are to take no longer, in microseconds; 0: it is not throttled. Only blk-mq of 4.10
+    /// on. Left out: 75000, or 2000 without seeks, and with BFQ 0.
+    #[schemars(range(max = WBT_LAT_USEC_MAX))]
+    pub wbt_lat_usec: Option<u64>,
+    /// What fsync and throttling take the device's cache for; left out: as it is.
+    pub write_cache: Option<WriteCache>,
+}
+
+/// The words of /sys/block/DEVICE/queue/write_cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+pub enum WriteCache {
+    /// It acknowledges writes from a cache that forgets without power.
+    #[serde(rename = "write back")]
+    Back,
+    /// It does not.
+    #[serde(rename = "write through")]
+    Through,
 }
 
 /// A drive that can be built.
@@ -127,12 +148,19 @@ pub(super) struct DrivePlan {
     pub(super) rules: QueueRules,
     pub(super) hardware: Option<HardwareRules>,
     pub(super) peek: bool,
+    /// What the block layer takes the device for.
+    pub(super) rotational: bool,
+    pub(super) wbt: Option<WbtRules>,
+    /// fsync waits until the device's cache is on the medium, if the kernel does that.
+    pub(super) flushes: bool,
     pub(super) cpus: DriveCpuKeys,
 }
 
 const NR_REQUESTS_MAX: u32 = 65_536;
 /// `MAX_SCHED_RQ` of blk-mq.
 const SCHEDULER_TAGS_MAX: u32 = 2048;
+/// A minute.
+const WBT_LAT_USEC_MAX: u64 = 60_000_000;
 
 impl DriveSpec {
     pub(super) fn plan(
@@ -159,7 +187,11 @@ impl DriveSpec {
         let filesystem = table
             .map(|table| filesystem_of(table, kernel, device.as_ref()))
             .transpose()?;
-        let of_device = kernel.queue_rules(device.rotational(), device.queue_depth());
+        let rotational = match self.queue.rotational {
+            None => device.rotational(),
+            Some(seeks) => seeks == 1,
+        };
+        let of_device = kernel.queue_rules(rotational, device.queue_depth());
         let mut rules = self.queue.rules(of_device);
         let hardware = match scheduler.is_multi_queue() {
             true => {
@@ -177,6 +209,10 @@ impl DriveSpec {
             }
             false => None,
         };
+        let wbt = self
+            .queue
+            .wbt(kernel, &scheduler, device.as_ref(), rotational)
+            .map_err(|error| error.within("queue"))?;
         Ok(DrivePlan {
             device: device_spec,
             sectors: device.sectors(),
@@ -187,6 +223,9 @@ impl DriveSpec {
             rules,
             hardware,
             peek: self.peek,
+            rotational,
+            wbt,
+            flushes: self.queue.has_write_cache(device.as_ref()),
             cpus: DriveCpuKeys {
                 interrupt_cpu: self.interrupt_cpu,
                 affinity: self.affinity,
@@ -380,6 +419,8 @@ impl QueueSpec {
             ("nomerges", self.nomerges.map(u64::from), 0, 2),
             ("rq_affinity", self.rq_affinity.map(u64::from), 0, 2),
             ("read_ahead_kb", self.read_ahead_kb, 0, 1 << 20),
+            ("rotational", self.rotational.map(u64::from), 0, 1),
+            ("wbt_lat_usec", self.wbt_lat_usec, 0, WBT_LAT_USEC_MAX),
             (
                 "hardware_queues",
                 self.hardware_queues.map(u64::from),
@@ -412,6 +453,40 @@ impl QueueSpec {
             rules.pool = rules.pool.with_requests(requests);
         }
         rules
+    }
+
+    /// Whether it takes the device's cache for one that forgets without power.
+    fn has_write_cache(&self, device: &dyn Device) -> bool {
+        match self.write_cache {
+            None => device.has_volatile_cache(),
+            Some(words) => words == WriteCache::Back,
+        }
+    }
+
+    /// How it throttles writeback; None: not at all.
+    fn wbt(
+        &self,
+        kernel: &Kernel,
+        scheduler: &SchedulerSpec,
+        device: &dyn Device,
+        rotational: bool,
+    ) -> Result<Option<WbtRules>, SpecError> {
+        let has = scheduler.is_multi_queue() && kernel.throttles_writeback();
+        if !has && self.wbt_lat_usec.is_some() {
+            let what = "only queues of blk-mq of kernels from 4.10 on have it";
+            return Err(SpecError::of("wbt_lat_usec", what));
+        }
+        let target_ns = match self.wbt_lat_usec {
+            Some(usec) => usec * MICROSECOND,
+            None if has && !scheduler.turns_wbt_off() => WbtRules::default_target_ns(rotational),
+            None => 0,
+        };
+        let write_cache = self.has_write_cache(device);
+        Ok((target_ns > 0).then(|| WbtRules {
+            target_ns,
+            queue_depth: device.queue_depth(),
+            write_cache,
+        }))
     }
 
     /// Of a queue of blk-mq: its hardware queues, whose tags `nr_requests` makes fewer where no scheduler is between, and

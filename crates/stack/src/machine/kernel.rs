@@ -118,6 +118,34 @@ impl Kernel {
         self.version >= [2, 6, 0]
     }
 
+    /// Whether queues of blk-mq throttle writeback (`CONFIG_BLK_WBT_MQ`, on by default from 4.10 on). BFQ turns it off for
+    /// its queue, unless somebody asks for it (`wbt_disable_default`).
+    pub fn throttles_writeback(&self) -> bool {
+        self.version >= [4, 10, 0]
+    }
+
+    /// Whether a buffered read that is longer than the read-ahead window is read in one go, up to the largest request
+    /// (`bdi->io_pages`, 4.10).
+    pub fn reads_requests_whole(&self) -> bool {
+        self.version >= [4, 10, 0]
+    }
+
+    /// Whether a read-ahead window and the next that comes with it stay within the largest (4.18).
+    pub fn windows_stay_within(&self) -> bool {
+        self.version >= [4, 18, 0]
+    }
+
+    /// Whether fsync ends with a flush of the drive's cache, whatever the filesystem (`REQ_FLUSH`, 2.6.37). Before, barriers
+    /// did that where they were on, which ext3 left off; here never.
+    pub fn flushes_caches(&self) -> bool {
+        self.version >= [2, 6, 37]
+    }
+
+    /// Whether it has io_uring.
+    pub fn has_rings(&self) -> bool {
+        self.version >= [5, 1, 0]
+    }
+
     /// Whether tasks plug for themselves, instead of the queue.
     fn tasks_plug(&self) -> bool {
         self.version >= [2, 6, 39]

@@ -31,6 +31,8 @@ pub(super) struct MemorySpec {
     commit_interval_ns: Option<Time>,
 }
 
+/// `max_sectors_kb` from 4.3 on, where the device takes as much (`BLK_DEF_MAX_SECTORS`).
+const REQUEST_KB: u32 = 1280;
 /// How often ext3 and ext4 commit.
 const COMMIT_INTERVAL_NS: Time = 5 * SECOND;
 
@@ -68,6 +70,11 @@ impl MemorySpec {
                 .first()
                 .and_then(|drive| drive.queue.read_ahead_kb)
                 .map(|kb| kb << 10),
+            request_bytes: kernel.reads_requests_whole().then(|| {
+                let given = drives.first().and_then(|drive| drive.queue.max_sectors_kb);
+                u64::from(given.unwrap_or(REQUEST_KB)) << 10
+            }),
+            windows_stay_within: kernel.windows_stay_within(),
             dirty_background_percent: self.dirty_background_percent,
             dirty_percent: self.dirty_percent,
             dirty_expire_ns: self.dirty_expire_ns,

@@ -181,6 +181,16 @@ impl MachineSpec {
             .is_some_and(|drive| drive.xfs.is_some())
     }
 
+    /// Whether the drive's queue throttles writeback; panics if there is no such drive.
+    pub(crate) fn throttles_writeback(&self, drive: usize) -> bool {
+        self.drives[drive].wbt.is_some()
+    }
+
+    /// Its kernel.
+    pub(crate) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
     /// How many drives there are, numbered from 0.
     pub fn drive_count(&self) -> usize {
         self.drives.len()

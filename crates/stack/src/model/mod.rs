@@ -1,14 +1,20 @@
 //! A simulated machine as whoever runs trials sees it: phases in, records out, files by their names.
 
+#[cfg(test)]
+mod flush_tests;
 mod kinds;
 #[cfg(test)]
 mod mount_tests;
 mod observed;
 mod phase;
 mod reading;
+#[cfg(test)]
+mod ring_tests;
 mod sort;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod writeback_tests;
 
 use std::collections::BTreeMap;
 

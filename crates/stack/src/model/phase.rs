@@ -46,6 +46,7 @@ fn group_of(
     let wrong =
         |key: &str, what: String| Err(SpecError::of(&format!("groups.{number}.{key}"), what));
     let path = match (group.engine, group.direct) {
+        (EngineKind::IoUring, true) if machine.kernel().has_rings() => Path::DirectRing,
         (EngineKind::IoUring | EngineKind::Libaio, true) => Path::DirectAsync,
         (EngineKind::Psync | EngineKind::Pvsync, true) => Path::Direct,
         (EngineKind::Psync | EngineKind::Pvsync, false) => Path::Buffered,
@@ -72,7 +73,8 @@ fn group_of(
         let what = "the simulated NFS client has no page cache; say direct = true";
         return wrong("direct", what.to_owned());
     }
-    if phase.ends_with_first && path == Path::DirectAsync {
+    let is_async = matches!(path, Path::DirectAsync | Path::DirectRing);
+    if phase.ends_with_first && is_async {
         let what = "ends_with_first needs an engine of one operation at a time";
         return wrong("engine", what.to_owned());
     }
@@ -116,10 +118,9 @@ fn is_on_mount(group: &GroupSpec, phase: &Phase, machine: &MachineSpec) -> bool 
 /// Engines of one operation at a time have no more in flight.
 fn as_run(job: &JobSpec, path: Path) -> JobSpec {
     JobSpec {
-        queue_depth: if path == Path::DirectAsync {
-            job.queue_depth
-        } else {
-            1
+        queue_depth: match path {
+            Path::DirectAsync | Path::DirectRing => job.queue_depth,
+            Path::Direct | Path::Buffered => 1,
         },
         ..job.clone()
     }

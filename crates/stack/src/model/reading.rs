@@ -41,6 +41,10 @@ struct GroupUse {
 struct JobUse {
     files: Vec<u32>,
     read_share: f64,
+    #[serde(default)]
+    sync: Option<serde_json::Value>,
+    #[serde(default)]
+    sync_at_end: bool,
 }
 
 /// A key that no phase reads, and when it would be read; None: never.
@@ -119,6 +123,10 @@ fn of_group(
             if machine.has_filesystem(place) {
                 used.insert(Component::Filesystem(place as u16));
             }
+            let syncs = job.read_share < 1.0 && (job.sync.is_some() || job.sync_at_end);
+            if syncs && machine.kernel().flushes_caches() {
+                used.insert(Component::Flushes(place as u16));
+            }
             if group.direct {
                 continue;
             }
@@ -128,6 +136,9 @@ fn of_group(
             }
             if job.read_share < 1.0 {
                 used.insert(Component::Writeback);
+                if machine.throttles_writeback(place) {
+                    used.insert(Component::Flushes(place as u16));
+                }
                 if machine.is_journaled() {
                     used.insert(Component::Journal);
                 }

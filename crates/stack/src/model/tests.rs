@@ -23,8 +23,9 @@ fn machine(filesystem: bool) -> MachineSpec {
     .unwrap()
 }
 
-pub(super) fn phase(changes: serde_json::Value) -> Phase {
-    let mut phase = json!({
+/// Random reads and writes of 4 KiB past the page cache, four at a time, as JSON.
+pub(super) fn load() -> serde_json::Value {
+    json!({
         "name": "load",
         "files": [{
             "path": "a", "base_bytes": 0, "size_bytes": 32 << 20, "create": true, "extend": true, "place": null
@@ -44,7 +45,11 @@ pub(super) fn phase(changes: serde_json::Value) -> Phase {
         }],
         "warm_up_ns": 0, "interval_ns": 10_000_000, "cut_transient": false, "verify": false,
         "drop_caches": false, "ends_with_first": false, "seed": 3
-    });
+    })
+}
+
+pub(super) fn phase(changes: serde_json::Value) -> Phase {
+    let mut phase = load();
     for (pointer, value) in changes.as_object().unwrap() {
         *phase.pointer_mut(pointer).unwrap() = value.clone();
     }

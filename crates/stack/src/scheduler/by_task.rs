@@ -32,6 +32,14 @@ impl<T> ByTask<T> {
         }
     }
 
+    /// What was known; nothing is from now on.
+    pub fn remove(&mut self, task: TaskId) -> Option<T> {
+        match task < LOW {
+            true => self.low.get_mut(task as usize)?.take(),
+            false => self.high.remove(&task),
+        }
+    }
+
     #[inline]
     pub fn get_or_insert_with(&mut self, task: TaskId, new: impl FnOnce() -> T) -> &mut T {
         if task >= LOW {

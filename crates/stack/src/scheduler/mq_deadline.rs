@@ -1,6 +1,8 @@
 //! mq-deadline with priority classes, from 5.14 on. Before that it is variant C of `deadline`.
 //!
-//! Source: note on BFQ, mq-deadline and kyber (`block/mq-deadline.c`, 5.10 with the code of 5.14).
+//! Source: note on BFQ, mq-deadline and kyber (`block/mq-deadline.c`, 5.10 with the code of 5.14), and 6.17. From 6.5 on a
+//! batch goes on at the first request behind the last one's place, whenever that has come (`latest_pos`); from 6.10 on writes
+//! may have all tags unless `async_depth` says otherwise (`dd_depth_updated`). Where the two changed is inferred.
 
 use serde::Deserialize;
 
@@ -26,7 +28,7 @@ pub struct Tunables {
     pub fifo_batch: u32,
     /// Look for requests that begin where a bio ends.
     pub front_merges: bool,
-    /// Requests that are not sync reads get none while so many are in use; None: three quarters of what there are.
+    /// Requests that are not sync reads get none while so many are in use; None: three quarters of what there are, from 6.10 on all.
     pub async_depth: Option<u32>,
     /// A request that is older than this is served although a higher class has something to do.
     #[serde(rename = "prio_aging_expire")]
@@ -57,6 +59,10 @@ pub struct MqDeadline {
     fifos: RequestFifos,
     /// For each FIFO: the sorted successor of what was dispatched from it last.
     next: [Option<RequestId>; LINES],
+    /// Instead of that, where it was: None: that is not what it goes by.
+    position: Option<[Sector; LINES]>,
+    /// Writes leave tags to reads.
+    reserves: bool,
     /// Of each class, queued or at the device.
     outstanding: [u32; CLASSES.len()],
     // These three are common to all classes, as in the kernel.
@@ -76,11 +82,25 @@ impl MqDeadline {
             tunables,
             fifos: RequestFifos::default(),
             next: [None; LINES],
+            position: None,
+            reserves: true,
             outstanding: [0; CLASSES.len()],
             last_direction: Direction::Read,
             batching: 0,
             turns: Turns::default(),
         }
+    }
+
+    /// A batch goes on by where the last request was: from 6.5 on.
+    pub fn with_position(mut self) -> MqDeadline {
+        self.position = Some([0; LINES]);
+        self
+    }
+
+    /// Writes may have all tags: from 6.10 on.
+    pub fn without_reserve(mut self) -> MqDeadline {
+        self.reserves = false;
+        self
     }
 
     /// What has waited so long that its class does not matter any more.
@@ -103,7 +123,7 @@ impl MqDeadline {
         class: IoClass,
         arrived_by: Time,
     ) -> Option<RequestId> {
-        let next = self.next[fifo_of(class, self.last_direction)];
+        let next = self.next_of(fifo_of(class, self.last_direction));
         let id = match next.filter(|_| self.batching < self.tunables.fifo_batch) {
             Some(next) => next,
             None => {
@@ -117,7 +137,11 @@ impl MqDeadline {
             return None;
         }
         self.batching += 1;
-        self.next[self.fifos.fifo_of(id)] = self.fifos.after(requests, id);
+        let fifo = self.fifos.fifo_of(id);
+        match &mut self.position {
+            Some(position) => position[fifo] = requests[id].start,
+            None => self.next[fifo] = self.fifos.after(requests, id),
+        }
         self.fifos.remove(requests, id);
         Some(id)
     }
@@ -131,7 +155,15 @@ impl MqDeadline {
     /// Where a batch begins: at the oldest request if it has expired or nothing follows the last one, else there.
     fn first_of_batch(&self, fifo: FifoId, now: Time) -> Option<RequestId> {
         let expired = self.fifos.due(fifo, now);
-        expired.or(self.next[fifo]).or(self.fifos.oldest(fifo))
+        expired.or(self.next_of(fifo)).or(self.fifos.oldest(fifo))
+    }
+
+    /// What follows in sector order.
+    fn next_of(&self, fifo: FifoId) -> Option<RequestId> {
+        match &self.position {
+            Some(position) => self.fifos.at_or_after(fifo, position[fifo]),
+            None => self.next[fifo],
+        }
     }
 
     fn arrived_at(&self, request: &Request, id: RequestId) -> Time {
@@ -184,7 +216,8 @@ impl Scheduler for MqDeadline {
         if bio.sync && bio.direction == Direction::Read {
             return tags;
         }
-        self.tunables.async_depth.unwrap_or(3 * tags / 4).max(1)
+        let default = if self.reserves { 3 * tags / 4 } else { tags };
+        self.tunables.async_depth.unwrap_or(default).max(1)
     }
 
     fn add(&mut self, now: Time, requests: &Requests, id: RequestId) {
@@ -300,6 +333,27 @@ mod tests {
     }
 
     #[test]
+    fn from_6_10_on_they_leave_none() {
+        let scheduler = MqDeadline::new(Tunables::default()).without_reserve();
+        assert_eq!(scheduler.tags_allowed(&bio(0, Write, 0), 256), 256);
+    }
+
+    #[test]
+    fn from_6_5_on_a_batch_goes_on_with_what_has_come_behind_it_since() {
+        for (by_position, expected) in [(false, 50), (true, 300)] {
+            let mut scheduler = MqDeadline::new(Tunables::default());
+            if by_position {
+                scheduler = scheduler.with_position();
+            }
+            let mut bench = Bench::new(scheduler);
+            bench.add(0, Read, &[200]);
+            assert_eq!(bench.dispatched(0, 1), [200]);
+            bench.add(0, Read, &[50, 300]);
+            assert_eq!(bench.dispatched(0, 1), [expected]);
+        }
+    }
+
+    #[test]
     fn requests_of_two_priorities_do_not_merge() {
         let mut bench = bench();
         bench.add_bio(0, &of_class(IoClass::BestEffort, 0, 100));
@@ -310,9 +364,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8) {
-            let scheduler = Box::new(MqDeadline::new(Tunables::default()));
-            invariants::completes_each_once(&invariants::serve(scheduler, &load, depth, MILLISECOND));
+        fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, by_position: bool) {
+            let mut scheduler = MqDeadline::new(Tunables::default());
+            if by_position {
+                scheduler = scheduler.with_position();
+            }
+            invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
         }
 
         /// Of the class that is served first: its deadline, and what was ahead of it.

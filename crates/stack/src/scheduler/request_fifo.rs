@@ -128,6 +128,12 @@ impl RequestFifos {
         (requests[id].start == bio.end()).then_some(id)
     }
 
+    /// The one of the lowest sector that is not before that.
+    pub fn at_or_after(&self, fifo: FifoId, sector: Sector) -> Option<RequestId> {
+        let sorted = &self.fifos.get(fifo)?.sorted;
+        sorted.from(&(sector, RequestId::FIRST)).map(|(_, id)| id)
+    }
+
     /// The one of the lowest sector.
     #[inline]
     pub fn lowest(&self, fifo: FifoId) -> Option<RequestId> {

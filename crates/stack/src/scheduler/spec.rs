@@ -178,6 +178,11 @@ impl SchedulerSpec {
         self.is_multi_queue() && self.name() != "none"
     }
 
+    /// Whether it shares writeback out itself, so that the kernel does not throttle it for its queue.
+    pub fn turns_wbt_off(&self) -> bool {
+        self.name() == "bfq"
+    }
+
     /// What its hooks cost; those of the single-queue block layer are in the cost of a call.
     pub fn hooks(&self) -> Hooks {
         match self.variant.name {
@@ -220,7 +225,14 @@ impl SchedulerSpec {
             Tunables::DeadlineA(tunables) => Box::new(DeadlineA::new(*tunables)),
             Tunables::Deadline(variant, tunables) => Box::new(Deadline::new(*variant, *tunables)),
             Tunables::DeadlineTimed(tunables) => Box::new(DeadlineTimed::new(*tunables)),
-            Tunables::MqDeadline(tunables) => Box::new(MqDeadline::new(*tunables)),
+            Tunables::MqDeadline(tunables) => {
+                let scheduler = MqDeadline::new(*tunables);
+                Box::new(match self.version() {
+                    "5.14" => scheduler,
+                    "6.5" => scheduler.with_position(),
+                    _ => scheduler.with_position().without_reserve(),
+                })
+            }
             Tunables::Anticipatory(version, tunables) => {
                 Box::new(Anticipatory::new(*version, *tunables, self.hz))
             }
@@ -244,7 +256,8 @@ impl SchedulerSpec {
                 Box::new(CfqSlices::new(*tunables, surroundings))
             }
             Tunables::Bfq(tunables) => {
-                Box::new(Bfq::new(*tunables, around.rotational, around.group_weights))
+                let bfq = Bfq::new(*tunables, around.rotational, around.group_weights);
+                Box::new(bfq.with_queue_merging(self.version() != "5.10"))
             }
             Tunables::Kyber(tunables) => Box::new(Kyber::new(*tunables, around.queue_map.clone())),
         }

@@ -55,6 +55,8 @@ impl Area {
             metadata: false,
             read_ahead: false,
             no_idle: false,
+            writeback: false,
+            workers: 0,
             start: self.begin + Sector::from(first) * Sector::from(PAGE_SECTORS),
             sectors: slots * PAGE_SECTORS,
             segments: slots as u16,
@@ -108,7 +110,7 @@ impl Area {
             self.drive
                 .complete(now, tag, None, &mut self.done, &mut self.may_retry);
         }
-        self.drive.wake(now);
+        self.drive.wake(now, &mut self.may_retry);
         while self.drive.send(now).is_some() {}
     }
 

@@ -7,7 +7,7 @@ use super::files::{Piece, pieces};
 use super::task::State;
 use super::{Event, World};
 use crate::block::{Bio, Direction, Priority, Submitted, TaskId};
-use crate::cache::{FileId, PAGE_BYTES};
+use crate::cache::{FileId, PAGE_BYTES, PageCache};
 use crate::component::Component;
 use crate::time::Time;
 
@@ -51,6 +51,8 @@ impl World {
             metadata: false,
             read_ahead: false,
             no_idle: false,
+            writeback: false,
+            workers: 0,
             start: piece.start,
             sectors: piece.sectors,
             segments: piece.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,
@@ -98,7 +100,11 @@ impl World {
 
     /// The bio comes into its queue.
     pub(super) fn enter(&mut self, now: Time, drive: usize, bio: Bio) {
+        if bio.workers > 0 {
+            return self.enter_or_hand_over(now, drive, bio);
+        }
         let task = bio.task;
+        let is_writeback = bio.writeback;
         if let Some(waiting) = self.waiting_bios.get_mut(&task) {
             self.drives[drive].waits(&bio);
             waiting.push_back((drive, bio));
@@ -106,7 +112,35 @@ impl World {
             self.drives[drive].waits(&bio);
             self.waiting_bios
                 .insert(task, VecDeque::from([(drive, bio)]));
+            if let Some(cache) = self.cache.as_mut().filter(|cache| cache.blocks_each())
+                && is_writeback
+            {
+                cache.blocked(task);
+            }
         }
+    }
+
+    /// A bio of a ring: its submission does not wait (`IOCB_NOWAIT`), but a worker does that makes it again (`io_queue_async`).
+    fn enter_or_hand_over(&mut self, now: Time, drive: usize, bio: Bio) {
+        if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+            let waiting = self.handed_over.entry((drive, bio.task)).or_default();
+            waiting.push_back(bio);
+        }
+    }
+
+    /// A worker that waits for the task may have a request now; then it goes on with the next.
+    fn retry_worker(&mut self, now: Time, drive: usize, task: TaskId) {
+        let Some(waiting) = self.handed_over.get_mut(&(drive, task)) else {
+            return;
+        };
+        while let Some(mut bio) = waiting.pop_front() {
+            bio.submitted_at = now;
+            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+                waiting.push_front(bio);
+                return;
+            }
+        }
+        self.handed_over.remove(&(drive, task));
     }
 
     /// The task may have a request now.
@@ -122,6 +156,9 @@ impl World {
                 return;
             }
             self.drives[drive].waits_no_more(&bio);
+        }
+        if self.cache.as_ref().is_some_and(PageCache::blocks_each) {
+            self.with_cache(now, |cache, _| cache.unblocked(now, task));
         }
         self.wake(now, task);
     }
@@ -160,7 +197,7 @@ impl World {
             }
         }
         self.arrived = arrived;
-        drive.wake(now);
+        drive.wake(now, &mut may_retry);
         while let Some(tag) = drive.send(now) {
             self.touched.insert(Component::Drive(number as u16));
             if let Cpus::Detailed(cpus) = &mut self.cpus {
@@ -176,9 +213,16 @@ impl World {
         for bio in done.drain(..) {
             self.bio_done(now, &bio);
         }
+        let flushed_from = may_retry.len();
+        self.drives[number].take_flushed(&mut may_retry);
+        for task in may_retry.split_off(flushed_from) {
+            self.flushed.insert(task);
+            self.unblock(now, task);
+        }
         self.update_congestion(now, number);
         let retried = !may_retry.is_empty();
         for task in may_retry.drain(..) {
+            self.retry_worker(now, number, task);
             self.retry(now, task);
         }
         self.done = done;
@@ -191,10 +235,14 @@ impl World {
     /// Flushers hold back while a queue is congested, or while what one of them wrote still waits for a request: the
     /// kernel's sleep there.
     pub(super) fn update_congestion(&mut self, now: Time, number: usize) {
-        if self.cache.is_none() {
+        let Some(cache) = &self.cache else {
             return;
-        }
-        for direction in [Direction::Read, Direction::Write] {
+        };
+        let directions = match cache.blocks_each() {
+            true => &[Direction::Read][..],
+            false => &[Direction::Read, Direction::Write],
+        };
+        for &direction in directions {
             if let Some(is) = self.drives[number].turned_congested(direction) {
                 self.with_cache(now, |cache, _| cache.congested(now, direction, is));
                 // Who is about to sleep until a queue is less full lets all queues run first (`blk_congestion_wait`,

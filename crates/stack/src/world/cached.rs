@@ -98,6 +98,7 @@ impl World {
             let tag = io.tag | OF_CACHE;
             let bio = Bio {
                 read_ahead: io.read_ahead,
+                writeback: io.direction == Direction::Write,
                 ..self.bio(now, io.task, io.direction, io.sync, piece, tag)
             };
             self.submit(now, drive, bio);

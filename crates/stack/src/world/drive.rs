@@ -26,6 +26,12 @@ pub struct Drive {
     /// The largest bio of direct I/O and of reading through the page cache.
     pub(super) bio_sectors_max: u32,
     pub(super) write_bio_sectors_max: u32,
+    /// fsync waits until the device's cache is on the medium.
+    flushes: bool,
+    /// Who waits for the flush that is under way, and who came since.
+    flush_waiters: [Vec<TaskId>; 2],
+    /// For whom one has ended, until `take_flushed`.
+    flushed: Vec<TaskId>,
     /// When its scheduler's lock is free, where CPUs are simple.
     scheduler_free_at: Time,
     /// When the world has been asked to come back.
@@ -52,6 +58,9 @@ impl Drive {
             waiting_writes: 0,
             bio_sectors_max,
             write_bio_sectors_max: parts.write_bio_sectors_max.min(bio_sectors_max),
+            flushes: false,
+            flush_waiters: Default::default(),
+            flushed: Vec::new(),
             scheduler_free_at: 0,
             called_at: None,
         };
@@ -93,8 +102,59 @@ impl Drive {
     pub(crate) fn collect(&mut self, now: Time, tags: &mut Vec<u32>) {
         if self.device.next_event().is_some_and(|at| at <= now) {
             self.device.advance(now, &mut self.completions);
-            let completions = self.completions.drain(..);
-            tags.extend(completions.map(|completion| completion.tag));
+            let flush_tag = self.flush_tag();
+            let mut has_flushed = false;
+            for completion in self.completions.drain(..) {
+                match completion.tag == flush_tag {
+                    true => has_flushed = true,
+                    false => tags.push(completion.tag),
+                }
+            }
+            if has_flushed {
+                self.end_flush(now);
+            }
+        }
+    }
+
+    /// From now on fsync waits for the device's cache.
+    pub(super) fn set_flushes(&mut self, flushes: bool) {
+        self.flushes = flushes;
+    }
+
+    /// The task's fsync waits until what the device has acknowledged is on the medium. False: it is. Those who come while a
+    /// flush is under way share the next (`blk-flush.c`).
+    pub(super) fn flush_for(&mut self, now: Time, task: TaskId) -> bool {
+        if !self.flushes {
+            return false;
+        }
+        let [under_way, next] = &mut self.flush_waiters;
+        if !under_way.is_empty() {
+            next.push(task);
+            return true;
+        }
+        let waits = self.device.flush(now, self.sent.len() as u32);
+        if waits {
+            under_way.push(task);
+        }
+        waits
+    }
+
+    /// Appends who has waited for flushes that have ended.
+    pub(super) fn take_flushed(&mut self, into: &mut Vec<TaskId>) {
+        into.append(&mut self.flushed);
+    }
+
+    /// No command has it.
+    fn flush_tag(&self) -> u32 {
+        self.sent.len() as u32
+    }
+
+    fn end_flush(&mut self, now: Time) {
+        let [under_way, next] = &mut self.flush_waiters;
+        self.flushed.append(under_way);
+        std::mem::swap(under_way, next);
+        if !under_way.is_empty() && !self.device.flush(now, self.sent.len() as u32) {
+            self.flushed.append(&mut self.flush_waiters[0]);
         }
     }
 
@@ -116,12 +176,15 @@ impl Drive {
             Some(cpu) => self.queue.completed_on(now, request, cpu, done),
             None => self.queue.completed(now, request, done),
         });
+        self.queue.take_woken(may_retry);
     }
 
-    /// Wakes queue and scheduler if they wanted to be.
-    pub(crate) fn wake(&mut self, now: Time) {
-        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+    /// Wakes queue and scheduler if they wanted to be: who may try again to get a request is appended.
+    pub(crate) fn wake(&mut self, now: Time, may_retry: &mut Vec<TaskId>) {
+        let wanted = [self.queue.next_wakeup(), self.queue.next_look()];
+        if wanted.into_iter().flatten().any(|at| at <= now) {
             self.queue.wake(now);
+            self.queue.take_woken(may_retry);
         }
     }
 
@@ -157,7 +220,10 @@ impl Drive {
         // With every tag taken, only the device can change anything, but for what is taken ahead.
         let may_dispatch = !self.free_tags.is_empty() || self.peek && self.taken_ahead.is_none();
         let queue = self.queue.next_wakeup().filter(|_| may_dispatch);
-        [device, queue].into_iter().flatten().min()
+        [device, queue, self.queue.next_look()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     pub(super) fn queue(&self) -> &RequestQueue {

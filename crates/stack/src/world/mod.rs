@@ -82,9 +82,17 @@ pub struct World {
     cache_io: BTreeMap<u32, u32>,
     /// Bios that found no request, by task.
     waiting_bios: BTreeMap<TaskId, VecDeque<(usize, Bio)>>,
+    /// The same that a ring's task has handed to workers, by drive and task: the task itself goes on.
+    handed_over: BTreeMap<(usize, TaskId), VecDeque<Bio>>,
+    /// Workers that wait for the requests of a ring, at most.
+    ring_workers: u16,
     /// What the running call submits is held back until its end: kernels from 2.6.39 on.
     task_plug: Option<TaskPlug>,
     direct_writes_are_sync: bool,
+    /// fsync asks whether the drive's cache forgets.
+    looks_at_caches: bool,
+    /// Tasks whose fsync has only to return: the drive's cache is on the medium.
+    flushed: BTreeSet<TaskId>,
     /// Files of which something could not be written back for want of space: the next sync of each says so.
     full: BTreeSet<FileId>,
     phase: Phase,
@@ -122,6 +130,8 @@ enum Event {
     Look,
 }
 
+/// Workers of a ring for each CPU: for I/O that ends (`io_init_wq_offload`, `io_wq_create` of 5.x).
+const WORKERS_PER_CPU: u16 = 4;
 /// Events between two looks at whether to go on.
 const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
@@ -133,6 +143,8 @@ impl World {
         cache: Option<PageCache>,
         task_plug: Option<TaskPlug>,
     ) -> World {
+        let cpus = cpus.into();
+        let ring_workers = WORKERS_PER_CPU * cpus.count();
         let (mut with_queue, mut allocators) = (Vec::new(), Vec::new());
         for parts in drives {
             let (drive, filesystem) = Drive::new(parts);
@@ -142,7 +154,7 @@ impl World {
         World {
             now: 0,
             events: EventQueue::new(),
-            cpus: cpus.into(),
+            cpus,
             tasks: Vec::new(),
             drives: with_queue,
             mounts: Vec::new(),
@@ -154,8 +166,12 @@ impl World {
             operations: Slab::new(),
             cache_io: BTreeMap::new(),
             waiting_bios: BTreeMap::new(),
+            handed_over: BTreeMap::new(),
+            ring_workers,
             task_plug,
             direct_writes_are_sync: true,
+            looks_at_caches: false,
+            flushed: BTreeSet::new(),
             full: BTreeSet::new(),
             phase: Phase::default(),
             touched: BTreeSet::new(),
@@ -174,6 +190,15 @@ impl World {
     /// Whether somebody is known to wait for writes past the page cache: kernels from 2.6.11 on.
     pub fn with_direct_writes(mut self, are_sync: bool) -> World {
         self.direct_writes_are_sync = are_sync;
+        self
+    }
+
+    /// By drive: whether fsync waits until the device's cache is on the medium.
+    pub fn with_flushes(mut self, flushes: impl IntoIterator<Item = bool>) -> World {
+        self.looks_at_caches = true;
+        for (drive, flushes) in self.drives.iter_mut().zip(flushes) {
+            drive.set_flushes(flushes);
+        }
         self
     }
 

@@ -3,9 +3,9 @@
 use workload::job::{Op, OpKind};
 
 use super::task::{Action, ENOSPC, OpId, Operation, State};
-use super::{FileLayout, Path, World};
+use super::{Event, FileLayout, Path, World};
 use crate::allocator::{BLOCK_BYTES, Full};
-use crate::block::{Direction, TaskId};
+use crate::block::{Bio, Direction, TaskId};
 use crate::cache::{FileId, Outcome};
 use crate::component::Component;
 use crate::time::Time;
@@ -15,7 +15,9 @@ impl World {
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let path = self.tasks[number as usize].path;
         let file = self.phase.files[op.file as usize];
-        if let Some(mount) = self.mount_of(file) {
+        if self.flushed.remove(&number) {
+            self.succeeded(now, number, job, &op);
+        } else if let Some(mount) = self.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
         } else if op.kind == OpKind::Write
             && (path != Path::Buffered || self.allocates_at_write(file))
@@ -40,8 +42,8 @@ impl World {
 
     fn start_direct(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
         if op.kind.is_sync() {
-            // What goes past the cache is on the drive when it completes.
-            self.succeeded(now, number, job, &op);
+            // What goes past the cache is on the drive, or in its cache, when it completes.
+            self.finish_sync(now, number, job, op, file);
             return;
         }
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
@@ -61,7 +63,8 @@ impl World {
         let sectors_max = self.drives[drive].bio_sectors_max;
         self.pieces_of(file, offset, bytes, sectors_max, &mut found);
         let task = &mut self.tasks[number as usize];
-        task.blocked = task.path == Path::Direct && !found.is_empty();
+        let path = task.path;
+        task.blocked = path == Path::Direct && !found.is_empty();
         if found.is_empty() {
             // A hole: nothing to read.
             self.succeeded(now, number, job, &op);
@@ -77,9 +80,16 @@ impl World {
                 OpKind::Write => Direction::Write,
                 _ => Direction::Read,
             };
+            let workers = match path {
+                Path::DirectRing => self.ring_workers,
+                _ => 0,
+            };
             for piece in found.drain(..) {
                 let sync = direction == Direction::Read || self.direct_writes_are_sync;
-                let bio = self.bio(now, number, direction, sync, piece, id.number());
+                let bio = Bio {
+                    workers,
+                    ..self.bio(now, number, direction, sync, piece, id.number())
+                };
                 self.submit(now, drive, bio);
             }
             self.flush_task_plug(now);
@@ -104,6 +114,10 @@ impl World {
             OpKind::Read => self.touched.insert(Component::ReadAhead),
             _ => self.touched.insert(Component::Writeback),
         };
+        let drive = self.files[file as usize].drive;
+        if op.kind == OpKind::Write && self.drives[drive].queue().throttles() {
+            self.touched.insert(Component::Flushes(drive as u16));
+        }
         let outcome = self.with_cache(now, |cache, effects| match op.kind {
             OpKind::Read => cache.read(now, number, file, offset, bytes, effects),
             OpKind::Write => {
@@ -113,6 +127,10 @@ impl World {
             OpKind::Fsync | OpKind::Fdatasync => cache.fsync(now, number, file),
         });
         match outcome {
+            Outcome::Done if op.kind.is_sync() => {
+                self.tasks[number as usize].blocked = false;
+                self.finish_sync(now, number, job, op, file);
+            }
             Outcome::Done => {
                 self.tasks[number as usize].blocked = false;
                 self.succeeded(now, number, job, &op);
@@ -121,10 +139,29 @@ impl World {
                 // The same call again, when the task is woken.
                 self.tasks[number as usize].action = Some(Action::Start(job, op));
                 let drive = self.files[file as usize].drive;
+                if self.cache.as_ref().is_some_and(|cache| cache.holds(number)) {
+                    self.drives[drive].queue_mut().held_a_writer(now);
+                }
                 self.drives[drive].unplug();
                 self.run_drive(now, drive);
             }
         }
+    }
+
+    /// All that fsync is for has been sent to the drive: its cache has to be on the medium too.
+    fn finish_sync(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
+        let drive = self.files[file as usize].drive;
+        if self.looks_at_caches {
+            self.touched.insert(Component::Flushes(drive as u16));
+        }
+        if !self.drives[drive].flush_for(now, number) {
+            self.succeeded(now, number, job, &op);
+            return;
+        }
+        let task = &mut self.tasks[number as usize];
+        task.blocked = true;
+        task.action = Some(Action::Start(job, op));
+        self.events.put(now, Event::Drive(drive as u16));
     }
 
     pub(super) fn succeeded(&mut self, now: Time, number: TaskId, job: usize, op: &Op) {

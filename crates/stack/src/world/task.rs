@@ -16,6 +16,8 @@ use crate::time::Time;
 pub enum Path {
     /// Any number outstanding, past the page cache (io_uring, libaio, O_DIRECT).
     DirectAsync,
+    /// The same by a ring of io_uring: what finds no request is handed to its workers.
+    DirectRing,
     /// One at a time, past the page cache.
     Direct,
     /// One at a time, through the page cache.

@@ -245,4 +245,19 @@ CONTROLS: tuple[Control, ...] = (
         at_least=1,
         example="512",
     ),
+    QueueFile(
+        "wbt_lat_usec",
+        "Throttling of writeback: reads are to take no longer than this, or less is written back; 0 turns it off. "
+        "Reset by each change of scheduler, so applied after it.",
+        values="a whole number",
+        unit="us",
+        example="2000",
+    ),
+    QueueFile(
+        "rotational",
+        "What schedulers and throttling take the device for: 1 seeks cost time, 0 they do not.",
+        values="0 or 1",
+        at_most=1,
+        example="0",
+    ),
 )

@@ -56,6 +56,7 @@ METRICS = (
         "op",
         lambda seen: seen.latency_max(),
         NO_OPERATION,
+        per_job=True,
     ),
     *(
         Metric(

@@ -81,6 +81,7 @@ mod tests {
             present,
             marked: false,
             congested: false,
+            within: false,
         }
     }
 

@@ -85,6 +85,7 @@ mod tests {
             present: false,
             marked: false,
             congested: false,
+            within: false,
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Found {
     pub(super) marked: bool,
     /// The device's queue has as many reads as it wants.
     pub(super) congested: bool,
+    /// A window and the next together stay within the largest (4.18 on).
+    pub(super) within: bool,
 }
 
 /// What a kernel remembers of an open file; each task has opened it for itself.

@@ -1,7 +1,7 @@
 //! Read-ahead on demand (2.6.24 on; 2.6.35 `mm/readahead.c`; the notes have its size alone).
 //!
 //! A miss that looks sequential starts a window of two to four times the request; a mark in it is where the reader asks for
-//! the next, twice as long (four times while short), so that one window is always under way while the last is used up.
+//! the next, twice as long (four times while short), so that one window is always under way while the last is used up. `ondemand_readahead` of 4.18 for what comes with a window.
 
 use super::{Found, Window};
 
@@ -44,7 +44,7 @@ impl Stream {
         let (page, request) = (found.page, found.left);
         if page != 0 {
             if self.expects(page) {
-                return self.push_on(page, most);
+                return self.push_on(page, most, found.within);
             }
             let sequential = self
                 .previous
@@ -66,7 +66,7 @@ impl Stream {
                 self.start = page;
                 self.size = initial(history + request, most);
                 self.ahead = self.size;
-                return self.submit(page, most);
+                return self.submit(page, most, found.within);
             }
         }
         self.start = page;
@@ -76,7 +76,7 @@ impl Stream {
         } else {
             self.size
         };
-        self.submit(page, most)
+        self.submit(page, most, found.within)
     }
 
     fn met_mark(
@@ -86,14 +86,14 @@ impl Stream {
         is_cached: impl Fn(u64) -> bool,
     ) -> Option<Window> {
         if self.expects(found.page) {
-            return Some(self.push_on(found.page, most));
+            return Some(self.push_on(found.page, most, found.within));
         }
         // Another stream's mark, or this one has lost its place: behind what is cached.
         let hole = (found.page + 1..=found.page + most).find(|&page| !is_cached(page))?;
         self.start = hole;
         self.size = following(hole - found.page + found.left, most);
         self.ahead = self.size;
-        Some(self.submit(found.page, most))
+        Some(self.submit(found.page, most, found.within))
     }
 
     fn expects(&self, page: u64) -> bool {
@@ -101,18 +101,24 @@ impl Stream {
         self.size > 0 && (page == end - self.ahead || page == end)
     }
 
-    fn push_on(&mut self, page: u64, most: u64) -> Window {
+    fn push_on(&mut self, page: u64, most: u64, within: bool) -> Window {
         self.start += self.size;
         self.size = following(self.size, most);
         self.ahead = self.size;
-        self.submit(page, most)
+        self.submit(page, most, within)
     }
 
-    fn submit(&mut self, page: u64, most: u64) -> Window {
+    fn submit(&mut self, page: u64, most: u64, within: bool) -> Window {
         if page == self.start && self.size == self.ahead {
             // The reader would meet the mark at once: the window that this would start comes with it.
-            self.ahead = following(self.size, most);
-            self.size += self.ahead;
+            let next = following(self.size, most);
+            if within && self.size + next > most {
+                self.size = most;
+                self.ahead = most / 2;
+            } else {
+                self.ahead = next;
+                self.size += next;
+            }
         }
         Window {
             start: self.start,
@@ -153,6 +159,7 @@ mod tests {
 
     #[derive(Default)]
     struct Reader {
+        within: bool,
         stream: Stream,
         cached: BTreeSet<u64>,
         marks: BTreeSet<u64>,
@@ -170,6 +177,7 @@ mod tests {
                     present: !absent,
                     marked: self.marks.remove(&page),
                     congested: false,
+                    within: self.within,
                 };
                 if let Some(window) = self
                     .stream
@@ -220,6 +228,19 @@ mod tests {
         reader.stream.end(5);
         // Sixteen before and the one that is asked for: 17, the next power of two is the largest.
         assert_eq!(reader.read(1016, 1), [(1016, 64, Some(1048))]);
+    }
+
+    #[test]
+    fn from_4_18_on_a_window_and_the_next_stay_within_the_largest() {
+        let sizes = [false, true].map(|within| {
+            let mut reader = Reader {
+                within,
+                ..Reader::default()
+            };
+            // As long as the largest window: its mark would be met at once.
+            reader.read(0, 32)[0].1
+        });
+        assert_eq!(sizes, [64, 32]);
     }
 
     #[test]

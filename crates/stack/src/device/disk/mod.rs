@@ -52,6 +52,15 @@ pub struct Disk {
     /// Writes that wait for room in the cache.
     for_room: VecDeque<Command>,
     completing: Completing,
+    /// The cache is being emptied.
+    flush: Option<Flush>,
+}
+
+/// Of what was in the cache when it was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Flush {
+    tag: u32,
+    sectors_left: u64,
 }
 
 /// What the mechanism is doing.
@@ -86,6 +95,7 @@ impl Disk {
             write_cache: WriteCache::new(&spec.cache),
             for_room: VecDeque::new(),
             completing: Completing::default(),
+            flush: None,
             spec: spec.clone(),
         })
     }
@@ -179,7 +189,9 @@ impl Disk {
                 ahead,
             );
             // Commands first, because somebody waits for them; but somebody waits for room in the cache too.
-            let extent = if command.is_none() || !self.for_room.is_empty() {
+            // A cache that is being emptied comes first: FLUSH CACHE is not queued beside commands (ATA).
+            let flushes = self.flush.is_some();
+            let extent = if command.is_none() || !self.for_room.is_empty() || flushes {
                 self.write_cache.nearest(
                     &self.mechanics,
                     now,
@@ -191,7 +203,7 @@ impl Disk {
                 None
             };
             match (command, extent) {
-                (Some((at, cost)), Some((_, other))) if cost <= other => {
+                (Some((at, cost)), Some((_, other))) if cost <= other && !flushes => {
                     self.start_command(now, at)
                 }
                 (_, Some((order, _))) => self.start_destage(now, order),
@@ -298,9 +310,22 @@ impl Disk {
             WorkOf::Destage(extent, arm) => {
                 self.arm = arm;
                 self.write_cache.written(extent);
+                self.flushed(now, extent.sectors);
                 self.admit(now);
             }
             WorkOf::ReadAhead => {}
+        }
+    }
+
+    /// So much of the cache is on the medium.
+    fn flushed(&mut self, now: Time, sectors: u32) {
+        let Some(flush) = &mut self.flush else {
+            return;
+        };
+        flush.sectors_left = flush.sectors_left.saturating_sub(u64::from(sectors));
+        if flush.sectors_left == 0 || self.write_cache.sectors() == 0 {
+            self.completing.put(now, flush.tag);
+            self.flush = None;
         }
     }
 
@@ -349,6 +374,22 @@ impl Device for Disk {
             self.start_work(work.ends_at);
         }
         self.completing.take_due(now, completed);
+    }
+
+    fn flush(&mut self, now: Time, tag: u32) -> bool {
+        if !self.spec.cache.write_back {
+            return false;
+        }
+        match self.write_cache.sectors() {
+            0 => self.completing.put(now + self.spec.hit_write_ns, tag),
+            sectors_left => self.flush = Some(Flush { tag, sectors_left }),
+        }
+        self.start_work(now);
+        true
+    }
+
+    fn has_volatile_cache(&self) -> bool {
+        self.spec.cache.write_back
     }
 
     fn dirty_sectors(&self) -> u64 {

@@ -188,11 +188,24 @@ impl Flash {
             self.buffer.programmed(slot, &mut commands);
         }
         self.written.host_units += slots.len() as u64;
+        self.flushed(now, slots.len() as u32);
         self.buffer.keep_list(slots);
         for command in commands {
             self.part_done(now, command);
         }
         self.admit(now);
+    }
+
+    /// So much of the buffer is programmed.
+    fn flushed(&mut self, now: Time, units: u32) {
+        let Some((tag, left)) = &mut self.host_flush else {
+            return;
+        };
+        *left = left.saturating_sub(units);
+        if *left == 0 || self.buffer.held() == 0 {
+            self.events.put(now, Event::Flushed(*tag));
+            self.host_flush = None;
+        }
     }
 
     /// One step: moves a page's worth of what is still wanted, or erases the block when nothing is.

@@ -42,6 +42,8 @@ pub struct Flash {
     for_room: VecDeque<CommandId>,
     written_at: Time,
     flush_planned: bool,
+    /// The tag of the host's flush, and how many of the units that were in the buffer then are not programmed yet.
+    host_flush: Option<(u32, u32)>,
     mapping: Mapping,
     dies: Vec<Die>,
     /// Dies that have a page waiting, and take no other.
@@ -62,6 +64,8 @@ enum Event {
     },
     Complete(CommandId),
     Flush,
+    /// All that was in the buffer when the host asked for it is programmed.
+    Flushed(u32),
 }
 
 /// Units programmed.
@@ -101,6 +105,7 @@ impl Flash {
             for_room: VecDeque::new(),
             written_at: 0,
             flush_planned: false,
+            host_flush: None,
             mapping: Mapping::new(sizes, spec.firmware.filled),
             dies: vec![Die::default(); sizes.dies as usize],
             dies_taken: 0,
@@ -233,7 +238,7 @@ impl Flash {
     }
 
     /// Nothing was written for a while: parts of pages are programmed too. What finds no die goes when one is done.
-    fn flush(&mut self, now: Time) {
+    fn program_rest(&mut self, now: Time) {
         self.flush_planned = false;
         if now >= self.written_at + self.spec.firmware.buffer_ns_max {
             self.buffer.flush();
@@ -307,13 +312,33 @@ impl Device for Flash {
                 },
                 Event::Done { die, work } => self.done(at, die, work),
                 Event::Complete(id) => completed.push(self.inside.leave(at, id)),
-                Event::Flush => self.flush(at),
+                Event::Flush => self.program_rest(at),
+                Event::Flushed(tag) => completed.push(Completion { tag, failed: false }),
             }
         }
     }
 
     fn rotational(&self) -> bool {
         false
+    }
+
+    fn flush(&mut self, now: Time, tag: u32) -> bool {
+        match self.buffer.held() {
+            0 => {
+                let at = self.cores.serve(now, self.spec.firmware.command_ns);
+                self.events.put(at, Event::Flushed(tag));
+            }
+            units_left => {
+                self.host_flush = Some((tag, units_left));
+                self.buffer.flush();
+                self.drain(now);
+            }
+        }
+        true
+    }
+
+    fn has_volatile_cache(&self) -> bool {
+        true
     }
 
     fn dirty_sectors(&self) -> u64 {

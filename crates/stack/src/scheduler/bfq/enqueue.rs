@@ -10,6 +10,13 @@ impl Bfq {
         let request = &requests[id];
         let queue_id = self.queue_for(request);
         self.learn(request, queue_id);
+        if request.sync {
+            let queue = &self.queues[queue_id];
+            if queue.queued == 0 && queue.dispatched == 0 {
+                self.begin_measuring(queue_id);
+            }
+            self.queues[queue_id].judge_intensity(self.now);
+        }
         let expire_ns = if request.sync {
             self.tunables.fifo_expire_sync_ns
         } else {
@@ -58,9 +65,7 @@ impl Bfq {
         priority: Priority,
     ) -> Option<QueueId> {
         if sync {
-            // The number of a task that has exited may have come to another.
-            let queue = self.sync_queues.get(task).copied();
-            return queue.filter(|&queue| !self.queues[queue].exited);
+            return self.sync_queues.get(task).copied();
         }
         let key = (usize::from(group), priority.class, priority.level);
         self.async_queues.get(&key).copied()
@@ -69,7 +74,10 @@ impl Bfq {
     fn queue_for(&mut self, request: &Request) -> QueueId {
         let (sync, priority) = (request.sync, request.priority);
         if let Some(known) = self.known_queue(request.task, request.group, sync, priority) {
-            return known;
+            return match sync {
+                true => self.merge_late(known, request.task),
+                false => known,
+            };
         }
         let group = usize::from(request.group);
         // The first budget weighs throughput against latency.
@@ -86,8 +94,8 @@ impl Bfq {
             self.note_burst(id);
         }
         if sync {
-            // In the place of one that has exited, if the number was another's.
             *self.sync_queues.get_or_insert_with(request.task, || id) = id;
+            return self.merge_if_soon(id, request.task);
         } else {
             let key = (group, priority.class, priority.level);
             self.async_queues.insert(key, id);
@@ -102,7 +110,11 @@ impl Bfq {
         if queue.dispatched == 0 && !queue.busy {
             queue.note_think(now, slice_idle);
         }
+        let thought_shortly = queue.short_think;
         queue.judge_think(slice_idle);
+        if queue.short_think != thought_shortly {
+            queue.think_changed(now);
+        }
         queue.note_seek(request, rotational);
     }
 
@@ -111,9 +123,9 @@ impl Bfq {
         let soon = self.now <= self.queues[queue_id].last_end + 3 * self.tunables.slice_idle_ns;
         let needs = self.charge_of_next(requests, queue_id);
         let queue = &mut self.queues[queue_id];
-        queue.note_arrival(soon);
+        queue.is_new = false;
         let entity = *self.hierarchy.entity(queue.entity);
-        let left = entity.budget.saturating_sub(entity.service);
+        let left = entity.budget_left();
         let in_time = queue.went_to_wait && soon && left > 0;
         let budget = if in_time {
             left.min(queue.max_budget)
@@ -121,13 +133,13 @@ impl Bfq {
             queue.max_budget.max(needs)
         };
         queue.went_to_wait = false;
-        queue.busy = true;
-        let (id, class) = (queue.entity, queue.priority.class);
-        self.busy[class as usize] += 1;
+        let id = queue.entity;
+        self.set_busy(queue_id, true);
         self.raise_if_interactive(queue_id);
         self.hierarchy.forget_service(id);
         self.hierarchy.set_budget(id, budget);
         self.hierarchy.activate(id, in_time);
         self.count(queue_id);
+        self.preempt_if_due(requests, queue_id, in_time);
     }
 }

@@ -110,6 +110,59 @@ impl Hierarchy {
         }
     }
 
+    /// Another queue than the one in service has got so much: it pays when its turn comes.
+    pub(super) fn injected(&mut self, id: EntityId, sectors: u64) {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let Node { parent, class, .. } = self.nodes[id];
+            match self.entities[id].place {
+                EntityState::InService => self.entities[id].service += sectors,
+                _ => self.entities[id].injected += sectors,
+            }
+            self.groups[parent].trees[class as usize].served(&mut self.entities, sectors);
+            next = self.groups[parent].entity;
+        }
+    }
+
+    /// A queue that is not in service has no more requests: all that were left have been injected.
+    pub(super) fn withdraw(&mut self, id: EntityId) {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let Node {
+                parent,
+                class,
+                group,
+            } = self.nodes[id];
+            if !self.entities[id].is_active() {
+                return;
+            }
+            if let Some(group) = group
+                && self.groups[group].trees.iter().any(Tree::has_active)
+            {
+                return self.take_budget_of_next(id, group);
+            }
+            self.groups[parent].trees[class as usize].withdraw(&mut self.entities, id);
+            next = self.groups[parent].entity;
+        }
+    }
+
+    /// Whether another than the queue in service, or than its group, is next at the root.
+    pub(super) fn another_is_next(&self) -> bool {
+        self.groups[ROOT].trees.iter().any(Tree::has_active)
+    }
+
+    /// The weight by which two queues compare: their own within a group, else those of their groups.
+    pub(super) fn weights_against(&self, one: EntityId, other: EntityId) -> [u64; 2] {
+        let parents = [one, other].map(|id| self.nodes[id].parent);
+        if parents[0] == parents[1] {
+            return [one, other].map(|id| self.entities[id].weight);
+        }
+        [one, other].map(|id| {
+            let group = self.groups[self.nodes[id].parent].entity;
+            self.entities[group.unwrap_or(id)].weight
+        })
+    }
+
     /// The queue in service has got so much, and with it its groups.
     pub(super) fn served(&mut self, id: EntityId, sectors: u64) {
         let mut next = Some(id);

@@ -2,12 +2,13 @@
 //! shares or the throughput need it.
 //!
 //! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: raising the weights of soft real-time
-//! tasks, injecting requests of others into the idle times of a queue, merging the queues of cooperating tasks, and
-//! preemption. In order: requests come in (`enqueue`), a queue is chosen and goes again
+//! tasks, and merging queues by where their requests are. In order: requests come in (`enqueue`), a queue is chosen and goes again
 //! (`select`), requests go out and come back (`service`).
 
 mod enqueue;
 mod hierarchy;
+mod inject;
+mod merge;
 mod queue;
 mod raise;
 mod rate;
@@ -25,6 +26,7 @@ use crate::scheduler::by_task::ByTask;
 use crate::scheduler::request_fifo::RequestFifos;
 use crate::time::Time;
 use hierarchy::{GroupId, Hierarchy};
+use inject::Measuring;
 use queue::{Queue, QueueId};
 use raise::Burst;
 use rate::PeakRate;
@@ -58,10 +60,19 @@ pub struct Bfq {
     last_position: Sector,
     /// Busy queues by class.
     busy: [u32; 3],
+    /// Those that wait for their turn or have it, the one that came last at the end.
+    busy_queues: Vec<QueueId>,
+    /// Of them, those whose weight is raised.
+    raised_busy: u32,
     /// Counted queues by weight, and by group.
     weights: BTreeMap<u64, u32>,
     counted_in_groups: BTreeMap<GroupId, u32>,
     depth: DeviceDepth,
+    measuring: Measuring,
+    /// Queues that come soon after one another become one: from 5.13 on.
+    merges_queues: bool,
+    /// By group: the queue with which those that come soon are merged.
+    last_made: BTreeMap<GroupId, QueueId>,
     /// Nears 256 as budgets are given.
     budgets_given: u64,
     burst: Burst,
@@ -111,9 +122,14 @@ impl Bfq {
             in_driver: 0,
             last_position: 0,
             busy: [0; 3],
+            busy_queues: Vec::new(),
+            raised_busy: 0,
             weights: BTreeMap::new(),
             counted_in_groups: BTreeMap::new(),
             depth: DeviceDepth::default(),
+            measuring: Measuring::default(),
+            merges_queues: false,
+            last_made: BTreeMap::new(),
             budgets_given: 0,
             burst: Burst::default(),
             peak_rate: PeakRate::new(rotational),
@@ -121,8 +137,32 @@ impl Bfq {
         }
     }
 
-    fn busy_queues(&self) -> u32 {
-        self.busy.iter().sum()
+    /// Whether queues that come soon after one another become one: those of kernels from 5.13 on do.
+    pub fn with_queue_merging(mut self, merges: bool) -> Bfq {
+        self.merges_queues = merges;
+        self
+    }
+
+    /// The queue has something to do from now on, or nothing.
+    fn set_busy(&mut self, id: QueueId, is: bool) {
+        let queue = &mut self.queues[id];
+        if queue.busy == is {
+            return;
+        }
+        queue.busy = is;
+        let (class, raised) = (
+            queue.priority.class as usize,
+            u32::from(queue.raised.is_some()),
+        );
+        if is {
+            self.busy[class] += 1;
+            self.raised_busy += raised;
+            self.busy_queues.push(id);
+        } else {
+            self.busy[class] -= 1;
+            self.raised_busy -= raised;
+            self.busy_queues.retain(|&busy| busy != id);
+        }
     }
 
     /// The largest budget of all.
@@ -195,6 +235,9 @@ impl Scheduler for Bfq {
     fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
         self.now = now;
         self.kicked = None;
+        if self.tunables.strict_guarantees && self.in_driver > 0 {
+            return None;
+        }
         let queue = self.select(requests)?;
         Some(self.serve(requests, queue))
     }
@@ -218,9 +261,15 @@ impl Scheduler for Bfq {
     }
 
     fn exited(&mut self, _: Time, task: TaskId) {
-        if let Some(&queue) = self.sync_queues.get(task) {
-            self.queues[queue].exited = true;
-            self.queues[queue].judge_think(self.tunables.slice_idle_ns);
+        let Some(id) = self.sync_queues.remove(task) else {
+            return;
+        };
+        let queue = &mut self.queues[id];
+        queue.tasks -= 1;
+        if queue.tasks == 0 {
+            queue.exited = true;
+            queue.judge_think(self.tunables.slice_idle_ns);
+            self.leave_line(id);
         }
     }
 

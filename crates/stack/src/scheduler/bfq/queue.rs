@@ -2,10 +2,11 @@
 
 use crate::block::{IoClass, Priority, Request, RequestId, Sector};
 use crate::scheduler::bfq::hierarchy::GroupId;
+use crate::scheduler::bfq::inject::Injection;
 use crate::scheduler::bfq::raise::Raised;
 use crate::scheduler::bfq::tree::EntityId;
 use crate::scheduler::mean::Mean;
-use crate::time::Time;
+use crate::time::{MILLISECOND, Time};
 
 pub(super) type QueueId = usize;
 
@@ -25,6 +26,8 @@ pub(super) struct Queue {
     /// The weight under which it is among those by which it is judged whether all are alike; None: it is not.
     pub(super) counted: Option<u64>,
     pub(super) raised: Option<Raised>,
+    /// Sectors that it has been served since its weight was raised.
+    pub(super) raised_service: u64,
     pub(super) in_large_burst: bool,
     /// None: it has always had something to do.
     pub(super) went_idle_at: Option<Time>,
@@ -36,10 +39,19 @@ pub(super) struct Queue {
     /// It went because it had nothing to do, not because it had had enough.
     pub(super) went_to_wait: bool,
 
-    /// It sends its next requests soon and spends its time on I/O.
+    /// It spends at least four fifths of its time on I/O.
     pub(super) io_bound: bool,
-    /// Requests in a row that came soon.
-    pub(super) soon: u32,
+    /// Since when that is judged, and how long it has had nothing to do in that time.
+    judged_since: Time,
+    idle_ns: Time,
+    /// It has never been busy.
+    pub(super) is_new: bool,
+    pub(super) injection: Injection,
+    pub(super) made_at: Time,
+    /// Its task goes on with that queue when this one is some time old.
+    pub(super) merges_into: Option<QueueId>,
+    /// Tasks whose requests go to it.
+    pub(super) tasks: u32,
     pub(super) short_think: bool,
     pub(super) exited: bool,
     pub(super) last_end: Time,
@@ -54,8 +66,8 @@ const SEEK_SECTORS: u64 = 8 * 100;
 const SMALL_SECTORS: u32 = 2 * 32;
 /// Of the last 32.
 const SEEKS_MAX: u32 = 19;
-/// Requests that have to come soon until a queue counts as bound by I/O again.
-const SOON_ENOUGH: u32 = 120;
+/// How long it is looked back to see whether a queue is bound by I/O.
+const JUDGED_NS: Time = 200 * MILLISECOND;
 
 impl Queue {
     pub(super) fn new(
@@ -78,6 +90,7 @@ impl Queue {
             busy: false,
             counted: None,
             raised: None,
+            raised_service: 0,
             in_large_burst: false,
             went_idle_at: None,
             max_budget,
@@ -85,7 +98,13 @@ impl Queue {
             waits_for_request: false,
             went_to_wait: false,
             io_bound: true,
-            soon: 0,
+            judged_since: now,
+            idle_ns: 0,
+            is_new: true,
+            injection: Injection::default(),
+            made_at: now,
+            merges_into: None,
+            tasks: 1,
             short_think: sync && priority.class != IoClass::Idle,
             exited: false,
             last_end: now,
@@ -125,18 +144,25 @@ impl Queue {
     pub(super) fn judge_think(&mut self, slice_idle: Time) {
         if self.sync && !self.is_idle_class() {
             let usual = self.think.get().filter(|_| self.think.samples() > 80);
-            let long = usual.is_some_and(|think| think > slice_idle);
+            let long = usual.is_some_and(|think| think > slice_idle / 2);
             self.short_think = !(self.exited || slice_idle == 0 || long);
         }
     }
 
-    /// A request came, soon after the last completion or not.
-    pub(super) fn note_arrival(&mut self, soon: bool) {
-        if self.io_bound {
+    /// A request comes: how much of its time the queue has spent on I/O so far (`bfq_update_io_intensity` of 5.12).
+    pub(super) fn judge_intensity(&mut self, now: Time) {
+        let total = now - self.judged_since;
+        if self.queued == 0 && self.dispatched == 0 {
+            self.idle_ns += now - self.last_end;
+        }
+        if self.is_new {
             return;
         }
-        self.soon = if soon { self.soon + 1 } else { 0 };
-        self.io_bound = self.soon >= SOON_ENOUGH;
+        self.io_bound = 5 * self.idle_ns <= total;
+        if total > JUDGED_NS {
+            self.judged_since = now - total / 2;
+            self.idle_ns /= 2;
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! Source: `block/bfq-iosched.c` of 5.x: constants of `bfq_init_queue`, `bfq_wr_duration`. The rules of
 //! `bfq_bfqq_handle_idle_busy_switch`, `bfq_handle_burst` and `bfq_update_wr_data` are as generally known, not compared line
-//! by line, and so are the reference durations. Left out: soft real-time tasks, async queues, groups of bursts.
+//! by line, and so are the reference durations. Left out: soft real-time tasks, async queues, groups of bursts. A queue
+//! whose priority is not the default is not raised (`entity.new_weight == 40`).
 
 use crate::scheduler::bfq::Bfq;
 use crate::scheduler::bfq::queue::{Queue, QueueId};
@@ -15,6 +16,10 @@ const COEFFICIENT: u64 = 30;
 const AWAY_NS: Time = 2 * SECOND;
 /// Queues that come within this time of one another are a burst (`bfq_burst_interval`).
 const BURST_NS: Time = 180 * MILLISECOND;
+/// A raised weight ends with so many sectors (`max_service_from_wr`).
+const SERVICE_MAX: u64 = 120_000;
+/// Of queues of the default priority.
+const DEFAULT_WEIGHT: u64 = 40;
 /// A burst of so many is large, and raises nobody (`bfq_large_burst_thresh`).
 const LARGE_BURST: usize = 8;
 
@@ -46,8 +51,7 @@ impl Queue {
 impl Bfq {
     /// A queue has been made.
     pub(super) fn note_burst(&mut self, id: QueueId) {
-        let orders_by_itself = !self.rotational && self.depth.known != Some(false);
-        if !self.tunables.low_latency || orders_by_itself {
+        if !self.tunables.low_latency || self.orders_by_itself() {
             return;
         }
         let (now, burst) = (self.now, &mut self.burst);
@@ -70,25 +74,42 @@ impl Bfq {
     pub(super) fn raise_if_interactive(&mut self, id: QueueId) {
         let lasts_ns = self.peak_rate.raise_ns(self.rotational);
         let now = self.now;
-        let queue = &mut self.queues[id];
+        let queue = &self.queues[id];
+        let was_away = queue.went_idle_at.is_none_or(|since| now > since + AWAY_NS);
+        let is_common = queue.weight == DEFAULT_WEIGHT && queue.dispatched == 0;
         if !self.tunables.low_latency || !queue.sync || queue.in_large_burst {
-            queue.raised = None;
-        } else if queue.went_idle_at.is_none_or(|since| now > since + AWAY_NS) {
-            queue.raised = Some(Raised {
+            self.lower(id);
+        } else if was_away && is_common {
+            let raised = Raised {
                 since: now,
                 lasts_ns,
-            });
+            };
+            self.raise(id, raised);
         }
         self.settle_weight(id);
+    }
+
+    pub(super) fn raise(&mut self, id: QueueId, raised: Raised) {
+        let queue = &mut self.queues[id];
+        let was_raised = queue.raised.replace(raised).is_some();
+        queue.raised_service = 0;
+        self.raised_busy += u32::from(queue.busy && !was_raised);
+    }
+
+    pub(super) fn lower(&mut self, id: QueueId) {
+        let queue = &mut self.queues[id];
+        let was_raised = queue.raised.take().is_some();
+        self.raised_busy -= u32::from(queue.busy && was_raised);
     }
 
     /// The queue is served: its time as a raised one may be over. That counts from its next turn on.
     pub(super) fn lower_if_due(&mut self, id: QueueId) {
         let now = self.now;
-        let queue = &mut self.queues[id];
+        let queue = &self.queues[id];
         let over = |raised: Raised| now >= raised.since + raised.lasts_ns;
-        if queue.raised.is_some_and(over) || queue.in_large_burst {
-            queue.raised = None;
+        let enough = queue.raised_service > SERVICE_MAX;
+        if queue.raised.is_some_and(over) || queue.in_large_burst || enough {
+            self.lower(id);
         }
     }
 
@@ -105,6 +126,8 @@ impl Bfq {
     /// A raised queue among others keeps its share only if it is waited for.
     pub(super) fn raised_needs_idling(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
-        queue.raised.is_some() && (self.weights.len() > 1 || self.in_driver >= queue.dispatched + 4)
+        let busy = self.busy_queues.len() as u32;
+        queue.raised.is_some()
+            && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4)
     }
 }

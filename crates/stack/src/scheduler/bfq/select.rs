@@ -16,6 +16,8 @@ pub(super) enum Reason {
     BudgetTimeout,
     BudgetExhausted,
     NoMoreRequests,
+    /// Another queue has come that is to be served first.
+    Preempted,
 }
 
 /// Requests that nobody waits for count so many times, unless weights or groups have to be kept.
@@ -29,7 +31,8 @@ impl Bfq {
     pub(super) fn select(&mut self, requests: &Requests) -> Option<QueueId> {
         loop {
             let Some(active) = self.active else {
-                return self.set_active();
+                self.set_active()?;
+                continue;
             };
             if self.may_time_out(active) && !self.must_idle(active) {
                 self.expire(requests, Reason::BudgetTimeout);
@@ -45,7 +48,7 @@ impl Bfq {
             }
             let in_flight = queue.dispatched > 0;
             if self.idle_timer.is_some() || (in_flight && self.better_to_idle(active)) {
-                return None;
+                return self.choose_for_injection(requests);
             }
             self.expire(requests, Reason::NoMoreRequests);
         }
@@ -74,32 +77,32 @@ impl Bfq {
     }
 
     pub(super) fn budget_left(&self, id: QueueId) -> u64 {
-        let entity = self.hierarchy.entity(self.queues[id].entity);
-        entity.budget.saturating_sub(entity.service)
+        self.hierarchy.entity(self.queues[id].entity).budget_left()
     }
 
     /// What the queue's next request takes of its budget.
     pub(super) fn charge_of_next(&self, requests: &Requests, id: QueueId) -> u64 {
         let next = self.queues[id].next;
-        next.map_or(0, |next| self.charge(requests, next))
+        next.map_or(0, |next| self.charge(requests, next, id))
     }
 
-    pub(super) fn charge(&self, requests: &Requests, id: RequestId) -> u64 {
+    pub(super) fn charge(&self, requests: &Requests, id: RequestId, queue: QueueId) -> u64 {
         let request = &requests[id];
         let sectors = u64::from(request.sectors);
-        if request.sync || self.is_asymmetric() {
+        if request.sync || self.is_asymmetric(queue) {
             sectors
         } else {
             ASYNC_FACTOR * sectors
         }
     }
 
-    /// Queues differ in weight or class, or some are in groups: only idling keeps their shares.
-    pub(super) fn is_asymmetric(&self) -> bool {
+    /// Queues differ in weight, and this one is not of the smallest; or they differ in class or in group: only idling keeps
+    /// the queue's share (`bfq_asymmetric_scenario` of 6.2).
+    pub(super) fn is_asymmetric(&self, id: QueueId) -> bool {
         let classes = self.busy.iter().filter(|&&count| count > 0).count();
-        let last_group = self.counted_in_groups.last_key_value();
-        let in_groups = last_group.is_some_and(|(&group, _)| group > 0);
-        self.weights.len() > 1 || classes > 1 || in_groups
+        let smallest = self.weights.first_key_value().map(|(&weight, _)| weight);
+        let varied = self.weights.len() > 1 && self.queues[id].counted != smallest;
+        varied || classes > 1 || self.counted_in_groups.len() > 1
     }
 
     pub(super) fn must_idle(&self, id: QueueId) -> bool {
@@ -114,15 +117,28 @@ impl Bfq {
         if self.tunables.slice_idle_ns == 0 || !queue.sync || queue.is_idle_class() {
             return false;
         }
+        self.boosts_throughput(id) || self.shares_need_idling(id)
+    }
+
+    /// Without idling for it the queue would not get its share (`idling_needed_for_service_guarantees`).
+    fn shares_need_idling(&self, id: QueueId) -> bool {
+        let is_alone = self.busy_queues.len() == 1;
+        let needs = self.is_asymmetric(id) || self.raised_needs_idling(id) || is_alone;
+        needs && !self.queues[id].exited
+    }
+
+    /// Idling for it makes the device faster, and nobody whose weight is raised needs the device
+    /// (`idling_boosts_thr_without_issues`).
+    pub(super) fn boosts_throughput(&self, id: QueueId) -> bool {
+        let queue = &self.queues[id];
         let queues_commands = self.depth.known != Some(false);
         let sequential = !queue.is_seeky() && queue.io_bound && queue.short_think;
-        let boosts_throughput = match (self.rotational, queues_commands) {
+        let boosts = match (self.rotational, queues_commands) {
             (true, false) => true,
             (false, true) => false,
             _ => sequential,
         };
-        let keeps_shares = !queue.exited && (self.is_asymmetric() || self.raised_needs_idling(id));
-        boosts_throughput || keeps_shares
+        boosts && !queue.exited && self.raised_busy == 0
     }
 
     /// Ends the active queue's turn.
@@ -130,26 +146,62 @@ impl Bfq {
         let id = self.active.take().expect("a queue is in service");
         self.idle_timer = None;
         self.queues[id].waits_for_request = false;
+        self.end_measuring();
         self.charge_time(id, reason);
         let entity_id = self.queues[id].entity;
         let entity = *self.hierarchy.entity(entity_id);
-        if reason == Reason::TooIdle && entity.service <= entity.budget / 5 {
-            self.queues[id].io_bound = false;
+        if reason != Reason::Preempted {
+            self.queues[id].max_budget = self.deserved_budget(id, reason, entity.service);
+            let budget = self.queues[id].max_budget;
+            let needs = self.charge_of_next(requests, id);
+            self.hierarchy.set_budget(entity_id, budget.max(needs));
         }
-        self.queues[id].max_budget = self.deserved_budget(id, reason, entity.service);
-        let budget = self.queues[id].max_budget;
-        let needs = self.charge_of_next(requests, id);
-        self.hierarchy.set_budget(entity_id, budget.max(needs));
-        let has_more = !self.queues[id].is_empty();
+        // One that was idled for when another took its place waits for its request in line.
+        let waits = reason == Reason::Preempted && self.shares_need_idling(id);
+        let has_more = !self.queues[id].is_empty() || waits;
         self.hierarchy.expire(entity_id, has_more);
         self.settle_weight(id);
         if !has_more {
-            let queue = &mut self.queues[id];
-            queue.busy = false;
-            queue.went_idle_at = Some(self.now);
-            queue.went_to_wait = matches!(reason, Reason::TooIdle | Reason::NoMoreRequests);
-            self.busy[queue.priority.class as usize] -= 1;
-            self.count(id);
+            self.went_idle(id);
+            let spent = matches!(reason, Reason::BudgetTimeout | Reason::BudgetExhausted);
+            self.queues[id].went_to_wait = !spent;
+        } else {
+            // To the front of the kernel's list.
+            self.busy_queues.retain(|&busy| busy != id);
+            self.busy_queues.push(id);
+        }
+    }
+
+    /// The queue has nothing more to do.
+    pub(super) fn went_idle(&mut self, id: QueueId) {
+        self.set_busy(id, false);
+        let queue = &mut self.queues[id];
+        queue.went_idle_at = Some(self.now);
+        queue.went_to_wait = false;
+        self.count(id);
+    }
+
+    /// Nobody sends requests to the queue any more: there is no point in its waiting in line.
+    pub(super) fn leave_line(&mut self, id: QueueId) {
+        if self.queues[id].busy && self.queues[id].is_empty() && self.active != Some(id) {
+            self.hierarchy.withdraw(self.queues[id].entity);
+            self.went_idle(id);
+        }
+    }
+
+    /// A queue has something to do again: whether the one in service makes room for it (end of
+    /// `bfq_bfqq_handle_idle_busy_switch`). `in_time`: it is back soon, and has a hole in its service to make up for.
+    pub(super) fn preempt_if_due(&mut self, requests: &Requests, id: QueueId, in_time: bool) {
+        let Some(active) = self.active.filter(|&active| active != id) else {
+            return;
+        };
+        let (queue, served) = (&self.queues[id], &self.queues[active]);
+        let holes = in_time && (queue.raised.is_some() || served.raised.is_none());
+        let [weight, other] = self.hierarchy.weights_against(queue.entity, served.entity);
+        let is_higher = queue.priority.class < served.priority.class || weight > other;
+        if (holes || is_higher || !self.better_to_idle(active)) && self.hierarchy.another_is_next()
+        {
+            self.expire(requests, Reason::Preempted);
         }
     }
 
@@ -198,6 +250,7 @@ impl Bfq {
             Reason::BudgetTimeout => (budget * 2).min(max),
             Reason::BudgetExhausted => (budget * 4).min(max),
             Reason::NoMoreRequests => service.max(min),
+            Reason::Preempted => budget,
         };
         let is_known = self.budgets_given >= BUDGETS_ENOUGH || self.tunables.max_budget > 0;
         deserved.min(if is_known { max } else { DEFAULT_MAX_BUDGET })

@@ -13,17 +13,31 @@ const SEEKY_IDLE_NS: Time = 2 * MILLISECOND;
 const RAISED_IDLE_NS: Time = 20 * MILLISECOND;
 
 impl Bfq {
-    /// Sends the queue's next request.
+    /// Sends the queue's next request. Another queue than the active one is served out of turn.
     pub(super) fn serve(&mut self, requests: &Requests, queue_id: QueueId) -> RequestId {
         if self.queues[queue_id].waits_for_request {
             self.queues[queue_id].waits_for_request = false;
             self.idle_timer = None;
         }
-        self.lower_if_due(queue_id);
-        let id = self.next_of(queue_id);
+        let is_injected = self.active != Some(queue_id);
+        let id = match is_injected {
+            true => self.queues[queue_id]
+                .next
+                .expect("it was chosen for its next"),
+            false => self.next_of(queue_id),
+        };
         let request = &requests[id];
-        let charge = self.charge(requests, id);
-        self.hierarchy.served(self.queues[queue_id].entity, charge);
+        let charge = self.charge(requests, id, queue_id);
+        let entity = self.queues[queue_id].entity;
+        if self.queues[queue_id].raised.is_some() {
+            self.queues[queue_id].raised_service += charge;
+        }
+        if is_injected {
+            self.hierarchy.injected(entity, charge);
+        } else {
+            self.hierarchy.served(entity, charge);
+            self.measure_dispatch(id);
+        }
         self.peak_rate
             .dispatched(self.now, request.start, request.sectors, self.in_driver);
         self.queues[queue_id].next = self.next_after(requests, id);
@@ -35,7 +49,15 @@ impl Bfq {
         self.in_driver += 1;
         self.last_position = request.end();
         self.count(queue_id);
-        if self.queues[queue_id].is_idle_class() && self.busy_queues() > 1 {
+        if is_injected {
+            if self.queues[queue_id].is_empty() {
+                self.hierarchy.withdraw(entity);
+                self.went_idle(queue_id);
+            }
+            return id;
+        }
+        self.lower_if_due(queue_id);
+        if self.queues[queue_id].is_idle_class() && self.busy_queues.len() > 1 {
             self.expire(requests, Reason::BudgetExhausted);
         }
         id
@@ -62,6 +84,7 @@ impl Bfq {
 
     pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
         let queue_id = self.fifos.fifo_of(id);
+        self.measure_completion(id, queue_id);
         self.learn_depth();
         self.in_driver -= 1;
         self.peak_rate.completed(self.now);
@@ -96,7 +119,7 @@ impl Bfq {
         let (seeky, raised) = (queue.is_seeky(), queue.raised.is_some());
         let idle_ns = if raised {
             full.max(RAISED_IDLE_NS)
-        } else if seeky && !self.is_asymmetric() {
+        } else if seeky && !self.is_asymmetric(id) {
             full.min(SEEKY_IDLE_NS)
         } else {
             full

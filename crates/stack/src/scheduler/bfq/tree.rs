@@ -25,6 +25,8 @@ pub(super) struct Entity {
     /// In sectors: of this stay, and what of it has been had.
     pub(super) budget: u64,
     pub(super) service: u64,
+    /// Had out of turn, to be paid for in the next stay.
+    pub(super) injected: u64,
     pub(super) place: EntityState,
 }
 
@@ -49,12 +51,18 @@ impl Entity {
             finish: 0,
             budget: 0,
             service: 0,
+            injected: 0,
             place: EntityState::Forgotten,
         }
     }
 
     pub(super) fn finish_after(&self, sectors: u64) -> Virtual {
         self.start + delta(sectors, self.weight)
+    }
+
+    /// Of its budget.
+    pub(super) fn budget_left(&self) -> u64 {
+        self.budget.saturating_sub(self.service + self.injected)
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -155,6 +163,13 @@ impl Tree {
         }
     }
 
+    /// The one that is not in service has nothing more to do: all that it had was injected.
+    pub(super) fn withdraw(&mut self, entities: &mut [Entity], id: EntityId) {
+        self.remove(&entities[id], id);
+        entities[id].service = std::mem::take(&mut entities[id].injected);
+        self.deactivate(entities, id);
+    }
+
     /// The one that would be served next.
     pub(super) fn peek(&self) -> Option<EntityId> {
         let eligible = self.eligible.first().map(|(_, id)| id);
@@ -169,7 +184,7 @@ impl Tree {
         }
         let (_, id) = self.eligible.pop_first()?;
         entities[id].place = EntityState::InService;
-        entities[id].service = 0;
+        entities[id].service = std::mem::take(&mut entities[id].injected);
         Some(id)
     }
 

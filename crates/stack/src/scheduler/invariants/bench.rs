@@ -66,6 +66,8 @@ pub fn bio(now: Time, direction: Direction, start: Sector) -> Bio {
         metadata: false,
         read_ahead: false,
         no_idle: false,
+        writeback: false,
+        workers: 0,
         start,
         sectors: 8,
         segments: 1,

@@ -151,6 +151,8 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
         metadata: false,
         read_ahead: false,
         no_idle: false,
+        writeback: false,
+        workers: 0,
         start: arrival.block * 8,
         sectors: arrival.blocks * 8,
         segments: arrival.blocks as u16,

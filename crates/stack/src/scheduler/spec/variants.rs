@@ -64,7 +64,7 @@ const fn multi(
 
 /// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is the end
 /// of the anticipatory scheduler's first variant.
-const VARIANTS: [SchedulerVariant; 16] = [
+const VARIANTS: [SchedulerVariant; 18] = [
     single("linus", "2.4", [2, 4, 0], [2, 5, 39]),
     single("noop", "2.6", [2, 5, 39], ONLY_MQ),
     single("deadline", "A", [2, 5, 39], [2, 5, 58]),
@@ -79,14 +79,20 @@ const VARIANTS: [SchedulerVariant; 16] = [
     single("cfq", "2.6.37", [2, 6, 37], ONLY_MQ),
     multi("none", "blk-mq", [3, 13, 0], EVER),
     multi("mq-deadline", "C", [4, 11, 0], [5, 14, 0]),
-    multi("mq-deadline", "5.14", [5, 14, 0], EVER),
+    multi("mq-deadline", "5.14", [5, 14, 0], [6, 5, 0]),
+    multi("mq-deadline", "6.5", [6, 5, 0], [6, 10, 0]),
+    multi("mq-deadline", "6.10", [6, 10, 0], EVER),
     multi("kyber", "5.10", [4, 12, 0], EVER),
 ];
-const BFQ: SchedulerVariant = multi("bfq", "5.10", [4, 12, 0], EVER);
+/// BFQ with and without merging of queues that come soon after one another.
+const BFQ: [SchedulerVariant; 2] = [
+    multi("bfq", "5.10", [4, 12, 0], [5, 13, 0]),
+    multi("bfq", "5.13", [5, 13, 0], EVER),
+];
 
 /// Every scheduler as some kernels had it.
 pub(super) fn variants() -> impl Iterator<Item = SchedulerVariant> {
-    VARIANTS.into_iter().chain([BFQ])
+    VARIANTS.into_iter().chain(BFQ)
 }
 
 pub(super) fn find(

@@ -49,6 +49,14 @@ impl From<Detailed> for Cpus {
 }
 
 impl Cpus {
+    /// How many there are.
+    pub(super) fn count(&self) -> u16 {
+        match self {
+            Cpus::Simple(cpus) => cpus.count(),
+            Cpus::Detailed(cpus) => cpus.processors().cpus(),
+        }
+    }
+
     /// When they have something to do by themselves.
     pub(super) fn next_event(&mut self) -> Option<Time> {
         match self {

@@ -53,6 +53,11 @@ struct Running {
 }
 
 impl Simple {
+    /// How many there are.
+    pub(super) fn count(&self) -> u16 {
+        self.spec.count
+    }
+
     pub(crate) fn new(spec: CpuSpec) -> Simple {
         Simple {
             spec,

@@ -1,0 +1,66 @@
+//! fsync and the drive's cache.
+
+use serde_json::{Value, json};
+
+use super::tests::{load, run};
+use super::*;
+
+/// A disk of 7,200 revolutions per minute that acknowledges writes from its cache.
+fn disk() -> Value {
+    json!({
+        "kind": "disk", "revolutions_per_minute": 7200, "surfaces": 1, "head_switch_ns": 0, "write_settle_ns": 0,
+        "command_read_ns": 0, "command_write_ns": 0, "hit_read_ns": 100_000, "hit_write_ns": 100_000,
+        "interface_bytes_per_s": 300_000_000, "zones": [{ "cylinders": 4096, "sectors_per_track": 2048 }],
+        "seeks": [{ "cylinders": 1, "time_ns": 1_000_000 }, { "cylinders": 4095, "time_ns": 8_000_000 }],
+        "cache": {
+            "segments": 8, "segment_sectors": 1024, "read_ahead_sectors": 0, "write_back": true,
+            "dirty_sectors_max": 16384
+        },
+        "queue": { "depth": 32, "order": "shortest_positioning", "age_limit_ns": 1_000_000_000 }
+    })
+}
+
+/// Writes a second of 4 KiB in order, each with an fsync behind it.
+fn synced_writes(kernel: &str, direct: bool, queue: Value) -> u64 {
+    let machine = MachineSpec::from_json(json!({
+        "kernel": kernel,
+        "cpus": {
+            "count": 2, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
+            "page_copy_ns": 300, "jitter": 0.05
+        },
+        "memory": { "bytes": 256 << 20 },
+        "drives": [{ "queue": queue, "device": disk() }]
+    }));
+    let mut model = Model::new(&machine.unwrap()).unwrap();
+    let mut phase = load();
+    let group = &mut phase["groups"][0];
+    group["engine"] = json!("psync");
+    group["direct"] = json!(direct);
+    let job = &mut group["jobs"][0];
+    job["read_share"] = json!(0.0);
+    job["pattern"] = json!({ "kind": "sequential" });
+    job["queue_depth"] = json!(1);
+    job["sync"] = json!({ "kind": "fdatasync", "every_writes": 1 });
+    job["until"] = json!({ "ops": null, "bytes": null, "duration_ns": 1_000_000_000 });
+    let record = run(&mut model, serde_json::from_value(phase).unwrap());
+    let record = serde_json::to_value(record).unwrap();
+    record["groups"][0]["jobs"][0]["sync"]["count"]
+        .as_u64()
+        .unwrap()
+}
+
+#[test]
+fn each_fsync_waits_for_the_platter_where_the_cache_forgets() {
+    for direct in [false, true] {
+        // A write behind the last one waits for its sector: a revolution, 120 a second.
+        let on_platter = synced_writes("6.1", direct, json!({}));
+        assert!((100..=125).contains(&on_platter), "{on_platter}");
+        let safe = synced_writes("6.1", direct, json!({ "write_cache": "write through" }));
+        assert!(safe > 1_000, "{safe}");
+    }
+}
+
+#[test]
+fn before_2_6_37_no_fsync_does() {
+    assert!(synced_writes("2.6.36", true, json!({})) > 1_000);
+}
