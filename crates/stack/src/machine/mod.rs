@@ -6,6 +6,7 @@ mod drive;
 mod drive_cpus;
 mod kernel;
 mod memory;
+mod queue_keys;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -22,10 +23,10 @@ use crate::swap::{SortLoad, Sorting, SwapSpec};
 use crate::world::World;
 use crate::xfs::Mounted;
 use cpus::{CpusPlan, CpusTable};
-pub use drive::QueueSpec;
 use drive::{DrivePlan, DriveSpec};
 pub use kernel::Kernel;
 use memory::MemorySpec;
+pub use queue_keys::QueueSpec;
 
 /// A machine that can be built: everything in it has been checked.
 #[derive(Clone, Debug)]

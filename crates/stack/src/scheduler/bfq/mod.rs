@@ -19,7 +19,7 @@ mod tunables;
 
 use std::collections::BTreeMap;
 
-use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
+use crate::block::{Bio, Direction, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
@@ -225,6 +225,18 @@ impl Scheduler for Bfq {
     ) {
         self.now = now;
         self.merge_requests(requests, survivor, merged);
+    }
+
+    /// All but sync reads leave tags to these, the more while a weight is raised (`bfq_update_depths`, `bfq_limit_depth`).
+    fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
+        let sixteenths = match (bio.sync, self.raised_busy > 0) {
+            (true, _) if bio.direction == Direction::Read => return tags,
+            (true, false) => 12,
+            (true, true) => 6,
+            (false, false) => 8,
+            (false, true) => 3,
+        };
+        (tags * sixteenths / 16).max(1)
     }
 
     fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {

@@ -158,6 +158,23 @@ fn who_comes_late_has_nearly_all_for_a_while_with_low_latency() {
 }
 
 #[test]
+fn writes_leave_tags_to_reads_the_more_while_a_weight_is_raised() {
+    let mut bench = bench_of(Tunables::default());
+    let sync_write = Bio {
+        sync: true,
+        ..bio(0, Write, 0)
+    };
+    let bios = [bio(0, Read, 0), sync_write, bio(0, Write, 0)];
+    let allowed = |bench: &Bench<Bfq>| {
+        let of = |bio: &Bio| bench.scheduler.tags_allowed(bio, 64);
+        bios.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(allowed(&bench), [64, 48, 32]);
+    bench.add_bio(0, &read_of(1, 0, 0));
+    assert_eq!(allowed(&bench), [64, 24, 12]);
+}
+
+#[test]
 fn a_raised_weight_ends_with_60_mb() {
     // 100,000 sectors a second: 120,000 are read in little more than a second.
     let starts = [0, 0, 30 * SECOND];
