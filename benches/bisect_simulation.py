@@ -1,5 +1,5 @@
-"""`iolab bisect` on simulated histories of 1,024 commits: one change of 0.5 to 5 standard deviations under five kinds
-of noise, none, two, fixed and broken again, and a creep; beside git bisect with repeats, git_bayesect, Pinpoint's rule,
+"""`iolab bisect` on simulated histories of 1,024 commits: one change of 1 to 5 standard deviations under five kinds of
+noise, none, two, fixed and broken again, and a creep; beside git bisect with repeats, git_bayesect, Pinpoint's rule,
 Otava and the information bound. [Bisection](../bisection.md) has the tables, which this bench rewrites.
 """
 
@@ -33,7 +33,7 @@ SAME_WITHIN = 0.25
 """What iolab is told to take for no change, as a share of the effect that is planted."""
 STEP_SD = CREEP_SD = 5.0
 """Of histories with several changes, or a creep."""
-SEARCHES = {5.0: 100, 2.0: 60, 1.0: 16, 0.5: 4}
+SEARCHES = {5.0: 60, 2.0: 40, 1.0: 8}
 """By effect in SD: small ones take hundreds of runs, each of which looks at all that were before."""
 
 
