@@ -71,6 +71,11 @@ def test_a_guest_counts_its_load_and_tells_why_it_ended(iolab: CommandLine, kern
     assert "plain;reads;main;null_blk;" in iolab("show", "run", "--as", "folded").stdout
 
 
+def test_a_command_runs_in_the_kernel_of_that_name(iolab: CommandLine, kernel_name: str) -> None:
+    assert iolab("guest", kernel_name, "--", "uname", "-r").stdout.split()[-1].startswith(kernel_name)
+    iolab("guest", "no/such/kernel", status=2).assert_one_clear_line(2, "no such kernel image")
+
+
 def test_a_killed_iolab_leaves_no_emulator(iolab: CommandLine, kernel_name: str) -> None:
     iolab.write("guest.toml", experiment(kernel_name))
     process = iolab.start("run", "guest.toml", "--out", "run")

@@ -38,6 +38,9 @@ class GuestOptions(Options):
     module_parameters: dict[str, dict[str, Parameter]] = option(
         {}, "Of modules, by name; they are loaded even if no drive needs them."
     )
+    virtual_time_limit: Duration = option(
+        120 * 10**9, "Time of its own that a trial may take; an instruction takes a nanosecond.", unit="ns", ge=10**9
+    )
     time_limit: Duration = option(600 * 10**9, "Wall time that a trial may take.", unit="ns", ge=10**9)
 
 
@@ -143,6 +146,7 @@ def _machine(kernel: str, options: GuestOptions) -> GuestMachine:
         drive_parameters=_texts(options.drive_parameters),
         module_parameters={name: _texts(given) for name, given in options.module_parameters.items()},
         time_limit_ns=options.time_limit,
+        virtual_time_limit_ns=options.virtual_time_limit,
     )
 
 

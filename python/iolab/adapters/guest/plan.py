@@ -34,6 +34,8 @@ class Plan:
     """The steps so far, and the archive that the guest finds them in."""
 
     seed: int
+    limit_ns: int = 600 * 10**9
+    """Of the guest's own time."""
     archive: Archive = field(default_factory=Archive)
     steps: list[JsonObject] = field(default_factory=list)
     phases: dict[int, Phase] = field(default_factory=dict)
@@ -49,7 +51,9 @@ class Plan:
     def packed(self) -> bytes:
         """The initramfs."""
         self.archive.add("/init", programs.agent().read_bytes())
-        self.archive.add("/plan.json", dumps({"seed": self.seed, "steps": self.steps}).encode())
+        self.archive.add(
+            "/plan.json", dumps({"seed": self.seed, "limit_ns": self.limit_ns, "steps": self.steps}).encode()
+        )
         return self.archive.packed()
 
     def load_modules(self, modules: Modules, names: Sequence[str], parameters: dict[str, dict[str, str]]) -> None:
@@ -71,7 +75,7 @@ def make(trial: Trial, modules: Modules) -> Plan:
     """
     machine, target = trial.guest, trial.target
     assert machine is not None and isinstance(target, ScratchTarget), "an experiment with another target is refused"
-    plan = Plan(trial.seed)
+    plan = Plan(trial.seed, machine.virtual_time_limit_ns)
     own = {name.replace("-", "_"): dict(given) for name, given in machine.module_parameters.items()}
     if machine.drive == "null_blk":
         own["null_blk"] = {"nr_devices": "0", **own.get("null_blk", {})}

@@ -17,6 +17,8 @@ from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
 
 SHELL = "sh"
+NO_LIMIT_NS = 2**62
+"""A shell stays for as long as somebody is there."""
 TOOLS = ("sh", "ls", "cat", "grep", "dmesg", "mount", "umount", "mkdir", "sleep", "uname", "dd", "lsblk", "ps", "sync")
 """Of this machine, in the guest beside a shell; those that are installed."""
 
@@ -36,7 +38,7 @@ def run(
         MachineError: this machine cannot run guests, or the kernel ended early.
     """
     found = kernel.find(name)
-    plan = Plan(seed=0)
+    plan = Plan(seed=0, limit_ns=NO_LIMIT_NS)
     plan.load_modules(Modules(found.modules), modules, {})
     wanted = list(argv) or [SHELL]
     if command.find(wanted[0]) is None:

@@ -30,6 +30,8 @@ class GuestMachine(Spec):
     """By module, loaded whether or not a drive or filesystem needs it."""
     time_limit_ns: int
     """Of wall time, from the start of the machine to its end."""
+    virtual_time_limit_ns: int = 120 * 10**9
+    """Of the machine's own time, in which an instruction takes a nanosecond."""
 
 
 def is_guest(machine: object) -> bool:

@@ -9,6 +9,7 @@ mod step;
 mod system;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ use step::{Agent, Failed, Step};
 struct Plan {
     /// Decides where the load's memory lies.
     seed: u64,
+    /// Of the machine's own time; then it ends.
+    limit_ns: u64,
     steps: Vec<Step>,
 }
 
@@ -46,6 +49,21 @@ fn main() -> ExitCode {
     port.end_machine(status)
 }
 
+/// A load that never ends, or a kernel that loses its wake-ups, ends here; a sleeping thread disturbs nothing.
+fn end_after(limit: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(limit);
+        if let Ok(mut port) = Port::open() {
+            let what = format!(
+                "the guest did not end within {} s of its own time",
+                limit.as_secs_f64()
+            );
+            port.emit(&json!({ "failed": Failed::limit(what) }));
+            port.end_machine(1);
+        }
+    });
+}
+
 fn run(port: &mut Port) -> Result<(), Failed> {
     system::mount_own_filesystems()?;
     let text =
@@ -53,6 +71,7 @@ fn run(port: &mut Port) -> Result<(), Failed> {
     let plan: Plan = serde_json::from_str(&text)
         .map_err(|error| Failed::what(format!("/plan.json: {error}")))?;
     port.emit(&json!({ "up": system::release() }));
+    end_after(Duration::from_nanos(plan.limit_ns));
     let mut agent = Agent::new(plan.seed);
     for (number, step) in plan.steps.iter().enumerate() {
         let told: Value = agent

@@ -77,6 +77,14 @@ impl Failed {
         }
     }
 
+    /// The plan took too long.
+    pub fn limit(what: String) -> Failed {
+        Failed {
+            of_plan: false,
+            ..Failed::what(what)
+        }
+    }
+
     /// The kernel refused something about `path`.
     pub fn os(path: &str, error: &io::Error) -> Failed {
         Failed {
