@@ -13,6 +13,8 @@ __all__ = [
     "Probes",
     "RowGroups",
     "Sort",
+    "TraceJob",
+    "TraceRows",
     "build_profile",
     "check_load",
     "extents",
@@ -26,6 +28,7 @@ __all__ = [
     "steady_cut",
     "time_tunables_ns",
     "toml_lines",
+    "trace_columns",
     "unread_keys",
 ]
 
@@ -119,6 +122,40 @@ class Sort:
 
     def wait(self, timeout_s: float) -> str | None:
         """JSON of `SortRecord`, None while running."""
+
+@final
+class TraceJob:
+    """A trace of block I/O that is being read; its threads never touch Python."""
+
+    @staticmethod
+    def start(spec_json: str) -> TraceJob:
+        """JSON of `TraceSpec` (crates/engine/src/trace_file.rs). ValueError for a wrong one, and for files that can't
+        be read."""
+
+    def events(self) -> int:
+        """Events so far."""
+
+    def stop(self) -> None:
+        """It ends soon; `wait` then raises ValueError."""
+
+    def wait(self, timeout_s: float) -> str | None:
+        """JSON of `TraceFigures` (crates/trace/src/study/figures.rs), None while running. ValueError for what can't be
+        read or written."""
+
+@final
+class TraceRows:
+    """Requests of a trace in the order of completion, some at a time, as columns."""
+
+    @staticmethod
+    def open(spec_json: str) -> TraceRows:
+        """JSON of `TraceSpec`. ValueError for a wrong one, and for files that can't be read."""
+
+    def next(self, count: int) -> list[bytes] | None:
+        """The columns of about so many rows, as `trace_columns` says; None at the end. ValueError for what can't be
+        read."""
+
+    def names(self) -> dict[int, str]:
+        """What the tasks are called, by number; complete at the end."""
 
 @final
 class MetadataLoad:
@@ -220,3 +257,7 @@ def unread_keys(machine_json: str, phases_json: str, keys: list[str]) -> list[tu
     """Of keys of a machine's file, by their dotted paths, those that nothing reads while any of the phases (a list,
     each as `Model.start` takes it, or less of it) runs, each with when it would be read; None: never. ValueError(key,
     what) for an impossible machine or phase."""
+
+def trace_columns() -> list[tuple[str, str]]:
+    """Name and type (u64, u32, u16, i16; little-endian) of each column of `TraceRows`. The largest u64 is a time that
+    is not known."""

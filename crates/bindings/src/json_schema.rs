@@ -15,6 +15,7 @@ pub fn schema() -> PyResult<String> {
     add::<workload::metadata::MetadataPhase>(&mut inputs);
     add::<engine::SortSpec>(&mut inputs);
     add::<engine::probe::Spec>(&mut inputs);
+    add::<engine::trace_file::TraceSpec>(&mut inputs);
     add::<engine::extents::Bounds>(&mut inputs);
     add::<stack::machine::File>(&mut inputs);
     add::<stack::model::SortPhase>(&mut inputs);
@@ -33,6 +34,7 @@ pub fn schema() -> PyResult<String> {
     add::<trace::sched::SwitchReport>(&mut outputs);
     add::<trace::profile::ProfileReport>(&mut outputs);
     add::<trace::extents::Examined>(&mut outputs);
+    add::<trace::study::TraceFigures>(&mut outputs);
     let mut defs: Map<String, Value> = inputs.take_definitions(true);
     defs.extend(outputs.take_definitions(true));
     json(&json!({

@@ -7,6 +7,7 @@ mod metadata;
 mod model;
 mod probes;
 mod sums;
+mod traces;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,16 +24,17 @@ use rows::toml_lines::Name;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sums::{IoLog, LogDirection, RowGroups};
+use traces::{TraceJob, TraceRows, trace_columns};
 use workload::{steady, units};
 
 #[pymodule]
 mod _native {
     #[pymodule_export]
     use super::{
-        IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort,
-        build_profile, check_load, extents, features, format_bytes, format_duration_ns,
+        IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort, TraceJob,
+        TraceRows, build_profile, check_load, extents, features, format_bytes, format_duration_ns,
         parse_bytes, parse_duration_ns, parse_rate, schema, steady_cut, time_tunables_ns,
-        toml_lines, unread_keys,
+        toml_lines, trace_columns, unread_keys,
     };
 }
 

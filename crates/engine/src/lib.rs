@@ -12,6 +12,7 @@ pub mod metadata;
 pub mod probe;
 pub mod simulation;
 pub mod sorter;
+pub mod trace_file;
 
 mod affinity;
 mod backend;

@@ -67,10 +67,10 @@ impl<L> Layouts<L> {
 
     /// Reads the record with its layout; None if it is of an event that is not wanted.
     #[inline]
-    pub(crate) fn read<T>(
+    pub(crate) fn read<'a, T>(
         &self,
-        raw: &RawEvent<'_>,
-        read: impl Fn(&L, &[u8]) -> Option<T>,
+        raw: &RawEvent<'a>,
+        read: impl Fn(&L, &'a [u8]) -> Option<T>,
     ) -> Result<Option<T>, FormatError> {
         let record = raw.record;
         let id = self.id.read(record).and_then(|id| usize::try_from(id).ok());

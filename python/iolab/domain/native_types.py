@@ -4,7 +4,7 @@ They are plain dicts of JSON: Rust checks what it is given, and these types say 
 each field means, in which unit and range, says the schema.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class DistributionRecord(TypedDict):
@@ -66,6 +66,14 @@ class AffinityKeys(TypedDict):
     application: NotRequired[AffinityPart | None]
     completion: NotRequired[AffinityPart | None]
     queue: NotRequired[AffinityPart | None]
+
+
+class Ahead(TypedDict):
+    """What one task had in front of a request."""
+
+    bytes: int
+    pid: int
+    requests: int
 
 
 Allocation = Literal["direct", "workqueue", "data_only", "mapping"]
@@ -239,6 +247,17 @@ class Bounds(TypedDict):
     extents_max: int
     listed_max: int
     method: NotRequired[Method | None]
+
+
+class BurstFigures(TypedDict):
+    """Arrivals in windows of one length."""
+
+    dispersion: float | None
+    empty_share: float
+    mean: float
+    most: int
+    window_ns: int
+    windows: int
 
 
 class Cache(TypedDict):
@@ -531,6 +550,60 @@ class DepthSearch(TypedDict):
     share: float
     target_ns: int
     window_ns: int
+
+
+class Quantiles(TypedDict):
+    """Where values lie. Exact moments; quantiles are the upper ends of buckets 1/128 wide."""
+
+    count: int
+    histogram: list[list[int]]
+    max: int
+    mean: float
+    min: int
+    p50: int
+    p90: int
+    p99: int
+    p99_9: int
+    p99_99: int
+
+
+class GroupFigures(TypedDict):
+    """A group as the report tells it."""
+
+    bytes: int
+    count: int
+    device_ns: Quantiles | None
+    errors: int
+    name: str
+    queue_ns: Quantiles | None
+    scheduler_ns: Quantiles | None
+    whole_ns: Quantiles | None
+
+
+class DeviceFigures(TypedDict):
+    """One device."""
+
+    bytes_read: int
+    bytes_written: int
+    depth_max: int | None
+    depth_mean: float | None
+    depth_ns: list[int]
+    device: str
+    flushes: int
+    fua: int
+    idle_ns: Quantiles | None
+    idle_share: float | None
+    merges: int
+    name: str | None
+    others: int
+    reads: int
+    requests: GroupFigures
+    requeues: int
+    seek_sectors: Quantiles | None
+    sequential_runs: Quantiles | None
+    sequential_share: float | None
+    splits: int
+    writes: int
 
 
 class NullDeviceSpec(TypedDict):
@@ -1437,6 +1510,22 @@ class MachineFile(TypedDict):
     title: NotRequired[str]
 
 
+class Maps(TypedDict):
+    """Over time. All columns have as many values as `length` intervals say."""
+
+    by_pid: dict[str, Any]
+    bytes_read: list[int]
+    bytes_written: list[int]
+    depth_max: list[int]
+    depth_ns: list[int]
+    interval_ns: int
+    latency: list[list[int]]
+    place_sectors: int
+    places: list[list[int]]
+    reads: list[int]
+    writes: list[int]
+
+
 class NameSpec(TypedDict):
     """How a thread names its files."""
 
@@ -1694,6 +1783,15 @@ class Observed(TypedDict):
     observations: HostObservations
 
 
+class OutputSpec(TypedDict):
+    """Another form of the trace."""
+
+    device: NotRequired[str]
+    form: str
+    path: str
+    queued: NotRequired[bool]
+
+
 class PassRecord(TypedDict):
     """The times of one pass."""
 
@@ -1768,6 +1866,32 @@ class ProfileReport(TypedDict):
     series: dict[str, ProfileSeries]
 
 
+class ReuseFigures(TypedDict):
+    """The working set."""
+
+    hit_share_by_cache_bytes: list[tuple[int, float]]
+    sampled_share: float
+    touched_bytes: int
+    working_set_bytes: int
+
+
+class Slow(TypedDict):
+    """A slow request, step by step."""
+
+    ahead: list[Ahead]
+    arrived_ns: int
+    bytes: int
+    device: str
+    error: int
+    merged: int
+    overtaken_by: int
+    pid: int
+    requeues: int
+    rwbs: str
+    sector: int
+    stages_ns: list[int | None]
+
+
 class Snapshot(TypedDict):
     """What a poll of the handle shows while the phase runs."""
 
@@ -1833,3 +1957,55 @@ class SwitchReport(TypedDict):
     switches: int
     tasks: list[TaskReport]
     wakeup_latency_ns: DistributionRecord
+
+
+class TableSpec(TypedDict):
+    """The columns of a table."""
+
+    columns: list[tuple[str, int]]
+    ended: NotRequired[bool]
+    one_reads: NotRequired[bool]
+    separator: str
+
+
+class TraceFigures(TypedDict):
+    """A whole trace. docs/traces.md explains each figure."""
+
+    absent: dict[str, str]
+    all: GroupFigures
+    began_ns: int
+    bursts: list[BurstFigures]
+    by_cpu: list[GroupFigures]
+    by_operation: list[GroupFigures]
+    by_process: list[GroupFigures]
+    by_size: list[GroupFigures]
+    devices: list[DeviceFigures]
+    elapsed_ns: int
+    events: dict[str, int]
+    events_late: int
+    events_lost: int
+    events_unmatched: int
+    first_malformed: str | None
+    format: str
+    losses: int
+    malformed: int
+    maps: Maps
+    names: dict[str, Any]
+    notes: list[str]
+    records: int
+    records_skipped: int
+    restarts: int
+    reuse: ReuseFigures
+    slowest: list[Slow]
+    unended: int
+    unknown_alike: int
+    unknown_lost: int
+
+
+class TraceSpec(TypedDict):
+    """Which files are one trace, and what to do with it."""
+
+    output: NotRequired[OutputSpec | None]
+    partitions: NotRequired[list[tuple[str, str]]]
+    paths: list[str]
+    table: NotRequired[TableSpec | None]

@@ -5,19 +5,19 @@
 
 /// Something on its way that covers sectors, and when it came.
 #[derive(Clone, Debug)]
-pub(super) struct Entry<T> {
-    pub(super) start: u64,
-    pub(super) sectors: u64,
+pub(crate) struct Entry<T> {
+    pub(crate) start: u64,
+    pub(crate) sectors: u64,
     /// Older ones have lower numbers.
-    pub(super) arrival: u64,
-    pub(super) what: T,
+    pub(crate) arrival: u64,
+    pub(crate) what: T,
 }
 
 /// Names an entry until it is removed.
-pub(super) type Slot = u32;
+pub(crate) type Slot = u32;
 
 #[derive(Clone, Debug)]
-pub(super) struct InFlight<T> {
+pub(crate) struct InFlight<T> {
     slots: Vec<Option<Entry<T>>>,
     free: Vec<Slot>,
     by_start: Chains,
@@ -27,13 +27,13 @@ pub(super) struct InFlight<T> {
 
 impl<T> Entry<T> {
     /// The sector after the last.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.sectors)
     }
 }
 
 impl<T> InFlight<T> {
-    pub(super) fn new() -> InFlight<T> {
+    pub(crate) fn new() -> InFlight<T> {
         InFlight {
             slots: Vec::new(),
             free: Vec::new(),
@@ -43,12 +43,12 @@ impl<T> InFlight<T> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, start: u64, sectors: u64, what: T) -> Slot {
+    pub(crate) fn insert(&mut self, start: u64, sectors: u64, what: T) -> Slot {
         self.arrivals += 1;
         let entry = Entry {
             start,
@@ -73,7 +73,7 @@ impl<T> InFlight<T> {
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, slot: Slot) -> Option<Entry<T>> {
+    pub(crate) fn remove(&mut self, slot: Slot) -> Option<Entry<T>> {
         let entry = self.slots.get_mut(slot as usize)?.take()?;
         self.by_start.remove(entry.start, slot);
         self.by_end.remove(entry.end(), slot);
@@ -82,18 +82,18 @@ impl<T> InFlight<T> {
     }
 
     #[inline]
-    pub(super) fn get(&self, slot: Slot) -> Option<&Entry<T>> {
+    pub(crate) fn get(&self, slot: Slot) -> Option<&Entry<T>> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut T> {
         let entry = self.slots.get_mut(slot as usize)?.as_mut()?;
         Some(&mut entry.what)
     }
 
     /// It covers other sectors now.
-    pub(super) fn place(&mut self, slot: Slot, start: u64, sectors: u64) {
+    pub(crate) fn place(&mut self, slot: Slot, start: u64, sectors: u64) {
         let Some(entry) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else {
             return;
         };
@@ -111,7 +111,7 @@ impl<T> InFlight<T> {
 
     /// The oldest of those that begin here and are wanted.
     #[inline]
-    pub(super) fn starting_at(
+    pub(crate) fn starting_at(
         &self,
         start: u64,
         wanted: impl Fn(&Entry<T>) -> bool,
@@ -125,7 +125,7 @@ impl<T> InFlight<T> {
 
     /// Of those that end here and are wanted, the one that begins last, and of such the newest.
     #[inline]
-    pub(super) fn ending_at(&self, end: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Option<Slot> {
+    pub(crate) fn ending_at(&self, end: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Option<Slot> {
         let found = self.by_end.slots(end).filter_map(|slot| {
             let entry = self.get(slot)?;
             (entry.end() == end && wanted(entry)).then_some((entry.start, entry.arrival, slot))
@@ -134,7 +134,7 @@ impl<T> InFlight<T> {
     }
 
     /// All that begin from `start` on and before `end` and are wanted.
-    pub(super) fn starting_in(
+    pub(crate) fn starting_in(
         &self,
         start: u64,
         end: u64,
@@ -162,7 +162,7 @@ impl<T> InFlight<T> {
     }
 
     /// The one that begins first of all that are wanted, and of such the oldest. Looks at everything.
-    pub(super) fn first(&self, wanted: impl Fn(&Entry<T>) -> bool) -> Option<Slot> {
+    pub(crate) fn first(&self, wanted: impl Fn(&Entry<T>) -> bool) -> Option<Slot> {
         let entries = self.slots.iter().enumerate();
         let wanted = entries.filter_map(|(slot, entry)| {
             let entry = entry.as_ref().filter(|entry| wanted(entry))?;
@@ -171,7 +171,66 @@ impl<T> InFlight<T> {
         wanted.min().map(|(_, _, slot)| slot)
     }
 
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+    /// How many begin here and are wanted, and the oldest of them.
+    #[inline]
+    pub(crate) fn count_starting_at(
+        &self,
+        start: u64,
+        wanted: impl Fn(&Entry<T>) -> bool,
+    ) -> (usize, Option<Slot>) {
+        let (mut count, mut oldest) = (0, None);
+        for slot in self.by_start.slots(start) {
+            if let Some(entry) = self.get(slot)
+                && entry.start == start
+                && wanted(entry)
+            {
+                count += 1;
+                oldest = oldest
+                    .min(Some((entry.arrival, slot)))
+                    .or(Some((entry.arrival, slot)));
+            }
+        }
+        (count, oldest.map(|(_, slot)| slot))
+    }
+
+    /// All that begin here and are wanted.
+    pub(crate) fn all_starting_at(
+        &self,
+        start: u64,
+        wanted: impl Fn(&Entry<T>) -> bool,
+    ) -> Vec<Slot> {
+        let is = |slot: &Slot| {
+            let entry = self.get(*slot);
+            entry.is_some_and(|entry| entry.start == start && wanted(entry))
+        };
+        self.by_start.slots(start).filter(is).collect()
+    }
+
+    /// How many end here and are wanted; of them the one that begins last, and of such the newest.
+    pub(crate) fn count_ending_at(
+        &self,
+        end: u64,
+        wanted: impl Fn(&Entry<T>) -> bool,
+    ) -> (usize, Option<Slot>) {
+        let all = self.all_ending_at(end, &wanted);
+        (all.len(), self.ending_at(end, wanted))
+    }
+
+    /// All that end here and are wanted.
+    pub(crate) fn all_ending_at(&self, end: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Vec<Slot> {
+        let is = |slot: &Slot| {
+            let entry = self.get(*slot);
+            entry.is_some_and(|entry| entry.end() == end && wanted(entry))
+        };
+        self.by_end.slots(end).filter(is).collect()
+    }
+
+    /// All of them, in no order that means anything.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<T>> {
+        self.slots.iter().flatten()
+    }
+
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         for slot in 0..self.slots.len() {
             let unwanted = self.slots[slot]
                 .as_ref()

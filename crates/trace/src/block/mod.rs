@@ -11,7 +11,7 @@
 mod analysis;
 mod device;
 mod event;
-mod in_flight;
+pub(crate) mod in_flight;
 mod levels;
 mod line;
 mod measures;

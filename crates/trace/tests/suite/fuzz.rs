@@ -11,6 +11,8 @@ mod changed_seeds;
 mod event_format;
 #[path = "../../../../fuzz/properties/ring_page.rs"]
 mod ring_page;
+#[path = "../../../../fuzz/properties/trace_input.rs"]
+mod trace_input;
 
 use changed_seeds::{changed_seed, seeds};
 
@@ -25,6 +27,9 @@ fn seeds_keep_the_properties() {
     seeds("ring_page")
         .iter()
         .for_each(|seed| ring_page::check(seed));
+    seeds("trace_input")
+        .iter()
+        .for_each(|seed| trace_input::check(seed));
 }
 
 proptest! {
@@ -35,10 +40,12 @@ proptest! {
         file in changed_seed("blktrace_file"),
         format in changed_seed("event_format"),
         page in changed_seed("ring_page"),
+        input in changed_seed("trace_input"),
     ) {
         blktrace_file::check(&file);
         event_format::check(&format);
         ring_page::check(&page);
+        trace_input::check(&input);
     }
 
     #[test]
@@ -46,5 +53,6 @@ proptest! {
         blktrace_file::check(&bytes);
         event_format::check(&bytes);
         ring_page::check(&bytes);
+        trace_input::check(&bytes);
     }
 }

@@ -6,6 +6,7 @@ mod format;
 mod ftrace;
 mod fuzz;
 mod page;
+mod planted;
 mod recorded;
 mod sched;
 mod support;

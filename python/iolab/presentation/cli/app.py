@@ -23,6 +23,7 @@ from iolab.presentation.cli.reproduce import reproduce
 from iolab.presentation.cli.restore import restore
 from iolab.presentation.cli.run import run
 from iolab.presentation.cli.show import show
+from iolab.presentation.cli.trace import trace
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -68,6 +69,7 @@ for command, name, summary in (
     (history, "history", "Find when metrics changed over many runs."),
     (guest, "guest", "Boot a kernel in an emulated machine, and run a command there."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
+    (trace, "trace", "Show what a trace of block I/O holds, or write it in another form."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),
     (list_names, "list", "List machines, workloads, settings, probes and metrics, with help."),

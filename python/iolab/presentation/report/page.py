@@ -72,11 +72,11 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     summary = summarise(run, metrics=metrics)
     return environment.get_template("page.html.j2").render(
         page=_page(run, summary, metrics),
-        figures=[_figure(figure) for figure in figures(run, summary)],
-        style=Markup(_asset("page.css")),
-        script=Markup(_asset("page.js")),
+        figures=[figure_json(figure) for figure in figures(run, summary)],
+        style=Markup(asset("page.css")),
+        script=Markup(asset("page.js")),
         # Its strings hold a few control characters as they are; written out, they mean the same to a browser.
-        plotly_js=Markup(visible(_asset("plotly-cartesian.min.js"))),
+        plotly_js=Markup(visible(asset("plotly-cartesian.min.js"))),
     )
 
 
@@ -176,7 +176,8 @@ def _row(row: GridRow, summary: Summary) -> JsonObject:
     return {"key": row.metric, "help": helps[row.metric], "label": row.label, "unit": row.unit, "cells": row.cells}
 
 
-def _figure(figure: Figure) -> JsonObject:
+def figure_json(figure: Figure) -> JsonObject:
+    """As the template's macro `section` takes it."""
     plots = [
         {
             "id": plot.id,
@@ -228,7 +229,8 @@ def _unbroken(text: str) -> str:
     return text.replace(" %", "\u00a0%")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A text file of this package."""
     return (files("iolab.presentation.report") / name).read_text()
 
 

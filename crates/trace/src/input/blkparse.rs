@@ -1,0 +1,130 @@
+//! The text that blkparse prints by default.
+//!
+//! ```text
+//!   8,0    1      123     0.001234567  4711  Q  WS 2048 + 8 [fio]
+//! ```
+
+use super::about::{About, LastSeen};
+use super::streamed::DecodeLine;
+use super::words::{Words, device, number, signed, time_ns};
+use crate::event::{Step, TraceEvent, op_and_marks};
+
+/// Reads such lines; the summary after them is left out.
+#[derive(Default)]
+pub(crate) struct Blkparse {
+    last: LastSeen,
+    sequences: Vec<u64>,
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl DecodeLine for Blkparse {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+        let Some((event, sequence)) = event(line, about) else {
+            // Of the summary, an empty line, or an action that tells nothing of I/O.
+            about.records_skipped += u64::from(!line.is_empty());
+            return;
+        };
+        about.records += 1;
+        let Some(event) = event else {
+            about.records_skipped += 1;
+            return;
+        };
+        let cpu = usize::from(event.cpu);
+        if self.sequences.len() <= cpu {
+            self.sequences.resize(cpu + 1, 0);
+        }
+        let before = std::mem::replace(&mut self.sequences[cpu], sequence);
+        // Whoever printed only some of the actions left numbers out on purpose; nobody can tell.
+        if before != 0 && sequence > before + 1 {
+            events.push(
+                self.last
+                    .loss(event.cpu, event.at_ns, sequence - before - 1),
+            );
+        }
+        self.last.seen(event.cpu, event.at_ns);
+        events.push(event);
+    }
+}
+
+/// Whether a text of such lines has that line.
+pub(crate) fn recognises(line: &[u8]) -> bool {
+    event(line, &mut About::default()).is_some_and(|(event, _)| event.is_some())
+}
+
+/// None of what is no line of an event; Some(None) of one that is not about I/O.
+fn event(line: &[u8], about: &mut About) -> Option<(Option<TraceEvent>, u64)> {
+    let mut words = Words(line);
+    let device = device(words.next()?, b',')?;
+    let cpu = words.number()?;
+    let sequence = words.number()?;
+    let at_ns = time_ns(words.next()?, SECOND_NS)?;
+    let pid = words.number()?;
+    let step = match words.next()? {
+        b"Q" => Step::Queue,
+        b"M" => Step::BackMerge,
+        b"F" => Step::FrontMerge,
+        b"G" => Step::GetRequest,
+        b"S" => Step::Sleep,
+        b"R" => Step::Requeue,
+        b"D" => Step::Issue,
+        b"C" => Step::Complete,
+        b"P" => Step::Plug,
+        b"U" | b"UT" => Step::Unplug,
+        b"I" => Step::Insert,
+        b"X" => Step::Split,
+        b"A" => Step::Remap,
+        _ => return Some((None, sequence)),
+    };
+    let mut event = TraceEvent {
+        device,
+        cpu: cpu as u16,
+        pid: u32::try_from(pid).ok()?,
+        ..TraceEvent::new(at_ns, step)
+    };
+    (event.op, event.marks) = op_and_marks(words.next()?);
+    match step {
+        Step::Plug => {}
+        Step::Unplug => {
+            words.until(b']')?;
+            event.argument = words.number()?;
+        }
+        Step::Split => {
+            event.sector = words.number()?;
+            words.take(b'/')?;
+            event.argument = words.number()?;
+        }
+        _ => place(&mut event, words)?,
+    }
+    if let Some(open) =
+        memchr::memchr(b'[', line).filter(|_| event.error == 0 && step != Step::Complete)
+    {
+        let name = line[open + 1..].strip_suffix(b"]").unwrap_or_default();
+        if !matches!(step, Step::Requeue | Step::Remap | Step::Unplug) {
+            about.name(event.pid, name);
+        }
+    }
+    Some((Some(event), sequence))
+}
+
+/// `2048 + 8`, or `[0]` alone of what has no sectors, and what follows.
+fn place(event: &mut TraceEvent, mut words: Words<'_>) -> Option<()> {
+    let first = words.next()?;
+    if let Some(sector) = number(first) {
+        event.sector = sector;
+        if words.take(b'+').is_some() {
+            event.sectors = u32::try_from(words.number()?).ok()?;
+        }
+        if event.step == Step::Remap {
+            words.until(b')')?;
+            event.argument = words.number()?;
+        }
+    }
+    let error = memchr::memchr(b'[', words.0).map(|open| &words.0[open + 1..]);
+    if event.step == Step::Complete
+        && let Some(error) = error.and_then(|rest| rest.split(|&byte| byte == b']').next())
+    {
+        event.error = signed(error)?.clamp(-4095, 4095) as i16;
+    }
+    Some(())
+}

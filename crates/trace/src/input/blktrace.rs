@@ -1,0 +1,266 @@
+//! Files of blktrace: records of version 7 and, with 64 bits of action, of version 8.
+
+use super::about::{About, LastSeen, ReadError};
+use super::streamed::Decode;
+use crate::block::{Device, Op};
+use crate::event::{Marks, Step, TraceEvent};
+
+/// Reads one file: of one CPU, or of all as blkparse merges them.
+#[derive(Default)]
+pub(crate) struct Blktrace {
+    /// By CPU, the sequence number of its last record.
+    sequences: Vec<Option<u32>>,
+    last: LastSeen,
+}
+
+/// What a file of blktrace begins with, the version in the low byte.
+pub(crate) const MAGIC: u32 = 0x6561_7400;
+const MAGIC_7: u32 = MAGIC | 7;
+const MAGIC_8: u32 = MAGIC | 8;
+const HEADER_7: usize = 48;
+const HEADER_8: usize = 64;
+const SECTOR_BYTES: u32 = 512;
+
+const NOTE: u64 = 1 << 26;
+const OF_CGROUP: u64 = 1 << 8;
+const CGROUP_BYTES: usize = 8;
+
+/// The numbers of a record, whichever its version.
+struct Header {
+    sequence: u32,
+    at_ns: u64,
+    sector: u64,
+    bytes: u32,
+    action: u64,
+    pid: u32,
+    device: u32,
+    cpu: u32,
+    error: u16,
+}
+
+impl Decode for Blktrace {
+    fn decode(
+        &mut self,
+        bytes: &[u8],
+        _end: bool,
+        events: &mut Vec<TraceEvent>,
+        about: &mut About,
+    ) -> Result<usize, ReadError> {
+        let mut at = 0;
+        while let Some(magic) = u32_at(bytes, at) {
+            let header_bytes = match magic {
+                MAGIC_7 => HEADER_7,
+                MAGIC_8 => HEADER_8,
+                _ => {
+                    at += self.resynchronise(&bytes[at..], magic, about)?;
+                    continue;
+                }
+            };
+            let Some(header) = bytes.get(at..at + header_bytes) else {
+                break;
+            };
+            let (header, payload_bytes) = match header_bytes {
+                HEADER_7 => header_7(header),
+                _ => header_8(header),
+            };
+            let end = at + header_bytes + payload_bytes;
+            let Some(payload) = bytes.get(at + header_bytes..end) else {
+                break;
+            };
+            about.records += 1;
+            self.record(&header, payload, events, about);
+            at = end;
+        }
+        Ok(at)
+    }
+}
+
+impl Blktrace {
+    #[inline]
+    fn record(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        events: &mut Vec<TraceEvent>,
+        about: &mut About,
+    ) {
+        let cpu = header.cpu as u16;
+        if header.action & NOTE != 0 {
+            return note(header, payload, about);
+        }
+        self.count(header, cpu, events);
+        self.last.seen(cpu, header.at_ns);
+        let Some((step, argument)) = step(header.action, payload) else {
+            about.records_skipped += 1;
+            return;
+        };
+        let (op, marks) = operation(header.action);
+        events.push(TraceEvent {
+            at_ns: header.at_ns,
+            sector: header.sector,
+            argument,
+            sectors: header.bytes / SECTOR_BYTES,
+            device: Device(header.device),
+            pid: header.pid,
+            cpu,
+            error: header.error as i16,
+            step,
+            op,
+            marks,
+        });
+    }
+
+    /// Numbers of a CPU that are left out are of records that found no room.
+    #[inline]
+    fn count(&mut self, header: &Header, cpu: u16, events: &mut Vec<TraceEvent>) {
+        let index = usize::from(cpu);
+        if self.sequences.len() <= index {
+            self.sequences.resize(index + 1, None);
+        }
+        let before = self.sequences[index].replace(header.sequence);
+        let Some(before) = before else { return };
+        let missing = header.sequence.wrapping_sub(before).wrapping_sub(1);
+        // A number that goes back is of another recording, or of a file out of order.
+        if missing != 0 && missing < u32::MAX / 2 {
+            let lost = self.last.loss(cpu, header.at_ns, u64::from(missing));
+            events.push(lost);
+        }
+    }
+
+    /// Where the next record begins after bytes that are none.
+    fn resynchronise(
+        &mut self,
+        bytes: &[u8],
+        magic: u32,
+        about: &mut About,
+    ) -> Result<usize, ReadError> {
+        if magic & !0xff == MAGIC {
+            let version = magic as u8;
+            return Err(ReadError(format!(
+                "records of blktrace version {version}; 7 and 8 are the ones that are known"
+            )));
+        }
+        if about.records == 0 {
+            return Err(ReadError("no record of blktrace at its beginning".into()));
+        }
+        let records = about.records;
+        about.malformed(|| format!("after {records} records: bytes that are no record"));
+        let found = bytes.windows(4).skip(1).position(|window| {
+            window[1..] == (MAGIC.to_le_bytes())[1..] && matches!(window[0], 7 | 8)
+        });
+        Ok(found.map_or(bytes.len().saturating_sub(3).max(1), |at| at + 1))
+    }
+}
+
+fn header_7(header: &[u8]) -> (Header, usize) {
+    let number = |at| u32_at(header, at).unwrap_or(0);
+    let header = Header {
+        sequence: number(4),
+        at_ns: u64_at(header, 8),
+        sector: u64_at(header, 16),
+        bytes: number(24),
+        action: u64::from(number(28)),
+        pid: number(32),
+        device: number(36),
+        cpu: number(40),
+        error: number(44) as u16,
+    };
+    (header, (number(44) >> 16) as usize)
+}
+
+fn header_8(header: &[u8]) -> (Header, usize) {
+    let number = |at| u32_at(header, at).unwrap_or(0);
+    let action = u64_at(header, 32);
+    let header = Header {
+        sequence: number(4),
+        at_ns: u64_at(header, 8),
+        sector: u64_at(header, 16),
+        bytes: number(24),
+        pid: number(28),
+        // The event in the low half and its categories above, as before; more of each.
+        action,
+        device: number(40),
+        cpu: number(44),
+        error: number(48) as u16,
+    };
+    (header, (number(48) >> 16) as usize)
+}
+
+fn note(header: &Header, payload: &[u8], about: &mut About) {
+    about.records_skipped += 1;
+    if header.action & 0xff == 0 {
+        let name = payload.split(|&byte| byte == 0).next();
+        about.rename(header.pid, name.unwrap_or_default());
+    }
+}
+
+#[inline]
+fn step(action: u64, payload: &[u8]) -> Option<(Step, u64)> {
+    let number = |at: usize| {
+        let skipped = if action & OF_CGROUP != 0 {
+            CGROUP_BYTES
+        } else {
+            0
+        };
+        let bytes = payload.get(skipped + at..skipped + at + 8)?;
+        Some(u64::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let step = match action & 0xff {
+        1 => Step::Queue,
+        2 => Step::BackMerge,
+        3 => Step::FrontMerge,
+        4 => Step::GetRequest,
+        5 => Step::Sleep,
+        6 => Step::Requeue,
+        7 => Step::Issue,
+        8 => Step::Complete,
+        9 => Step::Plug,
+        10 | 11 => return Some((Step::Unplug, number(0)?)),
+        12 => Step::Insert,
+        13 => return Some((Step::Split, number(0)?)),
+        15 => return Some((Step::Remap, number(8)?)),
+        _ => return None,
+    };
+    Some((step, 0))
+}
+
+#[inline]
+fn operation(action: u64) -> (Op, Marks) {
+    let has = |bit: u64| action & (1 << (bit + 16)) != 0;
+    let data = action & 0xffff_ffff_ffff_0000 != 0;
+    let (write, flush, command, discard) = (has(1), has(2), has(9), has(13));
+    let op = match (command, discard, write) {
+        (true, ..) => Op::Other,
+        (_, true, _) => Op::Discard,
+        (.., true) => Op::Write,
+        _ if flush => Op::Flush,
+        _ if data => Op::Read,
+        _ => Op::Other,
+    };
+    let mut marks = Marks::default();
+    let mut mark = |set: bool, mark: Marks| {
+        if set {
+            marks = marks.with(mark);
+        }
+    };
+    mark(flush && op != Op::Flush, Marks::PREFLUSH);
+    mark(has(3), Marks::SYNC);
+    mark(has(11), Marks::READ_AHEAD);
+    mark(has(12), Marks::METADATA);
+    mark(has(15), Marks::FUA);
+    (op, marks)
+}
+
+#[inline]
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+#[inline]
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let bytes = bytes
+        .get(at..at + 8)
+        .and_then(|bytes| bytes.try_into().ok());
+    u64::from_le_bytes(bytes.unwrap_or_default())
+}

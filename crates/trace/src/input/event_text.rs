@@ -1,0 +1,262 @@
+//! Lines of trace events as text: what tracefs shows, `trace-cmd report` and `perf script` print.
+//!
+//! ```text
+//! fio-13636   [000] .....   897.653084: block_bio_queue: 254,0 RA 27037728 + 2048 [fio]
+//! fio 13122 [001]   866.396221:  block:block_rq_complete: 254,0 DS () 319301424 + 8 0x2,0,4 [0]
+//! ```
+
+use super::about::{About, LastSeen};
+use super::streamed::DecodeLine;
+use super::words::{Words, device, number, signed, time_ns};
+use crate::event::{Step, TraceEvent, op_and_marks};
+
+/// Reads such lines.
+#[derive(Default)]
+pub(crate) struct EventText {
+    last: LastSeen,
+    /// Of a CPU whose next event ends a loss: how many events.
+    loss: Option<(u16, u64)>,
+}
+
+/// What stands before an event.
+struct Head<'a> {
+    name: &'a [u8],
+    pid: u32,
+    cpu: u16,
+    at_ns: u64,
+    event: &'a [u8],
+    rest: Words<'a>,
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl DecodeLine for EventText {
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
+        if line.is_empty() || line[0] == b'#' || line.starts_with(b"cpus=") {
+            return;
+        }
+        about.records += 1;
+        if let Some((cpu, count)) = lost(line) {
+            self.loss = Some((cpu, count));
+            return;
+        }
+        let Some(head) = head(line) else {
+            let text = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
+            return about.malformed(|| format!("no event in the line: {text}"));
+        };
+        if let Some((_, count)) = self.loss.take_if(|(cpu, _)| *cpu == head.cpu) {
+            events.push(self.last.loss(head.cpu, head.at_ns, count));
+        }
+        self.last.seen(head.cpu, head.at_ns);
+        let Some(event) = event(&head) else {
+            match head.event.starts_with(b"block_") && step(head.event).is_some() {
+                true => {
+                    let text = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
+                    about.malformed(|| format!("an event without its numbers: {text}"));
+                }
+                false => about.records_skipped += 1,
+            }
+            return;
+        };
+        if head.name != b"<...>" {
+            about.name(head.pid, head.name);
+        }
+        events.push(event);
+    }
+}
+
+/// Whether a text of such lines begins so.
+pub(crate) fn recognises(line: &[u8]) -> bool {
+    line.starts_with(b"# tracer:") || head(line).is_some()
+}
+
+/// `CPU:1 [LOST 23 EVENTS]`
+fn lost(line: &[u8]) -> Option<(u16, u64)> {
+    let rest = line.strip_prefix(b"CPU:")?;
+    let mut words = Words(rest);
+    let cpu = words.number()?;
+    let (bracket, count) = (words.next()?, words.number());
+    (bracket == b"[LOST").then(|| (cpu as u16, count.unwrap_or(0)))
+}
+
+#[inline]
+fn head(line: &[u8]) -> Option<Head<'_>> {
+    // The name of a task may hold anything; the CPU in brackets comes after it, and the first `: ` after the time.
+    let mut from = 0;
+    loop {
+        let open = from + memchr::memchr(b'[', &line[from..])?;
+        from = open + 1;
+        let close = line[from..].iter().take(6).position(|&byte| byte == b']');
+        let Some(cpu) = close.and_then(|length| number(&line[from..from + length])) else {
+            continue;
+        };
+        let (name, pid) = task(&line[..open])?;
+        let mut rest = Words(&line[from + close? + 1..]);
+        let mut time = rest.next()?;
+        if !time.ends_with(b":") {
+            // Letters that say in which context it ran.
+            time = rest.next()?;
+        }
+        let at_ns = time_ns(time.strip_suffix(b":")?, SECOND_NS)?;
+        let mut event = rest.next()?.strip_suffix(b":")?;
+        if let Some(at) = memchr::memchr(b':', event) {
+            event = &event[at + 1..];
+        }
+        return Some(Head {
+            name,
+            pid,
+            cpu: cpu as u16,
+            at_ns,
+            event,
+            rest,
+        });
+    }
+}
+
+/// `fio-13636 ` or `fio 13636 ` or, of perf, `fio 13636/13640 `; tracefs may add a process in brackets.
+fn task(text: &[u8]) -> Option<(&[u8], u32)> {
+    let mut text = text.trim_ascii();
+    if text.ends_with(b")") {
+        let open = text.iter().rposition(|&byte| byte == b'(')?;
+        text = text[..open].trim_ascii_end();
+    }
+    let is_end = |byte: &u8| matches!(byte, b'-' | b' ' | b'/');
+    let before = text.iter().rposition(|byte| is_end(byte))?;
+    let pid = number(&text[before + 1..])?;
+    let mut name = text[..before].trim_ascii_end();
+    if text[before] == b'/' {
+        let before = name.iter().rposition(|&byte| byte == b' ')?;
+        name = name[..before].trim_ascii_end();
+    }
+    Some((name, u32::try_from(pid).ok()?))
+}
+
+fn step(event: &[u8]) -> Option<Step> {
+    Some(match event {
+        b"block_bio_queue" => Step::Queue,
+        b"block_sleeprq" => Step::Sleep,
+        b"block_getrq" => Step::GetRequest,
+        b"block_bio_backmerge" => Step::BackMerge,
+        b"block_bio_frontmerge" => Step::FrontMerge,
+        b"block_rq_merge" => Step::RequestMerge,
+        b"block_rq_insert" => Step::Insert,
+        b"block_rq_issue" => Step::Issue,
+        b"block_rq_requeue" => Step::Requeue,
+        b"block_rq_complete" => Step::Complete,
+        b"block_bio_complete" => Step::BioComplete,
+        b"block_split" => Step::Split,
+        b"block_bio_remap" => Step::Remap,
+        b"block_plug" => Step::Plug,
+        b"block_unplug" | b"block_unplug_timer" => Step::Unplug,
+        _ => return None,
+    })
+}
+
+/// None of another event, and of a line that is not as the kernel prints it.
+#[inline]
+fn event(head: &Head<'_>) -> Option<TraceEvent> {
+    let step = step(head.event)?;
+    let mut event = TraceEvent {
+        pid: head.pid,
+        cpu: head.cpu,
+        ..TraceEvent::new(head.at_ns, step)
+    };
+    let mut words = head.rest;
+    if matches!(step, Step::Plug | Step::Unplug) {
+        if step == Step::Unplug {
+            let last = memchr::memrchr(b']', words.0)?;
+            event.argument = number(words.0[last + 1..].trim_ascii())?;
+        }
+        return Some(event);
+    }
+    event.device = device(words.next()?, b',')?;
+    (event.op, event.marks) = op_and_marks(words.next()?);
+    if matches!(step, Step::Issue | Step::Insert | Step::RequestMerge)
+        && !words.0.trim_ascii_start().starts_with(b"(")
+    {
+        words.number()?;
+    }
+    if words.take(b'(').is_some() {
+        words.until(b')')?;
+    }
+    event.sector = words.number()?;
+    match step {
+        Step::Split => {
+            words.take(b'/')?;
+            event.argument = words.number()?;
+            return Some(event);
+        }
+        _ => words.take(b'+')?,
+    }
+    event.sectors = u32::try_from(words.number()?).ok()?;
+    match step {
+        Step::Remap => {
+            // ` <- (8,16) 2048`
+            words.until(b')')?;
+            event.argument = words.number()?;
+        }
+        Step::Complete | Step::BioComplete | Step::Requeue => {
+            words.until(b'[')?;
+            event.error = signed(words.until(b']')?)?.clamp(-4095, 4095) as i16;
+        }
+        _ => {}
+    }
+    Some(event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Device, Op};
+
+    fn read(line: &str) -> TraceEvent {
+        let mut events = Vec::new();
+        let mut about = About::default();
+        EventText::default().line(line.as_bytes(), &mut events, &mut about);
+        assert_eq!(about.malformed, 0, "{:?}", about.first_malformed);
+        events[0]
+    }
+
+    #[test]
+    fn lines_of_tracefs_trace_cmd_and_perf_are_read() {
+        let queue = read(
+            "             fio-13636   [000] .....   897.653084: block_bio_queue: 254,0 RA 27037728 + 2048 [fio]",
+        );
+        assert_eq!(
+            (queue.at_ns, queue.pid, queue.sector, queue.sectors),
+            (897_653_084_000, 13636, 27_037_728, 2048)
+        );
+        assert_eq!(
+            (queue.step, queue.op, queue.device),
+            (Step::Queue, Op::Read, Device::new(254, 0))
+        );
+        let split = read(
+            " a b [x]-1   [000] .....   897.653122: block_split: 254,0 RA 27037728 / 27039760 [a b [x]]",
+        );
+        assert_eq!((split.step, split.argument), (Step::Split, 27_039_760));
+        let complete = read(
+            "             fio-15353 [001]   979.333266: block_rq_complete:    254,0 WS () 43321344 + 2048 0x2,0,4 [-5]",
+        );
+        assert_eq!(
+            (complete.step, complete.error, complete.cpu),
+            (Step::Complete, -5, 1)
+        );
+        let issue = read(
+            " kworker/1:1H-kb    44 [001]   866.396008:       block:block_rq_issue: 254,0 DS 4096 () 319301424 + 8 0x2,0,4 [kworker/1:1H]",
+        );
+        assert_eq!(
+            (issue.step, issue.op, issue.pid, issue.sector),
+            (Step::Issue, Op::Discard, 44, 319_301_424)
+        );
+        let unplug = read(
+            "          python 12242 [001]   866.395982:         block:block_unplug: [python] 17",
+        );
+        assert_eq!((unplug.step, unplug.argument), (Step::Unplug, 17));
+        let remap =
+            read(" x-1 [000] d..1. 1.000001: block_bio_remap: 8,0 WS 4096 + 8 <- (8,1) 2048");
+        assert_eq!(
+            (remap.step, remap.sector, remap.argument),
+            (Step::Remap, 4096, 2048)
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! Several files of one trace as one stream, in the order of time.
+
+use super::about::{About, ReadError};
+use super::order::Order;
+use super::streamed::Reader;
+use crate::event::TraceEvent;
+
+/// Files of the CPUs, each in order by itself.
+pub(crate) struct Merged {
+    parts: Vec<Part>,
+    about: About,
+    batch: Vec<TraceEvent>,
+    order: Order,
+    finished: bool,
+}
+
+struct Part {
+    reader: Box<dyn Reader>,
+    events: Vec<TraceEvent>,
+    begin: usize,
+    ended: bool,
+}
+
+impl Merged {
+    pub(crate) fn new(readers: Vec<Box<dyn Reader>>, about: About) -> Merged {
+        let parts = readers.into_iter().map(|reader| Part {
+            reader,
+            events: Vec::new(),
+            begin: 0,
+            ended: false,
+        });
+        Merged {
+            parts: parts.collect(),
+            about,
+            batch: Vec::new(),
+            order: Order::default(),
+            finished: false,
+        }
+    }
+
+    /// All that no part can have anything before.
+    fn gather(&mut self) -> Result<bool, ReadError> {
+        let mut frontier_ns = u64::MAX;
+        for part in &mut self.parts {
+            part.fill()?;
+            if !part.ended {
+                let last = part.events.last().map_or(0, |event| event.at_ns);
+                frontier_ns = frontier_ns.min(last);
+            }
+        }
+        for part in &mut self.parts {
+            let events = &part.events[part.begin..];
+            let count = events
+                .iter()
+                .position(|event| event.at_ns > frontier_ns)
+                .unwrap_or(events.len());
+            self.batch.extend_from_slice(&events[..count]);
+            part.begin += count;
+        }
+        if self.parts.len() > 1 && !self.batch.is_sorted_by_key(|event| event.at_ns) {
+            // Runs that are in order by themselves: merging them is what this sort does.
+            self.batch.sort_by_key(|event| event.at_ns);
+        }
+        Ok(self.parts.iter().any(|part| !part.done()))
+    }
+}
+
+impl Part {
+    fn fill(&mut self) -> Result<(), ReadError> {
+        while self.begin == self.events.len() && !self.ended {
+            self.events.clear();
+            self.begin = 0;
+            self.ended = !self.reader.read(&mut self.events)?;
+        }
+        Ok(())
+    }
+
+    fn done(&self) -> bool {
+        self.ended && self.begin == self.events.len()
+    }
+}
+
+impl Reader for Merged {
+    fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
+        if self.finished {
+            return Ok(false);
+        }
+        let more = self.gather()?;
+        self.order.pass(&mut self.batch, !more, events);
+        self.batch.clear();
+        if !more {
+            self.finished = true;
+            for part in &mut self.parts {
+                self.about.merge(std::mem::take(part.reader.about()));
+            }
+            self.about.events_late += self.order.late;
+            self.about.restarts += self.order.restarts;
+        }
+        Ok(more)
+    }
+
+    fn about(&mut self) -> &mut About {
+        &mut self.about
+    }
+}

@@ -1,0 +1,204 @@
+//! Which format a file has, by what it holds.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use super::about::{About, ReadError};
+use super::columns::{self, Layout, Table};
+use super::merged::Merged;
+use super::read_at::{Range, ReadAt};
+use super::streamed::{Decode, DecodeLine, Lines, Reader, Streamed};
+use super::tables::{Biosnoop, IoLog};
+use super::vscsi::Vscsi;
+use super::{blkparse, blktrace, compressed, event_text, perf_data, trace_dat};
+
+/// Where a trace's bytes come from.
+pub enum Source {
+    /// A file.
+    File(Arc<dyn ReadAt>),
+    /// A pipe.
+    Pipe(Box<dyn Read + Send>),
+}
+
+/// What is looked at to tell the format.
+const LOOKED_AT: usize = 1 << 16;
+/// Formats that are read here and there come whole into memory from pipes and packed files.
+const WHOLE_BYTES_MAX: u64 = 1 << 30;
+
+/// Opens the files of one trace; `layout` says what the columns of a table are, if it is one that nobody knows.
+pub fn open(sources: Vec<Source>, layout: Option<&Layout>) -> Result<Box<dyn Reader>, ReadError> {
+    let mut readers: Vec<Box<dyn Reader>> = Vec::new();
+    let mut format = String::new();
+    for source in sources {
+        let mut reader = open_one(source, layout)?;
+        let found = reader.about().format.clone();
+        if !format.is_empty() && format != found {
+            return Err(ReadError(format!(
+                "the files are not of one trace: {format} and {found}"
+            )));
+        }
+        format = found;
+        readers.push(reader);
+    }
+    if readers.is_empty() {
+        return Err(ReadError("no file".into()));
+    }
+    Ok(Box::new(Merged::new(readers, About::of(format))))
+}
+
+fn open_one(source: Source, layout: Option<&Layout>) -> Result<Box<dyn Reader>, ReadError> {
+    let mut start = vec![0; LOOKED_AT];
+    let length = match &source {
+        Source::File(file) => file
+            .read_at(0, &mut start)
+            .map_err(|error| ReadError(error.to_string()))?,
+        Source::Pipe(_) => 0,
+    };
+    start.truncate(length);
+    match source {
+        Source::File(file) if start.starts_with(trace_dat::MAGIC) => {
+            Ok(Box::new(trace_dat::open(&file)?))
+        }
+        Source::File(file) if start.starts_with(perf_data::MAGIC) => {
+            Ok(Box::new(perf_data::open(&file)?))
+        }
+        Source::File(file) => stream(Box::new(Range::of(&file, 0, u64::MAX)), layout),
+        Source::Pipe(pipe) => stream(pipe, layout),
+    }
+}
+
+/// From its beginning on, whatever it is packed with.
+fn stream(
+    mut input: Box<dyn Read + Send>,
+    layout: Option<&Layout>,
+) -> Result<Box<dyn Reader>, ReadError> {
+    // Once packed, twice packed; no further.
+    for _ in 0..3 {
+        let start = beginning(&mut input)?;
+        let packing = compressed::recognise(&start);
+        let whole = start.starts_with(trace_dat::MAGIC) || start.starts_with(perf_data::MAGIC);
+        let again: Box<dyn Read + Send> = Box::new(io::Cursor::new(start.clone()).chain(input));
+        if whole {
+            return whole_file(again, layout);
+        }
+        match packing {
+            Some(name) => input = compressed::of(name, again)?,
+            None => return recognised(&start, again, layout),
+        }
+    }
+    Err(ReadError("packed more than twice".into()))
+}
+
+fn whole_file(
+    input: Box<dyn Read + Send>,
+    layout: Option<&Layout>,
+) -> Result<Box<dyn Reader>, ReadError> {
+    let mut bytes = Vec::new();
+    let read = input.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| ReadError(error.to_string()))?;
+    if bytes.len() as u64 > WHOLE_BYTES_MAX {
+        return Err(ReadError(
+            "it has to be read here and there, and holds more than 1 GiB: unpack it into a file first".into(),
+        ));
+    }
+    open_one(Source::File(Arc::new(bytes)), layout)
+}
+
+fn beginning(input: &mut Box<dyn Read + Send>) -> Result<Vec<u8>, ReadError> {
+    let mut start = Vec::new();
+    let read = input.take(LOOKED_AT as u64).read_to_end(&mut start);
+    read.map_err(|error| ReadError(error.to_string()))?;
+    Ok(start)
+}
+
+fn recognised(
+    start: &[u8],
+    input: Box<dyn Read + Send>,
+    layout: Option<&Layout>,
+) -> Result<Box<dyn Reader>, ReadError> {
+    if start.is_empty() {
+        return Err(ReadError("the file is empty".into()));
+    }
+    if let Some(layout) = layout {
+        return lines(input, "table", Table::new(layout.clone()));
+    }
+    if let Some(magic) = blktrace::u32_at(start, 0) {
+        if magic & !0xff == blktrace::MAGIC {
+            let format = format!("blktrace {}", magic as u8);
+            return decoded(input, format, blktrace::Blktrace::default());
+        }
+        if magic.swap_bytes() & !0xff == blktrace::MAGIC {
+            return Err(ReadError("blktrace of a big-endian machine: print it there with blkparse, and give iolab the text".into()));
+        }
+    }
+    let is_text = !start.iter().take(4096).any(|&byte| byte == 0);
+    if is_text {
+        return text(start, input);
+    }
+    if let Some(vscsi) = Vscsi::of(start) {
+        return decoded(input, "vSCSI".into(), vscsi);
+    }
+    Err(ReadError(UNKNOWN.into()))
+}
+
+const UNKNOWN: &str = "not a trace that iolab knows (docs/traces.md lists them); name the columns of a table with --columns";
+/// A text that is none of these for so many lines is something else.
+const LINES_LOOKED_AT: usize = 200;
+
+fn text(start: &[u8], input: Box<dyn Read + Send>) -> Result<Box<dyn Reader>, ReadError> {
+    let first = start
+        .split(|&byte| byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let first = first.strip_suffix(b"\r").unwrap_or(first);
+    if first.starts_with(b"fio version ") {
+        let version = if first.starts_with(b"fio version 3") {
+            "3"
+        } else {
+            "2"
+        };
+        return lines(input, &format!("fio iolog {version}"), IoLog::new());
+    }
+    if let Some((name, layout)) = columns::named(first) {
+        return lines(input, name, Table::new(layout));
+    }
+    for line in start.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.starts_with(b"TIME(s)") && line.windows(3).any(|word| word == b"LAT") {
+            return lines(input, "biosnoop", Biosnoop::default());
+        }
+        if line.starts_with(b"TIME(ms)") && line.windows(3).any(|word| word == b"LAT") {
+            return lines(input, "biosnoop.bt", Biosnoop::default());
+        }
+        if event_text::recognises(line) {
+            return lines(
+                input,
+                "trace events as text",
+                event_text::EventText::default(),
+            );
+        }
+        if blkparse::recognises(line) {
+            return lines(input, "blkparse", blkparse::Blkparse::default());
+        }
+        if let Some((name, layout)) = columns::known(line) {
+            return lines(input, name, Table::new(layout));
+        }
+    }
+    Err(ReadError(UNKNOWN.into()))
+}
+
+fn lines(
+    input: Box<dyn Read + Send>,
+    format: &str,
+    decoder: impl DecodeLine + 'static,
+) -> Result<Box<dyn Reader>, ReadError> {
+    decoded(input, format.to_owned(), Lines(decoder))
+}
+
+fn decoded(
+    input: Box<dyn Read + Send>,
+    format: String,
+    decoder: impl Decode + 'static,
+) -> Result<Box<dyn Reader>, ReadError> {
+    Ok(Box::new(Streamed::new(input, decoder, About::of(format))))
+}

@@ -1,0 +1,139 @@
+//! Formats that are read from front to back, a piece at a time.
+
+use std::io::Read;
+
+use super::about::{About, ReadError};
+use crate::event::TraceEvent;
+
+/// A trace as it is read: events in batches.
+pub trait Reader: Send {
+    /// Appends some events; false at the end.
+    fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError>;
+
+    /// What was learnt beside the events; complete at the end.
+    fn about(&mut self) -> &mut About;
+}
+
+/// Makes events of the bytes of one format.
+pub(crate) trait Decode: Send {
+    /// Takes whole records and yields how many bytes they were; `end`: there are no more bytes.
+    fn decode(
+        &mut self,
+        bytes: &[u8],
+        end: bool,
+        events: &mut Vec<TraceEvent>,
+        about: &mut About,
+    ) -> Result<usize, ReadError>;
+}
+
+/// A decoder and where its bytes come from.
+pub(crate) struct Streamed<D> {
+    input: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+    begin: usize,
+    end: usize,
+    ended: bool,
+    decoder: D,
+    about: About,
+}
+
+/// Large enough that a read's own cost does not count, small enough to stay in a processor's cache.
+const PIECE_BYTES: usize = 1 << 18;
+/// Nothing that is a record or a line is longer.
+pub(crate) const RECORD_BYTES_MAX: usize = 1 << 17;
+
+impl<D: Decode> Streamed<D> {
+    pub(crate) fn new(input: Box<dyn Read + Send>, decoder: D, about: About) -> Streamed<D> {
+        Streamed {
+            input,
+            buffer: vec![0; PIECE_BYTES + RECORD_BYTES_MAX],
+            begin: 0,
+            end: 0,
+            ended: false,
+            decoder,
+            about,
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), ReadError> {
+        self.buffer.copy_within(self.begin..self.end, 0);
+        (self.begin, self.end) = (0, self.end - self.begin);
+        while self.end < PIECE_BYTES && !self.ended {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.ended = true,
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                // What a damaged archive still gives is read; its rest is missing.
+                Err(error) if self.about.records > 0 => {
+                    self.about
+                        .malformed(|| format!("the file can't be read further: {error}"));
+                    self.ended = true;
+                }
+                Err(error) => return Err(ReadError(error.to_string())),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<D: Decode> Reader for Streamed<D> {
+    fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
+        self.fill()?;
+        let bytes = &self.buffer[self.begin..self.end];
+        let taken = self
+            .decoder
+            .decode(bytes, self.ended, events, &mut self.about)?;
+        self.begin += taken;
+        if taken == 0 && !self.ended && self.end - self.begin >= RECORD_BYTES_MAX {
+            return Err(ReadError(format!(
+                "after {} records: a record longer than {RECORD_BYTES_MAX} bytes",
+                self.about.records
+            )));
+        }
+        if self.ended && (taken == 0 || self.begin == self.end) {
+            if self.begin < self.end {
+                let left = self.end - self.begin;
+                self.about
+                    .malformed(|| format!("the file ends within a record: {left} bytes are left"));
+            }
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn about(&mut self) -> &mut About {
+        &mut self.about
+    }
+}
+
+/// Makes events of the lines of a text.
+pub(crate) trait DecodeLine: Send {
+    /// A line without its end.
+    fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About);
+}
+
+/// Takes bytes apart into lines.
+pub(crate) struct Lines<L>(pub(crate) L);
+
+impl<L: DecodeLine> Decode for Lines<L> {
+    fn decode(
+        &mut self,
+        bytes: &[u8],
+        end: bool,
+        events: &mut Vec<TraceEvent>,
+        about: &mut About,
+    ) -> Result<usize, ReadError> {
+        let mut taken = 0;
+        for at in memchr::memchr_iter(b'\n', bytes) {
+            let line = &bytes[taken..at];
+            self.0
+                .line(line.strip_suffix(b"\r").unwrap_or(line), events, about);
+            taken = at + 1;
+        }
+        if end && taken < bytes.len() {
+            self.0.line(&bytes[taken..], events, about);
+            taken = bytes.len();
+        }
+        Ok(taken)
+    }
+}

@@ -1,0 +1,11 @@
+//! Traces in forms that other programs read.
+
+mod blktrace;
+mod iolog;
+mod perfetto;
+mod rows;
+
+pub use blktrace::Blktrace;
+pub use iolog::{IoLog, Side};
+pub use perfetto::Perfetto;
+pub use rows::{ROW_COLUMNS, Rows};

@@ -1,0 +1,110 @@
+//! What is under way on one device, and which of it an event is about.
+
+use super::io::Io;
+use crate::block::Op;
+use crate::block::in_flight::{Entry, InFlight, Slot};
+
+/// A bio that is not known to be in a request, or a request.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) io: Io,
+    pub(super) state: State,
+    /// Kernels before 4.12 queue the rest of a split bio once more.
+    pub(super) rest_of_split: bool,
+    /// When bios that joined it were queued.
+    pub(super) joined: Vec<Option<u64>>,
+    /// Its times are no longer determined: another's events may have been taken for its own.
+    pub(super) doubtful: bool,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// A bio; nothing shows that it became a request.
+    Bio,
+    /// A request that waits.
+    Waiting,
+    /// With the driver.
+    Issued,
+}
+
+/// Which item an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    None,
+    /// This one and no other.
+    One(Slot),
+    /// The oldest of several that look alike; none of their times can be told.
+    Any(Slot),
+}
+
+pub(super) type Items = InFlight<Item>;
+
+impl Item {
+    pub(super) fn new(io: Io, state: State) -> Item {
+        Item {
+            io,
+            state,
+            rest_of_split: false,
+            joined: Vec::new(),
+            doubtful: false,
+        }
+    }
+
+    /// Nothing that it says of its times so far can be trusted.
+    pub(super) fn doubt(&mut self) {
+        self.doubtful = true;
+        self.io.queued_ns = None;
+        self.io.inserted_ns = None;
+        self.io.issued_ns = None;
+        self.joined.iter_mut().for_each(|at_ns| *at_ns = None);
+    }
+
+    pub(super) fn waits(&self, op: Op) -> bool {
+        self.io.op == op && self.state != State::Issued
+    }
+
+    pub(super) fn is_bio(&self, op: Op) -> bool {
+        self.io.op == op && self.state == State::Bio
+    }
+
+    pub(super) fn has_driver(&self, op: Op) -> bool {
+        self.io.op == op && self.state == State::Issued
+    }
+}
+
+/// The oldest that begins there and is wanted; all that are lose their times where they are several.
+#[inline]
+pub(super) fn find(items: &mut Items, start: u64, wanted: impl Fn(&Entry<Item>) -> bool) -> Found {
+    let (count, oldest) = items.count_starting_at(start, &wanted);
+    match (count, oldest) {
+        (1, Some(slot)) => Found::One(slot),
+        (0, _) | (_, None) => Found::None,
+        (_, Some(slot)) => {
+            for alike in items.all_starting_at(start, &wanted) {
+                if let Some(item) = items.get_mut(alike) {
+                    item.doubt();
+                }
+            }
+            Found::Any(slot)
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn slot(self) -> Option<Slot> {
+        match self {
+            Found::None => None,
+            Found::One(slot) | Found::Any(slot) => Some(slot),
+        }
+    }
+
+    /// This, or what else is found.
+    #[inline]
+    pub(super) fn or_else(self, other: impl FnOnce() -> Found) -> Found {
+        match self {
+            Found::None => other(),
+            found => found,
+        }
+    }
+}

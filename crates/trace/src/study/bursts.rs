@@ -1,0 +1,96 @@
+//! Whether arrivals come evenly: how their number varies from window to window, for windows of several lengths.
+
+use serde::Serialize;
+
+/// Arrivals counted in windows of each length.
+#[derive(Clone, Debug)]
+pub(super) struct Bursts(Vec<Windows>);
+
+#[derive(Clone, Debug, Default)]
+struct Windows {
+    length_ns: u64,
+    current: u64,
+    in_current: u64,
+    windows: u64,
+    sum: f64,
+    squares: f64,
+    most: u64,
+    empty: u64,
+}
+
+/// Arrivals in windows of one length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct BurstFigures {
+    /// Of a window.
+    pub window_ns: u64,
+    /// Windows from the first arrival to the last.
+    pub windows: u64,
+    /// Arrivals in one, on average.
+    pub mean: f64,
+    /// Variance over mean: 1 of arrivals that know nothing of one another, 0 of a clock's, more of bursts.
+    pub dispersion: Option<f64>,
+    /// The most arrivals in one.
+    pub most: u64,
+    /// Share of windows without any.
+    pub empty_share: f64,
+}
+
+const LENGTHS_NS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+
+impl Bursts {
+    pub(super) fn new() -> Bursts {
+        let of = |length_ns| Windows {
+            length_ns,
+            ..Windows::default()
+        };
+        Bursts(LENGTHS_NS.into_iter().map(of).collect())
+    }
+
+    /// An arrival, so long after the first.
+    #[inline]
+    pub(super) fn add(&mut self, since_ns: u64) {
+        for windows in &mut self.0 {
+            let current = since_ns / windows.length_ns;
+            if current != windows.current {
+                windows.next(current);
+            }
+            windows.in_current += 1;
+        }
+    }
+
+    pub(super) fn figures(mut self) -> Vec<BurstFigures> {
+        let figures = self.0.iter_mut().map(|windows| {
+            windows.next(windows.current + 1);
+            windows.figures()
+        });
+        figures.filter(|figures| figures.windows > 1).collect()
+    }
+}
+
+impl Windows {
+    fn next(&mut self, current: u64) {
+        let count = self.in_current as f64;
+        self.sum += count;
+        self.squares += count * count;
+        self.most = self.most.max(self.in_current);
+        // An arrival told late belongs to a window that is over.
+        let passed = current.saturating_sub(self.current);
+        self.windows += passed;
+        self.empty += passed.saturating_sub(1) + u64::from(passed > 0 && self.in_current == 0);
+        (self.current, self.in_current) = (self.current.max(current), 0);
+    }
+
+    fn figures(&self) -> BurstFigures {
+        let windows = self.windows as f64;
+        let mean = self.sum / windows.max(1.0);
+        let variance = self.squares / windows.max(1.0) - mean * mean;
+        BurstFigures {
+            window_ns: self.length_ns,
+            windows: self.windows,
+            mean,
+            dispersion: (mean > 0.0).then(|| variance.max(0.0) / mean),
+            most: self.most,
+            empty_share: self.empty as f64 / windows.max(1.0),
+        }
+    }
+}

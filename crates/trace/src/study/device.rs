@@ -1,0 +1,125 @@
+//! What is counted of one device.
+
+use workload::histogram::LatencyHistogram;
+
+use super::figures::DeviceFigures;
+use super::group::{Group, Quantiles};
+use super::seeks::Seeks;
+use crate::block::{Device, Op};
+use crate::event::{Marks, Step, TraceEvent};
+use crate::request::Io;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeviceStudy {
+    pub(super) group: Group,
+    figures: DeviceFigures,
+    seeks: Seeks,
+    depth_since_ns: Option<u64>,
+    depth: u64,
+    depth_max: u64,
+    depth_ns: Vec<u64>,
+    idle: LatencyHistogram,
+    busy_ns: f64,
+}
+
+/// Deeper queues are counted together.
+const DEPTHS: usize = 1025;
+
+impl DeviceStudy {
+    /// An event of it.
+    #[inline]
+    pub(super) fn event(&mut self, event: &TraceEvent) {
+        let figures = &mut self.figures;
+        match event.step {
+            Step::BackMerge | Step::FrontMerge | Step::RequestMerge => figures.merges += 1,
+            Step::Requeue => figures.requeues += 1,
+            Step::Split => figures.splits += 1,
+            Step::Issue | Step::Arrival | Step::DeviceDone | Step::WholeDone
+                if event.sectors > 0 =>
+            {
+                self.seeks.add(event.sector, u64::from(event.sectors));
+            }
+            _ => {}
+        }
+    }
+
+    /// A request of it that ended.
+    #[inline]
+    pub(super) fn ended(&mut self, io: &Io) {
+        self.group.add(io);
+        let figures = &mut self.figures;
+        match io.op {
+            Op::Read => {
+                figures.reads += 1;
+                figures.bytes_read += io.bytes();
+            }
+            Op::Write => {
+                figures.writes += 1;
+                figures.bytes_written += io.bytes();
+            }
+            _ => figures.others += 1,
+        }
+        figures.flushes += u64::from(io.op == Op::Flush || io.marks.has(Marks::PREFLUSH));
+        figures.fua += u64::from(io.marks.has(Marks::FUA));
+        let [_, _, device, whole] = io.stages();
+        self.busy_ns += device.or(whole).unwrap_or(0) as f64;
+    }
+
+    /// The driver has so many requests from now on; yields since when it had how many. None: nobody knows any more.
+    #[inline]
+    pub(super) fn depth(&mut self, now_ns: u64, depth: Option<u64>) -> Option<(u64, u64)> {
+        if depth == Some(self.depth) && self.depth_since_ns.is_some() {
+            return None;
+        }
+        let before = self.depth_since_ns.map(|since_ns| (since_ns, self.depth));
+        if let Some((since_ns, before)) = before {
+            let at = (before as usize).min(DEPTHS - 1);
+            if self.depth_ns.len() <= at {
+                self.depth_ns.resize(at + 1, 0);
+            }
+            let length_ns = now_ns.saturating_sub(since_ns);
+            self.depth_ns[at] += length_ns;
+            if before == 0 {
+                self.idle.record(length_ns);
+            }
+        }
+        self.depth_since_ns = depth.map(|_| now_ns);
+        self.depth = depth.unwrap_or(0);
+        self.depth_max = self.depth_max.max(self.depth);
+        before
+    }
+
+    pub(super) fn figures(
+        mut self,
+        device: Device,
+        name: Option<String>,
+        elapsed_ns: u64,
+    ) -> DeviceFigures {
+        self.seeks.finish();
+        let known_ns: u64 = self.depth_ns.iter().sum();
+        let weighted = self
+            .depth_ns
+            .iter()
+            .zip(0u64..)
+            .map(|(&ns, depth)| ns as f64 * depth as f64);
+        let known = (known_ns > 0).then_some(known_ns as f64);
+        // Of traces without issues: what was under way is the sum of the times, whoever overlapped whom.
+        let by_sum =
+            (elapsed_ns > 0 && self.busy_ns > 0.0).then(|| self.busy_ns / elapsed_ns as f64);
+        DeviceFigures {
+            device: device.to_string(),
+            name,
+            requests: self.group.figures(device.to_string()),
+            sequential_share: (self.seeks.count > 0)
+                .then(|| self.seeks.sequential as f64 / self.seeks.count as f64),
+            seek_sectors: Quantiles::of(&self.seeks.distance),
+            sequential_runs: Quantiles::of(&self.seeks.runs),
+            depth_mean: known.map(|known| weighted.sum::<f64>() / known).or(by_sum),
+            depth_max: known.map(|_| self.depth_max),
+            idle_share: known.map(|known| self.depth_ns[0] as f64 / known),
+            idle_ns: Quantiles::of(&self.idle),
+            depth_ns: self.depth_ns,
+            ..self.figures
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a trace shows, as the command and the report take it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::bursts::BurstFigures;
+use super::group::{GroupFigures, Quantiles};
+use super::maps::Maps;
+use super::reuse::ReuseFigures;
+use super::worst::Slow;
+
+/// A whole trace. docs/traces.md explains each figure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct TraceFigures {
+    /// Which format it has.
+    pub format: String,
+    /// Records or lines that were read.
+    pub records: u64,
+    /// Of them about other things than block I/O.
+    pub records_skipped: u64,
+    /// That could not be understood.
+    pub malformed: u64,
+    /// Why the first of them could not.
+    pub first_malformed: Option<String>,
+    /// From the first event to the last.
+    pub elapsed_ns: u64,
+    /// The first event, on the trace's own clock.
+    pub began_ns: u64,
+    /// Events of each kind.
+    pub events: BTreeMap<&'static str, u64>,
+    /// Events that found no room when the trace was recorded.
+    pub events_lost: u64,
+    /// How often events were lost.
+    pub losses: u64,
+    /// Events that came too late in the file to be put in order.
+    pub events_late: u64,
+    /// Further recordings in the same file.
+    pub restarts: u64,
+    /// Events about what is not known: it began before the trace, or its beginning was lost.
+    pub events_unmatched: u64,
+    /// Requests whose times are not told because another under way looked alike.
+    pub unknown_alike: u64,
+    /// Requests whose times are not told because events were lost while they were under way.
+    pub unknown_lost: u64,
+    /// Bios and requests without an end.
+    pub unended: u64,
+    /// Figures that this trace can't give, with the reason.
+    pub absent: BTreeMap<&'static str, String>,
+    /// What else the reader should know.
+    pub notes: Vec<String>,
+    /// All requests.
+    pub all: GroupFigures,
+    /// A group per operation.
+    pub by_operation: Vec<GroupFigures>,
+    /// A group per size.
+    pub by_size: Vec<GroupFigures>,
+    /// A group per name of a task, those of most bytes first.
+    pub by_process: Vec<GroupFigures>,
+    /// A group per CPU that submitted.
+    pub by_cpu: Vec<GroupFigures>,
+    /// Each device.
+    pub devices: Vec<DeviceFigures>,
+    /// How arrivals vary.
+    pub bursts: Vec<BurstFigures>,
+    /// What is touched, and how soon again.
+    pub reuse: ReuseFigures,
+    /// The slowest requests.
+    pub slowest: Vec<Slow>,
+    /// Over time.
+    pub maps: Maps,
+    /// What the tasks are called that are named above.
+    pub names: BTreeMap<u32, String>,
+}
+
+/// One device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct DeviceFigures {
+    /// `major:minor`
+    pub device: String,
+    /// Its name, of formats that have it.
+    pub name: Option<String>,
+    /// Its requests, with their times.
+    pub requests: GroupFigures,
+    /// Reads that completed, or arrived.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Discards, flushes and commands.
+    pub others: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Requests with a flush before their data, or of nothing but a flush.
+    pub flushes: u64,
+    /// Writes that were to be on the medium before they completed.
+    pub fua: u64,
+    /// Bios that joined a request.
+    pub merges: u64,
+    /// Times that the driver gave a request back.
+    pub requeues: u64,
+    /// Bios that were too large.
+    pub splits: u64,
+    /// Share of the requests that began where the one before ended; None without any.
+    pub sequential_share: Option<f64>,
+    /// Between the end of one request and the beginning of the next, in sectors, either way.
+    pub seek_sectors: Option<Quantiles>,
+    /// Requests in a row that each began where the one before ended.
+    pub sequential_runs: Option<Quantiles>,
+    /// Requests that the driver has, averaged over time.
+    pub depth_mean: Option<f64>,
+    /// The most at once.
+    pub depth_max: Option<u64>,
+    /// Nanoseconds at each depth from 0 on; the last counts all deeper.
+    pub depth_ns: Vec<u64>,
+    /// Share of the time in which the driver had nothing.
+    pub idle_share: Option<f64>,
+    /// How long it had nothing at a time.
+    pub idle_ns: Option<Quantiles>,
+}

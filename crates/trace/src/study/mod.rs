@@ -1,0 +1,19 @@
+//! What a trace shows, in one pass over its events and with memory that does not grow with it.
+
+mod bursts;
+mod device;
+mod figures;
+mod group;
+mod maps;
+mod reuse;
+mod seeks;
+mod study;
+mod worst;
+
+pub use bursts::BurstFigures;
+pub use figures::{DeviceFigures, TraceFigures};
+pub use group::{Group, GroupFigures, Quantiles};
+pub use maps::Maps;
+pub use reuse::ReuseFigures;
+pub use study::Study;
+pub use worst::{Ahead, Slow};

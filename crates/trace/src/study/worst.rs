@@ -1,0 +1,125 @@
+//! The slowest requests, and who stood in front of them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::Serialize;
+
+use crate::request::Io;
+
+/// Keeps the slowest, and of late the others that completed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Worst {
+    slowest: Vec<(u64, Slow)>,
+    recent: VecDeque<Io>,
+}
+
+/// A slow request, step by step.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Slow {
+    /// `major:minor`
+    pub device: String,
+    /// Who submitted it; 0 where nobody knows.
+    pub pid: u32,
+    /// The kernel's letters: operation and marks.
+    pub rwbs: String,
+    /// First sector.
+    pub sector: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Since the trace began.
+    pub arrived_ns: u64,
+    /// In each stage: queue, scheduler, device, whole.
+    pub stages_ns: [Option<u64>; 4],
+    /// Times that the driver gave it back.
+    pub requeues: u16,
+    /// Bios that joined it.
+    pub merged: u32,
+    /// Negative errno.
+    pub error: i16,
+    /// Requests that completed while it was under way, by task, those of most time first. What is older than the last
+    /// thousands is not in it.
+    pub ahead: Vec<Ahead>,
+    /// Of the requests that were with the driver when it was handed over or came after and completed first.
+    pub overtaken_by: u64,
+}
+
+/// What one task had in front of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Ahead {
+    /// The task.
+    pub pid: u32,
+    /// Its requests.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+const KEPT: usize = 10;
+const RECENT: usize = 1 << 13;
+const TASKS: usize = 5;
+
+impl Worst {
+    /// A request that completed; `began_ns`: when the trace did.
+    #[inline]
+    pub(super) fn add(&mut self, io: &Io, began_ns: u64) {
+        let [_, _, device, whole] = io.stages();
+        if let Some(latency) = whole.or(device) {
+            let full = self.slowest.len() >= KEPT;
+            if !full || latency > self.slowest[KEPT - 1].0 {
+                let slow = self.slow(io, began_ns);
+                let at = self.slowest.partition_point(|(other, _)| *other >= latency);
+                self.slowest.insert(at, (latency, slow));
+                self.slowest.truncate(KEPT);
+            }
+        }
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(*io);
+    }
+
+    fn slow(&self, io: &Io, began_ns: u64) -> Slow {
+        let mut by_pid: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        let arrived_ns = io.arrived_ns();
+        let while_under_way = self
+            .recent
+            .iter()
+            .rev()
+            .take_while(|other| other.completed_ns.is_some_and(|at_ns| at_ns >= arrived_ns));
+        let mut overtaken_by = 0;
+        for other in while_under_way.filter(|other| other.device == io.device) {
+            let (requests, bytes) = by_pid.entry(other.pid).or_default();
+            *requests += 1;
+            *bytes += other.bytes();
+            overtaken_by += u64::from(other.arrived_ns() > arrived_ns);
+        }
+        let mut ahead: Vec<Ahead> = by_pid
+            .into_iter()
+            .map(|(pid, (requests, bytes))| Ahead {
+                pid,
+                requests,
+                bytes,
+            })
+            .collect();
+        ahead.sort_by_key(|task| std::cmp::Reverse((task.bytes, task.requests)));
+        ahead.truncate(TASKS);
+        Slow {
+            device: io.device.to_string(),
+            pid: io.pid,
+            rwbs: crate::event::rwbs(io.op, io.marks),
+            sector: io.sector,
+            bytes: io.bytes(),
+            arrived_ns: arrived_ns.saturating_sub(began_ns),
+            stages_ns: io.stages(),
+            requeues: io.requeues,
+            merged: io.merged,
+            error: io.error,
+            ahead,
+            overtaken_by,
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<Slow> {
+        self.slowest.into_iter().map(|(_, slow)| slow).collect()
+    }
+}

@@ -1,0 +1,7 @@
+"""Traces of block I/O: which files are one, what is in them, and their other forms."""
+
+from iolab.adapters.trace.export import FORMS, export
+from iolab.adapters.trace.figures import Figures, study
+from iolab.adapters.trace.source import Trace, trace_of
+
+__all__ = ["FORMS", "Figures", "Trace", "export", "study", "trace_of"]

@@ -1,0 +1,127 @@
+"""A trace in the forms that other programs read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab import _native
+from iolab.adapters.trace.figures import Figures, study, unreadable
+from iolab.adapters.trace.source import Trace
+from iolab.base.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMS = {
+    "perfetto": "Perfetto: a slice per request with its stages, and the queue's depth",
+    "blktrace": "files of blktrace, one per CPU, which blkparse and btt read",
+    "iolog": "fio's log of I/Os, version 3",
+    "parquet": "a row per request",
+}
+_BATCH_ROWS = 1 << 16
+_UNKNOWN = 2**64 - 1
+_OPERATIONS = ("read", "write", "discard", "flush", "other")
+_TIMES = ("queued_ns", "inserted_ns", "issued_ns", "completed_ns")
+
+
+def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> Figures | None:
+    """Writes the trace as `form` to `path` (of blktrace: `path.blktrace.CPU`).
+
+    Args:
+        queued: of a log, the times of queueing instead of those of issue.
+
+    Returns:
+        What the trace shows, where it was read on the way.
+
+    Raises:
+        InputError: no such form, or the trace can't be read or the file not written.
+    """
+    if form not in FORMS:
+        raise InputError(unknown("form", form, FORMS), where="--to")
+    if form == "parquet":
+        _write_parquet(trace, path)
+        return None
+    device = f"/dev/{trace.paths[0].name.split('.')[0]}"
+    return study(trace, {"form": form, "path": str(path), "queued": queued, "device": device})
+
+
+def frames(trace: Trace, rows: int = _BATCH_ROWS) -> Iterator[pl.DataFrame]:
+    """The requests of a trace in the order of completion, about so many at a time; docs/traces.md has the columns.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    try:
+        reader = _native.TraceRows.open(json.dumps(trace.spec))
+        while (columns := reader.next(rows)) is not None:
+            yield _frame(columns)
+    except ValueError as error:
+        raise unreadable(error, trace) from error
+
+
+def task_names(trace: Trace) -> dict[int, str]:
+    """What the tasks are called: read once more, for names are told anywhere."""
+    reader = _native.TraceRows.open(json.dumps(trace.spec))
+    while reader.next(_BATCH_ROWS) is not None:
+        pass
+    return reader.names()
+
+
+def _frame(columns: list[bytes]) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    arrays: dict[str, Any] = {
+        name: np.frombuffer(column, dtype=f"<{kind[0]}{int(kind[1:]) // 8}")
+        for (name, kind), column in zip(_native.trace_columns(), columns, strict=True)
+    }
+    frame = pl.DataFrame(arrays)
+    operations = pl.Enum(_OPERATIONS)
+    return frame.with_columns(
+        *(pl.when(pl.col(name) != _UNKNOWN).then(pl.col(name)) for name in _TIMES),
+        pl.format("{}:{}", pl.col("device") // 2**20, pl.col("device") % 2**20).alias("device"),
+        pl.col("operation").replace_strict(dict(enumerate(_OPERATIONS)), return_dtype=operations),
+        pl.col("split") != 0,
+        *(
+            ((pl.col("marks") // bit) % 2 == 1).alias(name)
+            for name, bit in (("sync", 1), ("read_ahead", 2), ("metadata", 4), ("fua", 8), ("preflush", 16))
+        ),
+    ).drop("marks")
+
+
+def _write_parquet(trace: Trace, path: Path) -> None:
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    batches = frames(trace)
+    first = next(batches, None)
+    if first is None:
+        raise InputError("no request ended in it", where=trace.name)
+    names = task_names(trace)
+    named = pl.DataFrame(
+        {"pid": list(names), "process": list(names.values())}, schema={"pid": pl.UInt32, "process": pl.String}
+    )
+
+    def scan(
+        columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        for batch in (first, *()) if n_rows == 0 else _chained(first, batches):
+            joined = _named(batch, named)
+            kept = joined if predicate is None else joined.filter(predicate)
+            yield kept if columns is None else kept.select(columns)
+
+    source: Callable[..., Iterator[pl.DataFrame]] = scan
+    lazy = register_io_source(source, schema=_named(first, named).schema)
+    lazy.sink_parquet(path)
+
+
+def _named(batch: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
+    return batch.join(named, on="pid", how="left", maintain_order="left")
+
+
+def _chained(first: pl.DataFrame, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    yield first
+    yield from batches

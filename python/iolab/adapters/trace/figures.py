@@ -1,0 +1,49 @@
+"""What a trace shows, from one pass over its files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from iolab import _native
+from iolab.adapters.trace.source import Trace
+from iolab.base.errors import InputError
+
+Figures = dict[str, Any]
+"""`TraceFigures` of crates/trace/src/study/figures.rs."""
+
+_LOOK_EVERY_S = 0.2
+
+
+def study(trace: Trace, output: dict[str, Any] | None = None) -> Figures:
+    """Reads the whole trace; with `output` it is written in another form on the way.
+
+    Raises:
+        InputError: it can't be read, or holds no block I/O.
+    """
+    try:
+        job = _native.TraceJob.start(json.dumps({**trace.spec, "output": output}))
+        try:
+            while (found := job.wait(_LOOK_EVERY_S)) is None:
+                pass
+        finally:
+            job.stop()
+    except ValueError as error:
+        raise unreadable(error, trace) from error
+    figures: Figures = json.loads(found)
+    if not figures["events"]:
+        raise InputError(_empty(figures), where=trace.name, remedy="record the events of block/ (iolab record)")
+    return figures
+
+
+def unreadable(error: ValueError, trace: Trace) -> InputError:
+    """What the reader says of the files."""
+    what = str(error)
+    known = any(str(path) in what for path in trace.paths)
+    return InputError(what, where=None if known else trace.name)
+
+
+def _empty(figures: Figures) -> str:
+    if why := figures["first_malformed"]:
+        return f"no event of block I/O in {figures['records']} records ({figures['format']}); the first: {why}"
+    return f"no event of block I/O in {figures['records']} records ({figures['format']})"

@@ -1,0 +1,101 @@
+"""`iolab trace`: what a trace of block I/O shows, and its other forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iolab.base.errors import InputError
+from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.output import print_json
+
+TraceFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="The files of one trace, of whichever tool, plain or packed with gzip, zstd or xz; `-`: standard input. "
+        "Of blktrace, one file or the name before .blktrace.0 stands for all CPUs.",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIST",
+        help="Of a table that iolab does not know: what each column holds, as time:us, latency:us, offset:B, size:B, "
+        "operation, device, pid, process, or - for something else.",
+        show_default=False,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER",
+        help="Between the columns: a character, tab or blank.  [default: comma]",
+        show_default=False,
+    ),
+]
+
+
+def trace(
+    files: TraceFiles,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM",
+            help="Write it as perfetto, blktrace, iolog or parquet, to the file of -o.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file to write; FILE.html for a page of maps.",
+            show_default=False,
+        ),
+    ] = None,
+    queued: Annotated[
+        bool, typer.Option("--queued", help="iolog: the times at which I/Os were queued, not those of issue.")
+    ] = False,
+    columns: Columns = None,
+    separator: Separator = None,
+    json: Json = False,
+) -> None:
+    """Show what a trace of block I/O holds: rates, sizes, latency per stage, depth, the slowest, who was in front.
+
+    The format is recognised by content: blktrace, trace-cmd, perf, tracefs, blkparse, biosnoop, fio's logs, and public
+    traces. Times that the events do not determine are left out and counted, never guessed. See docs/traces.md.
+    """
+    from iolab.adapters.trace import export, study, trace_of
+
+    source = trace_of(files, columns, separator)
+    if to is not None:
+        if output is None:
+            raise InputError("says nothing of where to", where="--to", remedy="give -o FILE")
+        export(source, to, output, queued=queued)
+        if json:
+            print_json({"written": str(output), "form": to})
+        else:
+            print(f"Written: {output}")
+        return
+    figures = study(source)
+    if output is not None:
+        from iolab.presentation.report.trace import write
+
+        size = write(figures, source.name, output)
+        if json:
+            print_json({"report": str(output), "bytes": size})
+        else:
+            print(f"Report: {output}")
+    elif json:
+        print_json(figures)
+    else:
+        from iolab.presentation.table.trace import shown
+        from iolab.presentation.terminal import show
+
+        show(*shown(figures))

@@ -1,0 +1,213 @@
+"""What a trace shows, as tables for a terminal: the slow device's reader first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from iolab.base.plain_text import one_line
+from iolab.base.quantity import format_bytes, scale_for
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+STAGES = (("queue_ns", "queue"), ("scheduler_ns", "scheduler"), ("device_ns", "device"), ("whole_ns", "whole"))
+_PERCENTILES = (
+    ("p50", "p50"),
+    ("p90", "p90"),
+    ("p99", "p99"),
+    ("p99_9", "p99.9"),
+    ("p99_99", "p99.99"),
+    ("max", "max"),
+)
+GROUPS_SHOWN = 12
+CACHES_SHOWN = 8
+
+
+def shown(figures: dict[str, Any]) -> Iterator[RenderableType]:
+    """A table or a paragraph for each question, in the order of docs/traces.md."""
+    yield "\n".join(_summary(figures))
+    yield _stages(figures["all"])
+    yield _devices(figures["devices"])
+    yield from _groups("Latency by operation", figures["by_operation"])
+    yield from _groups("Latency by size", figures["by_size"])
+    yield from _groups("Latency by process, those of most bytes first", figures["by_process"])
+    yield _slowest(figures)
+    yield "\n".join((*_bursts(figures["bursts"]), *_reuse(figures["reuse"])))
+
+
+def _summary(figures: dict[str, Any]) -> Iterator[str]:
+    elapsed_s = figures["elapsed_ns"] / 1e9
+    everything = figures["all"]
+    yield (
+        f"{figures['format']}: {figures['records']} records over {elapsed_s:.6g} s, {everything['count']} requests, "
+        f"{_bytes(everything['bytes'])}"
+    )
+    if elapsed_s > 0:
+        yield f"{everything['count'] / elapsed_s:.4g} requests/s, {_bytes(everything['bytes'] / elapsed_s)}/s"
+    for line in doubts(figures):
+        yield f"! {line}"
+
+
+def doubts(figures: dict[str, Any]) -> Iterator[str]:
+    """What is missing, and what the figures therefore leave out; a line each."""
+    said = (
+        ("losses", "events were lost {} times ({events_lost} events counted): no time was told across a loss"),
+        ("unknown_lost", "{} requests have no times: events were lost while they were under way"),
+        ("unknown_alike", "{} requests have no times: another under way at once had the same sectors"),
+        ("events_unmatched", "{} events are about requests whose beginning is not in the trace"),
+        ("unended", "{} bios or requests have no end in the trace"),
+        ("events_late", "{} events came too late in the file to be put in order, and count as lost"),
+        ("restarts", "{} further recordings follow in the same file"),
+        ("malformed", "{} records could not be understood; the first: {first_malformed}"),
+    )
+    for key, text in said:
+        if figures[key]:
+            yield one_line(text.format(figures[key], **{k: v for k, v in figures.items() if isinstance(v, str | int)}))
+    for figure, reason in figures["absent"].items():
+        yield f"no {figure}: {reason}"
+    yield from (one_line(note) for note in figures["notes"])
+
+
+def _stages(group: dict[str, Any]) -> RenderableType:
+    rows = [(name, group[stage]) for stage, name in STAGES if group[stage]]
+    return _quantiles("Where the time went", "stage", rows)
+
+
+def _quantiles(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> RenderableType:
+    from rich.table import Table
+
+    scale = scale_for("ns", [row["p99"] for _, row in rows] or [1.0])
+    table = Table(title=title, title_justify="left")
+    table.add_column(first)
+    for column in ("requests", "mean", *(name for _, name in _PERCENTILES)):
+        table.add_column(column if column == "requests" else f"{column} ({scale.suffix})", justify="right")
+    for name, row in rows:
+        values = [row["mean"], *(row[key] for key, _ in _PERCENTILES)]
+        table.add_row(one_line(name), str(row["count"]), *(scale.number(value) for value in values))
+    return table
+
+
+def _groups(title: str, groups: list[dict[str, Any]]) -> Iterator[RenderableType]:
+    """By the whole time where it is known, otherwise the device's."""
+    rows = [(group["name"], group["whole_ns"] or group["device_ns"]) for group in groups[:GROUPS_SHOWN]]
+    known = [(name, row) for name, row in rows if row]
+    if known:
+        more = len(groups) - GROUPS_SHOWN
+        yield _quantiles(title + (f" ({more} more: --json)" if more > 0 else ""), "", known)
+
+
+def _devices(devices: list[dict[str, Any]]) -> RenderableType:
+    from rich.table import Table
+
+    table = Table(title="Devices", title_justify="left")
+    table.add_column("device")
+    heads = (
+        "reads",
+        "writes",
+        "other",
+        "read",
+        "written",
+        "merges",
+        "requeues",
+        "splits",
+        "sequential",
+        "depth",
+        "most",
+        "idle",
+    )
+    for head in heads:
+        table.add_column(head, justify="right")
+    for device in devices:
+        table.add_row(
+            one_line(device["name"] or device["device"]),
+            str(device["reads"]),
+            str(device["writes"]),
+            str(device["others"]),
+            _bytes(device["bytes_read"]),
+            _bytes(device["bytes_written"]),
+            str(device["merges"]),
+            str(device["requeues"]),
+            str(device["splits"]),
+            _share(device["sequential_share"]),
+            "" if device["depth_mean"] is None else f"{device['depth_mean']:.3g}",
+            "" if device["depth_max"] is None else str(device["depth_max"]),
+            _share(device["idle_share"]),
+        )
+    return table
+
+
+def _slowest(figures: dict[str, Any]) -> RenderableType:
+    from rich.table import Table
+
+    scale = scale_for("ns", [total(slow) for slow in figures["slowest"]] or [1.0])
+    table = Table(
+        title="The slowest requests, and who else's completed while they were under way", title_justify="left"
+    )
+    for head in ("at (s)", "device", "what", "sector", "size", "process"):
+        table.add_column(head, justify="right" if head in ("at (s)", "sector", "size") else "left")
+    for _, stage in STAGES:
+        table.add_column(f"{stage} ({scale.suffix})", justify="right")
+    table.add_column("in front")
+    for slow in figures["slowest"]:
+        table.add_row(
+            f"{slow['arrived_ns'] / 1e9:.6f}",
+            slow["device"],
+            slow["rwbs"],
+            str(slow["sector"]),
+            _bytes(slow["bytes"]),
+            _task(slow["pid"], figures),
+            *("" if value is None else scale.number(value) for value in slow["stages_ns"]),
+            in_front(slow, figures),
+        )
+    return table
+
+
+def total(slow: dict[str, Any]) -> float:
+    """The latency that made it one of the slowest, in nanoseconds."""
+    _, _, device, whole = slow["stages_ns"]
+    return float(whole if whole is not None else device or 0)
+
+
+def in_front(slow: dict[str, Any], figures: dict[str, Any]) -> str:
+    """`fio 12 requests, 48 KiB; kworker ...`."""
+    tasks = (
+        f"{_task(task['pid'], figures)} {task['requests']} ({_bytes(task['bytes'])})" for task in slow["ahead"][:3]
+    )
+    return "; ".join(tasks) or "nobody"
+
+
+def _task(pid: int, figures: dict[str, Any]) -> str:
+    name = figures["names"].get(str(pid))
+    return one_line(f"{name}-{pid}") if name else f"task {pid}" if pid else "unknown"
+
+
+def _bursts(bursts: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for one in bursts:
+        if one["dispersion"] is not None:
+            yield (
+                f"In windows of {one['window_ns'] / 1e6:g} ms: {one['mean']:.4g} arrivals on average, "
+                f"{one['most']} at most, {one['empty_share']:.0%} empty, variance over mean {one['dispersion']:.3g} "
+                "(1: they know nothing of one another)"
+            )
+
+
+def _reuse(reuse: dict[str, Any]) -> Iterator[str]:
+    if not reuse["touched_bytes"]:
+        return
+    yield f"Working set: {_bytes(reuse['working_set_bytes'])} of {_bytes(reuse['touched_bytes'])} touched"
+    caches = reuse["hit_share_by_cache_bytes"]
+    told = [f"{_bytes(size)} {share:.1%}" for size, share in caches[-CACHES_SHOWN:]]
+    if told:
+        yield f"A cache that keeps what was touched last would serve: {', '.join(told)}"
+
+
+def _bytes(count: float) -> str:
+    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 2**power:
+            return f"{count / 2**power:.4g} {unit}"
+    return format_bytes(int(count)) if count == int(count) else f"{count:.3g} B"
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"

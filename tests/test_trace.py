@@ -1,0 +1,233 @@
+"""Traces of block I/O: small recordings of the real tools, what is told of them, and their other forms."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iolab.adapters.trace import export, study, trace_of
+from iolab.base.errors import InputError
+from iolab.presentation.cli.invoke import invoke
+
+TRACES = Path(__file__).parent / "traces"
+
+
+def figures_of(name: str) -> dict[str, Any]:
+    return study(trace_of([TRACES / name]))
+
+
+@pytest.mark.parametrize(
+    ("name", "format_", "requests", "known"),
+    [
+        ("trace-cmd-6.dat.gz", "trace.dat 6", 54, 52),
+        ("trace-cmd-7.dat", "trace.dat 7", 54, 52),
+        ("perf.data.xz", "perf.data", 56, 53),
+        ("perf-script.txt", "trace events as text", 56, 53),
+        ("tracefs.txt", "trace events as text", 39, 39),
+        ("set", "blktrace 7", 54, 52),
+        ("blkparse.txt", "blkparse", 54, 52),
+    ],
+)
+def test_recordings_of_the_real_tools_are_read_whole(name: str, format_: str, requests: int, known: int) -> None:
+    figures = figures_of(name)
+    assert figures["format"] == format_
+    assert (figures["malformed"], figures["events_lost"], figures["events_unmatched"]) == (0, 0, 0)
+    assert figures["all"]["count"] == requests
+    assert figures["all"]["whole_ns"]["count"] == known
+
+
+def test_one_recording_says_the_same_in_every_form() -> None:
+    """To the nanosecond of the recording; perf's text has microseconds."""
+    recorded = figures_of("trace-cmd-7.dat")
+    for name in ("set", "blkparse.txt"):
+        again = figures_of(name)
+        for stage in ("queue_ns", "scheduler_ns", "device_ns", "whole_ns"):
+            assert again["all"][stage] == recorded["all"][stage], (name, stage)
+    exact, text = (figures_of(name)["all"]["device_ns"] for name in ("perf.data.xz", "perf-script.txt"))
+    assert exact["count"] == text["count"]
+    assert abs(exact["mean"] - text["mean"]) < 1000
+
+
+def test_a_log_of_arrivals_says_which_figures_it_can_not_give() -> None:
+    figures = figures_of("fio-iolog-3.txt.zst")
+    assert figures["all"]["count"] == 520
+    assert figures["all"]["whole_ns"] is None
+    assert "latency" in figures["absent"]
+
+
+PUBLIC = {
+    "MSR Cambridge": ("128166372003061629,usr,0,Read,7014609920,24576,41286\n", "read", 24576, 4_128_600),
+    "Alibaba": ("419,W,8792731648,16384,1577808144360767\n", "write", 16384, None),
+    "Tencent": ("1538323200,12910952,128,0,1063\n", "read", 65536, None),
+    "FIU": ("329131208190249 4892 syslogd 904265560 8 W 6 0 531e779d\n", "write", 4096, None),
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_traces_are_known_by_their_lines(name: str, tmp_path: Path) -> None:
+    line, operation, size, latency_ns = PUBLIC[name]
+    path = tmp_path / "trace.csv"
+    path.write_text(line * 3)
+    figures = study(trace_of([path]))
+    assert figures["format"] == name
+    assert [group["name"] for group in figures["by_operation"]] == [operation]
+    assert figures["all"]["bytes"] == 3 * size
+    whole = figures["all"]["whole_ns"]
+    assert (whole and whole["max"]) == latency_ns
+
+
+def test_the_columns_of_any_table_can_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("when;what;where;how long;took\n1.5;R;8;4096;0.25\n2.5;W;16;8192;0.5\n")
+    named = trace_of([path], "time:ms,operation,offset:sectors,size:B,latency:ms", "semicolon")
+    figures = study(named)
+    assert figures["elapsed_ns"] == 1_250_000
+    assert figures["all"]["whole_ns"]["max"] == 500_000
+    with pytest.raises(InputError, match="did you mean offset"):
+        trace_of([path], "time:ms,ofset:B,size:B")
+    with pytest.raises(InputError, match="needs the column size"):
+        trace_of([path], "time:ms,offset:B")
+
+
+def test_lost_events_are_counted_and_never_bridged(tmp_path: Path) -> None:
+    """The completion of the first read is lost, and another read of the same sectors completes."""
+    lines = [
+        "fio-1 [000] ..... 1.000000: block_rq_issue: 8,0 R 4096 () 64 + 8 [fio]",
+        "CPU:1 [LOST 2 EVENTS]",
+        "fio-1 [001] ..... 1.000900: block_rq_complete: 8,0 R () 64 + 8 [0]",
+        "fio-1 [000] ..... 9.000000: block_rq_issue: 8,0 R 4096 () 64 + 8 [fio]",
+        "fio-1 [001] ..... 9.000300: block_rq_complete: 8,0 R () 64 + 8 [0]",
+    ]
+    first = "fio-1 [001] ..... 0.900000: block_plug: [fio]"
+    path = tmp_path / "trace.txt"
+    path.write_text("\n".join([first, *lines]) + "\n")
+    figures = study(trace_of([path]))
+    assert figures["events_lost"] == 2
+    assert figures["unknown_lost"] == 1
+    assert figures["all"]["count"] == 2
+    assert figures["all"]["device_ns"]["count"] == 1
+    assert figures["all"]["device_ns"]["max"] == 300_000
+
+
+def test_what_is_no_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("nothing of the kind\n")
+    cut = tmp_path / "cut.dat"
+    cut.write_bytes((TRACES / "trace-cmd-7.dat").read_bytes()[:900])
+    for path in (other, cut, tmp_path / "absent", tmp_path):
+        assert invoke(["trace", str(path)]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_cut_recording_gives_what_it_still_holds(tmp_path: Path) -> None:
+    whole = (TRACES / "set.blktrace.1").read_bytes()
+    (tmp_path / "cut.blktrace.0").write_bytes(whole[: len(whole) // 2 + 7])
+    figures = study(trace_of([tmp_path / "cut"]))
+    assert figures["malformed"] == 1
+    assert "within a record" in figures["first_malformed"]
+    assert figures["all"]["count"] > 5
+
+
+def test_the_tables_tell_stages_and_who_was_in_front(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["trace", str(TRACES / "trace-cmd-7.dat")]) == 0
+    shown = capsys.readouterr().out
+    for words in ("scheduler", "p99.99", "sequential", "in front", "Working set"):
+        assert words in shown
+
+
+def test_a_page_holds_the_maps(tmp_path: Path) -> None:
+    page = tmp_path / "trace.html"
+    assert invoke(["trace", str(TRACES / "perf.data.xz"), "-o", str(page)]) == 0
+    text = page.read_text()
+    for name in ("trace-latency", "trace-places", "trace-rates", "trace-processes", "trace-distribution"):
+        assert f'data-plot="{name}"' in text
+    assert len(text) < 3_000_000
+
+
+def test_parquet_has_a_row_per_request(tmp_path: Path) -> None:
+    import polars as pl
+
+    path = tmp_path / "requests.parquet"
+    export(trace_of([TRACES / "trace-cmd-7.dat"]), "parquet", path)
+    rows = pl.read_parquet(path)
+    figures = figures_of("trace-cmd-7.dat")
+    whole_ns = (rows["completed_ns"] - rows["queued_ns"]).drop_nulls()
+    assert len(rows) == figures["all"]["count"]
+    assert (len(whole_ns), whole_ns.max()) == (figures["all"]["whole_ns"]["count"], figures["all"]["whole_ns"]["max"])
+    assert set(rows["process"].drop_nulls()) == {"fio", "kworker/1:1H"}
+    assert rows["fua"].sum() == figures["devices"][0]["fua"]
+
+
+def test_a_log_for_fio_has_every_issue(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    export(trace_of([TRACES / "trace-cmd-7.dat"]), "iolog", path)
+    again = study(trace_of([path]))
+    recorded = figures_of("trace-cmd-7.dat")
+    assert again["all"]["count"] == recorded["events"]["issue"]
+    assert again["all"]["bytes"] == recorded["all"]["bytes"]
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def fields(data: bytes) -> list[tuple[int, int | bytes]]:
+    """A protobuf message as its fields."""
+    at, found = 0, list[tuple[int, int | bytes]]()
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            found.append((key >> 3, data[at : at + value]))
+            at += value
+        else:
+            found.append((key >> 3, value))
+    return found
+
+
+def test_perfetto_gets_slices_that_nest_and_never_overlap(tmp_path: Path) -> None:
+    path = tmp_path / "trace.perfetto"
+    export(trace_of([TRACES / "trace-cmd-7.dat"]), "perfetto", path)
+    events: dict[int, list[tuple[int, int, int]]] = {}
+    for number, (_, packet) in enumerate(fields(path.read_bytes())):
+        assert isinstance(packet, bytes)
+        content = dict(fields(packet))
+        if isinstance(event := content.get(11), bytes):
+            told = dict(fields(event))
+            at_ns, track, kind = content[8], told[11], told[9]
+            assert isinstance(at_ns, int) and isinstance(track, int) and isinstance(kind, int)
+            events.setdefault(track, []).append((at_ns, number, kind))
+    whole = figures_of("trace-cmd-7.dat")["all"]["whole_ns"]["count"]
+    roots = 0
+    for told in events.values():
+        open_ = 0
+        for _, _, kind in sorted((at_ns, -kind if kind == 2 else kind, kind) for at_ns, _, kind in told):
+            if kind in (1, 2):
+                open_ += 1 if kind == 1 else -1
+                roots += kind == 1 and open_ == 1
+            assert open_ >= 0
+        assert open_ == 0
+    assert roots >= whole
+
+
+@pytest.mark.skipif(shutil.which("blkparse") is None, reason="needs blkparse (the package blktrace)")
+def test_blkparse_reads_what_is_written_for_it(tmp_path: Path) -> None:
+    export(trace_of([TRACES / "trace-cmd-7.dat"]), "blktrace", tmp_path / "out")
+    command = ["blkparse", "-i", "out", "-q"]
+    text = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert text.count(" C ") == figures_of("trace-cmd-7.dat")["events"]["complete"]
+
+
+def test_json_is_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["trace", str(TRACES / "set"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == 269
