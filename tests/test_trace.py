@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from iolab.adapters.system import tracefs
 from iolab.adapters.trace import export, study, trace_of
 from iolab.base.errors import InputError
 from iolab.presentation.cli.invoke import invoke
@@ -226,6 +228,32 @@ def test_blkparse_reads_what_is_written_for_it(tmp_path: Path) -> None:
     command = ["blkparse", "-i", "out", "-q"]
     text = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
     assert text.count(" C ") == figures_of("trace-cmd-7.dat")["events"]["complete"]
+
+
+NO_TRACEFS = tracefs.root() is None or os.geteuid() != 0
+
+
+@pytest.mark.skipif(NO_TRACEFS, reason="needs root and a mounted tracefs")
+def test_a_recording_holds_what_the_command_did_and_leaves_nothing_behind(
+    loop_device: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "recorded.dat"
+    command = ["dd", f"if={loop_device}", "of=/dev/null", "bs=64K", "count=50", "iflag=direct", "status=none"]
+    assert invoke(["record", str(loop_device), "-o", str(path), "--json", "--", *command]) == 0
+    recorded = json.loads(capsys.readouterr().out)
+    assert (recorded["events_lost"], recorded["command_status"]) == (0, 0)
+    figures = study(trace_of([path]))
+    read = next(group for group in figures["by_operation"] if group["name"] == "read")
+    assert read["bytes"] >= 50 * 65536
+    assert figures["unended"] == figures["unknown_lost"] == 0
+    assert any(group["name"] == "dd" for group in figures["by_process"])
+    instances = tracefs.root()
+    assert instances is not None and not list((instances / "instances").glob("iolab-record-*"))
+
+
+def test_only_a_block_device_is_recorded(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert invoke(["record", "/dev/null", "-o", str(tmp_path / "x")]) == 2
+    assert "is no block device" in capsys.readouterr().err
 
 
 def test_json_is_the_figures(capsys: pytest.CaptureFixture[str]) -> None:

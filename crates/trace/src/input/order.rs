@@ -58,7 +58,7 @@ impl Order {
     fn let_go(&mut self, count: usize, out: &mut Vec<TraceEvent>) {
         if out.is_empty() && count == self.held.len() && self.shift_ns == 0 {
             std::mem::swap(&mut self.held, out);
-            self.settle(out, 0);
+            self.drop_late(out, 0);
             return;
         }
         let begin = out.len();
@@ -70,11 +70,11 @@ impl Order {
                 event.argument = event.argument.saturating_add(self.shift_ns);
             }
         }
-        self.settle(out, begin);
+        self.drop_late(out, begin);
     }
 
     /// What comes after its time is not told any more: it would pair with what is not its own.
-    fn settle(&mut self, out: &mut [TraceEvent], begin: usize) {
+    fn drop_late(&mut self, out: &mut [TraceEvent], begin: usize) {
         for event in &mut out[begin..] {
             if event.at_ns >= self.reached_ns {
                 self.reached_ns = event.at_ns;

@@ -227,7 +227,7 @@ fn right(ios: &[Io], truths: &[Truth]) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn no_time_is_wrong(
@@ -236,7 +236,7 @@ proptest! {
         places in prop::sample::select(vec![4u64, 50, 1 << 30]),
         losses in prop::sample::select(vec![0u64, 1, 10]),
     ) {
-        let plan = Plan { seed, requests: 1500, depth, places, losses };
+        let plan = Plan { seed, requests: 800, depth, places, losses };
         let (events, truths) = planted(&plan);
         let (ios, _) = followed(&events);
         let told = right(&ios, &truths);
@@ -252,7 +252,7 @@ proptest! {
 fn depth_of_one_is_known_whatever_meets_at_a_sector() {
     let plan = Plan {
         seed: 1,
-        requests: 5000,
+        requests: 1000,
         depth: 1,
         places: 2,
         losses: 0,

@@ -18,6 +18,7 @@ from iolab.presentation.cli.guest import guest
 from iolab.presentation.cli.history import history
 from iolab.presentation.cli.import_ import import_files
 from iolab.presentation.cli.list import list_names
+from iolab.presentation.cli.record import record
 from iolab.presentation.cli.report import report
 from iolab.presentation.cli.reproduce import reproduce
 from iolab.presentation.cli.restore import restore
@@ -69,6 +70,7 @@ for command, name, summary in (
     (history, "history", "Find when metrics changed over many runs."),
     (guest, "guest", "Boot a kernel in an emulated machine, and run a command there."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
+    (record, "record", "Record the block events of a device."),
     (trace, "trace", "Show what a trace of block I/O holds, or write it in another form."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),

@@ -1,0 +1,92 @@
+"""`iolab record`: the block events of a device, live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.output import print_json
+
+
+def record(
+    device: Annotated[
+        Path, typer.Argument(metavar="DEVICE", help="The block device, such as /dev/sda.", show_default=False)
+    ],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="Record while this command runs.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write, a trace.dat.")
+    ] = Path("trace.dat"),
+    for_: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="DURATION", help="End after so long.  [default: Ctrl-C ends it]", show_default=False
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="Keep only what happened so long before the end, in memory.", show_default=False
+        ),
+    ] = None,
+    buffer: Annotated[str, typer.Option(metavar="SIZE", help="The kernel's buffer of each CPU.")] = "8MiB",
+    json: Json = False,
+) -> None:
+    """Record the block events of a device through tracefs, also where blktrace is refused, for `iolab trace`.
+
+    The kernel filters by device, and its buffers are written as they are. Events that found no room are counted. It
+    needs root; everything is as before at the end. The file is a trace.dat, which trace-cmd and kernelshark read too.
+    """
+    from iolab.adapters.trace.record import record as record_device
+
+    recorded = record_device(
+        device,
+        output,
+        command=command or (),
+        seconds=_seconds(for_, "--for"),
+        keep_s=_seconds(keep, "--keep"),
+        buffer_kib=_kib(buffer),
+    )
+    if json:
+        print_json(
+            {
+                "trace": str(recorded.path),
+                "bytes": recorded.bytes,
+                "seconds": recorded.seconds,
+                "events_lost": recorded.events_lost,
+                "command_status": recorded.status,
+            }
+        )
+        return
+    print(f"Recorded: {recorded.path}, {recorded.bytes} bytes in {recorded.seconds:.3g} s")
+    if recorded.events_lost:
+        print(f"! {recorded.events_lost} events found no room: give a larger --buffer")
+    if recorded.status:
+        print(f"! the command ended with status {recorded.status}")
+
+
+def _seconds(text: str | None, where: str) -> float | None:
+    from iolab.base.errors import InputError
+    from iolab.base.quantity import parse_duration_ns
+
+    if text is None:
+        return None
+    try:
+        return parse_duration_ns(text) / 1e9
+    except ValueError as error:
+        raise InputError(str(error), where=where, remedy="a duration such as 10s") from error
+
+
+def _kib(text: str) -> int:
+    from iolab.base.errors import InputError
+    from iolab.base.quantity import parse_bytes
+
+    try:
+        return max(64, parse_bytes(text) // 1024)
+    except ValueError as error:
+        raise InputError(str(error), where="--buffer", remedy="a size such as 8MiB") from error
