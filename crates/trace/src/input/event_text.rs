@@ -121,7 +121,7 @@ fn task(text: &[u8]) -> Option<(&[u8], u32)> {
         text = text[..open].trim_ascii_end();
     }
     let is_end = |byte: &u8| matches!(byte, b'-' | b' ' | b'/');
-    let before = text.iter().rposition(|byte| is_end(byte))?;
+    let before = text.iter().rposition(is_end)?;
     let pid = number(&text[before + 1..])?;
     let mut name = text[..before].trim_ascii_end();
     if text[before] == b'/' {

@@ -18,6 +18,8 @@ struct Part {
     reader: Box<dyn Reader>,
     events: Vec<TraceEvent>,
     begin: usize,
+    /// Of `events`: the latest, wherever it stands. Once all parts are up to the earliest of these, its part is empty.
+    newest_ns: u64,
     ended: bool,
 }
 
@@ -27,6 +29,7 @@ impl Merged {
             reader,
             events: Vec::new(),
             begin: 0,
+            newest_ns: 0,
             ended: false,
         });
         Merged {
@@ -44,8 +47,7 @@ impl Merged {
         for part in &mut self.parts {
             part.fill()?;
             if !part.ended {
-                let last = part.events.last().map_or(0, |event| event.at_ns);
-                frontier_ns = frontier_ns.min(last);
+                frontier_ns = frontier_ns.min(part.newest_ns);
             }
         }
         for part in &mut self.parts {
@@ -71,6 +73,8 @@ impl Part {
             self.events.clear();
             self.begin = 0;
             self.ended = !self.reader.read(&mut self.events)?;
+            let times = self.events.iter().map(|event| event.at_ns);
+            self.newest_ns = times.max().unwrap_or(0);
         }
         Ok(())
     }

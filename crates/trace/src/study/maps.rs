@@ -141,7 +141,7 @@ impl Maps {
             pair.iter().copied().max().unwrap_or(0)
         });
         for rows in [&mut self.latency, &mut self.places] {
-            *rows = pairs(rows, |pair| added(pair));
+            *rows = pairs(rows, added);
         }
         for counts in self.by_pid.values_mut() {
             *counts = pairs(counts, |pair| pair.iter().sum());

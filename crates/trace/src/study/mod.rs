@@ -5,15 +5,15 @@ mod device;
 mod figures;
 mod group;
 mod maps;
+mod pass;
 mod reuse;
 mod seeks;
-mod study;
 mod worst;
 
 pub use bursts::BurstFigures;
 pub use figures::{DeviceFigures, TraceFigures};
 pub use group::{Group, GroupFigures, Quantiles};
 pub use maps::Maps;
+pub use pass::Study;
 pub use reuse::ReuseFigures;
-pub use study::Study;
 pub use worst::{Ahead, Slow};

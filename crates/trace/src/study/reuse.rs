@@ -41,7 +41,7 @@ const BLOCK_SECTORS: u64 = BLOCK_BYTES / 512;
 const SAMPLE_MAX: usize = 1 << 13;
 const TREE: u32 = 1 << 16;
 /// Of one I/O; a discard of a whole disk is not looked at block by block.
-const BLOCKS_MAX: u64 = 1 << 14;
+const BLOCKS_MAX: u64 = 1 << 12;
 
 impl Reuse {
     pub(super) fn new() -> Reuse {

@@ -56,7 +56,7 @@ proptest! {
 
 proptest! {
     // Each opens a whole study.
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn changed_traces_keep_the_properties(input in changed_seed("trace_input"), bytes: Vec<u8>) {

@@ -105,7 +105,7 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
         events.push(request(inserted_ns, Step::Insert));
         let issued_ns = step(&mut now_ns, 10_000);
         events.push(request(issued_ns, Step::Issue));
-        if now_ns % 10 == 0 {
+        if now_ns.is_multiple_of(10) {
             events.push(request(step(&mut now_ns, 5_000), Step::Requeue));
             events.push(request(step(&mut now_ns, 5_000), Step::Issue));
         }

@@ -144,7 +144,7 @@ impl Study {
             .unwrap_or(OPS.len() - 1);
         self.by_op[op].add(io);
         if io.sectors > 0 {
-            let class = io.sectors.max(SMALLEST).min(LARGEST).next_power_of_two();
+            let class = io.sectors.clamp(SMALLEST, LARGEST).next_power_of_two();
             self.by_size.entry(class).or_default().add(io);
         }
         let pids = self.by_pid.len();
@@ -328,7 +328,8 @@ fn absent(events: &[u64; STEPS]) -> BTreeMap<&'static str, String> {
         lacks("scheduler_ns", reason);
     }
     let completes = has(Step::Complete) || has(Step::BioComplete);
-    if !(has(Step::Issue) && completes) && !has(Step::DeviceDone) {
+    let paired = has(Step::Issue) && completes;
+    if !(paired || has(Step::DeviceDone)) {
         lacks(
             "device_ns",
             "the trace does not tell when the device got a request and when it ended",
