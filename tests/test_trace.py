@@ -259,3 +259,34 @@ def test_only_a_block_device_is_recorded(capsys: pytest.CaptureFixture[str], tmp
 def test_json_is_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["trace", str(TRACES / "set"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["records"] == 269
+
+
+def test_a_characterised_trace_is_an_experiment_with_its_streams(tmp_path: Path) -> None:
+    from iolab.adapters import experiment
+
+    path = tmp_path / "own.toml"
+    assert invoke(["characterise", str(TRACES / "trace-cmd-7.dat"), "-o", str(path)]) == 0
+    loaded = experiment.load(path)
+    text = path.read_text()
+    assert len(loaded.workloads) == 1
+    assert '"64KiB"' in text and '"4KiB"' in text
+    assert "fdatasync_every" in text
+
+
+def test_a_sequential_writer_and_a_skewed_reader_are_told_apart(tmp_path: Path) -> None:
+    from iolab.adapters.trace.characterise import characterise
+
+    lines, places = [], [rank for rank in range(1, 101) for _ in range(600 // rank)]
+    for number, rank in enumerate(sorted(places, key=lambda rank: hash((rank * 7919, 1)))):
+        lines.append(f"{number * 1000},1,reader,{rank * 40960},4096,R")
+        lines.append(f"{number * 1000 + 300},2,writer,{2**30 + number * 65536},65536,W")
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(lines) + "\n")
+    reader, writer = sorted(
+        characterise(trace_of([path], "time:us,pid,process,offset:B,size:B,operation")), key=lambda one: one.name
+    )
+    assert (writer.pattern, writer.read_percent, writer.sizes) == ("sequential", 0, {65536: 100})
+    assert (reader.pattern, reader.read_percent) == ("zipf", 100)
+    assert reader.zipf_theta == pytest.approx(1, abs=0.2)
+    assert reader.rate_iops == pytest.approx(1000, rel=0.01)
+    assert reader.dispersion < 0.5

@@ -9,6 +9,7 @@ import typer
 from iolab import __version__
 from iolab.presentation.cli.attribute import attribute
 from iolab.presentation.cli.bisect import bisect
+from iolab.presentation.cli.characterise import characterise
 from iolab.presentation.cli.compare import compare
 from iolab.presentation.cli.complete import Install, Show
 from iolab.presentation.cli.demo import demo
@@ -72,6 +73,7 @@ for command, name, summary in (
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (record, "record", "Record the block events of a device."),
     (trace, "trace", "Show what a trace of block I/O holds, or write it in another form."),
+    (characterise, "characterise", "Write a workload with the characteristics of a trace."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),
     (list_names, "list", "List machines, workloads, settings, probes and metrics, with help."),
