@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -290,3 +291,40 @@ def test_a_sequential_writer_and_a_skewed_reader_are_told_apart(tmp_path: Path) 
     assert reader.zipf_theta == pytest.approx(1, abs=0.2)
     assert reader.rate_iops == pytest.approx(1000, rel=0.01)
     assert reader.dispersion < 0.5
+
+
+def planted(path: Path, latency_us: int, seed: int, requests: int = 4000) -> Path:
+    """A trace of a device that answers after about so long."""
+    random = Random(seed)
+    lines, now = ["# tracer: nop"], 1.0
+    for number in range(requests):
+        now += 0.001 * random.random()
+        took = latency_us * random.gammavariate(4, 0.25) / 1e6
+        for at, event in ((now, "issue: 8,0 R 4096 ()"), (now + took, "complete: 8,0 R ()")):
+            name = "[fio]" if "issue" in event else "[0]"
+            lines.append(f"fio-1 [000] ..... {at:.6f}: block_rq_{event} {number * 8} + 8 {name}")
+        now += took
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_two_traces_are_judged_by_stretches_of_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, same, slow = (planted(tmp_path / f"{seed}.txt", us, seed) for seed, us in enumerate((500, 500, 600)))
+    assert invoke(["compare", str(one), str(slow), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    by_metric = {found["metric"]: found["judgement"] for found in told["comparisons"]}
+    assert by_metric["device_ns_mean"]["verdict"] == "slower"
+    assert by_metric["device_ns_mean"]["ci_low"] < 1.2 < by_metric["device_ns_mean"]["ci_high"] * 1.02
+    assert "not an experiment" in told["problems"][0]
+    assert invoke(["compare", str(one), str(same), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {found["judgement"]["verdict"] for found in told["comparisons"]} <= {"same", "undecided"}
+    assert invoke(["compare", str(one), str(slow)]) == 0
+    assert "slower" in capsys.readouterr().out
+    assert invoke(["compare", str(one), str(slow), "--fail-on", "slower"]) == 2
+
+
+def test_a_short_trace_gets_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = planted(tmp_path / "short.txt", 500, 1, requests=5)
+    assert invoke(["compare", str(short), str(short)]) == 0
+    assert "record longer" in " ".join(capsys.readouterr().out.split())

@@ -125,12 +125,43 @@ def compare(
         _finish(Compared(found), conditions, None, json=json)
         return
     columns.refuse_for(runs[0])
+    if len(runs) == 2 and _are_traces(runs):
+        given = {"--group-by": group_by, "--job": job, "--by-job": by_job or None, "--output": output}
+        _refuse_for_traces(given | {"--metric": metric, "--baseline": baseline, "--fail-on": fail_on})
+        _compare_traces(runs, 0.02 if margin is None else margin, json=json)
+        return
 
     from iolab.presentation.compared import Wanted, compare_paths
 
     wanted = Wanted(metric or (), baseline, margin, by_job, job)
     compared = compare_paths(runs, wanted, group_by=group_by, from_=from_)
     _finish(compared, conditions, output, json=json)
+
+
+def _are_traces(paths: list[Path]) -> bool:
+    from iolab.adapters.trace.compare import is_trace
+
+    return all(map(is_trace, paths))
+
+
+def _refuse_for_traces(given: dict[str, object]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise InputError("is for runs and files of results, and these are traces", where=option)
+
+
+def _compare_traces(paths: list[Path], same_within: float, *, json: bool) -> None:
+    from iolab.adapters.trace import trace_of
+    from iolab.adapters.trace.compare import ONE_EACH, compare_traces
+
+    found = compare_traces(trace_of(paths[:1]), trace_of(paths[1:]), same_within)
+    if json:
+        print_json({"comparisons": [one.as_dict() for one in found], "problems": [ONE_EACH]})
+        return
+    from iolab.presentation.table.trace import compared
+    from iolab.presentation.terminal import show
+
+    show(*compared(found), f"! {ONE_EACH}")
 
 
 def _finish(compared: Compared, fail_on: list[str], output: Path | None, *, json: bool) -> None:

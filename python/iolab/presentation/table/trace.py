@@ -11,6 +11,8 @@ from iolab.base.quantity import format_bytes, scale_for
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from iolab.adapters.trace.compare import Compared
+
 STAGES = (("queue_ns", "queue"), ("scheduler_ns", "scheduler"), ("device_ns", "device"), ("whole_ns", "whole"))
 _PERCENTILES = (
     ("p50", "p50"),
@@ -180,6 +182,38 @@ def in_front(slow: dict[str, Any], figures: dict[str, Any]) -> str:
 def _task(pid: int, figures: dict[str, Any]) -> str:
     name = figures["names"].get(str(pid))
     return one_line(f"{name}-{pid}") if name else f"task {pid}" if pid else "unknown"
+
+
+def compared(found: Iterable[Compared]) -> Iterator[RenderableType]:
+    """A line per metric of two traces, and why one has no verdict."""
+    from rich.table import Table
+
+    from iolab.base.quantity import change
+
+    reasons: dict[str, None] = {}
+    table = Table(title="By stretches of time, the first trace the baseline", title_justify="left")
+    for head in ("metric", "baseline", "candidate", "change", "95 % interval", "verdict", "stretches"):
+        table.add_column(head)
+    for one in found:
+        judged = one.judgement
+        if judged is None:
+            table.add_row(one.metric, "", "", "", "", "none", "")
+            reasons.setdefault(f"! none: {one.why_not}")
+            continue
+        scale = scale_for("ns" if "_ns" in one.metric else "1/s", [judged.baseline, judged.candidate])
+        known = judged.ci_low is not None and judged.ci_high is not None
+        interval = f"{change(judged.ci_low)} to {change(judged.ci_high)}" if known else ""  # type: ignore[arg-type]
+        table.add_row(
+            one.metric,
+            scale.with_unit(judged.baseline),
+            scale.with_unit(judged.candidate),
+            "" if judged.ratio is None else change(judged.ratio),
+            interval,
+            judged.verdict,
+            f"{one.baseline_blocks} and {one.candidate_blocks} of {one.block_s:.3g} s",
+        )
+    yield table
+    yield from reasons
 
 
 def _bursts(bursts: Iterable[dict[str, Any]]) -> Iterator[str]:
