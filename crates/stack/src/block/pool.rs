@@ -200,6 +200,13 @@ impl Pool {
         }
     }
 
+    /// Whoever still waits although nothing is in use: tags only. A worker's wake-up may have found its work done.
+    pub(super) fn forgotten(&mut self) -> impl Iterator<Item = TaskId> + '_ {
+        let all = self.allocated == 0 && self.rules.waking == Waking::Tags;
+        let end = if all { self.waiting.len() } else { 0 };
+        self.waiting.drain(..end)
+    }
+
     fn may_batch(&mut self, now: Time, task: TaskId, requests: u32, time_ns: Time) -> bool {
         if self.allocated + 1 >= self.rules.requests {
             if !self.full {
@@ -317,6 +324,19 @@ mod tests {
             woken
         });
         assert_eq!(woken, [Some(1), Some(1), Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn a_wake_up_that_finds_nothing_to_do_leaves_nobody_waiting_for_ever() {
+        let mut pool = Pool::new(PoolRules::tags(1));
+        assert!(pool.allocate(0, 1));
+        (0..2).for_each(|_| assert!(!pool.allocate_below(0, 2, 1, 2)));
+        assert!(!pool.allocate(0, 3));
+        assert_eq!(pool.free(0), Some(2));
+        assert_eq!(pool.forgotten().collect::<Vec<_>>(), [2, 3]);
+        assert!(pool.allocate(0, 1));
+        assert!(!pool.allocate(0, 3));
+        assert_eq!(pool.forgotten().count(), 0, "a completion is to come");
     }
 
     #[test]

@@ -271,7 +271,9 @@ impl RequestQueue {
             done.push(bio);
         }
         let class = self.class_of(request.direction, request.sync, request.cpu);
-        self.pools[class].free(now)
+        let next = self.pools[class].free(now);
+        self.woken.extend(self.pools[class].forgotten());
+        next
     }
 
     /// Appends who, beyond those whom `completed` returned, may try again to get a request.

@@ -6,7 +6,7 @@ use super::tests::{load, run};
 use super::*;
 
 /// A disk of 7,200 revolutions per minute that acknowledges writes from its cache.
-fn disk() -> Value {
+pub(super) fn disk() -> Value {
     json!({
         "kind": "disk", "revolutions_per_minute": 7200, "surfaces": 1, "head_switch_ns": 0, "write_settle_ns": 0,
         "command_read_ns": 0, "command_write_ns": 0, "hit_read_ns": 100_000, "hit_write_ns": 100_000,

@@ -4,6 +4,8 @@
 mod flush_tests;
 mod kinds;
 #[cfg(test)]
+mod mixed_tests;
+#[cfg(test)]
 mod mount_tests;
 mod observed;
 mod phase;

@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    /// A worker that waits for the task may have a request now; then it goes on with the next.
+    /// A worker that waits for the task may have a request now; then it goes on with what no worker has taken up.
     fn retry_worker(&mut self, now: Time, drive: usize, task: TaskId) {
         let Some(waiting) = self.handed_over.get_mut(&(drive, task)) else {
             return;
@@ -137,6 +137,10 @@ impl World {
             bio.submitted_at = now;
             if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
                 waiting.push_front(bio);
+                return;
+            }
+            // The others have a worker each.
+            if waiting.len() < usize::from(self.ring_workers) && !waiting.is_empty() {
                 return;
             }
         }

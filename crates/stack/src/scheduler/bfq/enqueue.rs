@@ -136,6 +136,7 @@ impl Bfq {
         let id = queue.entity;
         self.set_busy(queue_id, true);
         self.raise_if_interactive(queue_id);
+        self.queues[queue_id].pace.begin(self.now);
         self.hierarchy.forget_service(id);
         self.hierarchy.set_budget(id, budget);
         self.hierarchy.activate(id, in_time);

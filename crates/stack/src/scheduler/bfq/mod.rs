@@ -1,8 +1,8 @@
 //! BFQ: a queue for each task, each served for a budget of sectors, shared by weight with B-WF2Q+, idling where the
 //! shares or the throughput need it.
 //!
-//! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: raising the weights of soft real-time
-//! tasks, and merging queues by where their requests are. In order: requests come in (`enqueue`), a queue is chosen and goes again
+//! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: merging queues by where their
+//! requests are. In order: requests come in (`enqueue`), a queue is chosen and goes again
 //! (`select`), requests go out and come back (`service`).
 
 mod enqueue;
@@ -14,6 +14,7 @@ mod raise;
 mod rate;
 mod select;
 mod service;
+mod soft_real_time;
 mod tree;
 mod tunables;
 

@@ -4,6 +4,7 @@ use crate::block::{IoClass, Priority, Request, RequestId, Sector};
 use crate::scheduler::bfq::hierarchy::GroupId;
 use crate::scheduler::bfq::inject::Injection;
 use crate::scheduler::bfq::raise::Raised;
+use crate::scheduler::bfq::soft_real_time::Pace;
 use crate::scheduler::bfq::tree::EntityId;
 use crate::scheduler::mean::Mean;
 use crate::time::{MILLISECOND, Time};
@@ -28,6 +29,7 @@ pub(super) struct Queue {
     pub(super) raised: Option<Raised>,
     /// Sectors that it has been served since its weight was raised.
     pub(super) raised_service: u64,
+    pub(super) pace: Pace,
     pub(super) in_large_burst: bool,
     /// None: it has always had something to do.
     pub(super) went_idle_at: Option<Time>,
@@ -91,6 +93,7 @@ impl Queue {
             counted: None,
             raised: None,
             raised_service: 0,
+            pace: Pace::new(now),
             in_large_burst: false,
             went_idle_at: None,
             max_budget,
@@ -125,6 +128,11 @@ impl Queue {
 
     pub(super) fn is_seeky(&self) -> bool {
         self.seeks.count_ones() > SEEKS_MAX
+    }
+
+    /// Each of the last 32 requests was far from the one before.
+    pub(super) fn is_totally_seeky(&self) -> bool {
+        self.seeks == u32::MAX
     }
 
     pub(super) fn note_seek(&mut self, request: &Request, rotational: bool) {

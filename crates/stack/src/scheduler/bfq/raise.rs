@@ -3,15 +3,17 @@
 //!
 //! Source: `block/bfq-iosched.c` of 5.x: constants of `bfq_init_queue`, `bfq_wr_duration`. The rules of
 //! `bfq_bfqq_handle_idle_busy_switch`, `bfq_handle_burst` and `bfq_update_wr_data` are as generally known, not compared line
-//! by line, and so are the reference durations. Left out: soft real-time tasks, async queues, groups of bursts. A queue
-//! whose priority is not the default is not raised (`entity.new_weight == 40`).
+//! by line, and so are the reference durations. Left out: async queues, groups of bursts. A queue whose priority is not the default is not raised (`entity.new_weight == 40`).
 
 use crate::scheduler::bfq::Bfq;
 use crate::scheduler::bfq::queue::{Queue, QueueId};
+use crate::scheduler::bfq::soft_real_time::LASTS_NS;
 use crate::time::{MILLISECOND, SECOND, Time};
 
 /// What a raised weight is multiplied by (`bfq_wr_coeff`).
 const COEFFICIENT: u64 = 30;
+/// The same of a soft real-time task (`BFQ_SOFTRT_WEIGHT_FACTOR`).
+const SOFT_COEFFICIENT: u64 = 100 * COEFFICIENT;
 /// A task that was away for longer may be interactive (`bfq_wr_min_idle_time`).
 const AWAY_NS: Time = 2 * SECOND;
 /// Queues that come within this time of one another are a burst (`bfq_burst_interval`).
@@ -28,6 +30,16 @@ const LARGE_BURST: usize = 8;
 pub(super) struct Raised {
     since: Time,
     lasts_ns: Time,
+    kind: Kind,
+}
+
+/// What a queue's task is taken for.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Somebody waits in front of a screen.
+    Interactive,
+    /// It plays or records. It may have been taken for interactive before, since that time, and is so again afterwards.
+    SoftRealTime { interactive_since: Option<Time> },
 }
 
 /// Queues that were made one soon after the other.
@@ -41,10 +53,20 @@ pub(super) struct Burst {
 impl Queue {
     /// Its own, raised or not.
     pub(super) fn weight_in_use(&self) -> u64 {
-        match self.raised {
-            Some(_) => self.weight * COEFFICIENT,
-            None => self.weight,
+        self.weight * self.coefficient()
+    }
+
+    /// How far it is raised.
+    pub(super) fn coefficient(&self) -> u64 {
+        match self.raised.map(|raised| raised.kind) {
+            Some(Kind::Interactive) => COEFFICIENT,
+            Some(Kind::SoftRealTime { .. }) => SOFT_COEFFICIENT,
+            None => 1,
         }
+    }
+
+    pub(super) fn is_taken_for_interactive(&self) -> bool {
+        self.coefficient() == COEFFICIENT
     }
 }
 
@@ -83,6 +105,19 @@ impl Bfq {
             let raised = Raised {
                 since: now,
                 lasts_ns,
+                kind: Kind::Interactive,
+            };
+            self.raise(id, raised);
+        } else if is_common && queue.is_soft_real_time(now) {
+            let interactive_since = match queue.raised.map(|raised| (raised.kind, raised.since)) {
+                Some((Kind::Interactive, since)) => Some(since),
+                Some((Kind::SoftRealTime { interactive_since }, _)) => interactive_since,
+                None => None,
+            };
+            let raised = Raised {
+                since: now,
+                lasts_ns: LASTS_NS,
+                kind: Kind::SoftRealTime { interactive_since },
             };
             self.raise(id, raised);
         }
@@ -106,10 +141,34 @@ impl Bfq {
     pub(super) fn lower_if_due(&mut self, id: QueueId) {
         let now = self.now;
         let queue = &self.queues[id];
-        let over = |raised: Raised| now >= raised.since + raised.lasts_ns;
-        let enough = queue.raised_service > SERVICE_MAX;
-        if queue.raised.is_some_and(over) || queue.in_large_burst || enough {
+        let Some(raised) = queue.raised else {
+            return;
+        };
+        if queue.in_large_burst {
             self.lower(id);
+        } else if now > raised.since + raised.lasts_ns {
+            self.end_raise(id, raised);
+        } else if queue.is_taken_for_interactive() && queue.raised_service > SERVICE_MAX {
+            self.lower(id);
+        }
+    }
+
+    /// Whoever was taken for interactive before is so again, for the rest of that time.
+    pub(super) fn end_raise(&mut self, id: QueueId, raised: Raised) {
+        let lasts_ns = self.peak_rate.raise_ns(self.rotational);
+        let before = match raised.kind {
+            Kind::SoftRealTime { interactive_since } => interactive_since,
+            Kind::Interactive => None,
+        };
+        match before.filter(|since| self.now <= since + lasts_ns) {
+            None => self.lower(id),
+            Some(since) => {
+                self.queues[id].raised = Some(Raised {
+                    since,
+                    lasts_ns,
+                    kind: Kind::Interactive,
+                });
+            }
         }
     }
 

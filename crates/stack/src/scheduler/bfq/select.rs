@@ -148,6 +148,7 @@ impl Bfq {
         self.queues[id].waits_for_request = false;
         self.end_measuring();
         self.charge_time(id, reason);
+        self.judge_pace(id);
         let entity_id = self.queues[id].entity;
         let entity = *self.hierarchy.entity(entity_id);
         if reason != Reason::Preempted {
@@ -196,7 +197,7 @@ impl Bfq {
             return;
         };
         let (queue, served) = (&self.queues[id], &self.queues[active]);
-        let holes = in_time && (queue.raised.is_some() || served.raised.is_none());
+        let holes = in_time && queue.coefficient() >= served.coefficient();
         let [weight, other] = self.hierarchy.weights_against(queue.entity, served.entity);
         let is_higher = queue.priority.class < served.priority.class || weight > other;
         if (holes || is_higher || !self.better_to_idle(active)) && self.hierarchy.another_is_next()

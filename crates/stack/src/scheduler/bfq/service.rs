@@ -29,6 +29,7 @@ impl Bfq {
         let request = &requests[id];
         let charge = self.charge(requests, id, queue_id);
         let entity = self.queues[queue_id].entity;
+        self.queues[queue_id].pace.service += charge;
         if self.queues[queue_id].raised.is_some() {
             self.queues[queue_id].raised_service += charge;
         }
@@ -92,6 +93,7 @@ impl Bfq {
         queue.dispatched -= 1;
         queue.last_end = self.now;
         let drained = queue.dispatched == 0;
+        self.judge_pace_late(queue_id);
         self.count(queue_id);
         if self.active == Some(queue_id) {
             if self.must_idle(queue_id) {

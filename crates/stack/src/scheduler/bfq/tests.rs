@@ -157,6 +157,50 @@ fn who_comes_late_has_nearly_all_for_a_while_with_low_latency() {
     assert!((share(true, 60 * SECOND) - 1.0 / 3.0).abs() < 0.1);
 }
 
+/// The weight of a queue that reads 64 KiB after each such pause, at its last request.
+fn weight_with_pauses(pause_ns: Time, seeks: bool) -> u64 {
+    let mut bench = bench_of(Tunables::default());
+    bench.scheduler.queues.clear();
+    let (mut now, mut position) = (0, 0);
+    for n in 0..200u64 {
+        position = if seeks {
+            n * 7_919_000 % 100_000_000
+        } else {
+            position + 128
+        };
+        let bio = Bio {
+            sectors: if seeks { 8 } else { 128 },
+            ..read_of(1, now, position)
+        };
+        bench.add_bio(now, &bio);
+        let id = bench.scheduler.dispatch(now, &bench.requests).unwrap();
+        let weight = bench.scheduler.queues[0].weight_in_use();
+        now += MILLISECOND;
+        bench.scheduler.completed(now, &bench.requests, id);
+        bench.requests.take(id);
+        now += pause_ns;
+        while let Some(at) = bench.scheduler.next_wakeup().filter(|&at| at <= now) {
+            bench.scheduler.wake(at, &bench.requests);
+            bench.scheduler.dispatch(at, &bench.requests);
+        }
+        if n == 199 {
+            return weight;
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn who_asks_for_little_and_thinks_is_raised_for_each_request() {
+    // 128 sectors in 51 ms are 2,500 a second.
+    assert_eq!(weight_with_pauses(50 * MILLISECOND, false), 40 * 3000);
+    // Greedy, and long no longer interactive.
+    assert_eq!(weight_with_pauses(MILLISECOND / 10, false) % (40 * 30), 0);
+    assert!(weight_with_pauses(MILLISECOND / 10, false) < 40 * 3000);
+    // However little it asks for, whoever jumps about is none.
+    assert!(weight_with_pauses(50 * MILLISECOND, true) < 40 * 3000);
+}
+
 #[test]
 fn writes_leave_tags_to_reads_the_more_while_a_weight_is_raised() {
     let mut bench = bench_of(Tunables::default());
