@@ -112,8 +112,12 @@ class _Machine:
             phases=measured,
             observed=observed(trial, told.up),
             faults=faults,
-            notes=[note for done in phases for note in outcome.notes(done)],
+            notes=[*self._notes(), *(note for done in phases for note in outcome.notes(done))],
         )
+
+    def _notes(self) -> list[str]:
+        several = "with several virtual CPUs, times are those of this machine, and counts vary more"
+        return [several] if self.guest.cpus > 1 else []
 
     def _phases(self, told: qemu.Told) -> list[PhaseRecord]:
         """All, laying out too, with what was counted of them."""
