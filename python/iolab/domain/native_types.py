@@ -880,6 +880,10 @@ FilesystemTable = FilesystemSpec | XfsTable
 """What a drive's table `filesystem` holds, for the schema. `blocks` may be left out: the drive's."""
 
 
+WriteCache = Literal["write back", "write through"]
+"""The words of /sys/block/DEVICE/queue/write_cache."""
+
+
 class QueueSpec(TypedDict):
     """The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's."""
 
@@ -889,7 +893,10 @@ class QueueSpec(TypedDict):
     nomerges: NotRequired[int | None]
     nr_requests: NotRequired[int | None]
     read_ahead_kb: NotRequired[int | None]
+    rotational: NotRequired[int | None]
     rq_affinity: NotRequired[int | None]
+    wbt_lat_usec: NotRequired[int | None]
+    write_cache: NotRequired[WriteCache | None]
 
 
 TunableValue = int | bool | str
