@@ -11,6 +11,7 @@ pub(crate) struct Blktrace {
     /// By CPU, the sequence number of its last record.
     sequences: Vec<Option<u32>>,
     last: LastSeen,
+    newest_ns: u64,
 }
 
 /// What a file of blktrace begins with, the version in the low byte.
@@ -21,6 +22,8 @@ const HEADER_7: usize = 48;
 const HEADER_8: usize = 64;
 const SECTOR_BYTES: u32 = 512;
 
+/// No tracer mixes up more.
+const BACK_NS: u64 = 1_000_000_000;
 const NOTE: u64 = 1 << 26;
 const OF_CGROUP: u64 = 1 << 8;
 const CGROUP_BYTES: usize = 8;
@@ -68,6 +71,9 @@ impl Decode for Blktrace {
                 break;
             };
             about.records += 1;
+            if header.action & NOTE == 0 {
+                self.refuse_one_after_the_other(&header)?;
+            }
             self.record(&header, payload, events, about);
             at = end;
         }
@@ -108,6 +114,23 @@ impl Blktrace {
             op,
             marks,
         });
+    }
+
+    /// Files of CPUs that somebody put into one, one after the other: in this order, what one CPU began has ended before
+    /// another is told of, and would be paired with what is not its own.
+    #[inline]
+    fn refuse_one_after_the_other(&mut self, header: &Header) -> Result<(), ReadError> {
+        let went_back = header.at_ns.saturating_add(BACK_NS) < self.newest_ns;
+        self.newest_ns = self.newest_ns.max(header.at_ns);
+        let known = self.sequences.get(header.cpu as u16 as usize);
+        if went_back && !matches!(known, Some(Some(_))) {
+            return Err(ReadError(format!(
+                "files of several CPUs, one after the other (CPU {} begins before the others end): name the files \
+                 themselves, or merge them with blkparse -d",
+                header.cpu
+            )));
+        }
+        Ok(())
     }
 
     /// Numbers of a CPU that are left out are of records that found no room.
@@ -263,4 +286,78 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
         .get(at..at + 8)
         .and_then(|bytes| bytes.try_into().ok());
     u64::from_le_bytes(bytes.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records of one CPU at these times, in milliseconds.
+    fn file(cpu: u32, times_ms: &[u64]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (&at_ms, sequence) in times_ms.iter().zip(1..) {
+            let record = crate::blktrace::Record {
+                sequence,
+                at_ns: at_ms * 1_000_000,
+                sector: 8,
+                bytes: 4096,
+                action: 1 << 20 | 1 << 16 | 1,
+                pid: 1,
+                device: Device::new(8, 0),
+                cpu,
+                error: 0,
+                payload: &[],
+            };
+            record.write(&mut bytes);
+        }
+        bytes
+    }
+
+    fn decoded(bytes: &[u8]) -> Result<Vec<TraceEvent>, ReadError> {
+        let mut events = Vec::new();
+        let mut about = About::default();
+        Blktrace::default().decode(bytes, true, &mut events, &mut about)?;
+        Ok(events)
+    }
+
+    #[test]
+    fn files_of_cpus_one_after_the_other_are_refused_and_two_recordings_are_not() {
+        let of_cpus = [file(0, &[1, 5000]), file(1, &[2, 5001])].concat();
+        let refused = decoded(&of_cpus).expect_err("two CPUs");
+        assert!(refused.0.contains("CPU 1 begins before"), "{refused}");
+        let recordings = [file(0, &[1, 5000]), file(0, &[2, 5001])].concat();
+        assert_eq!(decoded(&recordings).expect("one CPU").len(), 4);
+    }
+
+    #[test]
+    fn records_of_version_8_are_read_and_numbers_left_out_are_lost_events() {
+        let mut bytes = Vec::new();
+        for (sequence, at_ns) in [(1u32, 10u64), (5, 90)] {
+            bytes.extend((MAGIC | 8).to_le_bytes());
+            bytes.extend(sequence.to_le_bytes());
+            bytes.extend(at_ns.to_le_bytes());
+            bytes.extend(2048u64.to_le_bytes());
+            bytes.extend(4096u32.to_le_bytes());
+            bytes.extend(77u32.to_le_bytes());
+            bytes.extend((1u64 << 17 | 1 << 31 | 1 << 22 | 7).to_le_bytes());
+            bytes.extend((8u32 << 20).to_le_bytes());
+            bytes.extend(3u32.to_le_bytes());
+            bytes.extend([0; 16]);
+        }
+        let events = decoded(&bytes).expect("version 8");
+        assert_eq!(
+            (events[0].step, events[0].op, events[0].pid),
+            (Step::Issue, Op::Write, 77)
+        );
+        assert!(events[0].marks.has(Marks::FUA));
+        assert_eq!(
+            (events[0].sector, events[0].sectors, events[0].cpu),
+            (2048, 8, 3)
+        );
+        let lost = events[1];
+        assert_eq!(
+            (lost.step, lost.at_ns, lost.argument, lost.sectors),
+            (Step::Lost, 10, 90, 3)
+        );
+    }
 }
