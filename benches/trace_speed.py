@@ -1,30 +1,94 @@
-"""How fast traces are read: binary ones beside btt and its pass of blkparse, tables beside polars' and pandas' scans.
-
-    python benches/trace_speed.py [--records 5000000]
-
-The traces are made here; each program reads them from memory, in turns. Prints a line per program: records per second
-and the most memory of the process.
+"""Reading of traces: `iolab trace`'s own pass over the file, all figures included. A set of blktrace
+files for two CPUs, beside btt after its pass of `blkparse -d`; a table as Alibaba's, beside a scan by
+polars and one by pandas that sum four columns by the operation. Records per second, with the start of
+the process, and peak memory; the files are in memory.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 
-ROUNDS = 3
+from alternate import alternate
+from import_speed import Sample, sample
+from result import NotMeasured, Result, at_least, bounded, paired
+from startup import MEMORY
+
+RECORDS, QUICK_RECORDS = 5_000_000, 100_000
+MEMORY_MAX_BYTES = 512 * 2**20
 _QUEUE, _GET, _INSERT, _ISSUE, _COMPLETE = 1, 4, 12, 7, 8
 _CATEGORY = {_QUEUE: 1 << 20, _GET: 1 << 20, _INSERT: 1 << 20, _ISSUE: 1 << 22, _COMPLETE: 1 << 23}
 _RECORD = struct.Struct("<IIQQIIIIIHH")
 _DEPTH = 32
+OURS = """
+import json, sys
+from iolab import _native
+_native.TraceJob.start(json.dumps({"paths": sys.argv[1:]})).wait(3600)
+"""
+POLARS = """
+import sys, polars as pl
+names = ["device", "operation", "offset", "size", "at_us"]
+frame = pl.scan_csv(sys.argv[1], has_header=False, new_columns=names)
+groups = frame.group_by("operation")
+print(groups.agg(pl.len(), pl.col("size").sum(), pl.col("offset").max(), pl.col("at_us").max()).collect())
+"""
+PANDAS = """
+import sys, pandas as pd
+names = ["device", "operation", "offset", "size", "at_us"]
+frame = pd.read_csv(sys.argv[1], header=None, names=names)
+print(frame.groupby("operation").agg({"size": ["count", "sum"], "offset": "max", "at_us": "max"}))
+"""
+
+
+def measure(quick: bool) -> list[Result]:
+    if not (shutil.which("btt") and shutil.which("blkparse")):
+        raise NotMeasured("btt and blkparse: apt install blktrace")
+    records, rounds = (QUICK_RECORDS, 1) if quick else (RECORDS, 5)
+    with tempfile.TemporaryDirectory(prefix="iolab-bench-", dir=MEMORY) as name:
+        directory = Path(name)
+        blktrace(directory / "sda", records)
+        files = [str(path) for path in sorted(directory.glob("sda.blktrace.*"))]
+        both = f"cd {name} && blkparse -i sda -d merged.bin -O && btt -i merged.bin"
+        results = compared(
+            "blktrace", records, rounds, [sys.executable, "-c", OURS, *files], {"btt": ["sh", "-c", both]}
+        )
+        table(directory / "table.csv", records)
+        csv = str(directory / "table.csv")
+        peers = {"polars": [sys.executable, "-c", POLARS, csv], "pandas": [sys.executable, "-c", PANDAS, csv]}
+        return results + compared("table", records, rounds, [sys.executable, "-c", OURS, csv], peers)
+
+
+def compared(what: str, records: int, rounds: int, ours: list[str], peers: dict[str, list[str]]) -> list[Result]:
+    arms = {"iolab": partial(sample, ours)} | {name: partial(sample, peer) for name, peer in peers.items()}
+    found = alternate(arms, rounds)
+
+    def rates(samples: list[Sample]) -> list[float]:
+        return [records / one.seconds for one in samples]
+
+    return [
+        *(
+            paired(
+                f"records per second, {what}",
+                "1/s",
+                rates(found["iolab"]),
+                rates(found[name]),
+                name,
+                target=at_least(1),
+                commands=["iolab.adapters.trace.study", shown(peer)],
+            )
+            for name, peer in peers.items()
+        ),
+        bounded(f"peak memory, {what}", "bytes", [one.peak_bytes for one in found["iolab"]], limit=MEMORY_MAX_BYTES),
+    ]
+
+
+def shown(command: list[str]) -> str:
+    """A command's program and what it reads."""
+    return command[2].strip().replace("\n", "; ")
 
 
 def blktrace(path: Path, records: int) -> None:
@@ -67,70 +131,3 @@ def table(path: Path, records: int) -> None:
             operation = "W" if number % 3 else "R"
             offset = number * 2654435761 % 2**40 // 4096 * 4096
             file.write(f"{number % 7},{operation},{offset},{4096 << number % 4},{1577808000000000 + number * 13}\n")
-
-
-def measured(command: list[str], directory: Path) -> tuple[float, int]:
-    """Seconds and the most bytes of memory of a program and its children."""
-    began = time.perf_counter()
-    child = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{command[0]} ended with status {child.returncode}")
-    return time.perf_counter() - began, usage.ru_maxrss * 1024
-
-
-OURS = """
-import json, sys
-from iolab import _native
-_native.TraceJob.start(json.dumps({"paths": sys.argv[1:]})).wait(3600)
-"""
-POLARS = """
-import sys, polars as pl
-names = ["device", "operation", "offset", "size", "at_us"]
-frame = pl.scan_csv(sys.argv[1], has_header=False, new_columns=names)
-groups = frame.group_by("operation")
-print(groups.agg(pl.len(), pl.col("size").sum(), pl.col("offset").max(), pl.col("at_us").max()).collect())
-"""
-PANDAS = """
-import sys, pandas as pd
-names = ["device", "operation", "offset", "size", "at_us"]
-frame = pd.read_csv(sys.argv[1], header=None, names=names)
-print(frame.groupby("operation").agg({"size": ["count", "sum"], "offset": "max", "at_us": "max"}))
-"""
-
-
-def main() -> None:
-    """Makes the traces and times each program in turns."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=5_000_000)
-    records = parser.parse_args().records
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
-        directory = Path(name)
-        blktrace(directory / "sda", records)
-        table(directory / "table.csv", records)
-        files = [str(path) for path in sorted(directory.glob("sda.blktrace.*"))]
-        csv = str(directory / "table.csv")
-        python = sys.executable
-        programs: dict[str, Callable[[], tuple[float, int]]] = {
-            "iolab, blktrace": lambda: measured([python, "-c", OURS, *files], directory),
-            "iolab, table": lambda: measured([python, "-c", OURS, csv], directory),
-            "polars, table": lambda: measured([python, "-c", POLARS, csv], directory),
-        }
-        if shutil.which("btt"):
-            both = "blkparse -i sda -d merged.bin -O && btt -i merged.bin"
-            programs["blkparse + btt"] = lambda: measured(["sh", "-c", both], directory)
-        if find_spec("pandas"):
-            programs["pandas, table"] = lambda: measured([python, "-c", PANDAS, csv], directory)
-        taken: dict[str, list[tuple[float, int]]] = {program: [] for program in programs}
-        for _ in range(ROUNDS):
-            for program, run in programs.items():
-                taken[program].append(run())
-        for program, found in taken.items():
-            seconds = sorted(one for one, _ in found)
-            rates = ", ".join(f"{records / one / 1e6:.2f}" for one in seconds)
-            print(f"{program}: {rates} M records/s, {max(memory for _, memory in found) / 2**20:.0f} MiB")
-
-
-if __name__ == "__main__":
-    main()

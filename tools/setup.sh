@@ -93,7 +93,7 @@ programs() {
         test) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs losetup:mount mount:mount
                       partx:util-linux setpriv:util-linux dmsetup:dmsetup chromium:chromium fio:fio
                       /usr/share/doc/fio/examples:fio-examples blkparse:blktrace qemu-system-x86_64:qemu-system-x86 tar:tar gzip:gzip make:make" ;;
-        bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark" ;;
+        bench) wanted="mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs losetup:mount mount:mount fio:fio fs_mark:fsmark btt:blktrace" ;;
         *) fail "programs for what? demo, test or bench" ;;
     esac
     for entry in $wanted; do
