@@ -6,6 +6,7 @@
 
 mod follow;
 mod io;
+mod turn;
 mod under_way;
 
 pub use follow::{Follow, Unknown};

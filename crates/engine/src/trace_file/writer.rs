@@ -1,0 +1,96 @@
+//! A trace in another form, written while it is read.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+
+use trace::block::Device;
+use trace::event::TraceEvent;
+use trace::input::ReadError;
+use trace::output::{Blktrace, IoLog, Perfetto, Side};
+
+use super::{Batch, TraceSpec, reader};
+
+type OpenCpu = Box<dyn FnMut(u16) -> io::Result<Box<dyn io::Write + Send>>>;
+
+/// Another form under way.
+pub(super) enum Writer {
+    Perfetto(Perfetto<BufWriter<File>>),
+    IoLog(IoLog<BufWriter<File>>),
+    Blktrace(Blktrace<OpenCpu>),
+}
+
+pub(super) fn writer(spec: &TraceSpec) -> Result<Option<Writer>, ReadError> {
+    let Some(output) = &spec.output else {
+        return Ok(None);
+    };
+    let wrong = |error: io::Error| ReadError(format!("{}: {error}", output.path.display()));
+    let create = || {
+        File::create(&output.path)
+            .map(BufWriter::new)
+            .map_err(wrong)
+    };
+    Ok(Some(match output.form.as_str() {
+        "perfetto" => Writer::Perfetto(Perfetto::new(create()?)),
+        "iolog" => {
+            let side = if output.queued {
+                Side::Queued
+            } else {
+                Side::Issued
+            };
+            Writer::IoLog(IoLog::new(create()?, side, &output.device).map_err(wrong)?)
+        }
+        "blktrace" => {
+            let path = output.path.clone();
+            let open: OpenCpu = Box::new(move |cpu| {
+                let mut name = path.clone().into_os_string();
+                name.push(format!(".blktrace.{cpu}"));
+                Ok(Box::new(BufWriter::new(File::create(name)?)))
+            });
+            Writer::Blktrace(Blktrace::new(open, names(spec)?))
+        }
+        form => return Err(ReadError(format!("{form}: no form of a trace"))),
+    }))
+}
+
+/// What the tasks are called: files of blktrace tell it before the first event of a task, so that it has to be known before.
+fn names(spec: &TraceSpec) -> Result<BTreeMap<u32, String>, ReadError> {
+    let mut reader = reader(spec)?;
+    let mut batch = Batch::new();
+    while reader.read(&mut batch)? {
+        batch.clear();
+    }
+    Ok(std::mem::take(&mut reader.about().names))
+}
+
+impl Writer {
+    pub(super) fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
+        match self {
+            Writer::Perfetto(_) => Ok(()),
+            Writer::IoLog(log) => log.event(event),
+            Writer::Blktrace(files) => files.event(event),
+        }
+    }
+
+    pub(super) fn io(&mut self, io: &trace::request::Io) -> io::Result<()> {
+        match self {
+            Writer::Perfetto(perfetto) => perfetto.io(io),
+            Writer::IoLog(_) | Writer::Blktrace(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn depth(&mut self, device: Device, at_ns: u64, depth: u64) -> io::Result<()> {
+        match self {
+            Writer::Perfetto(perfetto) => perfetto.depth(device, at_ns, depth),
+            Writer::IoLog(_) | Writer::Blktrace(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn finish(self, ended_ns: u64) -> io::Result<()> {
+        match self {
+            Writer::Perfetto(perfetto) => perfetto.finish(),
+            Writer::IoLog(log) => log.finish(ended_ns),
+            Writer::Blktrace(files) => files.finish(),
+        }
+    }
+}

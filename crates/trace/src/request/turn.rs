@@ -1,0 +1,388 @@
+//! What one event does to what is under way on its device.
+
+use super::follow::Unknown;
+use super::io::Io;
+use super::under_way::{Found, Item, Items, State, find};
+use crate::block::in_flight::{Entry, Slot};
+use crate::block::{Device, Op};
+use crate::event::{Step, TraceEvent};
+
+/// One event's turn with its device.
+pub(super) struct Turn<'a> {
+    pub(super) items: &'a mut Items,
+    pub(super) issued: &'a mut u64,
+    pub(super) unknown: &'a mut Unknown,
+    pub(super) device: Device,
+}
+
+impl Turn<'_> {
+    pub(super) fn add(&mut self, event: &TraceEvent) -> Option<Item> {
+        // Commands without data have no place; the kernel writes 0 or the largest number.
+        let mut event = *event;
+        if event.sectors == 0 && event.step != Step::Split {
+            event.sector = 0;
+        }
+        let event = &event;
+        match event.step {
+            Step::Queue => self.queue(event),
+            Step::Split => self.split(event),
+            Step::GetRequest => self.get_request(event),
+            Step::BackMerge | Step::FrontMerge => self.merge(event),
+            Step::RequestMerge => self.request_merge(event),
+            Step::Insert => self.insert(event),
+            Step::Issue => self.issue(event),
+            Step::Requeue => self.requeue(event),
+            Step::Complete => return self.complete(event),
+            Step::BioComplete => return self.bio_complete(event),
+            Step::Arrival | Step::DeviceDone | Step::WholeDone => return Some(self.whole(event)),
+            _ => {}
+        }
+        None
+    }
+
+    fn queue(&mut self, event: &TraceEvent) {
+        let again = find(self.items, event.sector, |bio| {
+            bio.what.rest_of_split
+                && bio.what.io.pid == event.pid
+                && is_whole(bio.sectors, event)
+                && bio.what.is_bio(event.op)
+        });
+        if let Some(bio) = again.slot().and_then(|slot| self.items.get_mut(slot)) {
+            bio.rest_of_split = false;
+            return;
+        }
+        let io = Io {
+            queued_ns: Some(event.at_ns),
+            ..self.io(event)
+        };
+        self.insert_item(event, Item::new(io, State::Bio));
+    }
+
+    fn split(&mut self, event: &TraceEvent) {
+        let new_sector = event.argument;
+        let found = find(self.items, event.sector, |bio| {
+            bio.what.is_bio(event.op) && event.sector < new_sector && new_sector < bio.end()
+        });
+        let Some((slot, bio)) = found
+            .slot()
+            .and_then(|slot| Some((slot, self.items.get(slot)?)))
+        else {
+            self.unknown.unmatched += 1;
+            return;
+        };
+        let rest_sectors = bio.end() - new_sector;
+        let mut rest = bio.what.clone();
+        rest.rest_of_split = true;
+        rest.io.split = true;
+        self.items
+            .place(slot, event.sector, new_sector - event.sector);
+        if let Some(first) = self.items.get_mut(slot) {
+            first.io.split = true;
+        }
+        self.items.insert(new_sector, rest_sectors, rest);
+    }
+
+    fn get_request(&mut self, event: &TraceEvent) {
+        let slot = self.own_bio(event).slot();
+        match slot.and_then(|slot| self.items.get_mut(slot)) {
+            Some(bio) => bio.state = State::Waiting,
+            None => self.unseen(event, State::Waiting),
+        }
+    }
+
+    /// A bio joins a request at its end or at its beginning.
+    fn merge(&mut self, event: &TraceEvent) {
+        let back = event.step == Step::BackMerge;
+        let bio = self.own_bio(event).slot();
+        let taken = bio.and_then(|slot| self.items.remove(slot));
+        let end = event.sector.saturating_add(u64::from(event.sectors));
+        let into = match back {
+            true => self.ending_at(event),
+            false => find(self.items, end, |item| item.what.waits(event.op)),
+        };
+        let Some(into) = into.slot() else {
+            self.unknown.unmatched += 1;
+            // It stays a bio: when a request that covers it is issued, it will be found to be part of that.
+            if let Some(bio) = taken {
+                self.items.insert(bio.start, bio.sectors, bio.what);
+            }
+            return;
+        };
+        let queued = taken.map(|bio| bio.what);
+        let start = self.items.get(into).map_or(0, |entry| entry.start);
+        let sectors = self.items.get(into).map_or(0, |entry| entry.sectors);
+        let start = if back {
+            start
+        } else {
+            start.saturating_sub(u64::from(event.sectors))
+        };
+        self.items.place(
+            into,
+            start,
+            sectors.saturating_add(u64::from(event.sectors)),
+        );
+        if let Some(request) = self.items.get_mut(into) {
+            request.state = State::Waiting;
+            request.io.merged += 1;
+            request.joined.push(queued.and_then(|bio| bio.io.queued_ns));
+        }
+    }
+
+    /// A request joins the one before it.
+    fn request_merge(&mut self, event: &TraceEvent) {
+        let own = find(self.items, event.sector, |item| {
+            item.what.waits(event.op) && is_whole(item.sectors, event)
+        });
+        let taken = own.slot().and_then(|slot| self.items.remove(slot));
+        let into = self.ending_at(event).slot();
+        let (Some(taken), Some(into)) = (taken, into) else {
+            self.unknown.unmatched += 1;
+            return;
+        };
+        let sectors = self.items.get(into).map_or(0, |entry| entry.sectors);
+        let start = self.items.get(into).map_or(0, |entry| entry.start);
+        self.items
+            .place(into, start, sectors.saturating_add(taken.sectors));
+        if let Some(request) = self.items.get_mut(into) {
+            request.state = State::Waiting;
+            request.io.merged += 1 + taken.what.io.merged;
+            request.joined.push(taken.what.io.queued_ns);
+            request.joined.extend(taken.what.joined);
+        }
+    }
+
+    /// What waits and ends where the event begins.
+    fn ending_at(&mut self, event: &TraceEvent) -> Found {
+        let waits = |item: &Entry<Item>| item.what.waits(event.op) && item.sectors > 0;
+        let (count, slot) = self.items.count_ending_at(event.sector, waits);
+        match slot {
+            None => Found::None,
+            Some(slot) if count == 1 => Found::One(slot),
+            Some(slot) => {
+                for alike in self.items.all_ending_at(event.sector, waits) {
+                    if let Some(item) = self.items.get_mut(alike) {
+                        item.doubt();
+                    }
+                }
+                Found::Any(slot)
+            }
+        }
+    }
+
+    fn insert(&mut self, event: &TraceEvent) {
+        let slot = self.waiting(event);
+        if let Some(request) = slot.and_then(|slot| self.items.get_mut(slot)) {
+            request.state = State::Waiting;
+            if !request.doubtful {
+                request.io.inserted_ns.get_or_insert(event.at_ns);
+            }
+            return;
+        }
+        self.unseen(event, State::Waiting);
+        if let Some(request) = self
+            .waiting(event)
+            .and_then(|slot| self.items.get_mut(slot))
+        {
+            request.io.inserted_ns = Some(event.at_ns);
+        }
+    }
+
+    fn issue(&mut self, event: &TraceEvent) {
+        let slot = match self.waiting(event) {
+            Some(slot) => slot,
+            None => {
+                let io = self.io(event);
+                self.insert_item(event, Item::new(io, State::Waiting))
+            }
+        };
+        self.join_covered(slot, event);
+        self.items
+            .place(slot, event.sector, u64::from(event.sectors));
+        if let Some(request) = self.items.get_mut(slot) {
+            *self.issued += u64::from(request.state != State::Issued);
+            request.state = State::Issued;
+            request.io.sector = event.sector;
+            request.io.sectors = event.sectors;
+            request.io.marks = request.io.marks.with(event.marks);
+            if !request.doubtful {
+                request.io.issued_ns.get_or_insert(event.at_ns);
+            }
+        }
+    }
+
+    fn requeue(&mut self, event: &TraceEvent) {
+        let found = find(self.items, event.sector, |item| {
+            item.what.has_driver(event.op) && is_whole(item.sectors, event)
+        });
+        match found.slot().and_then(|slot| self.items.get_mut(slot)) {
+            Some(request) => {
+                request.state = State::Waiting;
+                *self.issued = self.issued.saturating_sub(1);
+                request.io.requeues = request.io.requeues.saturating_add(1);
+            }
+            None => self.unknown.unmatched += 1,
+        }
+    }
+
+    fn complete(&mut self, event: &TraceEvent) -> Option<Item> {
+        // One that is longer than what completed may have completed in part; then both could be meant.
+        let found = find(self.items, event.sector, |item| {
+            item.what.has_driver(event.op)
+                && (is_whole(item.sectors, event)
+                    || event.sectors > 0 && item.sectors > u64::from(event.sectors))
+        });
+        // A flush that has nothing to write is never issued itself, nor is what fails early.
+        let found = found.or_else(|| {
+            find(self.items, event.sector, |item| {
+                item.what.waits(event.op) && is_whole(item.sectors, event)
+            })
+        });
+        let slot = self.whole_of(found, event);
+        let Some((slot, request)) = slot.and_then(|slot| Some((slot, self.items.get(slot)?)))
+        else {
+            // A write with FUA on a device without is told once more when the flush after it is complete.
+            if !(event.op == Op::Write && event.sectors == 0) {
+                self.unknown.unmatched += 1;
+            }
+            return None;
+        };
+        if request.sectors > u64::from(event.sectors) {
+            let rest = request.sectors - u64::from(event.sectors);
+            self.items
+                .place(slot, event.sector + u64::from(event.sectors), rest);
+            return None;
+        }
+        let request = self.items.remove(slot)?.what;
+        if request.state == State::Issued {
+            *self.issued = self.issued.saturating_sub(1);
+        }
+        Some(finished(request, event))
+    }
+
+    /// Of several that could have completed, rather the one of that size.
+    fn whole_of(&self, found: Found, event: &TraceEvent) -> Option<Slot> {
+        let Found::Any(first) = found else {
+            return found.slot();
+        };
+        let whole = self.items.starting_at(event.sector, |item| {
+            item.what.has_driver(event.op) && is_whole(item.sectors, event)
+        });
+        whole.or(Some(first))
+    }
+
+    fn bio_complete(&mut self, event: &TraceEvent) -> Option<Item> {
+        // A request's bios end with it, at its end and without sectors left: only others are found here.
+        if event.sectors == 0 {
+            return None;
+        }
+        let found = find(self.items, event.sector, |bio| {
+            bio.what.is_bio(event.op) && is_whole(bio.sectors, event)
+        });
+        let bio = self.items.remove(found.slot()?)?;
+        Some(finished(bio.what, event))
+    }
+
+    /// All that such a trace tells of an I/O is in one line.
+    fn whole(&mut self, event: &TraceEvent) -> Item {
+        let mut io = self.io(event);
+        let began_ns = event.at_ns.saturating_sub(event.argument);
+        match event.step {
+            Step::Arrival => io.queued_ns = Some(event.at_ns),
+            Step::DeviceDone => io.issued_ns = Some(began_ns),
+            _ => io.queued_ns = Some(began_ns),
+        }
+        if event.step != Step::Arrival {
+            io.completed_ns = Some(event.at_ns);
+            io.seen_ns = began_ns;
+        }
+        Item::new(io, State::Issued)
+    }
+
+    /// What waits with these sectors.
+    fn waiting(&mut self, event: &TraceEvent) -> Option<Slot> {
+        let whole = find(self.items, event.sector, |item| {
+            item.what.waits(event.op) && is_whole(item.sectors, event)
+        });
+        let found = whole.or_else(|| {
+            find(self.items, event.sector, |item| {
+                item.what.waits(event.op) && (item.sectors > 0) == (event.sectors > 0)
+            })
+        });
+        if let (Found::One(slot), true) = (found, whole == Found::None) {
+            // Something joined it, or was cut off, that was not seen.
+            if let Some(item) = self
+                .items
+                .get_mut(slot)
+                .filter(|item| item.state == State::Waiting)
+            {
+                item.io.inserted_ns = item.io.inserted_ns.filter(|_| !item.doubtful);
+            }
+        }
+        found.slot()
+    }
+
+    /// The bio with exactly these sectors; the submitter still runs, so of several rather its own.
+    fn own_bio(&mut self, event: &TraceEvent) -> Found {
+        let own = find(self.items, event.sector, |bio| {
+            bio.what.is_bio(event.op)
+                && is_whole(bio.sectors, event)
+                && bio.what.io.pid == event.pid
+        });
+        own.or_else(|| {
+            find(self.items, event.sector, |bio| {
+                bio.what.is_bio(event.op) && is_whole(bio.sectors, event)
+            })
+        })
+    }
+
+    /// Bios whose merge was not seen are part of the request that is issued with their sectors.
+    fn join_covered(&mut self, slot: Slot, event: &TraceEvent) {
+        let request = self.items.get(slot);
+        if request.is_none_or(|request| request.sectors >= u64::from(event.sectors)) {
+            return;
+        }
+        let end = event.sector.saturating_add(u64::from(event.sectors));
+        let covered = self.items.starting_in(event.sector, end, |bio| {
+            bio.what.is_bio(event.op) && bio.end() <= end
+        });
+        for bio in covered.into_iter().filter(|&bio| bio != slot) {
+            let bio = self.items.remove(bio);
+            if let (Some(bio), Some(request)) = (bio, self.items.get_mut(slot)) {
+                request.io.merged += 1;
+                request.joined.push(bio.what.io.queued_ns);
+            }
+        }
+    }
+
+    fn unseen(&mut self, event: &TraceEvent, state: State) {
+        let io = self.io(event);
+        self.insert_item(event, Item::new(io, state));
+    }
+
+    fn insert_item(&mut self, event: &TraceEvent, item: Item) -> Slot {
+        self.items
+            .insert(event.sector, u64::from(event.sectors), item)
+    }
+
+    fn io(&self, event: &TraceEvent) -> Io {
+        Io {
+            pid: event.pid,
+            cpu: event.cpu,
+            sector: event.sector,
+            sectors: event.sectors,
+            error: event.error,
+            ..Io::of(self.device, event.op, event.marks, event.at_ns)
+        }
+    }
+}
+
+fn finished(mut item: Item, event: &TraceEvent) -> Item {
+    item.io.completed_ns = Some(event.at_ns);
+    item.io.error = event.error;
+    item
+}
+
+#[inline]
+fn is_whole(sectors: u64, event: &TraceEvent) -> bool {
+    sectors == u64::from(event.sectors)
+}
