@@ -212,7 +212,7 @@ def _evidence_of_residuals(residuals: Array, weights: Array, drift: tuple[float,
     else:
         white, volume = columns * np.sqrt(weights)[:, None], -0.5 * np.log(weights).sum()
         bonus = 1.0  # no drift, unless there is a reason
-    one, r = white.T
+    one, r = np.asarray(white[:, 0]), np.asarray(white[:, 1])
     left = r @ r - (one @ r) ** 2 / (one @ one)
     return float(bonus - volume - 0.5 * np.log(one @ one) - 0.5 * (len(r) - 1) * np.log(left + 1e-12))
 
