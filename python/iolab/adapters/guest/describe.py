@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Mapping
 
 from iolab import __version__, _native
 from iolab.adapters.guest import kernel, programs
+from iolab.base import child_process
 from iolab.base.strict_json import JsonObject
 from iolab.domain.record import Observed
 from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
@@ -58,7 +58,7 @@ def _version() -> str:
         capture_output=True,
         text=True,
         timeout=VERSION_LIMIT_S,
-        env={"PATH": os.defpath},
+        env=child_process.environment(),
         check=False,
     )
     found = re.search(r"version (\S+)", told.stdout)
