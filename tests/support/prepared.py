@@ -140,7 +140,7 @@ def _serve(listener: socket.socket, lifeline: int) -> list[str]:
     """Returns in each fork, with the arguments of its command line. The prepared process itself ends here."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for a fork
     while True:
-        ready, _, _ = select.select([listener, lifeline], [], [])
+        ready, _, _ = select.select([listener.fileno(), lifeline], [], [])
         if lifeline in ready:
             os._exit(0)
         connection, _ = listener.accept()
