@@ -172,6 +172,7 @@ def test_restoring_a_scheduler_restores_what_the_switch_reset(loop_device: Path,
     """The kernel forgets a scheduler's tunables and the queue's depth with each switch."""
     device = device_at(loop_device)
     scheduler, depth = device.queue / "scheduler", device.queue / "nr_requests"
+    scheduler.write_text("none")  # a loop device keeps what its last user left
     default_depth = shown(depth)
     try:
         scheduler.write_text("mq-deadline")

@@ -23,6 +23,7 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from iolab.adapters.guest import guest
 from iolab.adapters.host import host
 from iolab.adapters.host.watched import watch
 from iolab.adapters.simulator import simulation
@@ -103,8 +104,6 @@ def _execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> 
     if trial.model is not None:
         return simulation.execute(trial, on_progress, should_stop)
     if trial.guest is not None:
-        from iolab.adapters.guest import guest  # loads numerics, which no other trial needs
-
         return guest.execute(trial, on_progress, should_stop)
 
     return host.execute(trial, on_progress=on_progress, should_stop=should_stop, locked=True)

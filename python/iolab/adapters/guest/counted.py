@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from iolab.adapters.guest.symbols import USER_MAX, Symbols
 from iolab.domain.phase_record import InstructionsObservation
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 MAGIC = int.from_bytes(b"iocount1", "little")
-_HEADER = np.dtype([(name, "<u8") for name in ("magic", "blocks", "task", "thread", "interrupt", "softirq")])
-_BLOCK = np.dtype([("start", "<u8"), ("bytes", "<u4"), ("instructions", "<u4"), ("executed", "<u8")])
+_HEADER = [(name, "<u8") for name in ("magic", "blocks", "task", "thread", "interrupt", "softirq")]
+_BLOCK = [("start", "<u8"), ("bytes", "<u4"), ("instructions", "<u4"), ("executed", "<u8")]
 UNKNOWN = "[unknown]"
 
 
@@ -29,17 +31,20 @@ class Window:
 
 def windows(content: bytes) -> list[Window]:
     """One per phase, in their order. ValueError if the file is not whole."""
+    import numpy as np
+
+    head, block = np.dtype(_HEADER), np.dtype(_BLOCK)
     found, at = [], 0
     while at < len(content):
-        if len(content) - at < _HEADER.itemsize:
+        if len(content) - at < head.itemsize:
             raise ValueError("the counts end in the middle")
-        header = np.frombuffer(content, _HEADER, 1, at)[0]
-        at += _HEADER.itemsize
+        header = np.frombuffer(content, head, 1, at)[0]
+        at += head.itemsize
         count = int(header["blocks"])
-        if int(header["magic"]) != MAGIC or len(content) - at < count * _BLOCK.itemsize:
+        if int(header["magic"]) != MAGIC or len(content) - at < count * block.itemsize:
             raise ValueError("the counts are damaged")
-        blocks = np.frombuffer(content, _BLOCK, count, at)
-        at += count * _BLOCK.itemsize
+        blocks = np.frombuffer(content, block, count, at)
+        at += count * block.itemsize
         found.append(Window(blocks, *(int(header[name]) for name in ("task", "thread", "interrupt", "softirq"))))
     return found
 
@@ -51,6 +56,8 @@ def observation(window: Window, symbols: Symbols, operations: int, *, contexts: 
         operations: that the phase completed.
         contexts: whether the counter told them apart.
     """
+    import numpy as np
+
     blocks = window.blocks
     instructions = blocks["instructions"].astype(np.uint64) * blocks["executed"]
     in_kernel = blocks["start"] >= USER_MAX

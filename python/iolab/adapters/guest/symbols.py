@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from iolab.adapters.guest import cache
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FOLDER = "symbols"
 _LINE = re.compile(rb"([0-9a-f]{16}) (\w) (\S+)(?:\s+\[(\S+)\])?")
@@ -43,6 +46,8 @@ class Symbols:
 
 def parse(text: bytes) -> Symbols:
     """Of the lines of /proc/kallsyms. Of several names of one function, the one that is global, shortest and first."""
+    import numpy as np
+
     best: dict[int, tuple[tuple[bool, int, str], str]] = {}
     for line in text.splitlines():
         found = _LINE.fullmatch(line.strip())
@@ -70,7 +75,7 @@ def known(identity: str) -> bytes | None:
 def keep(identity: str, text: bytes) -> None:
     """For the kernel's next boots."""
     path = _path(identity)
-    beside = path.with_suffix(f".{np.random.default_rng().integers(1 << 62)}")
+    beside = path.with_suffix(f".{secrets.token_hex(8)}")
     beside.write_bytes(text)
     beside.rename(path)
 

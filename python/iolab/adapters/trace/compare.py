@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from iolab.adapters.trace.export import frames
 from iolab.adapters.trace.source import Trace
 from iolab.base.errors import InputError
+from iolab.domain.verdict import judge_unpaired
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,8 +86,6 @@ def _requests(trace: Trace) -> pl.DataFrame:
 
 
 def _judged(metric: str, both: list[pl.DataFrame], column: str, name: str, same_within: float) -> Compared:
-    from iolab.domain.verdict import judge_unpaired
-
     shortest_ns = min(int(rows["completed_ns"][-1] - rows["completed_ns"][0]) for rows in both)
     blocks = BLOCKS_MAX
     while blocks >= BLOCKS_MIN:

@@ -127,12 +127,12 @@ _ALL = (
         ("queue", "scheduler", "device"),
         (IN_FLIGHT,),
     ),
-    Mechanism("queue", "time in the queue", ("queue_ns_per_io", "time_in_queue_ns_mean"), (), ()),
+    Mechanism("queue", "time in the queue", ("queue_ns_per_io", "time_in_queue_ns_mean"), ("wbt_lat_usec",), ()),
     Mechanism(
         "scheduler",
         "I/O scheduler",
         ("scheduler_ns_per_io", "time_in_scheduler_ns_mean"),
-        ("scheduler", "io_priority"),
+        ("scheduler", "io_priority", "rotational"),
         ("device",),
     ),
     Mechanism(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.plain_text import one_line
-from iolab.base.quantity import format_bytes, scale_for
+from iolab.base.quantity import change, format_bytes, scale_for
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -187,8 +187,6 @@ def _task(pid: int, figures: dict[str, Any]) -> str:
 def compared(found: Iterable[Compared]) -> Iterator[RenderableType]:
     """A line per metric of two traces, and why one has no verdict."""
     from rich.table import Table
-
-    from iolab.base.quantity import change
 
     reasons: dict[str, None] = {}
     table = Table(title="By stretches of time, the first trace the baseline", title_justify="left")
