@@ -100,7 +100,7 @@ def _check_tools(name: str) -> None:
 
 
 def _run(arguments: Sequence[str], name: str, *, cwd: Path | None) -> str:
-    """What it printed. InputError with the compiler's first complaint."""
+    """What it printed. InputError with the compiler's first complaint, MachineError after `BUILD_LIMIT_S`."""
     process = subprocess.Popen(
         arguments,
         cwd=cwd,
@@ -115,6 +115,11 @@ def _run(arguments: Sequence[str], name: str, *, cwd: Path | None) -> str:
     )
     try:
         output, errors = process.communicate(timeout=BUILD_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.wait()
+        what = f"{' '.join(arguments[:2])} ... did not end within {BUILD_LIMIT_S:g} s"
+        raise MachineError(what, where=name, remedy="give a smaller configuration, or a quicker machine") from None
     except BaseException:
         os.killpg(process.pid, 9)
         process.wait()
