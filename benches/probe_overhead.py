@@ -100,7 +100,8 @@ def block_rows(
     options = {"pattern": "random", "queue_depth": 32, "warm_up": "0.2s", "duration": f"{duration_s:g}s"} | options
     load = partial(iops, ours.phase(device, SIZE_MIB << 20, {"drop_caches": False, **options}))
     number = device.stat().st_rdev
-    spec = {**defaults("block"), "devices": [f"{os.major(number)}:{os.minor(number)}"]}
+    of_host = {name: value for name, value in defaults("block").items() if name != "trace"}
+    spec = {**of_host, "devices": [f"{os.major(number)}:{os.minor(number)}"]}
     return rows(name, "block", spec, load, rounds, "1/s", [ours.describe(options)], aim=aim)
 
 
