@@ -48,10 +48,11 @@ def searched(
     lost: tuple[int, ...] = (),
     margin: float = 0.25,
     budget: int = 600,
+    spread: int = 0,
 ) -> Answer:
     """The answer of a search among versions with these levels; the noise is Gaussian."""
     random = np.random.default_rng(seed)
-    search = Search(len(levels), seed=seed, budget=budget, margin=lambda _level: margin)
+    search = Search(len(levels), seed=seed, budget=budget, spread=spread, margin=lambda _level: margin)
     while (version := search.next()) is not None:
         if version in lost:
             search.unmeasurable(version)
@@ -82,6 +83,34 @@ def test_two_changes_that_cancel_are_both_named() -> None:
     levels = [8.0 * (15 <= version < 40) for version in range(64)]
     answers = [searched(levels, seed=seed) for seed in range(3)]
     assert sum([change.last for change in one.changes] == [15, 40] for one in answers) >= 2
+
+
+def test_fixed_and_broken_again_is_seen_where_the_search_looks_everywhere() -> None:
+    levels = [8.0 * (100 <= version < 150 or version >= 200) for version in range(256)]
+    answers = [searched(levels, seed=seed, spread=8) for seed in range(3)]
+    assert sum([change.last for change in one.changes] == [100, 150, 200] for one in answers) >= 2
+    (change,) = searched(levels, seed=0).changes  # what it costs to look is not spent unasked
+    assert change.last in (100, 150, 200)
+
+
+def test_where_it_looked_nowhere_is_told() -> None:
+    search = Search(100)
+    for version in (0, 0, 0, 99, 99, 99, 40):
+        search.measured(version, float(version))
+    assert search.unseen() == (40, 99)
+    search = Search(3)
+    for version in (0, 1, 2):
+        search.measured(version, 0.0)
+    assert search.unseen() is None
+
+
+def test_of_two_that_tell_alike_the_cheaper_one_is_measured() -> None:
+    search = Search(1000)
+    search.cost = lambda version: 1.0 if version < 500 else 50.0
+    for version, value in ((0, 0.0), (999, 1.4), (0, 0.7), (999, 1.9), (0, -0.7), (999, 0.9)):
+        search.measured(version, value)
+    chosen = search.next()
+    assert chosen is not None and chosen < 500
 
 
 def test_nothing_is_named_where_nothing_changes() -> None:
@@ -186,6 +215,8 @@ def test_a_killed_search_goes_on_and_measures_nothing_twice(iolab: CommandLine, 
         (["--most", "3"], ("--most", "6 to 10,000")),
         (["--confidence", "1.5"], ("--confidence", "0.5 or more")),
         (["--workload", "writes"], ("--workload", "unknown workload")),
+        (["--spread", "-1"], ("--spread", "0 to 1,000")),
+        (["--git", ".", "--good", "a", "--bad", "b"], ("guest machine", "guest:KERNEL")),
     ],
 )
 def test_wrong_arguments_are_one_clear_line(iolab: CommandLine, arguments: list[str], words: tuple[str, ...]) -> None:

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from iolab.adapters.experiment import loads
+from iolab.adapters.experiment.commits import with_commits
 from iolab.adapters.system import git, group
 from iolab.base.errors import InputError
 from support.command_line import CommandLine, wait_until
@@ -184,6 +186,35 @@ def test_wrong_arguments_are_one_clear_line(
 ) -> None:
     common = ["--git", str(repository), "--measure", "python3 program.py", "--out", "hunt"]
     iolab("bisect", *arguments, *common, status=None).assert_one_clear_line(2, *words)
+
+
+def test_versions_of_a_list_are_searched_like_commits(iolab: CommandLine) -> None:
+    iolab.write("versions", "# oldest first\n" + "".join(f"1.{number}\n" for number in range(12)))
+    measure = 'n=${IOLAB_VERSION#1.}; [ "$n" = 4 ] && exit 125; echo $((n < 7 ? 1000 : 1300 + n))'
+    common = ["--value", "printed", "--confirm", "2", "--out", "hunt"]
+    found = iolab("bisect", "--versions", "versions", "--measure", measure, *common, "--json").json()
+    assert [(change["first"], change["last"]) for change in found["changes"]] == [("1.7", "1.7")]
+    assert (iolab.cwd / "hunt" / "builds").is_dir()
+    shown = iolab("bisect", "--resume", "hunt").text
+    assert shown.startswith("11 versions, 1.0..1.11: changed by 1.7") and "git bisect" not in shown
+
+
+@pytest.mark.parametrize("text", ["", "one\n", "one\ntwo\none\n"])
+def test_a_list_of_fewer_than_two_versions_is_refused(iolab: CommandLine, text: str) -> None:
+    iolab.write("versions", text)
+    arguments = ["bisect", "--versions", "versions", "--measure", "true"]
+    iolab(*arguments, status=None).assert_one_clear_line(2, "versions", "a line each")
+
+
+def test_the_commits_of_a_tree_become_settings_that_need_no_repository(repository: Path) -> None:
+    text = 'machine = "guest:6.1.0-56-cloud"\n[workloads.reads]\noperations = 100\n'
+    written = with_commits(text, "reads.toml", repository, "v3", "v6")
+    found = loads(written, "reads.toml")
+    kernels = [found.guests[name].kernel for name in found.settings]
+    assert kernels == [f"{repository}@{run_git(repository, 'rev-parse', f'v{number}')}" for number in range(3, 7)]
+    assert "# change 5" in written
+    with pytest.raises(InputError, match="the commits are the settings"):
+        with_commits(text + "[settings.one]\n", "reads.toml", repository, "v3", "v6")
 
 
 def test_what_is_for_commits_is_refused_for_experiments(iolab: CommandLine) -> None:

@@ -17,6 +17,7 @@ from iolab.adapters.guest import counted, kernel, plan, qemu, symbols
 from iolab.adapters.guest.describe import observed
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.guest.plan import Plan
+from iolab.adapters.guest.tree import DoesNotBuild
 from iolab.adapters.host import outcome
 from iolab.adapters.system import state
 from iolab.base.errors import InputError, MachineError
@@ -32,8 +33,8 @@ LEARNING_LIMIT_S = 300.0
 
 
 def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
-    """The trial's record; status `interrupted` when `should_stop` became true, `impossible` when this kernel has not
-    what a control asks for, `failed` when the machine ended early.
+    """The trial's record; status `interrupted` when `should_stop` became true, `impossible` when this kernel does not
+    build or has not what a control asks for, `failed` when the machine ended early.
 
     Raises:
         InputError: there is no such kernel, or something of the trial has no meaning there.
@@ -42,7 +43,10 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
     on_progress(Progress(phase="", doing="preparing"))
     started_unix_ns = time.time_ns()
     assert trial.guest is not None
-    found = kernel.find(trial.guest.kernel, trial.guest.modules)
+    try:
+        found = kernel.find(trial.guest.kernel, trial.guest.modules)
+    except DoesNotBuild as error:
+        return impossible(trial, {"kernel": error.what})
     amended = control.amend(trial)
     made = plan.make(amended, Modules(found.modules))
     counts = INSTRUCTIONS in trial.probes

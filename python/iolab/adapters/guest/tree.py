@@ -24,6 +24,10 @@ BUILD_LIMIT_S = 3600.0
 _TOOLS = {"git": "git", "make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc"}
 
 
+class DoesNotBuild(InputError):
+    """The commit's kernel could not be compiled; another one of the tree may."""
+
+
 def is_commit(name: str) -> bool:
     """Whether the kernel's name is `TREE@COMMIT`."""
     tree, at, commit = name.rpartition("@")
@@ -35,7 +39,7 @@ def build(name: str) -> Path:
     change, seconds.
 
     Raises:
-        InputError: no such tree or commit, or a tree that does not build.
+        InputError: no such tree or commit; `DoesNotBuild` if it does not build.
         MachineError: what it takes to build is not installed.
     """
     path, _, commit = name.rpartition("@")
@@ -76,7 +80,10 @@ def _build(tree: Path, revision: str, configuration: bytes, place: Path, image: 
         wanted.write_bytes(configuration)
     else:
         _run([*make, "olddefconfig"], name, cwd=source)
-    _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
+    try:
+        _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
+    except InputError as error:
+        raise DoesNotBuild(error.what, where=name) from None
     beside = image.with_suffix(".new")
     shutil.copyfile(objects / "arch" / "x86" / "boot" / "bzImage", beside)
     beside.rename(image)

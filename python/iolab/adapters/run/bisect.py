@@ -44,7 +44,7 @@ SAID_EVERY = 10
 @dataclass(frozen=True)
 class Question:
     """What is asked. `good`, `bad`: settings, the ends of the search; `metric`: a key; `most`: trials of the search at
-    most; `confirm`: rounds for each change that is named."""
+    most; `confirm`: rounds for each change that is named; `spread`: see `Search`."""
 
     workload: str
     metric: str
@@ -53,6 +53,7 @@ class Question:
     confidence: float
     most: int
     confirm: int
+    spread: int = 0
 
     def as_event(self) -> AskedQuestion:
         """The question as the journal keeps it."""
@@ -80,6 +81,7 @@ def question(
     confidence: float,
     most: int,
     confirm: int,
+    spread: int = 0,
 ) -> Question:
     """The question with what is left out filled in: the only workload, the first and the last setting. InputError says
     what the experiment lacks."""
@@ -104,7 +106,7 @@ def question(
         raise InputError(f"{len(settings)} settings; expected {VERSIONS_MAX} at most")
     compared = list(KINDS[experiment.workloads[chosen].kind].compared)
     key = metric or (list(experiment.compare.metrics or ()) + compared)[0]
-    return Question(chosen, str(parse_key(key)), first, last, confidence, most, confirm)
+    return Question(chosen, str(parse_key(key)), first, last, confidence, most, confirm, spread)
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ def finding(experiment: Experiment, state: RunState, values: _Values, asked: Que
         len(versions),
         confidence=asked.confidence,
         budget=asked.most,
+        spread=asked.spread,
         margin=lambda level: abs(level) * same_within,
     )
     lost: dict[str, str] = {}
@@ -209,7 +212,8 @@ def value_of(record: Record, key: str) -> tuple[float | None, str]:
     if key not in found:
         if record.status in ("ok", "faulty"):
             raise InputError(unknown("metric", key, found), where="--metric")
-        return None, f"the trial {record.status}"
+        why = "; ".join(record.controls_absent.values()) or "; ".join(fault.what for fault in record.faults)
+        return None, f"{record.status}: {why}" if why else f"the trial {record.status}"
     row = found[key]
     return row.value, row.reason or ""
 

@@ -1,9 +1,11 @@
-"""A search among the commits of a git repository: each is built once, measured by a command, as often as it takes.
+"""A search among the commits of a git repository, or the versions of a list: each is built once, measured by a
+command, as often as it takes.
 
 The directory of a search holds all that it takes to go on with it:
 
     search.jsonl      the question, then each build and each measurement, a checked line each, in the order of time
-    source/           a clone that borrows the repository's objects, in which commits are built
+    source/           a clone that borrows the repository's objects, in which commits are built; of a list, where its
+                      builds run
     builds/KEY/       what a build left, by the contents of its commit and the command; KEY.log: what it said
     measured.log      what the last measurement printed
 
@@ -38,12 +40,15 @@ COMMITS_MAX = 20_000
 FORMAT = 1
 EXPORT = 'git archive HEAD | tar -x -C "$IOLAB_BUILD"'
 """The build where none is given: the commit's files."""
+NAME_ONLY = 'printf "%s\\n" "$IOLAB_VERSION" > "$IOLAB_BUILD/version"'
+"""The build of a version of a list where none is given."""
 VALUES = ("wall", "cpu", "printed")
 
 
 @dataclass(frozen=True)
 class GitQuestion:
-    """What is asked. `measure`, `build`: commands for a shell; `value`: one of `VALUES`; limits in seconds."""
+    """What is asked. `repository`: empty where `versions` lists what is searched, oldest first; `measure`, `build`:
+    commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`."""
 
     repository: str
     good: str
@@ -59,6 +64,8 @@ class GitQuestion:
     build_limit_s: float
     measure_limit_s: float
     seed: int
+    spread: int = 0
+    versions: tuple[str, ...] = ()
 
     @property
     def nature(self) -> Nature:
@@ -80,7 +87,15 @@ class GitFinding:
     unmeasurable: dict[int, str] = field(default_factory=dict)
     builds: int = 0
     build_s: float = 0.0
+    measurements: int = 0
     measure_s: float = 0.0
+    was_built: set[int] = field(default_factory=set)
+
+    def cost_s(self, place: int) -> float:
+        """What a measurement of this commit is expected to take, its build included where it has none yet."""
+        measured = self.measure_s / max(self.measurements, 1)
+        built = place in self.was_built or not self.builds
+        return max(measured + (0.0 if built else self.build_s / self.builds), 1e-3)
 
     @property
     def answer(self) -> Answer:
@@ -110,7 +125,10 @@ def start(question: GitQuestion, out: Path, say: Callable[[str], None]) -> GitFi
     if out.exists():
         raise InputError("exists already", where=str(out), remedy="name a directory that does not exist")
     (out / "builds").mkdir(parents=True)
-    git.repository(Path(question.repository)).clone(out / "source")
+    if question.versions:
+        (out / "source").mkdir()
+    else:
+        git.repository(Path(question.repository)).clone(out / "source")
     with _journal(out) as append:
         append({"event": "question", "format": FORMAT, **asdict(question)})
     return resume(out, say, commits)
@@ -141,16 +159,18 @@ def finding_in(out: Path, commits: list[Commit] | None = None) -> GitFinding:
     if not entries or entries[0].get("event") != "question" or entries[0].get("format") != FORMAT:
         raise InputError("does not begin with a question of this iolab's", where=str(out / "search.jsonl"))
     asked: dict[str, Any] = {key: value for key, value in entries[0].items() if key not in ("event", "format")}
-    question = GitQuestion(**asked)
+    question = GitQuestion(**{**asked, "versions": tuple(asked.get("versions", ()))})
     known = commits or _commits(question)
     search = Search(
         len(known),
         confidence=question.confidence,
         budget=question.most,
+        spread=question.spread,
         margin=lambda level: abs(level) * question.same_within,
         seed=question.seed,
     )
     found = GitFinding(question, known, search)
+    search.cost = found.cost_s
     for entry in entries[1:]:
         _take(found, entry)
     return found
@@ -162,7 +182,9 @@ def _take(found: GitFinding, entry: dict[str, Any]) -> None:
     if entry["event"] == "built":
         found.builds += 1
         found.build_s += entry["seconds"]
+        found.was_built.add(place)
     elif entry["event"] == "measured":
+        found.measurements += 1
         found.measure_s += entry["seconds"]
         if entry.get("of") is None:
             found.search.measured(place, entry["value"])
@@ -175,6 +197,8 @@ def _take(found: GitFinding, entry: dict[str, Any]) -> None:
 
 
 def _commits(question: GitQuestion) -> list[Commit]:
+    if question.versions:
+        return [Commit(name, name, 1, "") for name in question.versions]
     found = git.repository(Path(question.repository)).commits(question.good, question.bad)
     if not 2 <= len(found) <= COMMITS_MAX:
         raise InputError(f"{len(found)} commits in the range; expected 2 to {COMMITS_MAX:,}", where="iolab bisect")
@@ -246,7 +270,7 @@ class _Searcher:
         self._note(
             {"event": "measured", "place": place, "value": value, "seconds": ended.wall_s, "of": of, "round": round_}
         )
-        self.say(f"{commit.short} {value:.6g}  {commit.subject}")
+        self.say(f"{commit.short} {value:.6g}  {commit.subject}".rstrip())
         return True
 
     def _value(self, ended: group.Ended, output: Path) -> float | None:
@@ -266,15 +290,16 @@ class _Searcher:
         kept, log = self.out / "builds" / key, self.out / "builds" / f"{key}.log"
         if kept.is_dir():
             return kept
-        self.say(f"{commit.short} building  {commit.subject}")
+        self.say(f"{commit.short} building  {commit.subject}".rstrip())
         source = Repository(self.out / "source")
-        source.check_out(commit.sha)
+        if not question.versions:
+            source.check_out(commit.sha)
         making = self.out / "builds" / f"{key}.part"
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir()
         began = time.monotonic()
         ended = group.run(
-            question.build or EXPORT,
+            question.build or (NAME_ONLY if question.versions else EXPORT),
             cwd=source.path,
             variables=_variables(commit, making),
             output=log,
@@ -296,4 +321,4 @@ class _Searcher:
 
 
 def _variables(commit: Commit, built: Path) -> dict[str, str]:
-    return {"IOLAB_BUILD": str(built.resolve()), "IOLAB_COMMIT": commit.sha}
+    return {"IOLAB_BUILD": str(built.resolve()), "IOLAB_COMMIT": commit.sha, "IOLAB_VERSION": commit.sha}

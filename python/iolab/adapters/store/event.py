@@ -65,6 +65,7 @@ class AskedQuestion(TypedDict):
     confidence: float
     most: Number
     confirm: Number
+    spread: NotRequired[Number]
 
 
 class RunStarted(SessionEvent):

@@ -10,6 +10,7 @@ from iolab.adapters.system import command
 from iolab.adapters.system.command import CommandFailed
 from iolab.base.errors import InputError
 
+SHA_CHARACTERS = 40
 NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
 
 
@@ -24,8 +25,8 @@ class Commit:
 
     @property
     def short(self) -> str:
-        """The hash as people write it."""
-        return self.sha[:12]
+        """The hash as people write it; the name of a version that is no commit."""
+        return self.sha[:12] if len(self.sha) == SHA_CHARACTERS else self.sha
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ drift is told from change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from iolab.base.errors import InputError
@@ -34,6 +35,8 @@ SCENARIOS = 300
 LOOKED_AT_FOR_NONE = 9
 """Versions, ends included, that have been measured before it is said that nothing changes: a change and its reversal
 lie between equal ends."""
+SPREAD = 0
+"""Stretches into which the measured versions part the range before changes are named; 0 asks for none."""
 WORTH_A_LOOK = 0.004
 """A gap that holds a change with less probability gets no new version measured."""
 
@@ -70,11 +73,13 @@ class Search:
         *,
         confidence: float = 0.95,
         budget: int | None = None,
+        spread: int = SPREAD,
         margin: Callable[[float], float] = lambda _level: 0.0,
         seed: int = 1,
     ) -> None:
-        """`confidence`: the probability at which it stops; `budget`: measurements at most; `margin`: the largest
-        difference from a level that is no change, both in the metric's unit. InputError for fewer than two versions."""
+        """`confidence`: the probability at which it stops; `budget`: measurements at most; `spread`: no stretch
+        without a measured version is longer than the range over this, when changes are named; `margin`: the largest
+        difference from a level that is no change, in the metric's unit. InputError for fewer than two versions."""
         import numpy as np
 
         if versions < 2:
@@ -82,6 +87,9 @@ class Search:
         self.versions = versions
         self.confidence = confidence
         self.budget = budget
+        self.spread = spread
+        self.cost: Callable[[int], float] = lambda _version: 1.0
+        """What a measurement of the version costs, in any unit: chosen is what tells most for its cost."""
         self.values: list[tuple[int, float]] = []
         self._margin = margin
         self._lost: set[int] = set()
@@ -188,7 +196,16 @@ class Search:
             likeliest = next(one for one in now.hypotheses if one.gaps and not one.creeps)
             if any(len(self._inside(now.points[gap], now.points[gap + 1])) for gap in likeliest.gaps):
                 return "going on"
+            if self.spread and (unseen := self.unseen()) and unseen[1] - unseen[0] > self.versions / self.spread:
+                return "going on"
         return "decided"
+
+    def unseen(self) -> tuple[int, int] | None:
+        """The measured versions around the longest stretch that has none and could have one: a change that is reversed
+        within it is not seen. None where every version was measured."""
+        points = self.posterior.points
+        found = [(before, after) for before, after in pairwise(points) if len(self._inside(before, after))]
+        return max(found, key=lambda ends: ends[1] - ends[0], default=None)
 
     def _ends(self) -> tuple[int, int]:
         """The oldest and the newest version that can be measured."""
@@ -214,13 +231,13 @@ class Search:
         return sorted(found)
 
     def _unseen_middle(self) -> int:
-        """The middle of the widest gap in which nothing was measured, of those where the likeliest account needs it."""
+        """The middle of the widest gap in which nothing was measured: of those that hold the named changes while one
+        can be narrowed down, then of all."""
         now = self.posterior
-        kind, _ = self._likeliest_kind()
-        gaps: Sequence[int] = range(len(now.points) - 1)
-        if kind == "changes":
-            gaps = next(one.gaps for one in now.hypotheses if one.gaps and not one.creeps)
-        insides = [self._inside(now.points[gap], now.points[gap + 1]) for gap in gaps]
+        insides = [self._inside(*ends) for ends in pairwise(now.points)]
+        if self._likeliest_kind()[0] == "changes":
+            named = next(one.gaps for one in now.hypotheses if one.gaps and not one.creeps)
+            insides = [insides[gap] for gap in named if len(insides[gap])] or insides
         widest = max(insides, key=len)
         return int(widest[len(widest) // 2])
 
@@ -231,7 +248,7 @@ class Search:
         candidates = np.asarray(self._candidates())
         signal = self._levels(candidates).var(axis=0)
         noise = now.noise**2 or 1e-12 * float(signal.max() or 1.0)
-        worth = np.log1p(signal / noise)
+        worth = np.log1p(signal / noise) / np.asarray([self.cost(int(version)) for version in candidates])
         return int(candidates[int(np.argmax(worth * (1 + 1e-3 * self._random.random(len(worth)))))])
 
     def _levels(self, candidates: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,13 +16,15 @@ from iolab.presentation.cli.options import Json, Out, Patience, seconds
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
+    from iolab.adapters.experiment import Experiment
     from iolab.adapters.run.bisect import Finding
     from iolab.adapters.run.commits import GitFinding
     from iolab.base.strict_json import JsonObject
     from iolab.domain.verdict import Judgement
 
 CONFIDENCE_LEAST = 0.5
-MOST_MAX, CONFIRM_MAX = 10_000, 1_000
+MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
+VERSIONS_LEAST = 2
 
 
 def bisect(
@@ -31,7 +33,8 @@ def bisect(
         typer.Argument(
             metavar="[EXPERIMENT.toml|GOOD..BAD]",
             help="An experiment whose settings are the versions, oldest first: kernels of a simulated machine, values "
-            "of a tunable, anything that a setting says. With --git, a range of commits.",
+            "of a tunable, anything that a setting says. With --git, a range of commits; or an experiment for guest "
+            "machines, whose kernels are then the commits from --good to --bad.",
             show_default=False,
             autocompletion=complete.experiments,
         ),
@@ -65,6 +68,14 @@ def bisect(
     confirm: Annotated[
         int, typer.Option(help="Measure each version that is named against the one before it in so many fresh rounds.")
     ] = 8,
+    spread: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Name no change before a version of each N-th of the range was measured: a change that is reversed "
+            "between two measured versions is not seen.",
+        ),
+    ] = 0,
     out: Out = None,
     resume: Annotated[
         Path | None,
@@ -81,11 +92,20 @@ def bisect(
             show_default=False,
         ),
     ] = None,
+    versions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Search among the versions that this file lists, a line each, oldest first. Commands get the version "
+            "as $IOLAB_VERSION.",
+            show_default=False,
+        ),
+    ] = None,
     measure: Annotated[
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="With --git: what is measured, in a shell, in the directory $IOLAB_BUILD of the commit's build.",
+            help="By commands: what is measured, in a shell, in the directory $IOLAB_BUILD of the commit's build.",
             show_default=False,
         ),
     ] = None,
@@ -93,7 +113,7 @@ def bisect(
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="With --git: builds a commit in its checked-out files, and leaves in $IOLAB_BUILD what is measured. "
+            help="By commands: builds a commit in its checked-out files, and leaves in $IOLAB_BUILD what is measured. "
             "Exit status 125: can't be built, skip it.  [default: the commit's files are copied there]",
             show_default=False,
         ),
@@ -102,7 +122,7 @@ def bisect(
         str | None,
         typer.Option(
             metavar="wall|cpu|printed",
-            help="With --git: the command's wall time, its CPU time, or the number that ends its last line.  "
+            help="By commands: the command's wall time, its CPU time, or the number that ends its last line.  "
             "[default: wall]",
             show_default=False,
         ),
@@ -113,20 +133,24 @@ def bisect(
     same_within: Annotated[
         float | None,
         typer.Option(
-            metavar="SHARE", help="With --git: a change that is no larger is none.  [default: 0.02]", show_default=False
+            metavar="SHARE",
+            help="By commands: a change that is no larger is none.  [default: 0.02]",
+            show_default=False,
         ),
     ] = None,
     build_limit: Annotated[
         str | None,
         typer.Option(
-            metavar="DURATION", help="With --git: a build is killed after this time.  [default: 1h]", show_default=False
+            metavar="DURATION",
+            help="By commands: a build is killed after this time.  [default: 1h]",
+            show_default=False,
         ),
     ] = None,
     measure_limit: Annotated[
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="With --git: a measured command is killed after this time.  [default: 10min]",
+            help="By commands: a measured command is killed after this time.  [default: 10min]",
             show_default=False,
         ),
     ] = None,
@@ -149,8 +173,9 @@ def bisect(
     Each next trial is of the version that tells most by what is known. The answer is a version, several, a creep over
     many, or none, with its probability. What is named is then measured again, paired with the version before it.
     """
-    if (experiment is None) == (resume is None):
-        raise InputError("name an experiment, or a search to go on with (--resume DIR), not both", where="iolab bisect")
+    if [experiment is None, resume is None, versions is None].count(False) != 1:
+        what = "name one of an experiment, a list (--versions FILE), or a search to go on with (--resume DIR)"
+        raise InputError(what, where="iolab bisect")
     of_git = {
         "--measure": measure,
         "--build": build,
@@ -162,17 +187,28 @@ def bisect(
     of_experiments = {"--good": good, "--bad": bad, "--metric": metric, "--workload": workload, "--machine": machine}
     from iolab.adapters.run import commits
 
-    if repository is not None or (resume is not None and commits.is_search(resume)):
+    of_kernels = repository is not None and measure is None and experiment is not None and not _is_range(experiment)
+    if versions is not None or (
+        (repository is not None and not of_kernels) or (resume is not None and commits.is_search(resume))
+    ):
         _refuse(of_experiments, "is for experiments, and this is a search among commits")
         if resume is not None:
             _refuse({"--git": repository, **of_git}, "is known from the beginning of the search")
             _show_commits(commits.resume(resume, _say(as_json=json)), resume, as_json=json)
             return
-        assert experiment is not None and repository is not None
-        _check(confidence, most, confirm)
+        _check(confidence, most, confirm, spread)
+        if versions is not None:
+            _refuse({"--git": repository}, "goes without --versions")
+            listed = _listed(versions)
+            asked_repository, good_bad, name = "", (listed[0], listed[-1]), versions.stem
+        else:
+            assert experiment is not None and repository is not None
+            listed = ()
+            asked_repository, good_bad = str(repository.resolve()), _range(str(experiment))
+            name = repository.resolve().name
         asked_of_git = commits.GitQuestion(
-            str(repository.resolve()),
-            *_range(str(experiment)),
+            asked_repository,
+            *good_bad,
             build,
             _required(measure),
             _one_of_values(value or "wall"),
@@ -184,13 +220,15 @@ def bisect(
             _limit_s("--build-limit", build_limit or "1h"),
             _limit_s("--measure-limit", measure_limit or "10min"),
             1 if seed is None else seed,
+            spread,
+            listed,
         )
         from iolab.adapters.store.directory import default_path
 
-        path = out or default_path(f"bisect {repository.resolve().name}")
+        path = out or default_path(f"bisect {name}")
         _show_commits(commits.start(asked_of_git, path, _say(as_json=json)), path, as_json=json)
         return
-    _refuse(of_git, "goes with --git")
+    _refuse(of_git, "goes with --git or --versions, and a range of commits or a list")
 
     from iolab.adapters.run import resume as go_on
     from iolab.adapters.run import run as start
@@ -206,8 +244,12 @@ def bisect(
             path = go_on(resume, executor=executor, progress=progress).path
         else:
             assert experiment is not None
-            _check(confidence, most, confirm)
-            loaded = load(experiment, machine, None, [])
+            _check(confidence, most, confirm, spread)
+            if repository is None:
+                loaded = load(experiment, machine, None, [])
+            else:
+                loaded = _of_commits(experiment, machine, repository, good, bad)
+                good = bad = None
             asked = question(
                 loaded,
                 workload=workload,
@@ -217,6 +259,7 @@ def bisect(
                 confidence=confidence,
                 most=most,
                 confirm=confirm,
+                spread=spread,
             )
             path = start(loaded, out, executor=executor, progress=progress, rounds=most, seed=seed, question=asked).path
     _show(path, as_json=json)
@@ -226,6 +269,37 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
     for option, value in given.items():
         if value is not None:
             raise InputError(why, where=option, remedy="leave it out")
+
+
+def _is_range(experiment: Path) -> bool:
+    return ".." in experiment.name and not experiment.exists()
+
+
+def _of_commits(
+    experiment: Path, machine: str | None, repository: Path, good: str | None, bad: str | None
+) -> Experiment:
+    """The experiment with the commits as its settings."""
+    from iolab.adapters.experiment import loads
+    from iolab.adapters.experiment.commits import with_commits
+    from iolab.adapters.experiment.parse import find, read_text
+
+    if good is None or bad is None:
+        what = "the commits from which to which?"
+        raise InputError(what, where="--good and --bad", remedy="such as --good v6.1 --bad HEAD")
+    path = find(experiment)
+    text = with_commits(read_text(path), str(path), repository, good, bad, machine)
+    return loads(text, str(path), machine=machine)
+
+
+def _listed(path: Path) -> tuple[str, ...]:
+    from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
+
+    text = read_bounded(path, EXPERIMENT_BYTES_MAX, "a list of versions", pipes=True).decode(errors="replace")
+    found = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    if len(found) < VERSIONS_LEAST or len(set(found)) < len(found):
+        what = f"{len(found)} versions, {len(set(found))} of them different; expected two or more, a line each"
+        raise InputError(what, where=str(path))
+    return found
 
 
 def _range(text: str) -> tuple[str, str]:
@@ -290,10 +364,14 @@ def _show_commits(found: GitFinding, path: Path, *, as_json: bool) -> None:
     print(f"\nSearch: {path}")
 
 
-def _check(confidence: float, most: int, confirm: int) -> None:
+def _check(confidence: float, most: int, confirm: int, spread: int) -> None:
     if not CONFIDENCE_LEAST <= confidence < 1:
         raise InputError(f"{confidence:g} given; expected 0.5 or more, below 1", where="--confidence")
-    for option, value, least, largest in (("--most", most, 6, MOST_MAX), ("--confirm", confirm, 0, CONFIRM_MAX)):
+    for option, value, least, largest in (
+        ("--most", most, 6, MOST_MAX),
+        ("--confirm", confirm, 0, CONFIRM_MAX),
+        ("--spread", spread, 0, SPREAD_MAX),
+    ):
         if not least <= value <= largest:
             raise InputError(f"{value} given; expected {least} to {largest:,}", where=option)
 
@@ -309,7 +387,20 @@ def _show(path: Path, *, as_json: bool) -> None:
     from iolab.presentation.terminal import show
 
     show(lines(found))
+    for functions in _functions(path, found):
+        print(f"\n{functions}")
     print(f"\nRun:    {path}")
+
+
+def _functions(path: Path, found: Finding) -> Iterator[str]:
+    """Of guest machines, the functions that each named version made dearer or cheaper."""
+    from iolab.adapters.store import read
+    from iolab.presentation.table.symbols import between
+
+    for change in found.confirmations:
+        before, after = found.versions[change - 1], found.versions[change]
+        if functions := between(read(path), found.question.workload, before, after):
+            yield functions.rstrip("\n")
 
 
 def _as_dict(found: Finding) -> JsonObject:

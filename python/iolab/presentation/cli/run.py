@@ -224,9 +224,11 @@ def load(path: Path, machine: str | None, engine: str | None, probes: list[str])
     """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
     wrong with it."""
     from iolab.adapters.machine_file import is_model
+    from iolab.domain.trial.guest import is_guest
 
-    if machine is not None and machine != "host" and not is_model(machine):
-        raise InputError(f"{machine}: {unknown('machine', machine, ['host', 'model:NAME'])}", where="--machine")
+    known = ["host", "model:NAME", "guest:KERNEL"]
+    if machine is not None and machine != "host" and not (is_model(machine) or is_guest(machine)):
+        raise InputError(f"{machine}: {unknown('machine', machine, known)}", where="--machine")
     from iolab.adapters.experiment import loads
     from iolab.adapters.experiment.from_fio import is_job_file, text_of
     from iolab.adapters.experiment.parse import find, read_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.adapters.run.bisect import in_words
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from iolab.adapters.run.bisect import Finding
+    from iolab.domain.bisect.search import Search
 
 BAR_CHARACTERS = 20
+UNSEEN_TOLD_FROM = 3
+UNSEEN_TOLD_SHARE = 0.1
 STOPPED = {
     "decided": "",
     "budget": "Stopped at the most trials allowed (--most): this is what is known.",
@@ -37,11 +41,21 @@ def lines(found: Finding) -> RenderableType:
             + _confirmed(found, change.last)
         )
     told.append(f"{answer.measurements} trials of the search. {STOPPED[answer.stopped]}".rstrip())
+    told += unseen(found.search, versions)
     told += [f"not measurable: {name}: {why}" for name, why in found.unmeasurable.items()]
     parts: list[RenderableType] = [Text(line) for line in told]
     if answer.kind != "unknown":
         parts += [Text(), _versions(found)]
     return Group(*parts)
+
+
+def unseen(search: Search, names: Sequence[str]) -> Iterator[str]:
+    """A line on the longest stretch in which nothing was measured, where changes are named and it has a tenth of all
+    versions or more."""
+    ends = search.unseen() if search.answer().kind == "changes" else None
+    if ends is not None and ends[1] - ends[0] >= max(UNSEEN_TOLD_FROM, search.versions * UNSEEN_TOLD_SHARE):
+        between = f"{ends[1] - ends[0] - 1} versions between {names[ends[0]]} and {names[ends[1]]}"
+        yield f"None of the {between} was measured: a change that is reversed there is not seen (--spread looks)."
 
 
 def _confirmed(found: Finding, change: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import scale_for
-from iolab.presentation.table.bisection import BAR_CHARACTERS, STOPPED
+from iolab.presentation.table.bisection import BAR_CHARACTERS, STOPPED, unseen
 from iolab.presentation.table.words import change_with_interval
 
 if TYPE_CHECKING:
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 def lines(found: GitFinding) -> Iterator[str]:
     """The answer, each change with its confirmation, what it took, and a line per commit measured."""
     answer, commits = found.answer, found.commits
-    yield f"{len(commits) - 1} commits, {found.question.good}..{found.question.bad}: {_in_words(found)}"
+    what = "versions" if found.question.versions else "commits"
+    yield f"{len(commits) - 1} {what}, {found.question.good}..{found.question.bad}: {_in_words(found)}"
     for change in answer.changes:
         yield _change(found, change)
     took = f"{found.builds} builds in {found.build_s:.0f} s, {found.measure_s:.0f} s measured"
     yield f"{answer.measurements} measurements of the search; {took}. {STOPPED[answer.stopped]}".rstrip()
+    yield from unseen(found.search, [commit.short for commit in commits])
     for place, why in sorted(found.unmeasurable.items()):
         yield f"not measurable: {commits[place].short}: {why}"
     if answer.kind != "unknown":
@@ -85,7 +87,8 @@ def _in_words(found: GitFinding) -> str:
 def _change(found: GitFinding, change: Change) -> str:
     commit = found.commits[change.last]
     scale = scale_for(_unit(found), [change.before, change.after])
-    told = f"{commit.short} {commit.subject}: {scale.number(change.before)} -> {scale.with_unit(change.after)}"
+    told = f"{commit.short} {commit.subject}".rstrip()
+    told += f": {scale.number(change.before)} -> {scale.with_unit(change.after)}"
     if (judged := found.judged(change.last)) is not None:
         told += f"; on {judged.n} fresh rounds: {judged.verdict} {change_with_interval(judged)}"
     if commit.parents > 1:
@@ -102,12 +105,12 @@ def _measured(found: GitFinding) -> Iterator[str]:
         times = sum(version == point for version, _ in found.search.values)
         share = now.in_gap(place - 1) if place else 0.0
         bar = f"{share:5.0%} {'#' * round(share * BAR_CHARACTERS)}" if place else ""
-        yield f"{found.commits[point].short} {times:4} x {scale.with_unit(level):>12} {bar}".rstrip()
+        yield f"{found.commits[point].short:12} {times:4} x {scale.with_unit(level):>12} {bar}".rstrip()
 
 
 def _log(found: GitFinding) -> Iterator[str]:
     """Of one change, what `git bisect log` would say."""
-    if len(found.named) != 1:
+    if len(found.named) != 1 or found.question.versions:
         return
     (place,) = found.named
     after, before = found.commits[place], found.commits[place - 1]

@@ -49,6 +49,25 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     return "\n".join(blocks)
 
 
+def between(run: RunData, workload: str, before: str, after: str) -> str:
+    """The functions of a workload that differ between two settings, a table for each phase. Empty for runs in which no
+    instructions were counted."""
+    try:
+        places: list[Seen[InstructionsObservation]] = seen(run, NAME)
+    except InputError:
+        return ""
+    found = {(one.phase, one.setting): one.observations for one in places if one.workload == workload}
+    blocks = []
+    for phase in dict.fromkeys(phase for phase, _ in found):
+        sides = [found.get((phase, setting), []) for setting in (before, after)]
+        if all(sides):
+            rounds = [[per_operation(round) for round in side] for side in sides]
+            calls = [means([calls_per_operation(round) for round in side]) for side in sides]
+            title = f"{workload}, {phase}: {after} against {before}"
+            blocks.append(_compared(title, with_renamed(differences(*rounds), *calls)))
+    return "\n".join(blocks)
+
+
 def folded(run: RunData) -> str:
     """Of each setting, workload and phase the functions as folded stacks: `setting;workload;phase;module;function N`
     with instructions per operation, rounded. Chains of callers are not recorded."""

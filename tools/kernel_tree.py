@@ -1,0 +1,123 @@
+"""Makes a git tree of Debian's kernel source with a history of small commits, of which some cost instructions: what
+`iolab bisect --git` is tried on (docs/bisection.md).
+
+    tools/kernel_tree.py TREE [--version 6.1] [--commits 64] [--seed 1]
+
+The tree gets three branches of so many commits on real files of block/ and fs/xfs/, all from the tag `base`:
+
+    none    no commit costs anything
+    one     one adds a loop to the start of every request
+    two     one adds it, a later one adds another to the end of every request
+
+`git notes` on the tip of each branch say which commits these are. Other commits add a comment and a function that
+nobody calls; two in a row can't be built. The source comes from the package linux-source-VERSION, which is fetched and
+unpacked, not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+AUTHOR = ("-c", "user.name=iolab", "-c", "user.email=iolab@localhost", "-c", "commit.gpgsign=false")
+TOUCHED = ("block/*.c", "fs/xfs/*.c", "fs/xfs/libxfs/*.c")
+LOOPS = 10
+"""Turns of the loop that a costly commit adds: about 50 instructions."""
+LOOP = """\
+	{ unsigned int turn; for (turn = 0; turn < %d; turn++) asm volatile("" : : "r" (turn)); }
+"""
+COSTLY = (("block/blk-mq.c", "void blk_mq_start_request("), ("block/blk-mq.c", "void blk_mq_end_request("))
+"""File and function that the first and the second costly commit change."""
+UNFINISHED = "\n#error not finished\n"
+BROKEN = 0.55
+"""About where two commits of each branch stand that can't be built, as a share of its history."""
+PLANTED = {"none": (), "one": (0.4,), "two": (0.25, 0.7)}
+"""By branch: about where the costly commits stand, as a share of its history."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tree", type=Path, help="where the tree is made; must not exist")
+    parser.add_argument("--version", default="6.1", help="of the package linux-source-VERSION")
+    parser.add_argument("--commits", type=int, default=64, help="on each branch")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    if arguments.tree.exists():
+        sys.exit(f"{arguments.tree}: exists already")
+    unpack(arguments.version, arguments.tree)
+    git(arguments.tree, "init", "--quiet", "--initial-branch=none")
+    commit(arguments.tree, f"Linux {arguments.version} as Debian ships it", "--all-files")
+    git(arguments.tree, "tag", "base")
+    for branch, shares in PLANTED.items():
+        grow(arguments.tree, branch, arguments.commits, shares, random.Random(f"{arguments.seed} {branch}"))
+    return 0
+
+
+def unpack(version: str, tree: Path) -> None:
+    """The source of the package becomes `tree`."""
+    with tempfile.TemporaryDirectory(dir=tree.absolute().parent) as scratch:
+        run(["apt-get", "download", f"linux-source-{version}"], scratch)
+        (package,) = Path(scratch).glob("*.deb")
+        run(["dpkg-deb", "--extract", package.name, "package"], scratch)
+        (source,) = Path(scratch).glob("package/usr/src/*.tar.xz")
+        run(["tar", "--extract", "--xz", "--file", str(source)], scratch)
+        (unpacked,) = Path(scratch).glob("linux-source-*/")
+        unpacked.rename(tree)
+
+
+def grow(tree: Path, branch: str, commits: int, shares: Sequence[float], drawn: random.Random) -> None:
+    git(tree, "checkout", "--quiet", "--force", "-B", branch, "base")
+    files = sorted(path for pattern in TOUCHED for path in tree.glob(pattern))
+    costly = {int(share * commits) + drawn.randrange(-3, 4): place for place, share in enumerate(shares)}
+    broken = int(BROKEN * commits)
+    planted = []
+    for number in range(1, commits + 1):
+        if number in (broken, broken + 2):
+            file = tree / "block" / "bio.c"
+            text = file.read_text().removesuffix(UNFINISHED)
+            file.write_text(text if number > broken else text + UNFINISHED)
+            commit(tree, "bio: finish change" if number > broken else "bio: begin change")
+        elif number in costly:
+            name, function = COSTLY[costly[number]]
+            add_loop(tree / name, function)
+            commit(tree, f"{Path(name).stem}: count twice")
+            planted.append(git(tree, "rev-parse", "HEAD").strip())
+        else:
+            file = drawn.choice(files)
+            with file.open("a") as source:
+                source.write(f"\n/* Change {number}. */\nstatic inline int __maybe_unused change_{number}(int given)\n")
+                source.write(f"{{\n\treturn given + {number};\n}}\n")
+            commit(tree, f"{file.stem}: prepare for change {number + 1}")
+    git(tree, "notes", "add", "--force", "-m", f"planted: {' '.join(planted) or 'nothing'}", "HEAD")
+
+
+def add_loop(file: Path, function: str) -> None:
+    """At the beginning of the function's body."""
+    text = file.read_text()
+    body = text.index("{\n", text.index(f"\n{function}")) + 2
+    file.write_text(text[:body] + LOOP % LOOPS + text[body:])
+
+
+def commit(tree: Path, subject: str, *how: str) -> None:
+    git(tree, "add", *(("--force", "--all") if how else ("--update",)))
+    git(tree, *AUTHOR, "commit", "--quiet", "--no-verify", "-m", subject)
+
+
+def git(tree: Path, *arguments: str) -> str:
+    return run(["git", *AUTHOR, *arguments], str(tree))
+
+
+def run(arguments: Sequence[str], at: str) -> str:
+    done = subprocess.run(arguments, cwd=at, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
