@@ -40,7 +40,14 @@ PLOTTED = {
     },
 }
 """Probe -> the columns of its series that are plotted, a panel each, and their units."""
-TABLES = {"block": "affinity", "cpu": "cycles", "extents": "extents", "switches": "switches", "profile": "profile"}
+TABLES = {
+    "block": "affinity",
+    "cpu": "cycles",
+    "extents": "extents",
+    "switches": "switches",
+    "profile": "profile",
+    "instructions": "symbols",
+}
 """Probe -> the format of `iolab show --as` that shows it."""
 
 

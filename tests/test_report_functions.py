@@ -1,0 +1,46 @@
+"""The report's bars of functions of guest machines (presentation/report/functions.py)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from iolab.base.errors import InputError
+from iolab.presentation.report import functions
+from iolab.presentation.table.seen import Seen
+
+RUN: Any = SimpleNamespace(experiment=SimpleNamespace(compare=SimpleNamespace(baseline="old")))
+
+
+def observed(**amounts: int) -> dict[str, object]:
+    """Of one operation."""
+    names = list(amounts)
+    return {
+        "operations": 1,
+        "user": 10,
+        "symbols": names,
+        "modules": ["" for _ in names],
+        "instructions": list(amounts.values()),
+        "calls": [1 for _ in names],
+    }
+
+
+def test_the_bars_add_up_to_the_difference_and_the_sure_ones_stand_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = [observed(submit=100, complete=50), observed(submit=101, complete=60)]
+    new = [observed(submit=150, complete=55), observed(submit=151, complete=58)]
+    places = [Seen("reads", "old", "main", old), Seen("reads", "new", "main", new)]
+    monkeypatch.setattr(functions, "seen", lambda run, probe: places)
+    (plot,) = functions.figure(RUN, ["old", "new"]).plots
+    (bars,) = plot.traces
+    assert bars["y"] == ["submit", "complete", "all others"]
+    assert bars["x"] == [50.0, 1.5, 0]
+    assert bars["marker"]["opacity"][:2] == [1.0, 0.45]
+
+
+def test_a_run_that_counts_nothing_has_no_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(run: object, probe: str) -> list[Seen[Any]]:
+        raise InputError("the probe instructions was off")
+
+    monkeypatch.setattr(functions, "seen", nothing)
+    assert functions.figure(RUN, ["old", "new"]).plots == []
