@@ -13,7 +13,8 @@ from fake_machine import FakeExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iolab.presentation.table import render
-from iolab.presentation.table.layout import FirstThatFits
+from iolab.presentation.table.layout import FirstThatFits, text_lines
+from iolab.presentation.table.plain import empty_table, indented
 from support.stored import TWO_SETTINGS, stored_run
 
 SCHEDULERS = Path(__file__).parent / "imported" / "schedulers.csv"
@@ -62,6 +63,28 @@ def test_a_console_gets_the_first_drawing_that_it_has_room_for() -> None:
             console.print(FirstThatFits(*drawings))
         fitting = [number for number, width in enumerate(widths) if width <= columns]
         assert captured.get()[0] == str(fitting[0] if fitting else len(widths) - 1)
+
+    holds()
+
+
+def test_a_large_table_is_written_as_rich_would_draw_it() -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    cells = st.sampled_from(["", "a", "value 12", "長い", "two\nlines"])
+
+    @given(st.lists(st.tuples(cells, cells, st.booleans()), min_size=1, max_size=6))
+    @settings(max_examples=50)
+    def holds(rows: list[tuple[str, str, bool]]) -> None:
+        table = empty_table()
+        table.add_column("metric")
+        table.add_column("value", justify="right")
+        for name, value, ends in rows:
+            table.add_row(indented(name) if name and "\n" not in name else Text(name), Text(value), end_section=ends)
+        console = Console(width=200, color_system=None)
+        with console.capture() as captured:
+            console.print(table)
+        assert text_lines(table) == [line.rstrip() for line in captured.get().splitlines()]
 
     holds()
 
