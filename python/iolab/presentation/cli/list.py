@@ -119,7 +119,7 @@ def _experiment(path: Path, table: TomlTable) -> Entry:
         "path": str(path),
         "rounds": table.get("rounds"),
         "workloads": list(table["workloads"]),
-        "settings": list(table["settings"]),
+        "settings": list(table.get("settings", {"default": {}})),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def is_large(drawn: RenderableType) -> TypeGuard[Table]:
 
 def text_lines(table: Table) -> list[str]:
     """A table of `plain.empty_table` as rich draws it, without colours and unbroken, in a tenth of the time."""
-    from itertools import zip_longest
-
     from rich.cells import cell_len
 
     columns = [[_cell_lines(cell) for cell in (column.header, *column.cells)] for column in table.columns]
