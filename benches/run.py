@@ -35,6 +35,7 @@ BENCHES = [
     "startup",
     "memory",
     "import_speed",
+    "collection",
     "trace_speed",
     "probe_overhead",
     "statistics_simulation",

@@ -79,6 +79,11 @@ def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
     return Scale(divisor, suffix, min(decimals, _DECIMALS_MAX))
 
 
+def steps_of_units() -> dict[str, list[tuple[float, str]]]:
+    """By unit, from which value on it has which name, the largest first: for pages that scale numbers themselves."""
+    return {unit: list(steps) for unit, steps in _STEPS.items()}
+
+
 def size_in_words(size_bytes: int) -> str:
     """`64 MiB`, `1.5 GiB`, `4097 bytes`: in the largest unit of which it has at most three decimals, else rounded to
     two and with the bytes behind: `62.51 MiB (65546241 bytes)`."""

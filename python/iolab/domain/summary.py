@@ -322,11 +322,14 @@ def _row(
     reasons: dict[tuple[str, str, str], str],
 ) -> Row:
     metric = describe(key)
-    cells = {setting: _cell(numbers, reasons.get((workload, key, setting))) for setting, numbers in by_setting.items()}
+    cells = {
+        setting: cell_of(numbers, reasons.get((workload, key, setting))) for setting, numbers in by_setting.items()
+    }
     return Row(workload, key, metric.unit, metric.better, metric.help, cells, by_candidate)
 
 
-def _cell(numbers: Numbers, reason: str | None) -> Cell:
+def cell_of(numbers: Numbers, reason: str | None) -> Cell:
+    """The typical value and the spread of values, one per round; `reason`: why they are absent, where they are."""
     import numpy as np
 
     values = np.array([number for number in numbers if number is not None])

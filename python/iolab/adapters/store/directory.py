@@ -4,6 +4,7 @@
 experiment.toml        the experiment's exact text
 files/                 the files that the experiment names, such as fio's job files, as they were
 machine.json           the machine as it was when the run began
+labels.json            tags and a note, which people give it (iolab.adapters.collection.labels)
 journal.jsonl          what happened when (journal.py)
 trials/000017.parquet  one trial (trial_file.py)
 traces/000017.NAME     traces that a probe of a simulated machine was asked for: PHASE.sda.blktrace.0, PHASE.ftrace.txt

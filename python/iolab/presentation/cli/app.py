@@ -19,12 +19,18 @@ from iolab.presentation.cli.guest import guest
 from iolab.presentation.cli.history import history
 from iolab.presentation.cli.import_ import import_files
 from iolab.presentation.cli.list import list_names
+from iolab.presentation.cli.ls import ls
+from iolab.presentation.cli.note import note
 from iolab.presentation.cli.record import record
 from iolab.presentation.cli.report import report
 from iolab.presentation.cli.reproduce import reproduce
 from iolab.presentation.cli.restore import restore
+from iolab.presentation.cli.rm import rm
 from iolab.presentation.cli.run import run
+from iolab.presentation.cli.serve import serve
 from iolab.presentation.cli.show import show
+from iolab.presentation.cli.site import site
+from iolab.presentation.cli.tag import tag
 from iolab.presentation.cli.trace import trace
 
 app = typer.Typer(
@@ -69,6 +75,12 @@ for command, name, summary in (
     (bisect, "bisect", "Find which of many versions changed a metric."),
     (attribute, "attribute", "Find which of many keys make two settings differ."),
     (history, "history", "Find when metrics changed over many runs."),
+    (ls, "ls", "List the runs below a directory."),
+    (tag, "tag", "Give a run tags to find it by."),
+    (note, "note", "Give a run a note."),
+    (rm, "rm", "Remove runs; asks first."),
+    (serve, "serve", "Show the runs below a directory as live pages."),
+    (site, "site", "Write the same pages as files for any web server."),
     (guest, "guest", "Boot a kernel in an emulated machine, and run a command there."),
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (record, "record", "Record the block events of a device."),

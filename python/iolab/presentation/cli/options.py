@@ -36,6 +36,11 @@ RunDirectory = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run directory, as `iolab run` leaves it.", show_default=False)
 ]
 
+Collection = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="A directory that holds runs, or directories of runs.", show_default=True),
+]
+
 RunOrFile = Annotated[
     Path,
     typer.Argument(

@@ -1,0 +1,190 @@
+"""What is known of the runs below a directory, kept between commands: an SQLite file, derived and safe to delete.
+
+Any number of processes read and write it at once: SQLite keeps them apart, readers wait for nobody (its write-ahead
+log), and a kill leaves the state before or after. A row is as good as the key beside it, which is the date and size of
+the run's journal and labels: what has another is read again. A file that is damaged, or that another iolab made, is
+made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import iolab
+from iolab.base.errors import MachineError
+from iolab.domain.collection.entry import Entry, Labels, Main
+
+FOLDER = ".iolab-index"
+FILE = "index.sqlite"
+FORMAT = 1
+PATIENCE_S = 30.0
+"""How long a writer waits for another."""
+SCHEMA = """
+create table about (format integer, version text);
+create table run (name text primary key, key text not null, ended integer not null, entry text not null) without rowid;
+create table extract (name text primary key, content blob not null);
+create table changes (benchmark text, hardware text, of text not null, content text not null,
+                      primary key (benchmark, hardware)) without rowid;
+"""
+
+Row = tuple[str, str, bool, Entry, str | None]
+"""Name, key, whether it is complete, entry, extract as JSON."""
+
+
+class Index:
+    """The file, opened for the time of each question."""
+
+    def __init__(self, directory: Path) -> None:
+        """Of the runs below the directory. MachineError if there is no place to keep it."""
+        self.path = _place(directory)
+        self._is_checked = False
+
+    def keys(self) -> dict[str, str]:
+        """By name, the key of the run as it was read."""
+        with self._open() as db:
+            return dict(db.execute("select name, key from run"))
+
+    def entries(self) -> list[tuple[Entry, bool]]:
+        """Every entry, and whether its run is complete."""
+        with self._open() as db:
+            rows = db.execute("select entry, ended from run").fetchall()
+        # One document costs less to read than one per run.
+        found = json.loads(f"[{','.join(entry for entry, _ in rows)}]")
+        return [(_entry(one), bool(ended)) for one, (_, ended) in zip(found, rows, strict=True)]
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Takes the place of what is known of these runs."""
+        with self._open() as db, db:
+            for name, key, ended, entry, extract in rows:
+                text = json.dumps(asdict(entry), separators=(",", ":"))
+                db.execute("insert or replace into run values (?, ?, ?, ?)", (name, key, ended, text))
+                if extract is None:
+                    db.execute("delete from extract where name = ?", (name,))
+                else:
+                    packed = zlib.compress(extract.encode(), 1)
+                    db.execute("insert or replace into extract values (?, ?)", (name, packed))
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Forgets runs that are gone."""
+        gone = [(name,) for name in names]
+        if gone:
+            with self._open() as db, db:
+                db.executemany("delete from run where name = ?", gone)
+                db.executemany("delete from extract where name = ?", gone)
+
+    def extracts(self, names: Sequence[str]) -> dict[str, str]:
+        """By name, the extract as JSON; without those that have none."""
+        found = {}
+        with self._open() as db:
+            for name in names:
+                row = db.execute("select content from extract where name = ?", (name,)).fetchone()
+                if row:
+                    found[name] = zlib.decompress(row[0]).decode()
+        return found
+
+    def changes(self) -> dict[tuple[str, str], tuple[str, Any]]:
+        """By benchmark and hardware, what was found in the history, and of what state of its runs."""
+        with self._open() as db:
+            rows = db.execute("select benchmark, hardware, of, content from changes").fetchall()
+        return {(benchmark, hardware): (of, json.loads(content)) for benchmark, hardware, of, content in rows}
+
+    def put_changes(self, benchmark: str, hardware: str, of: str, content: Any) -> None:
+        """What was found in the history of these runs."""
+        with self._open() as db, db:
+            text = json.dumps(content, separators=(",", ":"))
+            db.execute("insert or replace into changes values (?, ?, ?, ?)", (benchmark, hardware, of, text))
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        if not self._is_checked:
+            self._make_usable()
+            self._is_checked = True
+        db = _connected(self.path)
+        try:
+            yield db
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "locked" not in str(error):
+                self._is_checked = False  # looked at again by whoever comes next
+            raise MachineError(
+                f"the index can't be used: {error}", where=str(self.path), remedy="try again; if it stays, delete it"
+            ) from None
+        finally:
+            db.close()
+
+    def _make_usable(self) -> None:
+        """Makes the file, anew where it is damaged or another iolab's."""
+        for attempt in range(2):
+            try:
+                db = _connected(self.path)
+                try:
+                    db.execute("pragma journal_mode = wal").fetchone()
+                    with db:
+                        db.execute("begin immediate")
+                        tables = db.execute("select count(*) from sqlite_master where name = 'about'").fetchone()[0]
+                        if not tables:
+                            for statement in SCHEMA.split(";"):
+                                db.execute(statement)
+                            db.execute("insert into about values (?, ?)", _about())
+                        known = db.execute("select format, version from about").fetchone()
+                    if known == _about() and db.execute("pragma quick_check(1)").fetchone()[0] == "ok":
+                        return
+                finally:
+                    db.close()
+            except sqlite3.DatabaseError as error:
+                if attempt or "locked" in str(error):
+                    raise MachineError(f"the index can't be made: {error}", where=str(self.path)) from None
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{self.path}{suffix}")  # noqa: PTH108 (a name beside the path)
+
+
+def _about() -> tuple[int, str]:
+    return FORMAT, iolab.__version__
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=PATIENCE_S)
+    db.execute("pragma synchronous = off")  # derived: after a power cut it may be damaged, and is made anew
+    return db
+
+
+def _entry(found: dict[str, Any]) -> Entry:
+    given, main = found.pop("labels"), found.pop("main")
+    for name in ("settings", "workloads", "problems"):
+        found[name] = tuple(found[name])
+    return Entry(**found, main=Main(**main) if main else None, labels=Labels(tuple(given["tags"]), given["note"]))
+
+
+def _place(directory: Path) -> Path:
+    """In the directory itself, where this user may write; else in the user's own cache."""
+    inside = directory / FOLDER
+    try:
+        if not inside.is_symlink():
+            inside.mkdir(exist_ok=True)
+            file = inside / FILE
+            if os.access(inside, os.W_OK) and (not file.exists() or os.access(file, os.W_OK)):
+                return file
+    except OSError:
+        pass
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    name = blake2b(str(directory.resolve()).encode(), digest_size=8).hexdigest()
+    folder = root / "iolab" / "collections" / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MachineError(
+            f"there is no place for the index: {error.strerror}",
+            where=str(folder),
+            remedy="make one of the two directories writable, or set XDG_CACHE_HOME",
+        ) from None
+    return folder / FILE

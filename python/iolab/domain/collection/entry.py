@@ -1,0 +1,96 @@
+"""A run as a list of runs has it: a line's worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from iolab.base.strict_json import JsonObject
+
+State = Literal["done", "running", "unfinished", "unreadable"]
+"""done: its last event says so. running: a process holds its journal. unfinished: neither; it can be resumed."""
+ID_LENGTH = 12
+"""Hexadecimal digits of a run's id: among 10,000 runs two are alike once in 5 million collections."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What people say of a run: the one thing here that is not derived from it."""
+
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Main:
+    """The number that stands for a run in a row of many: of its first workload under the baseline, the first metric
+    that it compares. `typical` and `spread` as in `iolab.domain.summary.Cell`."""
+
+    workload: str
+    setting: str
+    metric: str
+    typical: float
+    spread: float | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run in a few words and counts."""
+
+    id: str
+    """Of its first event: the same wherever the run is copied to."""
+    name: str
+    """Its path below the collection's directory."""
+    title: str
+    started_unix_ns: int | None
+    machine: str
+    """`host`, `model:NAME`, `guest:KERNEL` or `imported`; empty where it is lost."""
+    hostname: str
+    kernel: str
+    settings: tuple[str, ...]
+    workloads: tuple[str, ...]
+    rounds: int
+    trials: int
+    trials_not_ok: int
+    verdicts: Mapping[str, int]
+    """How many comparisons came to each verdict."""
+    problems: tuple[str, ...]
+    benchmark: str
+    """The id of what it repeats (`iolab.domain.collection.benchmark`)."""
+    hardware: str
+    """The id of what it ran on (`iolab.domain.collection.hardware`)."""
+    hardware_in_words: str
+    state: State
+    main: Main | None = None
+    labels: Labels = field(default_factory=Labels)
+
+    @property
+    def date(self) -> str:
+        """`2026-11-23 16:54`, in UTC; empty where nobody knows."""
+        if self.started_unix_ns is None:
+            return ""
+        return datetime.fromtimestamp(self.started_unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M")
+
+    def as_dict(self) -> JsonObject:
+        """One JSON object: the schema stands in docs/collections.md."""
+        return {
+            "run": self.name,
+            "id": self.id,
+            "title": self.title,
+            "started_unix_ns": self.started_unix_ns,
+            "machine": self.machine,
+            "hostname": self.hostname,
+            "kernel": self.kernel,
+            "settings": list(self.settings),
+            "workloads": list(self.workloads),
+            "rounds": self.rounds,
+            "trials": self.trials,
+            "trials_not_ok": self.trials_not_ok,
+            "verdicts": dict(self.verdicts),
+            "state": self.state,
+            "tags": list(self.labels.tags),
+            "note": self.labels.note,
+            "problems": list(self.problems),
+        }

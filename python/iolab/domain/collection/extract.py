@@ -1,0 +1,245 @@
+"""What pages over many runs need of one: its numbers by round, its verdicts, its sweeps. Computed once per run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from iolab.base.errors import InputError
+from iolab.domain.collection.hardware import Facts
+from iolab.domain.comparable import facts_of
+from iolab.domain.definition import Nature, Verdict
+from iolab.domain.summary import cell_of, summarise
+from iolab.domain.sweep import LATENCIES, THROUGHPUTS, knee, main_metric, rows_of, sweeps
+from iolab.domain.sweep import values as values_along
+
+if TYPE_CHECKING:
+    from iolab.domain.compare import Comparison
+    from iolab.domain.measured_run import MeasuredRun
+    from iolab.domain.summary import Summary
+
+KEYS_MAX = 200
+"""Metrics of a run that are kept; those that it compares come first."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Measured(_Part):
+    """A metric of a workload under a setting. `rounds`: the value of each round that the workload has a trial of, null
+    where it has no value; `typical`, `spread`, `n` and `reason` as in `iolab.domain.summary.Cell`."""
+
+    workload: str
+    setting: str
+    metric: str
+    rounds: list[float | None]
+    typical: float | None
+    spread: float | None
+    n: int
+    reason: str | None
+
+
+class Judged(_Part):
+    """A comparison of the run, as `iolab show` tells it: fields of `iolab.domain.verdict.Judgement`."""
+
+    workload: str
+    setting: str
+    against: str
+    metric: str
+    nature: Nature
+    verdict: Verdict
+    baseline: float | None
+    candidate: float | None
+    ratio: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float | None
+    q_value: float | None
+    alpha: float
+    n: int
+    rounds_to_decide: int | None
+    notes: list[str]
+
+
+class SweptPoint(_Part):
+    """One value of a sweep's parameter: where its numbers stand."""
+
+    x: float
+    text: str
+    workload: str
+    setting: str
+
+
+class SweptLine(_Part):
+    """A line of a sweep; `knee`: which of its points is the throughput's knee, null where there is none."""
+
+    name: str
+    points: list[SweptPoint]
+    knee: int | None
+
+
+class Swept(_Part):
+    """A sweep of the run; `throughput`, `latency`: the metrics to draw against each other, null where it has none."""
+
+    name: str
+    parameter: str
+    lines: list[SweptLine]
+    throughput: str | None
+    latency: str | None
+
+
+class Extract(_Part):
+    """All that is kept of a run. `trials`: by workload and setting, the trial of each round, null where it has none."""
+
+    facts: dict[str, str]
+    baseline: str
+    same_within: float
+    compared: list[str]
+    measured: list[Measured]
+    judged: list[Judged]
+    sweeps: list[Swept]
+    trials: dict[str, dict[str, list[int | None]]]
+    problems: list[str]
+    doubts: list[str]
+    left_out: int
+    """Metrics beyond KEYS_MAX."""
+
+
+def extract_of(run: MeasuredRun) -> Extract:
+    """The extract of a run that is read; InputError where this iolab does not understand its experiment."""
+    facts: Facts = facts_of(run)
+    try:
+        summary = summarise(run)
+    except InputError as error:  # of a run that has only begun, or of which the baseline is lost
+        return _without_numbers(run, dict(facts), str(error))
+    compared = list(dict.fromkeys(row.metric for row in summary.rows))
+    keys = list(dict.fromkeys([*compared, *run.keys]))
+    return Extract(
+        facts=dict(facts),
+        baseline=summary.baseline,
+        same_within=summary.same_within,
+        compared=compared,
+        measured=_measured(run, keys[:KEYS_MAX]),
+        judged=[judged_of(one) for one in summary.comparisons],
+        sweeps=_sweeps(summary),
+        trials=_trials(run),
+        problems=summary.problems,
+        doubts=summary.doubts,
+        left_out=max(0, len(keys) - KEYS_MAX),
+    )
+
+
+def _without_numbers(run: MeasuredRun, facts: dict[str, str], why: str) -> Extract:
+    problems = run.problems if run.trials.height == 0 else [*run.problems, why]
+    return Extract(
+        facts=facts,
+        baseline=run.experiment.compare.baseline,
+        same_within=run.experiment.compare.same_within,
+        compared=[],
+        measured=_measured(run, run.keys[:KEYS_MAX]),
+        judged=[],
+        sweeps=[],
+        trials=_trials(run),
+        problems=problems,
+        doubts=[],
+        left_out=0,
+    )
+
+
+def _measured(run: MeasuredRun, keys: Sequence[str]) -> list[Measured]:
+    found = []
+    turns_of = _rounds(run)
+    for workload in run.workloads:
+        for key in keys:
+            wide = run.values(key, workload)
+            place = {turn: number for number, turn in enumerate(wide[wide.columns[0]].to_list())}
+            for setting in wide.columns[1:]:
+                values = [_finite(value) for value in wide[setting].to_list()]
+                rounds = [values[place[turn]] if turn in place else None for turn in turns_of.get(workload, [])]
+                cell = cell_of(rounds, None)
+                reason = None if cell.n else "no round has a value"
+                found.append(
+                    Measured(
+                        workload=workload,
+                        setting=setting,
+                        metric=key,
+                        rounds=rounds,
+                        typical=cell.typical,
+                        spread=cell.spread,
+                        n=cell.n,
+                        reason=reason,
+                    )
+                )
+    return found
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and value - value == 0.0 else None
+
+
+def judged_of(one: Comparison) -> Judged:
+    """A comparison as pages have it."""
+    it = one.judgement
+    return Judged(
+        workload=one.workload or "",
+        setting=one.setting,
+        against=one.against,
+        metric=one.metric,
+        nature=one.nature,
+        verdict=it.verdict,
+        baseline=it.baseline,
+        candidate=it.candidate,
+        ratio=it.ratio,
+        ci_low=it.ci_low,
+        ci_high=it.ci_high,
+        p_value=it.p_value,
+        q_value=it.q_value,
+        alpha=it.alpha,
+        n=it.n,
+        rounds_to_decide=it.rounds_to_decide,
+        notes=one.notes,
+    )
+
+
+def _sweeps(summary: Summary) -> list[Swept]:
+    found = []
+    for sweep in sweeps(summary):
+        by_metric = rows_of(sweep, summary)
+        throughput = main_metric(list(by_metric), THROUGHPUTS)
+        lines = []
+        for line in sweep.lines:
+            heights = values_along(line, by_metric[throughput]) if throughput else [None] * len(line.points)
+            present = [(place, height) for place, height in enumerate(heights) if height is not None]
+            at = knee([line.points[place].x for place, _ in present], [height for _, height in present])
+            points = [
+                SweptPoint(x=one.x, text=one.text, workload=one.workload, setting=one.setting) for one in line.points
+            ]
+            lines.append(SweptLine(name=line.name, points=points, knee=None if at is None else present[at.index][0]))
+        latency = main_metric(list(by_metric), LATENCIES)
+        found.append(
+            Swept(name=sweep.name, parameter=sweep.parameter, lines=lines, throughput=throughput, latency=latency)
+        )
+    return found
+
+
+def _trials(run: MeasuredRun) -> dict[str, dict[str, list[int | None]]]:
+    """In the order of `Measured.rounds`."""
+    numbers: dict[str, dict[str, dict[int, int]]] = {}
+    for workload, setting, turn, trial in run.trials.select("workload", "setting", "round", "trial").iter_rows():
+        numbers.setdefault(workload, {}).setdefault(setting, {})[turn] = trial
+    turns_of = _rounds(run)
+    return {
+        workload: {setting: [of_round.get(turn) for turn in turns_of[workload]] for setting, of_round in of.items()}
+        for workload, of in numbers.items()
+    }
+
+
+def _rounds(run: MeasuredRun) -> dict[str, list[int]]:
+    """By workload, the rounds of which it has a trial."""
+    found: dict[str, set[int]] = {}
+    for workload, turn in run.trials.select("workload", "round").unique().iter_rows():
+        found.setdefault(workload, set()).add(turn)
+    return {workload: sorted(turns) for workload, turns in found.items()}

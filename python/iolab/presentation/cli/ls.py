@@ -1,0 +1,84 @@
+"""`iolab ls`: which runs are there?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iolab.base.errors import InputError, unknown
+from iolab.presentation.cli.options import Collection as Directory
+from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.output import print_json
+
+if TYPE_CHECKING:
+    from iolab.adapters.collection import Collection
+
+FORMATS = ("plain", "csv", "json")
+TOLD_FROM = 20
+"""Of fewer new runs nobody needs to be told that they are read."""
+
+
+def ls(
+    directory: Directory = Path("iolab-runs"),
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WORD...",
+            help="Only runs of which every word holds: a word that stands in a name, a title, a tag ..., or KEY:TEXT "
+            "with a key of run, title, machine, kernel, setting, workload, verdict, state, tag, note, since, until. "
+            "`not:` in front asks for the others.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Only the newest N.", show_default=False, min=1)
+    ] = None,
+    as_: Annotated[
+        str,
+        typer.Option("--as", metavar="FORMAT", help="plain: a line per run; csv: for spreadsheets; json: as --json."),
+    ] = "plain",
+    json: Json = False,
+) -> None:
+    """List the runs below a directory, the newest first: title, date, machine, kernel, settings, verdicts.
+
+    What was read of a run is kept in DIR/.iolab-index, or in ~/.cache/iolab where DIR can't be written to. It is
+    derived: a run that changed is read again, and the index can be deleted at any time.
+    """
+    if as_ not in FORMATS:
+        raise InputError(f"{as_}: {unknown('format', as_, FORMATS)}", where="--as")
+
+    from iolab.adapters.collection import Collection
+    from iolab.domain.collection.query import chosen, parse
+    from iolab.presentation.table import collection as table
+
+    conditions = parse(query or ())
+    runs = Collection(directory)
+    refresh(runs)
+    entries = chosen(runs.entries, conditions)[:limit]
+    if json or as_ == "json":
+        print_json({"runs": [one.as_dict() for one in entries], "of": len(runs.entries)})
+    elif as_ == "csv":
+        sys.stdout.write(table.as_csv(entries))
+    else:
+        if entries:
+            sys.stdout.write("\n".join(table.lines(entries)) + "\n")
+        print(f"{table.summary(entries, len(runs.entries))}: {directory}")
+
+
+def refresh(runs: Collection) -> None:
+    """Brings the index up to date, and says so where that takes a while."""
+    told = [False]
+
+    def on_read(done: int, total: int) -> None:
+        if total < TOLD_FROM:
+            return
+        if not told[0]:
+            told[0] = True
+            print(f"iolab: reading {total:,} runs that are new or changed, each once", file=sys.stderr)
+        if sys.stderr.isatty():
+            print(f"\r{done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+    runs.refresh(on_read)

@@ -1,0 +1,45 @@
+"""`iolab serve`: many runs as pages, as they are now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iolab.base.errors import MachineError
+from iolab.presentation.cli.ls import refresh
+from iolab.presentation.cli.options import Collection as Directory
+
+PORT = 8765
+
+
+def serve(
+    directory: Directory = Path("iolab-runs"),
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where to listen. Whoever reaches another address than this machine's own reads every run: there is "
+            "no password.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="The port; 0: a free one.", min=0, max=65535)] = PORT,
+) -> None:
+    """Show the runs below a directory as pages in a browser, also those that are in progress. Ends with Ctrl-C.
+
+    The pages are read only and load nothing from elsewhere. /api/openapi.json describes the interface behind them.
+    """
+    from iolab.adapters.collection import Collection
+
+    try:
+        from iolab.presentation.site.server import serve as serve_pages
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            f"the Python package {error.name} is missing",
+            where="iolab serve",
+            remedy="pip install 'iolab[serve]'; without it, `iolab site` writes the pages as files",
+        ) from None
+    runs = Collection(directory)
+    refresh(runs)
+    serve_pages(runs, host, port, on_ready=lambda address: print(f"Pages: {address}  (Ctrl-C ends)", flush=True))

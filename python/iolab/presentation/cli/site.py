@@ -1,0 +1,39 @@
+"""`iolab site`: many runs as pages, written as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iolab.presentation.cli.ls import refresh
+from iolab.presentation.cli.options import Collection as Directory
+from iolab.presentation.cli.options import Json
+from iolab.presentation.cli.output import print_json
+
+
+def site(
+    directory: Directory = Path("iolab-runs"),
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="PLACE", help="The directory to write: new, empty, or a site that iolab wrote, which is replaced."
+        ),
+    ] = Path("iolab-site"),
+    json: Json = False,
+) -> None:
+    """Write the pages of `iolab serve` as files for any web server: the same but for what is computed on demand.
+
+    Comparisons of any two runs, and runs in progress, need `iolab serve`.
+    """
+    from iolab.adapters.collection import Collection
+    from iolab.presentation.site.files import write
+
+    runs = Collection(directory)
+    refresh(runs)
+    written = write(runs, out)
+    if json:
+        print_json({"site": str(out), "files": written.files, "bytes": written.bytes})
+    else:
+        print(f"Site: {out}/index.html, {written.files:,} files, {written.bytes / 1e6:.1f} MB")

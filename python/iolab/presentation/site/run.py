@@ -1,0 +1,73 @@
+"""A run: its verdicts and numbers, and where each comes from."""
+
+from __future__ import annotations
+
+from iolab.adapters.collection import Collection
+from iolab.adapters.store import RunDirectory
+from iolab.adapters.store.directory import MACHINE_BYTES_MAX
+from iolab.adapters.store.trial_file import read_record
+from iolab.base.bounded_file import read_bounded
+from iolab.base.errors import InputError
+from iolab.domain.collection.entry import Entry
+from iolab.presentation.site.model import RunPage
+from iolab.presentation.site.parts import metrics_of, run_point, run_row
+
+MEASURED_MAX = 4000
+JUDGED_MAX = 2000
+FACTS_MAX = 500
+
+
+def page(runs: Collection, entry: Entry) -> RunPage:
+    """InputError if nothing of the run can be read."""
+    pairs = runs.extracts([entry])
+    if not pairs:
+        raise InputError(entry.problems[0] if entry.problems else "cannot be read", where=entry.name)
+    extract = pairs[0][1]
+    same = [
+        one
+        for one in runs.entries
+        if one.benchmark and (one.benchmark, one.hardware) == (entry.benchmark, entry.hardware)
+    ]
+    place = next(number for number, one in enumerate(same) if one.id == entry.id)
+    keys = [*extract.compared, *(one.metric for one in extract.measured)]
+    return RunPage(
+        run=run_row(entry),
+        hardware_in_words=entry.hardware_in_words,
+        baseline=extract.baseline,
+        same_within=extract.same_within,
+        rounds=entry.rounds,
+        workloads=list(entry.workloads),
+        compared=extract.compared,
+        metrics=metrics_of(keys),
+        judged=extract.judged[:JUDGED_MAX],
+        measured=extract.measured[:MEASURED_MAX],
+        measured_left_out=max(0, len(extract.measured) - MEASURED_MAX) + extract.left_out,
+        trials=extract.trials,
+        sweeps=extract.sweeps,
+        facts=dict(list(extract.facts.items())[:FACTS_MAX]),
+        problems=[*entry.problems],
+        doubts=extract.doubts,
+        previous=run_point(same[place + 1]) if place + 1 < len(same) else None,
+        next=run_point(same[place - 1]) if place > 0 else None,
+    )
+
+
+def experiment(runs: Collection, entry: Entry) -> bytes:
+    """The exact text. InputError if it can't be read."""
+    return RunDirectory.open(runs.path(entry)).experiment_text().encode()
+
+
+def machine(runs: Collection, entry: Entry) -> bytes:
+    """The description of the machine, as it was when the run began. InputError if it can't be read."""
+    return read_bounded(RunDirectory.open(runs.path(entry)).machine_file, MACHINE_BYTES_MAX, "a machine's description")
+
+
+def record(runs: Collection, entry: Entry, trial: int) -> bytes:
+    """What one trial yielded, without histograms and time series. InputError if there is none that can be read."""
+    path = RunDirectory.open(runs.path(entry)).trial_file(trial)
+    if not path.is_file():
+        raise InputError(f"there is no trial {trial}", where=entry.name)
+    try:
+        return read_record(path).model_dump_json(indent=1).encode()
+    except ValueError as error:
+        raise InputError(str(error), where=path.name) from None

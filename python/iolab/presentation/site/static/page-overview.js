@@ -1,0 +1,121 @@
+// The first page: what regressed, what is in progress, benchmarks, the newest runs. And the list of all runs.
+
+import * as address from "./address.js";
+import { get } from "./api.js";
+import { h, section } from "./dom.js";
+import { spark } from "./draw.js";
+import * as format from "./format.js";
+import { parse } from "./query.js";
+import { asRow, changeColumns, runColumns, short, verdicts } from "./rows.js";
+import { table } from "./table.js";
+import { chosenMargin } from "./verdict.js";
+
+export async function overviewPage(_, meta) {
+  const page = await get("overview.json");
+  const changes = page.changes.map((row) => ({ ...row, ...row.change })).filter(isBeyondMargin);
+  const [regressed, others] = [changes.filter((row) => row.regressed), changes.filter((row) => !row.regressed)];
+  const placed = [{ name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.benchmark}-${row.hardware}`), title: row.hardware_in_words }, short(row.title, 60)) }];
+  const columns = changeColumns(page.metrics, placed);
+  const waiting = page.pending ? h("p", { class: "hint", role: "status" }, `The history of ${page.pending} more benchmarks is being looked at.`) : null;
+  return {
+    title: meta.title,
+    content: [
+      section("Regressions", h("p", { class: "hint" }, "Changes for the worse over a benchmark's runs on one machine that stand, the newest first; the intervals are of the change of level."),
+        table({ id: "a", caption: "Regressions", columns, rows: regressed, empty: "None is known." }), waiting),
+      page.losses.length ? section("Slower or worse in the newest run", table({ id: "l", caption: "Newest runs with a loss", columns: runColumns(), rows: page.losses.map(asRow) })) : null,
+      section("Benchmarks", h("p", { class: "hint" }, "Runs with the same title and workloads on the same hardware. The line is the typical value over the last 60 runs, its band the spread of rounds."),
+        table({ id: "b", caption: "Benchmarks", columns: benchmarkColumns(page.metrics), rows: page.benchmarks, filter: true, empty: "There are no runs." }),
+        page.benchmarks_total > page.benchmarks.length ? h("p", { class: "hint" }, `The newest ${page.benchmarks.length} of ${page.benchmarks_total}; the list of runs has all.`) : null),
+      others.length ? section("Other changes", table({ id: "o", caption: "Other changes", columns, rows: others })) : null,
+      section("Newest runs", table({ id: "n", caption: "Newest runs", columns: runColumns(), rows: page.newest.map(asRow), empty: "There are no runs." }),
+        h("p", {}, h("a", { href: address.to("runs") }, `All ${meta.runs.toLocaleString("en-US")} runs`))),
+    ],
+  };
+}
+
+/** With a margin chosen, smaller changes of level are left out. */
+function isBeyondMargin(row) {
+  const margin = chosenMargin();
+  return margin === null || Math.abs(row.after - row.before) > margin * Math.abs(row.before);
+}
+
+function benchmarkColumns(metrics) {
+  const scaleOf = (row) => format.scale(metrics[row.spark.metric]?.unit || "", [last(row.spark.typical)]);
+  return [
+    { name: "benchmark", value: (row) => row.title, cell: (row) => h("a", { href: address.to(`b/${row.id}-${row.hardware}`) }, short(row.title, 70)) },
+    { name: "machine", value: (row) => row.hardware_in_words, cell: (row) => short(row.hardware_in_words, 48) },
+    { name: "runs", numeric: true, value: (row) => row.runs },
+    { name: "metric", value: (row) => (row.spark ? metrics[row.spark.metric]?.label : ""), cell: (row) => (row.spark ? h("span", { title: `${row.spark.workload}, ${row.spark.setting}` }, metrics[row.spark.metric]?.label) : "") },
+    { name: "over the runs", value: (row) => (row.spark ? trend(row.spark.typical) : null), cell: (row) => (row.spark ? spark(row.spark.typical, row.spark.spread, `${metrics[row.spark.metric]?.label} over ${row.spark.typical.length} runs`) : ""), hint: "sorted by the last value over the first" },
+    { name: "newest", numeric: true, value: (row) => (row.spark ? last(row.spark.typical) : null), cell: (row) => (row.spark && last(row.spark.typical) !== null ? h("a", { href: address.toNumber(row.newest.id, row.spark.workload, row.spark.setting, row.spark.metric) }, scaleOf(row).text(last(row.spark.typical))) : "") },
+    { name: "regressions", numeric: true, value: (row) => row.regressions, cell: (row) => (row.regressions === null ? "..." : row.regressions ? h("b", { class: "slower" }, row.regressions) : "0") },
+    { name: "newest run", value: (row) => row.newest.started_unix_ns, cell: (row) => [h("a", { href: address.to(`r/${row.newest.id}`) }, format.date(row.newest.started_unix_ns) || "run"), " ", verdicts(row.newest)] },
+  ];
+}
+
+function last(values) {
+  return values[values.length - 1];
+}
+
+function trend(values) {
+  const present = values.filter((one) => one !== null);
+  return present.length ? present[present.length - 1] / present[0] : null;
+}
+
+export async function runsPage(_, meta) {
+  const rows = (await decoded(0)).slice();
+  const first = await get("runs/0.json");
+  let loaded = 1;
+  const place = h("div");
+  const draw = () => place.replaceChildren(
+    table({ id: "r", caption: "Runs", columns: [...runColumns({ extra: [] }), pickColumn(bar)], rows, filter: true, parse, empty: "There are no runs." }),
+    loaded < first.chunks ? h("button", { type: "button", onclick: async () => (rows.push(...(await decoded(loaded++))), draw()) }, "Load older runs") : "");
+  const bar = h("p", { role: "status" });
+  draw();
+  tellPicked(bar);
+  return {
+    title: `Runs of ${meta.title}`,
+    content: [h("p", { class: "hint" }, `Words that a run has to have, or key:text with a key of ${meta.query_keys.join(", ")}; not: in front asks for the others. As of \`iolab ls\`.`), bar, place],
+  };
+}
+
+/** Two runs that are picked can be compared. */
+function pickColumn(bar) {
+  return {
+    name: "pick",
+    value: (run) => (picked().includes(run.id) ? 1 : 0),
+    cell: (run) => h("input", { type: "checkbox", "aria-label": `Compare ${run.name}`, checked: picked().includes(run.id), onchange: (event) => {
+      const others = picked().filter((id) => id !== run.id);
+      const now = event.target.checked ? [...others.slice(-1), run.id] : others;
+      address.put({ c: now.join(".") });
+      if (others.length > 1) document.querySelectorAll("td input[type=checkbox]").forEach((box) => (box.checked = box === event.target || (box.checked && now.some((id) => box.dataset.id === id))));
+      tellPicked(bar);
+    }, "data-id": run.id }),
+  };
+}
+
+function picked() {
+  return address.get("c").split(".").filter(Boolean);
+}
+
+function tellPicked(bar) {
+  const [ours, theirs] = picked();
+  bar.replaceChildren(theirs ? h("a", { class: "action", href: address.to(`c/${ours}/${theirs}`) }, "Compare the two picked runs") : ours ? "One run is picked; pick another to compare them." : "");
+}
+
+async function decoded(chunk) {
+  const list = await get(`runs/${chunk}.json`);
+  const place = Object.fromEntries(list.columns.map((name, number) => [name, number]));
+  const lines = (text) => (text ? text.split("\n") : []);
+  return list.rows.map((row) => {
+    const of = (name) => (list.coded.includes(name) ? list.texts[row[place[name]]] : row[place[name]]);
+    const started = of("started_s");
+    return asRow({
+      id: of("id"), name: of("name"), started_unix_ns: started === null ? null : started * 1e9,
+      title: of("title"), machine: of("machine"), kernel: of("kernel"), settings: lines(of("settings")), workloads: lines(of("workloads")),
+      verdicts: Object.fromEntries(lines(of("verdicts")).map((one) => [one.slice(one.indexOf(" ") + 1), Number(one.slice(0, one.indexOf(" ")))])),
+      state: of("state"), tags: lines(of("tags")), note: of("note"), benchmark: of("benchmark"), hardware: of("hardware"),
+      trials: of("trials"), trials_not_ok: of("trials_not_ok"), problems: of("problems"),
+    });
+  });
+}

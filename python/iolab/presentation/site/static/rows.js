@@ -1,0 +1,66 @@
+// Columns that several tables have.
+
+import * as address from "./address.js";
+import { h } from "./dom.js";
+import * as format from "./format.js";
+import { badge, severity } from "./verdict.js";
+
+/** The columns of a table of runs. */
+export function runColumns({ benchmark = true, extra = [] } = {}) {
+  return [
+    { name: "run", value: (run) => run.name, cell: (run) => h("a", { href: address.to(`r/${run.id}`), title: run.note || null }, short(run.name, 44)) },
+    { name: "date", value: (run) => run.date, hint: "when its first trial began, UTC" },
+    ...(benchmark ? [{ name: "title", value: (run) => run.title, cell: (run) => (run.benchmark ? h("a", { href: address.to(`b/${run.benchmark}-${run.hardware}`) }, short(run.title || "untitled", 60)) : run.title) }] : []),
+    { name: "machine", value: (run) => run.machine },
+    { name: "kernel", value: (run) => run.kernel },
+    { name: "settings", value: (run) => run.settings.join(", "), cell: (run) => short(run.settings.join(", "), 40) },
+    { name: "verdicts", value: worst, cell: verdicts, hint: "sorted by what needs attention first" },
+    { name: "tags", value: (run) => run.tags.join(" "), cell: (run) => [run.tags.map((tag) => h("span", { class: "tag" }, tag)), run.note ? h("span", { class: "hint" }, ` ${short(run.note, 40)}`) : null] },
+    ...extra,
+  ];
+}
+
+/** A run as tables take it. */
+export function asRow(run) {
+  return { ...run, date: format.date(run.started_unix_ns) };
+}
+
+/** The verdicts of a run in a word each, or what it is instead of done. */
+export function verdicts(run) {
+  const found = Object.entries(run.verdicts).sort(([a], [b]) => severity(a) - severity(b)).map(([verdict, count]) => badge(verdict, count > 1 ? ` ${count}` : ""));
+  const state = run.state === "done" ? null : h("span", { class: `badge ${run.state}` }, run.state);
+  const failed = run.trials_not_ok ? h("span", { class: "problem" }, ` ${run.trials_not_ok} of ${run.trials} trials not ok`) : null;
+  return [state, found.length || state ? found : h("span", { class: "hint" }, "nothing to compare"), failed];
+}
+
+function worst(run) {
+  const found = Object.keys(run.verdicts).map(severity);
+  return found.length ? Math.min(...found) : null;
+}
+
+/** At most so many characters. */
+export function short(text, most) {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** The table's columns of changes in histories. */
+export function changeColumns(metrics, placed) {
+  const scaleOf = (row) => format.scale(metrics[row.metric]?.unit || "", [row.before, row.after]);
+  return [
+    { name: "verdict", value: (row) => severity(row.verdict), cell: (row) => [badge(row.verdict), row.stands ? null : h("span", { class: "hint" }, " undone since")] },
+    ...placed,
+    { name: "metric", value: (row) => metrics[row.metric]?.label || row.metric, cell: (row) => h("a", { href: address.to(`b/${row.benchmark}-${row.hardware}/${metrics[row.metric]?.id}`), title: metrics[row.metric]?.help }, metrics[row.metric]?.label || row.metric) },
+    { name: "workload", value: (row) => row.workload },
+    { name: "setting", value: (row) => row.setting },
+    { name: "since", value: (row) => format.date(row.since_unix_ns), cell: (row) => h("a", { href: address.to(`r/${row.since}`) }, format.date(row.since_unix_ns) || "the run") },
+    { name: "before", numeric: true, value: (row) => row.before, cell: (row) => h("a", { href: address.to(`r/${row.earliest}`), title: "the earliest run that may be the first at the new level" }, scaleOf(row).text(row.before)) },
+    { name: "after", numeric: true, value: (row) => row.after, cell: (row) => h("a", { href: address.toNumber(row.since, row.workload, row.setting, row.metric) }, scaleOf(row).text(row.after)) },
+    { name: "change", numeric: true, value: (row) => (row.before ? row.after / row.before - 1 : null), cell: shareOf },
+    { name: "changed there too", value: (row) => row.differs.map((one) => `${one.what}: ${one.before} -> ${one.after}`).join("; "), cell: (row) => row.differs.slice(0, 3).map((one) => h("div", { class: "hint" }, `${one.what}: ${short(one.before, 30)} → ${short(one.after, 30)}`)) },
+  ];
+}
+
+function shareOf(row) {
+  if (row.before <= 0 || row.before + row.low <= 0) return "";
+  return format.changeWithInterval(1 + row.low / row.before, row.after / row.before, 1 + row.high / row.before);
+}

@@ -1,0 +1,87 @@
+"""A list of runs, for people and for spreadsheets: a line per run."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from iolab.base.plain_text import one_line
+from iolab.domain.definition import LOSSES
+
+if TYPE_CHECKING:
+    from iolab.domain.collection.entry import Entry
+
+HEAD = ("run", "date", "title", "machine", "kernel", "settings", "verdicts")
+WIDTHS = {"run": 44, "title": 44, "machine": 24, "kernel": 24, "settings": 30, "verdicts": 40}
+"""The widest that a column becomes, in characters; the last is not cut."""
+COLUMNS = (
+    *("run", "id", "title", "started_unix_ns", "date", "machine", "hostname", "kernel", "settings", "workloads"),
+    *("rounds", "trials", "trials_not_ok", "verdicts", "state", "tags", "note"),
+)
+
+
+def lines(entries: Sequence[Entry]) -> Iterator[str]:
+    """A heading and a line per run, in columns; the line of a run with tags or a note ends with them."""
+    rows = [HEAD, *(_row(one) for one in entries)]
+    cut = [[_cut(cell, WIDTHS.get(name, 20)) for name, cell in zip(HEAD, row, strict=True)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cut, strict=True)]
+    for cells in cut:
+        *first, last = cells
+        yield "  ".join([*(cell.ljust(width) for cell, width in zip(first, widths, strict=False)), last]).rstrip()
+
+
+def as_csv(entries: Sequence[Entry]) -> str:
+    """A row per run; several names in a cell are separated by `; `."""
+    from iolab.presentation.table.csv import no_formula
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in entries:
+        known = {**one.as_dict(), "date": one.date, "verdicts": in_words(one.verdicts)}
+        writer.writerow([_cell(known[name], no_formula) for name in COLUMNS])
+    return text.getvalue()
+
+
+def in_words(verdicts: Mapping[str, int]) -> str:
+    """`1 slower, 2 same`, in the order in which they are told; empty where nothing was compared."""
+    from iolab.presentation.table.words import VERDICTS
+
+    return ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts.get(verdict))
+
+
+def state_in_words(entry: Entry) -> str:
+    """The verdicts of a run that is done; of another what it is instead, and the verdicts so far."""
+    if entry.state == "unreadable":
+        return f"unreadable: {entry.problems[0]}" if entry.problems else "unreadable"
+    told = in_words(entry.verdicts) or ("nothing to compare" if entry.trials else "no trial yet")
+    failed = f"; {entry.trials_not_ok} of {entry.trials} trials not ok" if entry.trials_not_ok else ""
+    return (told if entry.state == "done" else f"{entry.state}: {told}") + failed
+
+
+def summary(entries: Sequence[Entry], among: int) -> str:
+    """`3 runs, 1 of them with a loss`; `among`: how many there are in all."""
+    losses = sum(any(one.verdicts.get(verdict) for verdict in LOSSES) for one in entries)
+    count = f"{len(entries):,}" if len(entries) == among else f"{len(entries):,} of {among:,}"
+    return f"{count} {'run' if among == 1 else 'runs'}, {losses:,} with a verdict of slower or worse"
+
+
+def _row(one: Entry) -> tuple[str, ...]:
+    labels = " ".join([*(f"#{tag}" for tag in one.labels.tags), *([f"({one.labels.note})"] if one.labels.note else [])])
+    host = f"{one.machine} {one.hostname}".strip()
+    told = f"{state_in_words(one)}  {labels}".rstrip()
+    return tuple(map(one_line, (one.name, one.date, one.title, host, one.kernel, ", ".join(one.settings), told)))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most or most == WIDTHS["verdicts"] else f"{text[: most - 3]}..."
+
+
+def _cell(value: object, no_formula: object) -> object:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        value = "; ".join(map(str, value))
+    return no_formula(value) if isinstance(value, str) and callable(no_formula) else value

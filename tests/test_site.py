@@ -1,0 +1,369 @@
+"""The pages over many runs: the interface below them, the files, and all of it in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from iolab.adapters.collection import Collection, labels
+from iolab.base.errors import InputError
+from iolab.domain.verdict import judge
+from iolab.presentation.compared import Wanted, compare_paths
+from iolab.presentation.site import files
+from iolab.presentation.site.app import make_app
+from support.browser import BROWSER, BROWSERS
+from support.stored import MACHINE, stored_run
+
+BYTES_MAX = 2_000_000
+ADDRESS_MAX = 200
+HOSTILE = '<img src=x onerror=\\"alert(1)\\"> </script><script>alert(2)</script> \' = + javascript:alert(3)'
+SMALL = """\
+title = "{title}"
+rounds = 3
+seed = {seed}
+[target]
+kind = "directory"
+path = "."
+[workloads.reads]
+file_size = "1MiB"
+duration = "1s"
+queue_depth = {depths}
+[settings.plain]
+[settings.fast]
+cpus = [0]
+"""
+INK_OF_THE_SECOND_LINE = """() => {
+  const canvas = document.querySelector(".plot canvas");
+  const colour = getComputedStyle(document.documentElement).getPropertyValue("--c1").trim();
+  const wanted = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let count = 0;
+  for (let at = 0; at < pixels.length; at += 4) count += wanted.every((part, place) => pixels[at + place] === part);
+  return count;
+}"""
+VERDICTS = """async (cases) => {
+  const { verdictAt } = await import("./verdict.js");
+  return cases.map(([one, margin]) => verdictAt(one, margin));
+}"""
+KERNELS = ("6.1.0", "6.12.0")
+
+
+def text(title: str, seed: int, depths: str = "[1, 2, 4, 8]") -> str:
+    return SMALL.format(title=title, seed=seed, depths=depths)
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    parent = tmp_path_factory.mktemp("site") / "runs"
+    for place, kernel in enumerate(KERNELS):
+        machine = {**MACHINE, "kernel": {"release": kernel}, "hostname": "one"}
+        faster = {"fast": 0.7}
+        stored_run(parent / f"night-{place}", text(HOSTILE, place), faster=faster, machine=machine)
+    stored_run(parent / "elsewhere", text(HOSTILE, 9), machine={**MACHINE, "hostname": "two"})
+    stored_run(parent / "single", text("Another", 4, "1"), machine={**MACHINE, "hostname": "one"})
+    labels.note(parent / "single", HOSTILE)
+    found = Collection(parent)
+    found.refresh()
+    return found
+
+
+@pytest.fixture(scope="module")
+def served(collection: Collection) -> Iterator[str]:
+    app, _ = make_app(collection, "127.0.0.1")
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    give_up = time.monotonic() + 60
+    while not server.started:
+        assert time.monotonic() < give_up and thread.is_alive()
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
+    server.should_exit = True
+    thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def client(served: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=served, timeout=120) as found:
+        yield found
+
+
+def id_of(collection: Collection, name: str) -> str:
+    return collection.entry(name).id
+
+
+def test_every_page_is_small_typed_and_described(client: httpx.Client, collection: Collection) -> None:
+    described = client.get("/api/openapi.json").json()
+    entry = collection.entry("night-1")
+    place = f"{entry.benchmark}-{entry.hardware}"
+    benchmark = client.get(f"/api/benchmarks/{place}.json").json()
+    metric = benchmark["metrics"][benchmark["compared"][0]]["id"]
+    found = {
+        "/api/meta.json": None, "/api/overview.json": None, "/api/runs/{chunk}.json": "/api/runs/0.json",
+        "/api/live.json": None, "/api/benchmarks/{id}-{hardware}.json": f"/api/benchmarks/{place}.json",
+        "/api/benchmarks/{id}-{hardware}/matrix.json": f"/api/benchmarks/{place}/matrix.json",
+        "/api/benchmarks/{id}-{hardware}/{metric}.json": f"/api/benchmarks/{place}/{metric}.json",
+        "/api/compare/{baseline}/{candidate}.json": f"/api/compare/{id_of(collection, 'night-0')}/{entry.id}.json",
+        "/api/run/{id}.json": f"/api/run/{entry.id}.json",
+        "/api/run/{id}/experiment.toml": f"/api/run/{entry.id}/experiment.toml",
+        "/api/run/{id}/machine.json": f"/api/run/{entry.id}/machine.json",
+        "/api/run/{id}/trials/{trial}.json": f"/api/run/{entry.id}/trials/0.json",
+    }  # fmt: skip
+    assert set(described["paths"]) == set(found)
+    for name, address in found.items():
+        assert list(described["paths"][name]) == ["get"], "read only"
+        answer = client.get(address or name)
+        assert answer.status_code == 200, (name, answer.text)
+        assert len(answer.content) < BYTES_MAX
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_what_is_not_there_and_what_is_not_asked_here_is_refused(client: httpx.Client) -> None:
+    for name in ("/api/run/0123456789ab.json", "/api/runs/7.json", "/absent.js", "/..%2f..%2fetc%2fpasswd"):
+        assert client.get(name).status_code == 404, name
+    assert client.get("/api/run/zz.json").status_code == 422
+    assert client.post("/api/overview.json").status_code == 405
+    answer = client.get("/api/overview.json", headers={"host": "evil.example"})
+    assert answer.status_code == 421, "another name that leads here reads nothing"
+
+
+def test_comparisons_are_those_of_iolab_compare(client: httpx.Client, collection: Collection) -> None:
+    names = ("night-0", "night-1")
+    ours, theirs = (id_of(collection, name) for name in names)
+    page = client.get(f"/api/compare/{ours}/{theirs}.json").json()
+    told = compare_paths([collection.directory / name for name in names], Wanted(), group_by="(night-.)", from_=None)
+    assert page["unlike"] == [] and [one["what"] for one in page["differs"]] == ["kernel"]
+    assert [one["ratio"] for one in page["judged"]] == [one.judgement.ratio for one in told.comparisons]
+    assert {one["setting"] for one in page["judged"]} == {"plain", "fast"}
+
+
+def test_unlike_machines_are_not_compared_unless_asked(client: httpx.Client, collection: Collection) -> None:
+    ours, theirs = (id_of(collection, name) for name in ("night-0", "elsewhere"))
+    page = client.get(f"/api/compare/{ours}/{theirs}.json").json()
+    assert page["judged"] is None and [one["what"] for one in page["unlike"]] == ["machine"]
+    asked = client.get(f"/api/compare/{ours}/{theirs}.json?unlike=true").json()
+    assert asked["judged"] and asked["unlike"]
+
+
+def test_runs_on_unlike_hardware_are_never_in_one_line(client: httpx.Client, collection: Collection) -> None:
+    entry = collection.entry("night-0")
+    page = client.get(f"/api/benchmarks/{entry.benchmark}-{entry.hardware}.json").json()
+    assert [one["name"] for one in page["runs"]] == ["night-1", "night-0"]
+    assert [one["hardware"] for one in page["elsewhere"]] == [collection.entry("elsewhere").hardware]
+    matrix = client.get(f"/api/benchmarks/{entry.benchmark}-{entry.hardware}/matrix.json").json()["matrices"][0]
+    assert [row["kernel"] for row in matrix["rows"]] == list(KERNELS)
+    cell = next(cell for cell in matrix["rows"][1]["cells"] if cell["setting"] != "plain")
+    assert cell["by_setting"]["verdict"] and cell["by_kernel"]["against"] == KERNELS[0]
+
+
+def test_a_number_leads_to_its_records(client: httpx.Client, collection: Collection) -> None:
+    run = id_of(collection, "night-0")
+    page = client.get(f"/api/run/{run}.json").json()
+    one = next(one for one in page["measured"] if one["metric"] == "iops")
+    trials = page["trials"][one["workload"]][one["setting"]]
+    records = [client.get(f"/api/run/{run}/trials/{trial}.json").json() for trial in trials]
+    assert [record["spec"]["round"] for record in records] == list(range(len(one["rounds"])))
+    assert {(record["spec"]["workload"], record["spec"]["setting"]) for record in records} == {
+        (one["workload"], one["setting"])
+    }
+    assert client.get(f"/api/run/{run}/experiment.toml").text == text(HOSTILE, 0)
+
+
+def test_the_site_is_the_same_pages_as_files(client: httpx.Client, collection: Collection, tmp_path: Path) -> None:
+    written = files.write(collection, tmp_path / "out")
+    assert written.files == sum(path.is_file() for path in (tmp_path / "out").rglob("*"))
+    run = id_of(collection, "night-0")
+    for name in (f"api/run/{run}.json", f"api/run/{run}/trials/0.json", "api/runs/0.json"):
+        assert (tmp_path / "out" / name).read_bytes() == client.get(f"/{name}").content
+    assert json.loads((tmp_path / "out/api/meta.json").read_text())["live"] is False
+    assert "http-equiv" in (tmp_path / "out/index.html").read_text()
+    files.write(collection, tmp_path / "out")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    with pytest.raises(InputError, match="not empty"):
+        files.write(collection, tmp_path / "mine")
+
+
+# From here on in a browser: one for all of it.
+
+
+class Browser:
+    """A page of a browser, and all that its console said."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.address = page, address
+        self.said: list[str] = []
+        page.on("console", lambda message: self.said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("dialog", lambda dialog: (self.said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.address}#/{path}")
+        self.page.wait_for_selector(f'main[data-shown="{path.partition("?")[0] or "overview"}"]')
+
+
+@pytest.fixture(scope="module")
+def browser(served: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if BROWSER is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed: the pages were NOT opened in a browser")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        started = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=120_000)
+        page = started.new_page(viewport={"width": 1200, "height": 900})
+        page.set_default_timeout(60_000)
+        yield Browser(page, served)
+        started.close()
+
+
+def pages(collection: Collection) -> list[str]:
+    entry, other, unlike = (id_of(collection, name) for name in ("night-1", "night-0", "elsewhere"))
+    place = benchmark_of(collection)
+    return ["", "runs", "live", place, f"{place}/matrix", f"r/{entry}", f"c/{other}/{entry}", f"c/{other}/{unlike}"]
+
+
+def benchmark_of(collection: Collection) -> str:
+    entry = collection.entry("night-1")
+    return f"b/{entry.benchmark}-{entry.hardware}"
+
+
+def test_pages_load_without_an_error_hostile_names_are_inert_and_axe_is_content(
+    browser: Browser, collection: Collection
+) -> None:
+    import axe_playwright_python
+
+    # Evaluated, not added to the page, which takes no script of others.
+    axe = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+    links: set[str] = set()
+    for path in pages(collection):
+        browser.open(path)
+        assert not browser.page.query_selector("main img, main script"), path
+        if path.startswith("r/"):
+            assert browser.page.inner_text("h1") == " ".join(HOSTILE.replace("\\", "").split())
+            assert browser.page.locator("td", has_text="A <model>").count() > 0
+        browser.page.evaluate(axe)
+        found = browser.page.evaluate(
+            "axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})"
+        )
+        serious = [
+            (one["id"], one["nodes"][0]["html"])
+            for one in found["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert not serious, (path, serious)
+        links |= set(browser.page.eval_on_selector_all("a[href]", "all => all.map((one) => one.getAttribute('href'))"))
+    assert browser.said == []
+    inner = {link for link in links if link.startswith("#/")}
+    assert inner and all(len(f"http://127.0.0.1:65535/{link}") <= ADDRESS_MAX for link in links)
+    assert all(re.match(r"#|api/", link) for link in links), "nothing leads elsewhere"
+    # Of each kind of page a few: that they resolve.
+    kinds: dict[str, list[str]] = {}
+    for link in sorted(inner):
+        kinds.setdefault(re.sub(r"[0-9a-f]{8,}", "ID", link), []).append(link)
+    for of_kind in kinds.values():
+        for link in of_kind[:2]:
+            browser.open(link[2:])
+            assert browser.page.locator("[role=alert].problem").all_inner_texts() == [], link
+    for link in [link for link in sorted(links) if link.startswith("api/")][:5]:
+        assert browser.page.request.get(browser.address + link).ok, link
+    assert browser.said == []
+
+
+def test_a_plot_is_drawn_and_a_legend_moves_no_colour(browser: Browser, collection: Collection) -> None:
+    browser.open(benchmark_of(collection))
+    browser.page.click("#s-metrics ~ .table tbody th a")
+    browser.page.wait_for_selector(".plot canvas")
+    inked = INK_OF_THE_SECOND_LINE
+    browser.page.wait_for_function(f"({inked})() > 20")
+    before = browser.page.evaluate(inked)
+    browser.page.click(".legend button >> nth=0")
+    browser.page.wait_for_function("location.hash.includes('p0h=0')")
+    assert browser.page.evaluate(inked) >= before / 2, "the second line keeps the second colour"
+    assert browser.page.get_attribute(".legend button >> nth=0", "aria-pressed") == "false"
+    assert browser.said == []
+
+
+def test_tables_sort_filter_and_keep_it_in_the_address(browser: Browser, collection: Collection) -> None:
+    browser.open("runs")
+    names = "all => all.map((one) => one.textContent)"
+    browser.page.click("thead button >> text=/^run$/")
+    first = browser.page.eval_on_selector_all("tbody th", names)
+    assert first == sorted(first)
+    browser.page.click("thead button >> text=/^run$/")
+    assert browser.page.eval_on_selector_all("tbody th", names) == first[::-1]
+    browser.page.keyboard.press("/")
+    browser.page.keyboard.type("kernel:6.12")
+    assert browser.page.eval_on_selector_all("tbody th", names) == ["night-1"]
+    address = browser.page.evaluate("location.hash")
+    assert len(browser.address + address) <= ADDRESS_MAX
+    browser.page.goto("about:blank")
+    browser.page.goto(browser.address + address)
+    browser.page.wait_for_selector("tbody th")
+    assert browser.page.eval_on_selector_all("tbody th", names) == ["night-1"], (
+        "the address shows the same to everybody"
+    )
+    with browser.page.expect_download() as saved:
+        browser.page.click("text=CSV")
+    content = Path(saved.value.path()).read_text()
+    assert content.startswith("run,date,title") and content.count("\n") == 2
+    assert browser.said == []
+
+
+def test_another_margin_gives_the_verdicts_that_iolab_would(browser: Browser) -> None:
+    browser.open("")
+    cases, expected = [], []
+    for seed, nature in enumerate(["rate", "time", "benefit", "cost", "neutral"] * 6):
+        x = [100 + (seed * 7 + place * 13) % 5 for place in range(8)]
+        y = [value * (0.94 + 0.004 * seed) + (place * seed) % 3 for place, value in enumerate(x)]
+        for margin in (0.0, 0.02, 0.1):
+            one = judge(x, y, nature=nature, same_within=margin)  # type: ignore[arg-type]
+            own = judge(x, y, nature=nature)  # type: ignore[arg-type]
+            cases.append([{**own.as_dict(), "alpha": own.alpha, "nature": nature}, margin])
+            expected.append(one.verdict)
+    assert len(set(expected)) >= 7
+    found = browser.page.evaluate(VERDICTS, cases)
+    assert found == expected
+
+
+def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection: Collection) -> None:
+    browser.page.set_viewport_size({"width": 390, "height": 800})
+    try:
+        for path in ("", "runs", f"r/{id_of(collection, 'night-1')}?m=50"):
+            browser.open(path)
+            assert browser.page.evaluate("document.documentElement.scrollWidth") <= 390, path
+        verdicts = browser.page.eval_on_selector_all(
+            "#s-verdicts ~ .table .badge", "all => all.map((one) => one.textContent)"
+        )
+        assert "same" in verdicts and not {"slower", "faster"} & set(verdicts), "nothing is out of the margin for sure"
+        assert "m=50" in str(browser.page.get_attribute("#pages a >> nth=1", "href"))
+    finally:
+        browser.page.set_viewport_size({"width": 1200, "height": 900})
+    assert browser.said == []
+
+
+def test_the_files_are_a_site_without_a_server(browser: Browser, collection: Collection, tmp_path: Path) -> None:
+    files.write(collection, tmp_path / "out")
+
+    def answer(route: Any) -> None:
+        name = route.request.url.removeprefix("http://files.test/").split("?")[0] or "index.html"
+        path = tmp_path / "out" / name
+        route.fulfill(path=path) if path.is_file() else route.fulfill(status=404, body="")
+
+    browser.page.route("http://files.test/**", answer)
+    browser.page.goto("http://files.test/#/runs")
+    browser.page.wait_for_selector("tbody th")
+    assert browser.page.locator("tbody tr").count() == 4
+    browser.page.goto(f"http://files.test/#/c/{id_of(collection, 'night-0')}/{id_of(collection, 'night-1')}")
+    browser.page.wait_for_selector("text=iolab serve")
+    browser.page.unroute("http://files.test/**")
+    assert browser.said == []
+    shutil.rmtree(tmp_path / "out")
