@@ -54,7 +54,7 @@ check-python: $(VENV)/dev.stamp
 	PYTHONPATH=python $(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/mypy benches tools
-	MYPYPATH=tests:attack $(BIN)/mypy attack/*.py
+	MYPYPATH=tests:attack:tools $(BIN)/mypy attack/*.py
 
 check-built: $(VENV)/extension.stamp $(VENV)/dev.stamp
 	$(PYTHON) -m mypy.stubtest iolab._native

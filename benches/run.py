@@ -47,6 +47,7 @@ BENCHES = [
     "planted_causes",
     "model_against_kernel",
     "guest_counts",
+    "sweep_scale",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")
 DOCS = Path(__file__).parents[1] / "docs" / "reference"

@@ -1,15 +1,17 @@
-"""Who runs a trial, and who is told of it: two small interfaces.
+"""Who runs a trial, and who is told of it: small interfaces.
 
-`iolab.adapters.host.local_process` runs a trial on this machine, `iolab.adapters.simulator` simulates it. The loop over
-the trials (`iolab.adapters.run`) calls the display, `iolab.presentation.progress` draws.
+`iolab.adapters.host.local_process` runs a trial on this machine, `iolab.adapters.simulator` simulates it, here or on
+the hosts of a cluster (`iolab.adapters.cluster`). The loop over the trials (`iolab.adapters.run`) calls the display,
+`iolab.presentation.progress` draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, runtime_checkable
 
 from iolab.base.errors import InputError, InterruptedRun, IolabError, MachineError
 from iolab.base.strict_json import JsonObject
@@ -70,6 +72,33 @@ class Executor(Protocol):
         ...
 
 
+@runtime_checkable
+class RunsAhead(Executor, Protocol):
+    """An executor that runs several trials at once, which end in any order."""
+
+    def soonest(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Trial:
+        """Waits until the record of `trial`, or of one that was expected, is there, and says which: the one to `run`
+        next. `trial` itself when `should_stop` became true."""
+        ...
+
+
+class Pool(Protocol):
+    """Runs trials side by side, somewhere: on this machine's cores, or on many hosts'. Used by one thread."""
+
+    @property
+    def slots(self) -> int:
+        """How many run at once by now; it may change."""
+        ...
+
+    def begin(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Future[Record]:
+        """Begins a trial as soon as a slot is free. The future raises what `Executor.run` raises."""
+        ...
+
+    def close(self) -> None:
+        """Ends what still runs; nothing that was begun is waited for longer than stopping takes."""
+        ...
+
+
 class LeftBehind(InterruptedRun):
     """Stopped, and not everything is restored: what, and who will."""
 
@@ -77,10 +106,12 @@ class LeftBehind(InterruptedRun):
 class Stalled(MachineError):
     """A trial got nowhere for too long. What its target is, no other trial would fare better on it."""
 
+    PREFIX = "a trial was given up: "
+
     def __init__(self, record: Record, why: str, *, where: str) -> None:
         """`record`: the trial's, with status `failed`."""
         super().__init__(
-            f"a trial was given up: {why}",
+            f"{self.PREFIX}{why}",
             where=where,
             remedy="see to it that the target answers again, then: iolab restore",
         )

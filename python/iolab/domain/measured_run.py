@@ -66,6 +66,10 @@ class MeasuredRun(Protocol):
         """Each (workload, setting) that this machine cannot run."""
 
     @property
+    def host_of_round(self) -> dict[int, str]:
+        """By round, which of several hosts measured it; empty of a run on one machine."""
+
+    @property
     def doubts(self) -> list[tuple[str, str, dict[str, float]]]:
         """Of each trial its workload, its setting, and what casts doubt on it (`iolab.domain.validity.DOUBTS`)."""
 

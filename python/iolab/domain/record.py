@@ -55,6 +55,8 @@ class Observed(ObservedTarget, total=False):
     """Of a simulated machine: name, kernel, seed."""
     guest: JsonObject
     """The same of a guest machine."""
+    host: JsonObject
+    """Of one of several hosts: name, kernel, cpu, boot_id."""
     verified: Verified
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -20,9 +20,14 @@ class LocalProcess:
     The target stays locked for this run until `close`. Use as a context, or leave it to the end of the process.
     """
 
-    def __init__(self, patience_s: float | None = None) -> None:
-        """`patience_s`: how long a trial may get nowhere before it is given up; None: `stall.PATIENCE_S`."""
+    def __init__(self, patience_s: float | None = None, *, held: Sequence[int] = ()) -> None:
+        """
+        Args:
+            patience_s: how long a trial may get nowhere before it is given up; None: `stall.PATIENCE_S`.
+            held: descriptors of locks that the children hold too, until they have restored everything.
+        """
         self._locks: dict[str, Lock] = {}
+        self._held = tuple(held)
         self._patience_s = patience_s or stall.PATIENCE_S
 
     def expect(self, trials: Iterable[Trial]) -> None:
@@ -30,7 +35,7 @@ class LocalProcess:
 
     def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
         """See `Executor.admit`. In a child too: reading from a device can take for ever."""
-        child = WorkerProcess(pass_fds=self._lock(trial.target).fds)
+        child = WorkerProcess(pass_fds=self._fds(trial.target))
         try:
             return child.admit(trial, should_stop)
         finally:
@@ -39,7 +44,7 @@ class LocalProcess:
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
         """See `Executor.run`. A child that dies yields a record with status `failed` that names the signal."""
         # The child inherits the lock: if this process is killed, nobody gets the target before the child is done.
-        child = WorkerProcess(pass_fds=self._lock(trial.target).fds, patience_s=self._patience_s)
+        child = WorkerProcess(pass_fds=self._fds(trial.target), patience_s=self._patience_s)
         try:
             return child.run(trial, on_progress, should_stop)
         finally:
@@ -56,6 +61,9 @@ class LocalProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
+
+    def _fds(self, target: Target) -> tuple[int, ...]:
+        return (*self._held, *self._lock(target).fds)
 
     def _lock(self, target: Target) -> Lock:
         key = target.model_dump_json(exclude={"admitted"})

@@ -9,18 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import iolab
-from iolab import _native
-from iolab.adapters import simulator as model
 from iolab.adapters.experiment import loads
-from iolab.adapters.guest import describe as guest
-from iolab.adapters.host import describe, probe_needs
-from iolab.adapters.run import origin, parts
+from iolab.adapters.host import probe_needs
+from iolab.adapters.run import begin, elsewhere, origin, parts
 from iolab.adapters.run.bisect import BisectLoop, Question
 from iolab.adapters.run.goal import Goal
 from iolab.adapters.run.loop import Loop, Run
 from iolab.adapters.run.plan import Plan
-from iolab.adapters.run.reconcile import check_resumable, digest, reconcile
-from iolab.adapters.store import directory, session
+from iolab.adapters.run.reconcile import check_resumable, reconcile
+from iolab.adapters.store import directory
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.journal import Journal, read_journal
 from iolab.adapters.store.state import RunState, fold
@@ -33,7 +30,7 @@ from iolab.domain.trial.trial import SEED_MAX
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
-    from iolab.adapters.store.event import RunStarted, SessionEvent
+    from iolab.adapters.store.event import SessionEvent
     from iolab.domain.executor import Display, Executor
 
 
@@ -55,24 +52,25 @@ def run(
     machine: JsonObject | None = None,
     part: str | None = None,
     question: Question | None = None,
+    on: str | None = None,
 ) -> Run:
     """Makes the run directory `out` (default: a new one under ./iolab-runs) and runs every trial.
 
     `probes` are those that were on by choice of the caller when `experiment` was read: a resumed run has them on too.
     `part`: what this boot provides, of an experiment whose settings need several; only its next block is measured then.
     `question`: what to search for among the settings, instead of measuring each in every round.
+    `on`: of an executor that runs trials on other hosts, where these are found.
     `machine` is what machine.json will say; by default this machine is described. InputError if `out` is taken,
     MachineError if this machine can't go on, InterruptedRun after Ctrl-C with everything restored. The two errors
     leave no run directory when no trial has a record yet.
     """
+    elsewhere.check(experiment, part, on)
     parts.check_asked(experiment, part)
     goal = Goal.at_start(experiment, rounds, until_decided=until_decided)
     parts.check_rounds(experiment, goal)
     path = out or directory.default_path(experiment.title)
     directory.check_free(path)
-    _restore_abandoned(progress, simulated=not experiment.is_of_host)
-    _check_target_answers(experiment)
-    _say_what_probes_lack(experiment, progress)
+    _look_at_this_machine(experiment, progress, on)
     given = experiment.seed if seed is None else seed
     plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
     plan.check()
@@ -83,32 +81,12 @@ def run(
         )
     if experiment.simulated is not None:
         progress.say(f"simulating {experiment.machine} with seed {plan.seed}")
-    described = _describe_machine(experiment) if machine is None else machine
+    if machine is None and experiment.is_of_host and on is not None:
+        machine = elsewhere.describe(on)
+    described = begin.describe_machine(experiment) if machine is None else machine
     block = None if part is None else parts.next_block(experiment, RunState(rounds=goal.rounds), part, described)
-    first_event: RunStarted = {
-        "event": "run_started",
-        "format": session.FORMAT,
-        "seed": plan.seed,
-        "rounds": goal.rounds,
-        "until_decided": goal.until_decided,
-        "machine": experiment.machine,
-        "probes": list(probes),
-        "workloads": list(experiment.workloads),
-        "settings": list(experiment.settings),
-        "experiment_sha256": digest(experiment.text),
-        "iolab_version": iolab.__version__,
-    }
-    if question is not None:
-        first_event["question"] = question.as_event()
-    _describe_session(first_event, experiment, plan, block)
     was_missing = directory.missing(path)
-    made = directory.create(
-        path,
-        experiment_text=experiment.text,
-        machine=described,
-        first_event=first_event,
-        attachments=experiment.attachments,
-    )
+    made = begin.create(path, experiment, plan, goal, described, probes=probes, block=block, question=question, on=on)
     with Journal(made.journal_file) as journal:
         state = fold(read_journal(made.journal_file).events)
         try:
@@ -130,6 +108,7 @@ def resume(
     accept_other_machine: bool = False,
     consent: Consent | None = None,
     part: str | None = None,
+    on: str | None = None,
 ) -> Run:
     """Goes on with the run in `out`: what is finished stays, what is missing is measured. `rounds` may add some.
 
@@ -137,11 +116,14 @@ def resume(
     changed; MachineError on another machine or kernel, unless that is accepted; InterruptedRun after Ctrl-C.
     `consent` is called, before anything is done, with what a run does to this machine that somebody else made or
     changed; it raises to have nothing done. `part`: of a run whose settings need several boots, what this one provides.
+    `on`: as of `run`; a run on several hosts goes on there.
     """
     opened = RunDirectory.open(out)
     with Journal(opened.journal_file) as journal:
         contents = read_journal(opened.journal_file)
         state = fold(contents.events)
+        elsewhere.check_resumable(opened.path, state, on)
+        accept_other_machine = accept_other_machine or on is not None  # its hosts tell themselves what they are
         started = check_resumable(opened, state, accept_other_machine=accept_other_machine)
         if accept_other_machine:
             state.devices = []  # those of another machine are others, and looked at as those of a new run
@@ -154,20 +136,20 @@ def resume(
         )
         if consent is not None and experiment.is_of_host and not origin.is_ours(experiment, state):
             consent(origin.deeds(experiment))
+        elsewhere.check(experiment, part, on)
+        elsewhere.pin(executor, state)
         parts.check_asked(experiment, part)
         goal = Goal.on_resume(state, rounds, until_decided)
         parts.check_rounds(experiment, goal)
         for problem in contents.problems:
             progress.say(f"{opened.path}/{problem}")
-        _restore_abandoned(progress, simulated=not experiment.is_of_host)
-        _check_target_answers(experiment)
-        _say_what_probes_lack(experiment, progress)
+        _look_at_this_machine(experiment, progress, on)
         plan = Plan(experiment, started["seed"])
         state.rounds = goal.rounds
-        described = {} if part is None else _describe_machine(experiment)
+        described = {} if part is None else begin.describe_machine(experiment)
         block = None if part is None else parts.next_block(experiment, state, part, described)
         resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
-        _describe_session(resumed, experiment, plan, block)
+        begin.describe_session(resumed, experiment, plan, block, on)
         journal.append(**resumed, iolab_version=iolab.__version__)
         reconcile(opened, journal, state, plan, retry_failed=retry_failed)
         return _loop(opened, journal, state, plan, goal, executor, progress, block).complete()
@@ -190,17 +172,13 @@ def _loop(
     return BisectLoop(directory, journal, state, plan, goal, executor, progress, block, question=asked)
 
 
-def _describe_session(event: SessionEvent, experiment: Experiment, plan: Plan, block: parts.Block | None) -> None:
-    """Adds to the session's event under what it measures, and who began it. A simulated machine does nothing to this
-    one, whoever made the run."""
-    event["build_profile"] = _native.build_profile()
-    event["boot_id"] = session.boot_id()
-    event["fingerprint"] = session.fingerprint()
-    mark = None if not experiment.is_of_host else origin.mark(experiment, plan.seed)
-    if mark is not None:
-        event["origin"] = mark
-    if block is not None:
-        event["part"], event["block"], event["boot"], event["facts"] = block.part, block.number, block.boot, block.facts
+def _look_at_this_machine(experiment: Experiment, progress: Display, on: str | None) -> None:
+    """Before trials run here: what was left is restored, the target answers, and what probes lack is said."""
+    is_here = experiment.is_of_host and on is None
+    _restore_abandoned(progress, simulated=not is_here)
+    if is_here:
+        reach.check_answer(experiment.target)
+        _say_what_probes_lack(experiment, progress)
 
 
 def _restore_abandoned(progress: Display, *, simulated: bool) -> None:
@@ -217,23 +195,8 @@ def _restore_abandoned(progress: Display, *, simulated: bool) -> None:
         progress.say(f"not restored, after a run that was killed: {line}")
 
 
-def _check_target_answers(experiment: Experiment) -> None:
-    if experiment.is_of_host:
-        reach.check_answer(experiment.target)
-
-
 def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
     """Before it takes long; the run goes on, and each trial's record has the reason too."""
-    if not experiment.is_of_host:
-        return  # its probes need nothing of this machine
     for name in dict.fromkeys(name for probes in experiment.probes.values() for name in probes):
         for supply in probe_needs.lacking(PROBES[name]):
             progress.say(f"probe {name}: {supply.detail}; {supply.remedy}")
-
-
-def _describe_machine(experiment: Experiment) -> JsonObject:
-    if experiment.guests:
-        return guest.describe(experiment.machine, experiment.guests)
-    if experiment.simulated is None:
-        return describe.describe(experiment.target)
-    return model.describe(experiment.machine, experiment.simulated.as_filed, list(experiment.simulated.files))

@@ -34,6 +34,10 @@ class ByMachine:
         chosen = self._host if trial.is_of_host else self._model
         return chosen.run(trial, on_progress, should_stop)
 
+    def soonest(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Trial:
+        """See `RunsAhead.soonest`."""
+        return trial if trial.is_of_host else self._model.soonest(trial, on_progress, should_stop)
+
     def close(self) -> None:
         """Closes both executors: trials begun ahead end, and locks on targets are released."""
         self._model.close()

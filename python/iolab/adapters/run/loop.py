@@ -26,7 +26,7 @@ from iolab.adapters.store.journal import Journal
 from iolab.adapters.store.read import read
 from iolab.adapters.store.state import RunState, describe_finished
 from iolab.base.errors import InterruptedRun, IolabError, MachineError
-from iolab.domain.executor import LeftBehind, Stalled
+from iolab.domain.executor import LeftBehind, RunsAhead, Stalled
 from iolab.domain.record import NOT_RESTORED, impossible
 from iolab.domain.verdict import FIRST_LOOK
 
@@ -108,7 +108,7 @@ class Loop:
             if rounds > self._rounds_known_to_run():
                 self._announce(range(rounds - 1, rounds))
             for trial in self._missing(rounds - 1):
-                self._run_trial(trial, stop)
+                self.run_until_finished(trial, stop)
             if self.goal.until_decided and self.block is None and rounds >= FIRST_LOOK:
                 open_comparisons = self._look(rounds)
                 if not open_comparisons:
@@ -173,7 +173,32 @@ class Loop:
         else:
             self.progress.planned(Counter(trial.workload for trial in self._coming()))
 
-    def _run_trial(self, trial: Trial, stop: threading.Event) -> None:
+    def run_until_finished(self, trial: Trial, stop: threading.Event) -> None:
+        """Runs the trial, and before it others whose records are there earlier."""
+        while trial.trial not in self.state.finished:
+            asked_ns = self.journal.monotonic_ns()
+            first = self._soonest(trial, stop)
+            owner = self.owner(first)
+            if first.trial in owner.state.finished:  # impossible, as an earlier round had shown
+                self.executor.run(first, self.progress.trial_progress, stop.is_set)
+            else:
+                owner._run_trial(first, stop, asked_ns)
+
+    def owner(self, trial: Trial) -> Loop:
+        """Of which run a trial is that the executor names."""
+        return self
+
+    def _soonest(self, trial: Trial, stop: threading.Event) -> Trial:
+        """A look after each round is to see that round and those before it, so they are run in order then, where the
+        same seed is to give the same run."""
+        in_order = self.goal.until_decided and not trial.is_of_host
+        if in_order or self._impossible_again(trial) or not isinstance(self.executor, RunsAhead):
+            return trial
+        self.progress.trial_started(trial)
+        return self.executor.soonest(trial, self.progress.trial_progress, stop.is_set)
+
+    def _run_trial(self, trial: Trial, stop: threading.Event, asked_ns: int | None = None) -> None:
+        """`asked_ns`: since when the run has waited for it; None: from now on."""
         if stop.is_set():
             raise Stopped
         attempt = self.state.attempts.get(trial.trial, 0) + 1
@@ -202,7 +227,8 @@ class Loop:
             raise Stopped("; ".join(note for note in record.notes if note.startswith(NOT_RESTORED)))
         self.directory.write_traces(trial.trial, record.traces)
         stored = trial_file.write(self.directory.trial_file(trial.trial), record)
-        duration_ns = self.journal.monotonic_ns() - cast(TrialStarted, started)["monotonic_ns"]
+        began_ns = cast(TrialStarted, started)["monotonic_ns"] if asked_ns is None else asked_ns
+        duration_ns = self.journal.monotonic_ns() - began_ns
         event = describe_finished(record, stored, attempt=attempt, duration_ns=duration_ns)
         self.state.finished[trial.trial] = cast(TrialFinished, self.journal.append(**event))
         if record.status == "impossible":

@@ -1,49 +1,43 @@
-"""Simulates trials on all cores, ahead of the one that is asked for, and hands their records back in the order asked.
+"""Simulates trials ahead of the one that is asked for, as many at once as a pool has slots, and hands their records
+back in the order asked, or as they end.
 
-Each core has a worker process that does one trial after the other, so that a crash costs one trial and not the run. A
-trial's record is a function of the trial: it is the same whatever runs beside it.
+A trial's record is a function of the trial: it is the same wherever it is simulated, and whatever runs beside it.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from iolab.adapters.worker_process import POLL_S, WorkerProcess
+from iolab.adapters.simulator.pool import LocalPool, Simulate
+from iolab.adapters.worker_process import POLL_S
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
 
 if TYPE_CHECKING:
+    from iolab.domain.executor import Pool
     from iolab.domain.record import Record
     from iolab.domain.trial import DeviceIdentity, Trial
 
-Simulate = Callable[["Trial", OnProgress, ShouldStop], "Record"]
-
 
 class RunAhead:
-    """An `iolab.domain.executor.Executor` for trials of simulated machines. Use as a context."""
+    """An `iolab.domain.executor.RunsAhead` for trials of simulated machines. Use as a context."""
 
-    def __init__(self, *, cores: int | None = None, simulate: Simulate | None = None) -> None:
-        """
-        Args:
-            cores: trials at once; None: as many as this process may use.
-            simulate: instead of worker processes.
-        """
-        self._cores = cores or len(os.sched_getaffinity(0))
-        self._workers = _Workers()
-        self._simulate = simulate or self._workers.run
-        self._pool = ThreadPoolExecutor(self._cores, thread_name_prefix="simulation")
+    def __init__(self, *, cores: int | None = None, simulate: Simulate | None = None, pool: Pool | None = None) -> None:
+        """`pool`: where they run; without one on this machine, with `cores` and `simulate` as `LocalPool` has them."""
+        self._pool: Pool = pool or LocalPool(cores, simulate)
         self._stop = threading.Event()
         self._expected: Iterator[Trial] = iter(())
         self._begun: deque[_Begun] = deque()
+        self._soonest: _Begun | None = None
+        """What `soonest` named last, until it is asked for."""
 
     def expect(self, trials: Iterable[Trial]) -> None:
-        """See `Executor.expect`. Taken from as cores become free, no more than a few trials ahead."""
+        """See `Executor.expect`. Taken from as slots become free, no more than a few trials ahead."""
         self._expected = iter(trials)
 
     def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
@@ -63,11 +57,27 @@ class RunAhead:
                 self._stop.set()
             on_progress(asked.progress)
 
+    def soonest(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Trial:
+        """See `RunsAhead.soonest`."""
+        self._begin_expected()
+        asked = next((begun for begun in self._begun if begun.trial == trial), None)
+        if asked is None:
+            asked = self._begin(trial)
+            self._begun.appendleft(asked)
+        while not should_stop():
+            self._begin_expected()
+            done, _ = wait([begun.record for begun in self._begun], POLL_S, FIRST_COMPLETED)
+            if done:
+                first = asked if asked.record in done else next(one for one in self._begun if one.record in done)
+                self._soonest = first
+                return first.trial
+            on_progress(asked.progress)
+        return trial
+
     def close(self) -> None:
         """Ends what was begun and not asked for."""
         self._stop.set()
-        self._pool.shutdown(cancel_futures=True)
-        self._workers.end()
+        self._pool.close()
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +86,12 @@ class RunAhead:
         self.close()
 
     def _take(self, trial: Trial) -> _Begun:
-        """What was begun of it, or begun now. What was expected before it is not asked for any more."""
+        """What was begun of it, or begun now. What was expected before it is not asked for any more, unless it was
+        `soonest` that named it."""
+        if (soonest := self._soonest) is not None and soonest.trial == trial:
+            self._soonest = None
+            self._begun.remove(soonest)
+            return soonest
         if any(begun.trial == trial for begun in self._begun):
             while (begun := self._begun.popleft()).trial != trial:
                 begun.record.cancel()
@@ -84,8 +99,8 @@ class RunAhead:
         return self._begin(trial)
 
     def _begin_expected(self) -> None:
-        """Enough that no core is idle while a record is being stored."""
-        while not self._stop.is_set() and len(self._begun) < 2 * self._cores:
+        """Enough that no slot is idle while a record is being stored."""
+        while not self._stop.is_set() and len(self._begun) < 2 * self._pool.slots:
             trial = next(self._expected, None)
             if trial is None:
                 return
@@ -93,11 +108,11 @@ class RunAhead:
 
     def _begin(self, trial: Trial) -> _Begun:
         begun = _Begun(trial)
-        begun.record = self._pool.submit(self._simulate, trial, begun.keep_progress, self._stop.is_set)
+        begun.record = self._pool.begin(trial, begun.keep_progress, self._stop.is_set)
         return begun
 
 
-@dataclass
+@dataclass(eq=False)
 class _Begun:
     trial: Trial
     progress: Progress = field(default_factory=lambda: Progress(phase="", doing="preparing"))
@@ -105,25 +120,3 @@ class _Begun:
 
     def keep_progress(self, progress: Progress) -> None:
         self.progress = progress
-
-
-class _Workers:
-    """Worker processes, each taken by one thread at a time."""
-
-    def __init__(self) -> None:
-        self._idle: deque[WorkerProcess] = deque()
-
-    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
-        try:
-            worker = self._idle.pop()
-        except IndexError:
-            worker = WorkerProcess()
-        try:
-            return worker.run(trial, on_progress, should_stop)
-        finally:
-            if not worker.ended:
-                self._idle.append(worker)
-
-    def end(self) -> None:
-        for worker in self._idle:
-            worker.end()

@@ -53,6 +53,8 @@ class SessionEvent(AnyEvent):
     facts: NotRequired[dict[str, str]]
     origin: NotRequired[object]
     boot_id: NotRequired[str]
+    on: NotRequired[Name]
+    """Of trials on other hosts: as `--on` names the cluster."""
 
 
 class AskedQuestion(TypedDict):
@@ -116,6 +118,8 @@ class TrialFinished(AnyEvent):
     size_bytes: Count
     """Of its file."""
     sha256: Sha256
+    host: NotRequired[Name]
+    """Of a run on several hosts: where."""
     source: NotRequired[Number]
     """Of an imported one: which of the files, from 0."""
     adopted: NotRequired[bool]

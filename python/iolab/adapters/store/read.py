@@ -146,6 +146,11 @@ class RunData:
         return {event["source"] for event in events if event["setting"] == setting and "source" in event}
 
     @property
+    def host_of_round(self) -> dict[int, str]:
+        """See `iolab.domain.measured_run`."""
+        return {event["round"]: event["host"] for event in self.found.trials.values() if "host" in event}
+
+    @property
     def doubts(self) -> list[tuple[str, str, dict[str, float]]]:
         """See `iolab.domain.measured_run`."""
         events = (event for _, event in sorted(self.found.trials.items()))

@@ -110,6 +110,8 @@ def describe_finished(record: Record, stored: Stored, *, attempt: int, duration_
     }
     if record.status == "impossible":
         finished["impossible"] = record.controls_absent
+    if "host" in record.observed:
+        finished["host"] = str(record.observed["host"].get("name", ""))
     if found := doubts(record):
         finished["doubts"] = found
     return finished

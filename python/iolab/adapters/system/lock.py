@@ -72,6 +72,22 @@ def of_target(target: Target) -> Lock:
     return Lock([_hold(f"inode-{status.st_dev}-{status.st_ino}{name}", str(path))])
 
 
+def of_slot() -> Lock:
+    """Locks this host for the agent that offers it, and for the trials that it runs.
+
+    Raises:
+        MachineError: another agent offers it, or a trial of one that was killed does not end.
+    """
+    try:
+        return Lock([_hold("slot", "this host")])
+    except MachineError as error:
+        raise MachineError(
+            error.what.replace("another iolab run is using it", "another iolab offers it already"),
+            where=error.where,
+            remedy="stop that one first",
+        ) from None
+
+
 def of_queue(disk_name: str) -> Lock:
     """Locks a disk's queue settings for one trial.
 

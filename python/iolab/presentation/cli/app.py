@@ -17,6 +17,7 @@ from iolab.presentation.cli.doctor import doctor
 from iolab.presentation.cli.explain import explain
 from iolab.presentation.cli.guest import guest
 from iolab.presentation.cli.history import history
+from iolab.presentation.cli.host import host
 from iolab.presentation.cli.import_ import import_files
 from iolab.presentation.cli.list import list_names
 from iolab.presentation.cli.ls import ls
@@ -30,6 +31,7 @@ from iolab.presentation.cli.run import run
 from iolab.presentation.cli.serve import serve
 from iolab.presentation.cli.show import show
 from iolab.presentation.cli.site import site
+from iolab.presentation.cli.sweep import sweep
 from iolab.presentation.cli.tag import tag
 from iolab.presentation.cli.trace import trace
 
@@ -69,6 +71,8 @@ for command, name, summary in (
     (demo, "demo", "Compare two or three settings on this machine, in a minute."),
     (doctor, "doctor", "Show what iolab can control and observe here, and how to get the rest."),
     (run, "run", "Run an experiment, or resume a run."),
+    (sweep, "sweep", "Run experiments on many simulated machines, and show the grid of verdicts."),
+    (host, "host", "Offer this machine to a cluster, for trials of other machines' runs."),
     (show, "show", "Print a run, or a file of another tool, as a table."),
     (compare, "compare", "Judge whether settings differ: of a run, two runs, or other tools' files."),
     (explain, "explain", "Show what moved together with a difference, and what did not."),

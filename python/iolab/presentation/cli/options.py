@@ -32,6 +32,17 @@ Out = Annotated[
     ),
 ]
 
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="ray|ray://HOST:PORT",
+        help="Run trials on the nodes of a Ray cluster: the one that this machine is a node of, or the one whose port "
+        "for clients this is.  [default: here]",
+        show_default=False,
+    ),
+]
+
 RunDirectory = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run directory, as `iolab run` leaves it.", show_default=False)
 ]

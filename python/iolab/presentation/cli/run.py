@@ -12,8 +12,9 @@ import typer
 from iolab.base.errors import InputError, InterruptedRun, unknown
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli import complete
-from iolab.presentation.cli.options import FailOn, Json, Out, Patience, seconds
+from iolab.presentation.cli.options import FailOn, Json, On, Out, Patience, seconds
 from iolab.presentation.cli.outcome import check_conditions, show_outcome
+from iolab.presentation.cli.where import executor_on
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
@@ -113,6 +114,7 @@ def run(
             show_default=False,
         ),
     ] = None,
+    on: On = None,
     patience: Patience = None,
     fail_on: FailOn = None,
     json: Json = False,
@@ -145,14 +147,13 @@ def run(
 
     from iolab.adapters.run import resume as go_on
     from iolab.adapters.run import run as start
-    from iolab.adapters.run.by_machine import ByMachine
     from iolab.adapters.system import bounded
     from iolab.presentation.progress import display
 
     if patience_s is not None:
         bounded.set_patience(min(patience_s, bounded.PATIENCE_S))
     progress = display(as_json=json)
-    with ByMachine(patience_s) as executor:
+    with executor_on(on, patience_s) as executor:
         if resume is not None:
             done = go_on(
                 resume,
@@ -163,6 +164,7 @@ def run(
                 retry_failed=retry_failed,
                 consent=partial(_consent, resume, trust_run),
                 part=part,
+                on=on,
             )
         else:
             assert experiment is not None
@@ -178,6 +180,7 @@ def run(
                 seed=seed,
                 probes=probes,
                 part=part,
+                on=on,
             )
     show_outcome(done.path, as_json=json, fail_on=conditions, again=again)
 

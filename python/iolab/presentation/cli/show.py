@@ -29,11 +29,16 @@ def show(
 ) -> None:
     """Print a run, or a file of another tool, as a table with verdicts.
 
-    The table has a row per workload and metric, and a column per setting.
+    The table has a row per workload and metric, and a column per setting. Of a sweep it is a grid: a row per machine,
+    a verdict in each cell; `--as csv` and `--as json` give the grid to programs.
 
     Values are typical ones over the rounds (Hodges-Lehmann); changes are against the baseline, with a 95 % interval.
     """
     from iolab.adapters.importer.opening import open_run
-    from iolab.presentation.table import render, render_json
+    from iolab.adapters.store.sweep import is_sweep
+    from iolab.presentation.table import render, render_json, verdict_grid
 
+    if as_ == "grid" or is_sweep(run):
+        sys.stdout.write(verdict_grid.rendered(run, "json" if json else as_, metric or ()))
+        return
     sys.stdout.write((render_json if json else render)(open_run(run, from_), as_, metric or ()))

@@ -22,6 +22,7 @@ FORMATS = {
     "fs_mark_verbose": "the same with the times of each system call, as its option -v",
     "iostest": "the AVERAGE table of an iostest experiment: a column per weighted group",
     "make": "the table of a make-sequence experiment: a block per step, a line per setting",
+    "hosts": "of a run on several hosts: a verdict per host, and how much the hosts differ",
     "output": "what commands said that failed, such as a make",
     "affinity": "where I/O is queued and completed: a line per cell of the matrix of the setting affinity",
     "qsbench": "when each process of a qsbench experiment was done",
@@ -31,11 +32,13 @@ FORMATS = {
     "profile": "which functions of the kernel ran, over time",
     "symbols": "what functions cost in a guest machine, and where settings differ",
     "folded": "the same as folded stacks, for programs that draw flame graphs",
+    "grid": "of a sweep, or a directory of runs: machines x settings, a verdict in each cell",
     "csv": "one line per trial, one column per metric; `iolab compare FILE.csv` reads it",
     "markdown": "the plain table for a document or a mail",
     "json": "every value and verdict, for programs",
 }
-"""Name -> what it is for. The format NAME is made by `iolab.presentation.table.NAME.render(run, metrics)`."""
+"""Name -> what it is for. The format NAME is made by `iolab.presentation.table.NAME.render(run, metrics)`. `grid` is of
+many runs: `iolab.presentation.table.verdict_grid` makes it."""
 
 OF_PROBES = ("extents", "switches", "profile")
 """Formats that show the whole of what the probe of that name observed."""
@@ -48,6 +51,10 @@ def render(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
     """
     if name not in FORMATS:
         raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--as")
+    if name == "grid":
+        from iolab.presentation.table import verdict_grid
+
+        return verdict_grid.render_run(run, metrics)
     text: str = import_module(f"iolab.presentation.table.{name}").render(run, metrics)
     return text
 

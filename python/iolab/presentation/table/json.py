@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from iolab.adapters.reproduction.evidence import evidence
 from iolab.base.strict_json import JsonObject, dumps
+from iolab.domain.hosts import on_hosts
 from iolab.domain.summary import Summary, summarise
 from iolab.domain.sweep import sweeps
-from iolab.presentation.table import sweep
+from iolab.presentation.table import hosts, sweep
 from iolab.presentation.table.conclusions import conclusions
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def as_dict(summary: Summary, run: RunData) -> JsonObject:
             for one in sweeps(summary)
         ],
         "comparisons": [comparison.as_dict() for comparison in summary.comparisons],
+        "hosts": [hosts.as_dict(one) for one in on_hosts(run, summary)],
         "problems": summary.problems,
         "doubts": summary.doubts,
     }

@@ -1,0 +1,40 @@
+"""`iolab host`: this machine as one of several hosts."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+
+def host(
+    join: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="The head of a Ray cluster, as `ray start --head` says it.  [port: 6379]",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(help="What this host is called in the cluster.  [default: its host name]", show_default=False),
+    ] = None,
+) -> None:
+    """Offer this machine to a Ray cluster, for trials of `iolab run --on ray`, one at a time.
+
+    Whoever can reach the cluster can run any program here, as the user of this command: Ray trusts its network. Before
+    it begins, whatever a killed trial left changed is restored. Ends with Ctrl-C, or when the cluster is lost.
+    """
+    from iolab.adapters.cluster import serve
+    from iolab.adapters.run.loop import stop_flag
+
+    with stop_flag() as stop:
+        serve(join, name, _say, stop)
+
+
+def _say(line: str) -> None:
+    from iolab.base.plain_text import one_line
+
+    print(one_line(line), file=sys.stderr, flush=True)

@@ -1,0 +1,165 @@
+"""`iolab sweep`: a matrix of experiments and machines, killed anywhere, goes on; nothing is lost or counted twice."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import CommandLine
+from fake_machine import SilentDisplay
+from iolab.adapters.run import sweep
+from iolab.adapters.run.sweep import Source, Swept
+from iolab.adapters.simulator import RunAhead
+from iolab.adapters.store import read, trial_file
+from iolab.adapters.store.journal import Journal
+from iolab.adapters.store.sweep import SweepDirectory
+from iolab.base.errors import InputError, InterruptedRun
+from iolab.domain.executor import OnProgress, ShouldStop
+from iolab.domain.record import Record
+from iolab.domain.trial import Trial
+from support.runs import events, times_finished
+from test_run_ahead import Recording
+
+EXPERIMENT = """\
+machine = "model:one_disk"
+rounds = 2
+[workloads.reads]
+pattern = "random"
+file_size = "64MiB"
+duration = "50ms"
+[settings.none]
+scheduler = "none"
+[settings.deadline]
+scheduler = "mq-deadline"
+"""
+MACHINES = ["model:one_disk", "model:nvme", "model:no_such_machine"]
+TRIALS = 2 * 2 * 2
+
+
+class Killed(BaseException):
+    """A kill -9: nothing after it runs."""
+
+
+def made(out: Path, *machines: str) -> SweepDirectory:
+    source = Source(Path("reads.toml"), EXPERIMENT)
+    return sweep.create([source], machines or MACHINES, out, rounds=None, seed=7)
+
+
+def complete(out: Path, simulate: Callable[[Trial, OnProgress, ShouldStop], Record] | None = None) -> Swept:
+    with RunAhead(cores=3, simulate=simulate or Recording()) as executor:
+        return sweep.complete(SweepDirectory.open(out), executor=executor, progress=SilentDisplay())
+
+
+def finished(out: Path) -> list[int]:
+    """Of each run and trial, how often it counts."""
+    return [times for _, run in SweepDirectory.open(out).runs for times in times_finished(run).values()]
+
+
+def test_every_cell_is_a_run_and_one_that_cannot_be_says_why(tmp_path: Path) -> None:
+    directory = made(tmp_path / "out")
+    done = complete(tmp_path / "out")
+    assert [cell.run for cell in directory.cells] == ["reads.one_disk", "reads.nvme", "reads.no_such_machine"]
+    assert "no_such_machine" in (directory.cells[2].impossible or "")
+    assert (done.runs, done.impossible, done.trials_by_status) == (2, 1, {"ok": TRIALS})
+    assert finished(tmp_path / "out") == [1] * TRIALS
+    for _, run in directory.runs:
+        data = read(run)
+        assert data.problems == [] and data.seed == 7 and data.state.ended
+    again = Recording()
+    assert complete(tmp_path / "out", again).trials_by_status == {"ok": TRIALS}
+    assert again.begun == []
+
+
+def test_records_are_stored_as_they_end_whatever_their_order(tmp_path: Path) -> None:
+    made(tmp_path / "out", "model:one_disk", "model:nvme")
+    recording = Recording()
+    slow: list[str] = []
+
+    def simulate(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+        if trial.trial == 0 and trial.machine == "model:one_disk":
+            while len(finished(tmp_path / "out")) < TRIALS - 1:
+                assert not should_stop()
+            slow.append(trial.machine)
+        return recording(trial, on_progress, should_stop)
+
+    complete(tmp_path / "out", simulate)
+    assert slow == ["model:one_disk"]
+    assert finished(tmp_path / "out") == [1] * TRIALS
+
+
+@pytest.mark.parametrize("write", range(0, 2 * TRIALS, 3))
+def test_a_kill_at_any_write_loses_nothing_that_was_finished(
+    tmp_path: Path, write: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before that of the journals' lines and trials' files; what was finished before is not run again."""
+    made(tmp_path / "out", "model:one_disk", "model:nvme")
+    left = [write]
+
+    def counted(function: Callable[..., object]) -> Callable[..., object]:
+        def counting(*arguments: object, **options: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return function(*arguments, **options)
+
+        return counting
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "append", counted(Journal.append))
+        patched.setattr(trial_file, "write", counted(trial_file.write))
+        with pytest.raises(Killed):
+            complete(tmp_path / "out")
+    before = sum(finished(tmp_path / "out"))
+    files = len(list((tmp_path / "out").glob("*/trials/*.parquet")))
+    again = Recording()
+    complete(tmp_path / "out", again)
+    assert finished(tmp_path / "out") == [1] * TRIALS
+    assert before <= files == TRIALS - len(again.begun)
+
+
+def test_a_stop_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
+    made(tmp_path / "out", "model:one_disk", "model:nvme")
+    recording = Recording()
+
+    def simulate(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
+        if len(recording.begun) == 5:
+            raise InterruptedRun("somebody said so")
+        return recording(trial, on_progress, should_stop)
+
+    with pytest.raises(InterruptedRun, match=r"go on with: iolab sweep --resume"):
+        complete(tmp_path / "out", simulate)
+    assert 0 < sum(finished(tmp_path / "out")) < TRIALS
+    assert [event for _, run in SweepDirectory.open(tmp_path / "out").runs for event in events(run, "run_interrupted")]
+    complete(tmp_path / "out")
+    assert finished(tmp_path / "out") == [1] * TRIALS
+
+
+def test_two_at_once_and_a_host_are_refused(tmp_path: Path) -> None:
+    directory = made(tmp_path / "out", "model:one_disk")
+    with directory.locked(), pytest.raises(InputError, match="another iolab is running here"):
+        complete(tmp_path / "out")
+    with pytest.raises(InputError, match="is measured on this machine"):
+        sweep.create([Source(Path("x.toml"), EXPERIMENT)], ["host"], tmp_path / "other", rounds=1, seed=1)
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_sweep_from_the_command_line_and_its_grid(iolab: CommandLine) -> None:
+    iolab.write("reads.toml", EXPERIMENT)
+    machines = ("--machine", "model:one_disk", "--machine", "model:nvme")
+    done = iolab("sweep", "reads.toml", *machines, "--seed", "1", "--out", "out")
+    assert "2 machines, 2 comparisons" in done.stdout
+    assert "model:one_disk" in done.stdout and "deadline" in done.stdout
+    rows = list(csv.DictReader(io.StringIO(iolab("show", "out", "--as", "csv").stdout)))
+    assert [(row["machine"], row["setting"], row["against"]) for row in rows] == [
+        ("model:one_disk", "deadline", "none"),
+        ("model:nvme", "deadline", "none"),
+    ]
+    cells = iolab("show", "out", "--json").json()["cells"]
+    assert [str(cell["ratio"]) for cell in cells] == [row["ratio"] for row in rows]
+    assert cells == iolab("sweep", "--resume", "out", "--json").json()["cells"]
+    iolab("show", "out", "--as", "tiobench", status=2).assert_one_clear_line(2, "is a table of one run")
+    iolab("sweep", status=2).assert_one_clear_line(2, "name experiments")
+    iolab("sweep", "reads.toml", "--machine", "host", status=2).assert_one_clear_line(2, "--machine")

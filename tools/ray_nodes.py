@@ -1,0 +1,128 @@
+"""A Ray cluster of several nodes on this machine: each a session of processes of its own, which are killed as one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+START_S = 120.0
+OBJECT_STORE_BYTES = 80 << 20
+
+
+class RayNodes:
+    """Use as a context: nothing of it is left behind."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        # Sockets lie in it, whose paths are short.
+        self.directory = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))
+        self.port, self.client_port = free_port(), free_port()
+        self.ip = "127.0.0.1"
+        self._environment = {
+            **os.environ,
+            **(environment or {}),
+            "RAY_enable_worker_prestart": "0",
+            "RAY_prestart_worker_first_driver": "0",
+            "RAY_worker_niceness": "0",
+            "RAY_TMPDIR": str(self.directory),
+        }
+        self.started: list[subprocess.Popen[bytes]] = []
+        """Those that live, the head first."""
+
+    @property
+    def address(self) -> str:
+        """What nodes join."""
+        return f"{self.ip}:{self.port}"
+
+    @property
+    def on(self) -> str:
+        """What `--on` takes."""
+        return f"ray://{self.ip}:{self.client_port}"
+
+    def head(self, cpus: int) -> subprocess.Popen[bytes]:
+        return self._start(
+            *("--head", "--port", str(self.port), "--ray-client-server-port", str(self.client_port)),
+            *("--include-dashboard", "false", "--temp-dir", str(self.directory), "--num-cpus", str(cpus)),
+            "--no-monitor",
+        )
+
+    def node(self, cpus: int) -> subprocess.Popen[bytes]:
+        return self._start("--address", self.address, "--num-cpus", str(cpus))
+
+    def kill(self, node: subprocess.Popen[bytes]) -> None:
+        """All of the node's processes, at once."""
+        for process in processes_of(node.pid):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        node.wait()
+        if node in self.started:
+            self.started.remove(node)
+
+    def __enter__(self) -> RayNodes:
+        return self
+
+    def kill_all(self) -> None:
+        """Every node, the head too."""
+        for node in reversed(self.started[:]):
+            self.kill(node)
+
+    def __exit__(self, *_: object) -> None:
+        self.kill_all()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        said = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the node lives)
+        node = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
+                *("--object-store-memory", str(OBJECT_STORE_BYTES), "--include-log-monitor", "false"),
+                *("--dashboard-agent-listen-port", str(free_port()), *arguments),
+            ],
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self.started.append(node)
+        give_up = time.monotonic() + START_S
+        while True:
+            said.seek(0)
+            text = said.read().decode(errors="replace")
+            if "Ray runtime started" in text:
+                if found := re.search(r"Local node IP: *(\S+)", text):
+                    self.ip = found[1]
+                return node
+            assert node.poll() is None and time.monotonic() < give_up, text
+            time.sleep(0.05)
+
+
+def processes_of(session: int) -> list[int]:
+    """Those of the session, or begun by them."""
+    parents: dict[int, int] = {}
+    found = set()
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            _, parent, _, of_session = place.read_text().rpartition(")")[2].split()[:4]
+            number = int(place.parent.name)
+            parents[number] = int(parent)
+            if int(of_session) == session:
+                found.add(number)
+    while more := {number for number, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted(found)
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
