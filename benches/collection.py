@@ -10,6 +10,7 @@ for before. Memory is the server's resident set after all that.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
 import re
 import shutil
@@ -19,6 +20,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -85,15 +87,21 @@ def measure(*, quick: bool) -> list[Result]:
 
 
 def write_runs(parent: Path, count: int) -> None:
-    """100 nights of each benchmark."""
-    draw = random.Random(1)
-    per_benchmark = min(100, count)
-    for number in range(count):
-        benchmark, night = divmod(number, per_benchmark)
-        stepped = benchmark % 10 == 0 and night >= per_benchmark * 3 // 4
-        write_run(
-            parent / f"night-{night:03d}-benchmark-{benchmark:03d}", benchmark, night, 0.96 if stepped else 1.0, draw
+    """100 nights of each benchmark, or as many as make `count`."""
+    nights = min(100, count)
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(
+            pool.map(
+                write_benchmark, *zip(*((parent, number, nights) for number in range(count // nights)), strict=True)
+            )
         )
+
+
+def write_benchmark(parent: Path, benchmark: int, nights: int) -> None:
+    draw = random.Random(benchmark)
+    for night in range(nights):
+        speed = 0.96 if benchmark % 10 == 0 and night >= nights * 3 // 4 else 1.0
+        write_run(parent / f"night-{night:03d}-benchmark-{benchmark:03d}", benchmark, night, speed, draw)
 
 
 def write_run(path: Path, benchmark: int, night: int, speed: float, draw: random.Random) -> None:

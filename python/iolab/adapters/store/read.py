@@ -36,6 +36,8 @@ TRIALS_NAMED_MAX = 5
 _DELETE_INDEX = "delete the run's index directory, so that every file is examined and damaged ones are left out"
 NAMES = ("trial", "round", "workload", "setting")
 """Columns of every frame of rows."""
+_Rows = tuple[list[str], list[int], list[float | None]]
+"""Settings, rounds and values of a metric."""
 
 
 def read(path: Path) -> RunData:
@@ -217,16 +219,22 @@ class RunData:
         null where there is no value. Where a setting is called `round`, the first column is `round_`."""
         import polars as pl
 
-        chosen = self._metrics_by_place.get(workload, {}).get(key)
-        if chosen is None:
+        rows = self._metrics_by_place.get(workload, {}).get(key)
+        if rows is None:
             return pl.DataFrame(schema={"round": pl.Int64})
-        present = set(chosen["setting"].unique())
+        by_setting: dict[str, dict[int, float | None]] = {}
+        for setting, turn, value in zip(*rows, strict=True):
+            by_setting.setdefault(setting, {})[turn] = value
+        turns = sorted(set(rows[1]))
         index = "round"
-        while index in present:
+        while index in by_setting:
             index += "_"
-        wide = chosen.rename({"round": index}).pivot(on="setting", index=index, values="value").sort(index)
-        # By index: to select(), names such as `^.*$` are patterns.
-        return wide[[index, *(setting for setting in self.settings if setting in present)]]
+        columns = {index: turns} | {
+            setting: [by_setting[setting].get(turn) for turn in turns]
+            for setting in self.settings
+            if setting in by_setting
+        }
+        return pl.DataFrame(columns, schema={name: pl.Int64 if name == index else pl.Float64 for name in columns})
 
     def wide(self, keys: list[str] | None = None) -> polars.DataFrame:
         """One row per trial: the columns of `trials`, and one for each metric in `keys` (default: all)."""
@@ -308,11 +316,14 @@ class RunData:
             raise InputError(str(error), where=str(self.directory.trial_file(trial)), remedy=_DELETE_INDEX) from None
 
     @cached_property
-    def _metrics_by_place(self) -> dict[str, dict[str, polars.DataFrame]]:
-        """Workload -> key -> rows: parted once, since asking for each metric would look at all rows each time."""
-        places: dict[str, dict[str, polars.DataFrame]] = {}
-        for (workload, key), rows in self.metrics.partition_by("workload", "key", as_dict=True).items():
-            places.setdefault(str(workload), {})[str(key)] = rows
+    def _metrics_by_place(self) -> dict[str, dict[str, _Rows]]:
+        """Workload -> key -> its rows: parted once, since asking for each metric would look at all rows each time."""
+        import polars as pl
+
+        places: dict[str, dict[str, _Rows]] = {}
+        columns = [pl.col("setting"), pl.col("round"), pl.col("value")]
+        for workload, key, *rows in self.metrics.group_by("workload", "key", maintain_order=True).agg(columns).rows():
+            places.setdefault(workload, {})[key] = (rows[0], rows[1], rows[2])
         return places
 
     def _in_order(self, column: Literal["workload", "setting"], known: list[str]) -> list[str]:

@@ -150,29 +150,31 @@ def _without_numbers(run: MeasuredRun, facts: dict[str, str], why: str) -> Extra
 
 
 def _measured(run: MeasuredRun, keys: Sequence[str]) -> list[Measured]:
-    found = []
+    wanted = {key: place for place, key in enumerate(keys)}
+    values: dict[tuple[str, str, str], dict[int, float | None]] = {}
+    columns = ("workload", "key", "setting", "round", "value")
+    for workload, key, setting, turn, value in run.metrics.select(columns).iter_rows():
+        if key in wanted:
+            values.setdefault((workload, key, setting), {})[turn] = _finite(value)
+    orders = [{name: place for place, name in enumerate(names)} for names in (run.workloads, run.settings)]
     turns_of = _rounds(run)
-    for workload in run.workloads:
-        for key in keys:
-            wide = run.values(key, workload)
-            place = {turn: number for number, turn in enumerate(wide[wide.columns[0]].to_list())}
-            for setting in wide.columns[1:]:
-                values = [_finite(value) for value in wide[setting].to_list()]
-                rounds = [values[place[turn]] if turn in place else None for turn in turns_of.get(workload, [])]
-                cell = cell_of(rounds, None)
-                reason = None if cell.n else "no round has a value"
-                found.append(
-                    Measured(
-                        workload=workload,
-                        setting=setting,
-                        metric=key,
-                        rounds=rounds,
-                        typical=cell.typical,
-                        spread=cell.spread,
-                        n=cell.n,
-                        reason=reason,
-                    )
-                )
+    found = []
+    for place in sorted(values, key=lambda one: (orders[0][one[0]], wanted[one[1]], orders[1][one[2]])):
+        workload, key, setting = place
+        rounds = [values[place].get(turn) for turn in turns_of[workload]]
+        cell = cell_of(rounds, None)
+        found.append(
+            Measured(
+                workload=workload,
+                setting=setting,
+                metric=key,
+                rounds=rounds,
+                typical=cell.typical,
+                spread=cell.spread,
+                n=cell.n,
+                reason=None if cell.n else "no round has a value",
+            )
+        )
     return found
 
 
