@@ -6,8 +6,12 @@ import csv
 import fcntl
 import io
 import json
+import os
 import shutil
+import signal
 import sqlite3
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -19,6 +23,7 @@ from iolab.domain.collection import query
 from iolab.domain.collection.hardware import hardware_id, hardware_of, unlike
 from iolab.domain.summary import summarise
 from iolab.presentation.cli.invoke import invoke
+from iolab.presentation.site import overview
 from support.stored import MACHINE, stored_run
 
 SMALL = """\
@@ -147,6 +152,14 @@ def test_the_index_follows_runs_that_come_change_and_go(runs: Path) -> None:
     assert len(collection.entries) == 2
 
 
+def test_many_runs_are_read_by_other_processes(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iolab.adapters.collection.reading.ALONE_MAX", 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    shutil.rmtree(runs / ".iolab-index", ignore_errors=True)
+    assert listed(runs, "verdict:slower") == ["old"]
+    assert "POLARS_MAX_THREADS" not in os.environ
+
+
 def test_nothing_is_read_again_that_did_not_change(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = listed(runs)
 
@@ -232,10 +245,38 @@ def test_a_run_in_progress_is_shown_as_such_and_not_removed(runs: Path, capsys: 
     with journal.open("ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert listed(runs, "state:running") == ["old"]
+        collection = Collection(runs)
+        collection.refresh()
+        (shown,) = overview.live(collection).running
+        assert (shown.run.name, shown.trials_done, shown.trials_expected) == ("old", 7, 8)
+        assert [one.status for one in shown.trials] == ["ok"] * 7
+        assert all(one.value for one in shown.trials) and shown.metric == "rate_bytes_per_s"
         assert invoke(["rm", str(runs / "old"), "--yes"]) == 2
         assert "is running here" in capsys.readouterr().err
     assert (runs / "old").is_dir()
     assert listed(runs, "state:running") == []
+
+
+def test_serve_answers_until_it_is_interrupted(runs: Path, iolab: CommandLine) -> None:
+    with iolab.start("serve", runs, "--port", "0") as process:
+        assert process.stdout is not None and process.stderr is not None
+        address = process.stdout.readline().split()[1]
+        with urllib.request.urlopen(f"{address}api/meta.json", timeout=60) as answer:
+            assert json.load(answer)["runs"] == 2
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == "iolab: interrupted\n"
+
+
+def test_serve_says_which_package_is_missing(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("iolab.presentation.site")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert invoke(["serve", str(runs)]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "uvicorn" in line and "iolab[serve]" in line
 
 
 def test_rm_of_several_that_a_terminal_confirms(

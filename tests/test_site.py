@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -178,19 +177,30 @@ def test_a_number_leads_to_its_records(client: httpx.Client, collection: Collect
     assert client.get(f"/api/run/{run}/experiment.toml").text == text(HOSTILE, 0)
 
 
-def test_the_site_is_the_same_pages_as_files(client: httpx.Client, collection: Collection, tmp_path: Path) -> None:
-    written = files.write(collection, tmp_path / "out")
-    assert written.files == sum(path.is_file() for path in (tmp_path / "out").rglob("*"))
+@pytest.fixture(scope="module")
+def written(collection: Collection, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site that took the place of an older one."""
+    out = tmp_path_factory.mktemp("written") / "out"
+    out.mkdir()
+    (out / files.MARK).touch()
+    (out / "stale").touch()
+    counted = files.write(collection, out)
+    assert counted.files == sum(path.is_file() for path in out.rglob("*"))
+    return out
+
+
+def test_the_site_is_the_same_pages_as_files(
+    client: httpx.Client, collection: Collection, written: Path, tmp_path: Path
+) -> None:
     run = id_of(collection, "night-0")
     for name in (f"api/run/{run}.json", f"api/run/{run}/trials/0.json", "api/runs/0.json"):
-        assert (tmp_path / "out" / name).read_bytes() == client.get(f"/{name}").content
-    assert json.loads((tmp_path / "out/api/meta.json").read_text())["live"] is False
-    assert "http-equiv" in (tmp_path / "out/index.html").read_text()
-    files.write(collection, tmp_path / "out")
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "file").touch()
+        assert (written / name).read_bytes() == client.get(f"/{name}").content
+    assert json.loads((written / "api/meta.json").read_text())["live"] is False
+    assert "http-equiv" in (written / "index.html").read_text()
+    assert not (written / "stale").exists() and [path.name for path in written.parent.iterdir()] == ["out"]
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="not empty"):
-        files.write(collection, tmp_path / "mine")
+        files.write(collection, tmp_path)
 
 
 # From here on in a browser: one for all of it.
@@ -350,12 +360,10 @@ def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection:
     assert browser.said == []
 
 
-def test_the_files_are_a_site_without_a_server(browser: Browser, collection: Collection, tmp_path: Path) -> None:
-    files.write(collection, tmp_path / "out")
-
+def test_the_files_are_a_site_without_a_server(browser: Browser, collection: Collection, written: Path) -> None:
     def answer(route: Any) -> None:
         name = route.request.url.removeprefix("http://files.test/").split("?")[0] or "index.html"
-        path = tmp_path / "out" / name
+        path = written / name
         route.fulfill(path=path) if path.is_file() else route.fulfill(status=404, body="")
 
     browser.page.route("http://files.test/**", answer)
@@ -366,4 +374,3 @@ def test_the_files_are_a_site_without_a_server(browser: Browser, collection: Col
     browser.page.wait_for_selector("text=iolab serve")
     browser.page.unroute("http://files.test/**")
     assert browser.said == []
-    shutil.rmtree(tmp_path / "out")

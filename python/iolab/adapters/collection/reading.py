@@ -19,7 +19,7 @@ from iolab.domain.collection.entry import ID_LENGTH, Entry, Labels, Main
 from iolab.domain.collection.extract import Extract, extract_of
 from iolab.domain.collection.hardware import hardware_id, hardware_of, in_words
 
-ALONE_MAX = 8
+ALONE_MAX = 64
 """So many runs are read sooner than other processes are started."""
 PER_TASK = 8
 FIRST_LINE_BYTES_MAX = 1 << 20
@@ -47,7 +47,8 @@ def read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], No
     threads_before = os.environ.get("POLARS_MAX_THREADS")
     os.environ["POLARS_MAX_THREADS"] = "1"
     try:
-        with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
+        workers = min(os.cpu_count() or 1, -(-len(tasks) // PER_TASK))
+        with ProcessPoolExecutor(workers, mp_context=context) as pool:
             for count, found in enumerate(pool.map(read_one, tasks, chunksize=PER_TASK), start=1):
                 yield found
                 on_read(count)
