@@ -42,6 +42,7 @@ BENCHES = [
     "history_simulation",
     "bisect_simulation",
     "attribution_simulation",
+    "tune_simulation",
     "model_speed",
     "model_scale",
     "planted_causes",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import iolab
 
-HEAVY = {"jinja2", "markupsafe", "numpy", "plotly", "polars", "pydantic", "rich", "scipy"}
+HEAVY = {"jinja2", "markupsafe", "numpy", "optuna", "plotly", "polars", "pydantic", "rich", "scipy"}
 PACKAGE = Path(iolab.__file__).parent
 COMMANDS = PACKAGE / "presentation" / "cli"
 

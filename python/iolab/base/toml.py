@@ -6,9 +6,10 @@ native one (crates/rows/src/toml_lines.rs).
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,40 @@ def parse(text: str, name: str) -> Document:
         raise _long_number(name) from None
     _check_within_limits(values, name)
     return Document(name, text, values, _lines(text, name))
+
+
+def write(table: Mapping[str, Any]) -> str:
+    """A table as a file's text, which `parse` reads back: plain values first, then the tables, each under its name."""
+    return "\n".join(_written(table, ())).lstrip("\n") + "\n"
+
+
+def _written(table: Mapping[str, Any], path: KeyPath) -> Iterator[str]:
+    inner = {name: value for name, value in table.items() if isinstance(value, Mapping)}
+    if path and (len(inner) < len(table) or not table):
+        yield from ("", f"[{'.'.join(map(_key, path))}]")
+    for name, value in table.items():
+        if name not in inner:
+            yield f"{_key(name)} = {_value(value)}"
+    for name, value in inner.items():
+        yield from _written(value, (*path, name))
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return _text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _text(text: str) -> str:
+    """TOML's strings are JSON's, but that it escapes one control character more."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _lines(text: str, name: str) -> dict[KeyPath, int]:

@@ -10,6 +10,7 @@ from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
 from iolab.domain.probe import Probes
 from iolab.domain.trial import GuestMachine, Phase, Target
+from iolab.domain.tune.tuning import Tuning
 from iolab.domain.workload import KINDS
 
 IMPORTED = "imported"
@@ -83,6 +84,8 @@ class Experiment:
     """The machine, where it is a simulated one."""
     guests: Mapping[str, GuestMachine] = field(default_factory=dict)
     """By setting: the guest machine, where it is one."""
+    tuning: Tuning | None = None
+    """What to tune, where the file has [tune]."""
     target_by_default: bool = False
     """Whether the file names no target of a host."""
 

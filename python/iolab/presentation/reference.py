@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from iolab.adapters.control import CONTROLS, settings_table
 from iolab.adapters.experiment.options import TARGETS, CompareOptions, ExperimentOptions
+from iolab.adapters.experiment.tune import TuneOptions
 from iolab.adapters.importer.formats import FORMATS
 from iolab.adapters.machine_file.keys import Key, keys, read_when
 from iolab.adapters.reproduction import options
@@ -180,6 +181,22 @@ def _experiment_table() -> str:
     return options_table(ExperimentOptions)
 
 
+def _tune_table() -> str:
+    return options_table(TuneOptions)
+
+
+def _tune_ranges_table() -> str:
+    """What `iolab tune` tries of a control whose values an experiment leaves out."""
+    rows = []
+    for control in CONTROLS.values():
+        if isinstance(control.tried, tuple):
+            rows.append((f"`{control.name}`", ", ".join(map(str, control.tried))))
+        elif control.tried is not None:
+            way = ", each twice the one before" if control.tried.log else ""
+            rows.append((f"`{control.name}`", f"{control.tried.low} to {control.tried.high}{way}"))
+    return markdown_table(("setting", "tried with `{}`"), rows)
+
+
 def _compare_table() -> str:
     return options_table(CompareOptions)
 
@@ -275,6 +292,8 @@ MACHINE_KEYS: dict[str, Callable[[Key], bool]] = {
 TABLES: dict[str, Callable[[], str]] = {
     "experiment": _experiment_table,
     "compare": _compare_table,
+    "tune-options": _tune_table,
+    "tune-ranges": _tune_ranges_table,
     "target-scratch": _target_table("scratch"),
     "target-directory": _target_table("directory"),
     "target-file": _target_table("file"),

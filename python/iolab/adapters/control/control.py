@@ -58,6 +58,15 @@ class Context:
 
 
 @dataclass(frozen=True)
+class Range:
+    """What is worth trying of a control that takes any number. `log`: each value twice the one before."""
+
+    low: int | str
+    high: int | str
+    log: bool = False
+
+
+@dataclass(frozen=True)
 class Applied:
     """Values as the kernel shows them, read back after the change."""
 
@@ -86,6 +95,7 @@ class Control(ABC):
         unit: str | None = None,
         example: str,
         excludes: tuple[str, ...] = (),
+        tried: Range | tuple[Any, ...] | None = None,
     ) -> None:
         self.name = name
         self.help = help
@@ -96,6 +106,8 @@ class Control(ABC):
         """One TOML value."""
         self.excludes = excludes
         """Other controls that the same setting cannot have."""
+        self.tried = tried
+        """What `iolab tune` tries of it where an experiment gives no values; None: it has to give some."""
 
     @abstractmethod
     def validate(self, value: Any) -> Any:

@@ -22,6 +22,7 @@ from iolab.adapters.control.control import (
     Control,
     GuestFiles,
     ModelKeys,
+    Range,
     of_each_drive,
     queue_device,
     whole_number,
@@ -207,6 +208,7 @@ CONTROLS: tuple[Control, ...] = (
         "I/O scheduler of the queue, with its tunables: any file of queue/iosched, times also as '8ms'.",
         values='a name as in queue/scheduler, or a table { name = "...", tunable = value, ... }',
         example='{ name = "bfq", slice_idle = "0" }',
+        tried=("none", "mq-deadline", "kyber", "bfq"),
     ),
     QueueFile(
         "nr_requests",
@@ -214,6 +216,7 @@ CONTROLS: tuple[Control, ...] = (
         values="a whole number from 4",
         at_least=4,
         example="64",
+        tried=Range(16, 1024, log=True),
     ),
     QueueFile(
         "rq_affinity",
@@ -222,6 +225,7 @@ CONTROLS: tuple[Control, ...] = (
         values="0, 1 or 2",
         at_most=2,
         example="2",
+        tried=(0, 1, 2),
     ),
     QueueFile(
         "nomerges",
@@ -229,6 +233,7 @@ CONTROLS: tuple[Control, ...] = (
         values="0, 1 or 2",
         at_most=2,
         example="2",
+        tried=(0, 1, 2),
     ),
     QueueFile(
         "read_ahead_kb",
@@ -236,6 +241,7 @@ CONTROLS: tuple[Control, ...] = (
         values="a whole number",
         unit="KiB",
         example="1024",
+        tried=Range(16, 4096, log=True),
     ),
     QueueFile(
         "max_sectors_kb",
@@ -244,6 +250,7 @@ CONTROLS: tuple[Control, ...] = (
         unit="KiB",
         at_least=1,
         example="512",
+        tried=Range(64, 1024, log=True),
     ),
     QueueFile(
         "wbt_lat_usec",
@@ -252,6 +259,7 @@ CONTROLS: tuple[Control, ...] = (
         values="a whole number",
         unit="us",
         example="2000",
+        tried=(0, 2000, 10000, 75000),
     ),
     QueueFile(
         "rotational",
@@ -259,5 +267,6 @@ CONTROLS: tuple[Control, ...] = (
         values="0 or 1",
         at_most=1,
         example="0",
+        tried=(0, 1),
     ),
 )

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing_extensions import override
 
 from iolab.adapters.control import kernel_file
-from iolab.adapters.control.control import Applied, Context, Control, GuestFiles, ModelKeys, queue_device, whole_number
+from iolab.adapters.control.control import (
+    Applied,
+    Context,
+    Control,
+    GuestFiles,
+    ModelKeys,
+    Range,
+    queue_device,
+    whole_number,
+)
 from iolab.adapters.system.action import WriteOneOfTwo
 from iolab.adapters.system.block import shown
 from iolab.base.errors import InputError
@@ -163,6 +172,7 @@ CONTROLS: tuple[Control, ...] = (
         values="a whole number from 0 to 100",
         unit="%",
         example="10",
+        tried=Range(5, 60),
     ),
     ThresholdBytes(
         "dirty_bytes",
@@ -171,6 +181,7 @@ CONTROLS: tuple[Control, ...] = (
         values="a size from two pages, like '64MiB'",
         unit="bytes",
         example='"64MiB"',
+        tried=Range("16MiB", "1GiB", log=True),
     ),
     Threshold(
         "dirty_background_ratio",
@@ -179,6 +190,7 @@ CONTROLS: tuple[Control, ...] = (
         values="a whole number from 0 to 100",
         unit="%",
         example="5",
+        tried=Range(1, 30),
     ),
     ThresholdBytes(
         "dirty_background_bytes",
@@ -187,6 +199,7 @@ CONTROLS: tuple[Control, ...] = (
         values="a size, like '16MiB'",
         unit="bytes",
         example='"16MiB"',
+        tried=Range("4MiB", "256MiB", log=True),
     ),
     Centiseconds(
         "dirty_expire",
@@ -195,6 +208,7 @@ CONTROLS: tuple[Control, ...] = (
         model_key="dirty_expire_ns",
         values="a duration, a multiple of 10ms",
         example='"30s"',
+        tried=Range("1s", "64s", log=True),
     ),
     Centiseconds(
         "dirty_writeback",
@@ -203,6 +217,7 @@ CONTROLS: tuple[Control, ...] = (
         model_key="dirty_writeback_interval_ns",
         values="a duration, a multiple of 10ms",
         example='"5s"',
+        tried=Range("1s", "16s", log=True),
     ),
     BdiFile(
         "bdi_min_ratio",

@@ -16,7 +16,8 @@ from iolab.domain.trial.trial import SEED_MAX
 ROUNDS_MAX = 1_000_000
 
 
-def _read_share(given: object) -> object:
+def read_share(given: object) -> object:
+    """`"2%"` -> 0.02; whatever is no text with a percent sign stays. ValueError for a text that is no percentage."""
     if isinstance(given, str) and given.endswith("%"):
         try:
             return float(given[:-1]) / 100
@@ -29,7 +30,7 @@ def _read_share(given: object) -> object:
 
 _SHARE = 'a share such as "2%" or 0.02, above 0 and below 1'
 
-Share = Annotated[float, BeforeValidator(_read_share)]
+Share = Annotated[float, BeforeValidator(read_share)]
 
 
 class ExperimentOptions(Options):
@@ -71,6 +72,7 @@ class ExperimentOptions(Options):
     probes: TomlTable = option({}, "What is read from the machine during each phase, [probes].", default_is="nothing")
     guest: TomlTable = option({}, "The emulated machine, [guest].", default_is="one CPU, 1 GiB, null_blk")
     compare: TomlTable = option({}, "What is compared, [compare].", default_is="each setting with the first")
+    tune: TomlTable = option({}, "Which settings `iolab tune` tries, and for what, [tune].", default_is="nothing")
 
 
 METRICS_MAX = 1_000

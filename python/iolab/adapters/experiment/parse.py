@@ -20,6 +20,7 @@ from iolab.adapters.experiment.options import (
     default_target_kind,
 )
 from iolab.adapters.experiment.setting import Setting, and_also, read_probes, read_settings
+from iolab.adapters.experiment.tune import read_tuning
 from iolab.adapters.experiment.workloads import Workload, read_workloads, variants
 from iolab.base import data
 from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, read_bounded
@@ -141,6 +142,15 @@ def loads(
         simulated.check_no_traces(of_settings, settings, problems)
         if target is not None:
             filesystems.check(target, workloads, settings, under, problems)
+    tuning = None
+    if "tune" in document.values:
+        compared = None if compare is None else compare.metrics
+        tuning = read_tuning(
+            document.values["tune"], workloads, compared, problems, machine=str(chosen), guest=is_guest(chosen)
+        )
+        if len(settings) > 1:
+            what = f"{len(settings)} settings; with [tune] one at most, which the candidates change"
+            problems.add(("settings", settings[1].written_as), what)
     if len(workloads) * len(settings) > TRIALS_PER_ROUND_MAX:
         what = f"{len(workloads)} workloads under {len(settings)} settings"
         problems.add(("workloads",), f"{what}; expected at most {TRIALS_PER_ROUND_MAX} trials a round")
@@ -163,6 +173,7 @@ def loads(
         rounds_per_boot=top.rounds_per_boot,
         simulated=None if model is None else simulated.described(model, machines),
         guests=guests,
+        tuning=tuning,
         target_by_default=model is None and not guests and not top.target,
     )
     if not already_run:

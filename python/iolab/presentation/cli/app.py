@@ -34,6 +34,7 @@ from iolab.presentation.cli.site import site
 from iolab.presentation.cli.sweep import sweep
 from iolab.presentation.cli.tag import tag
 from iolab.presentation.cli.trace import trace
+from iolab.presentation.cli.tune import tune
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -78,6 +79,7 @@ for command, name, summary in (
     (explain, "explain", "Show what moved together with a difference, and what did not."),
     (bisect, "bisect", "Find which of many versions changed a metric."),
     (attribute, "attribute", "Find which of many keys make two settings differ."),
+    (tune, "tune", "Find the best setting, and whether it beats the default."),
     (history, "history", "Find when metrics changed over many runs."),
     (ls, "ls", "List the runs below a directory."),
     (tag, "tag", "Give a run tags to find it by."),

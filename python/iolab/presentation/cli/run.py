@@ -223,9 +223,9 @@ def _known_probes(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def load(path: Path, machine: str | None, engine: str | None, probes: list[str]) -> Experiment:
+def load(path: Path, machine: str | None, engine: str | None, probes: list[str], *, tuned: bool = False) -> Experiment:
     """The experiment of a file, a fio job file or a name, for the machine and engine asked for. InputError says what is
-    wrong with it."""
+    wrong with it. `tuned`: it is for `iolab tune`, which alone reads [tune]."""
     from iolab.adapters.machine_file import is_model
     from iolab.domain.trial.guest import is_guest
 
@@ -243,7 +243,10 @@ def load(path: Path, machine: str | None, engine: str | None, probes: list[str])
             raise InputError(
                 "only for a fio job file", where="--engine", remedy="an experiment's workloads and settings say theirs"
             )
-        return loads(text, str(path), probes=probes, machine=machine)
+        found = loads(text, str(path), probes=probes, machine=machine)
+        if found.tuning is not None and not tuned:
+            raise InputError("[tune] asks for a search", where=str(path), remedy=f"begin it with: iolab tune {path}")
+        return found
     if engine not in (None, *ENGINES):
         raise InputError(f"{engine}: {unknown('engine', str(engine), ENGINES)}", where="--engine")
     text, without_effect = text_of(path, text, "fio" if engine == "fio" else "iolab")

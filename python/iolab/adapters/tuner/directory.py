@@ -1,0 +1,140 @@
+"""A tuner's directory: runs like any others, beside the experiment that asked for them.
+
+```
+experiment.toml   the experiment's exact text
+files/            copies of the files that it names
+tune.json         seed and machine
+model/0001 ...    a run of one round each: the search on a simulated machine, where [tune] names one
+search/0001 ...   the same on the machine itself
+keys/             rounds of mixtures of winner and default
+confirm/          fresh rounds of default, winner and the smaller setting
+```
+
+Everything else is derived: a tuner that goes on reads the runs again, in order.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iolab.adapters.experiment import loads
+from iolab.adapters.store.directory import check_free
+from iolab.base.bounded_file import EXPERIMENT_BYTES_MAX, MIB, read_bounded
+from iolab.base.durable import sync_directory, write_durably
+from iolab.base.errors import InputError
+from iolab.base.toml import write
+from iolab.domain.tune.space import flat, nested
+
+if TYPE_CHECKING:
+    from iolab.adapters.experiment import Experiment
+    from iolab.domain.tune.space import Point, Space
+    from iolab.domain.tune.tuning import Tuning
+
+FORMAT = 1
+DEFAULT = "default"
+"""The name of the default, where the experiment gives no setting."""
+
+
+@dataclass(frozen=True)
+class TuneDirectory:
+    """The parts of a tuner's directory by name, and the experiments of its runs."""
+
+    path: Path
+    text: str
+    seed: int
+    machine: str
+
+    @staticmethod
+    def create(path: Path, experiment: Experiment, seed: int) -> TuneDirectory:
+        """Makes it, durably. InputError if the path is taken."""
+        check_free(path)
+        path.mkdir(parents=True, exist_ok=True)
+        for name, text in experiment.attachments.items():
+            (path / "files").mkdir(exist_ok=True)
+            write_durably(path / "files" / name, text.encode())
+        write_durably(path / "experiment.toml", experiment.text.encode())
+        told = {"format": FORMAT, "seed": seed, "machine": experiment.machine}
+        write_durably(path / "tune.json", (json.dumps(told, indent=2) + "\n").encode())
+        sync_directory(path)
+        return TuneDirectory(path, experiment.text, seed, experiment.machine)
+
+    @staticmethod
+    def open(path: Path) -> TuneDirectory:
+        """InputError for a directory that is no tuner's."""
+        told = path / "tune.json"
+        if not told.is_file():
+            raise InputError("is no tuner's directory", where=str(path), remedy="name one that iolab tune made")
+        try:
+            given = json.loads(read_bounded(told, MIB, "a tuner's note"))
+            if given["format"] != FORMAT:
+                raise InputError(f"has format {given['format']}; this iolab reads {FORMAT}", where=str(told))
+            seed, machine = int(given["seed"]), str(given["machine"])
+        except (ValueError, KeyError, TypeError):
+            raise InputError("can't be read", where=str(told), remedy="begin a new search") from None
+        text = read_bounded(path / "experiment.toml", EXPERIMENT_BYTES_MAX, "an experiment").decode(errors="replace")
+        return TuneDirectory(path, text, seed, machine)
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """What asked for the search. InputError if it has no [tune]."""
+        found = loads(self.text, str(self.path / "experiment.toml"), machine=self.machine, copies=self._copies)
+        if found.tuning is None:
+            raise InputError("has no [tune]", where=str(self.path / "experiment.toml"))
+        return found
+
+    @property
+    def tuning(self) -> Tuning:
+        """What is asked. InputError if the experiment asks nothing."""
+        found = self.experiment.tuning
+        assert found is not None, "looked at above"
+        return found
+
+    @property
+    def baseline(self) -> str:
+        """The name of the setting that every candidate is paired with."""
+        return next(iter(self._values.get("settings", {})), DEFAULT)
+
+    def of_runs(self, stage: str) -> list[Path]:
+        """The stage's runs of one round, in order."""
+        return sorted(one for one in (self.path / stage).glob("[0-9]*") if (one / "journal.jsonl").is_file())
+
+    def of_points(self, machine: str, points: Mapping[str, Point], space: Space, rounds: int = 1) -> Experiment:
+        """The experiment of a run with the default and these points, by name. InputError if one can't be a setting."""
+        table = {key: value for key, value in self._values.items() if key not in ("tune", "settings", "compare")}
+        if machine != self.machine:
+            table = {key: value for key, value in table.items() if key not in ("target", "guest")}
+        base = flat(self._values.get("settings", {}).get(self.baseline, {}))
+        settings = {self.baseline: nested(base)}
+        for name, point in points.items():
+            values = space.values(point)
+            # A candidate that names a scheduler takes the place of the default's, with all its tunables.
+            changed = {key.partition(".")[0] for key in values if key.endswith(".name")}
+            kept = {key: value for key, value in base.items() if key.partition(".")[0] not in changed}
+            settings[name] = nested({**kept, **values})
+        compare = {**self._values.get("compare", {}), "baseline": self.baseline, "metrics": self.tuning.metrics}
+        table = {**table, "machine": machine, "rounds": rounds, "settings": settings, "compare": compare}
+        return loads(write(table), str(self.path / "experiment.toml"), machine=machine, copies=self._copies)
+
+    def points_in(self, text: str, space: Space) -> dict[str, Point]:
+        """The points of a run's settings by name, the default left out."""
+        settings = tomllib.loads(text).get("settings", {})
+        return {str(name): space.place_of(flat(table)) for name, table in settings.items() if name != self.baseline}
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        return tomllib.loads(self.text)
+
+    @property
+    def _copies(self) -> Path | None:
+        return self.path / "files" if (self.path / "files").is_dir() else None
+
+
+def names_of(points: Sequence[Point], first: int) -> dict[str, Point]:
+    """Settings' names for a block's points, from a number on."""
+    return {f"candidate{first + place}": point for place, point in enumerate(points)}

@@ -1,0 +1,192 @@
+"""How good each candidate is, from single noisy trials in blocks: a mixed linear model.
+
+The logarithm of a trial's value is the level of its block, the effect of its candidate, and noise. A candidate's
+effect is a sum of random effects: one of each key, alike for near values of a range; one of all pairs of keys; one of
+its own. So a trial of one candidate tells of all that share values with it. The variances are estimated by restricted
+maximum likelihood with the multiplicative steps of Zhou, Hu, Zhou and Lange (J. Comput. Graph. Stat. 28, 2019), which
+never leave the allowed range; a variance that data don't call for goes to zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iolab.domain.tune.space import Point, Space
+
+    Array = NDArray[np.float64]
+
+STEPS_AT_FIRST, STEPS = 30, 6
+"""Of the search for the variances: from nothing, and from what fewer trials said."""
+NEAR = 0.35
+"""Distance, as a share of a range, at which two values' effects have a correlation of 0.6. Chosen."""
+OUTLIER_SD = 3.0
+"""A residual beyond is drawn in to here: a burst tells of nothing."""
+KEYS_SHARE, PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE = 0.4, 0.1, 0.05, 0.2, 0.25
+"""Of the values' variance, to begin the search with."""
+TINY = 1e-300
+LEAST = 1e-7
+"""No variance gets smaller than this share of the values', so that equations can be solved."""
+
+
+class Encoded:
+    """Points as places in [0, 1] and whether each key is in force, for the kernels of all keys."""
+
+    def __init__(self, space: Space, points: Sequence[Point]) -> None:
+        """Of any points of the space."""
+        self.space = space
+        keys = space.parameters
+        self.places = np.zeros((len(points), len(keys)))
+        for column, parameter in enumerate(keys):
+            largest = max(1, len(parameter.values) - 1) if parameter.ordered else 1
+            for row, point in enumerate(points):
+                # A key out of force is a value of its own, like no other.
+                self.places[row, column] = point[parameter.key] / largest if parameter.key in point else np.inf
+
+    def alike(self, other: Encoded) -> Array:
+        """By key, how alike the effects of its values are: shape (keys, points of one, points of the other)."""
+        found = np.empty((self.places.shape[1], len(self.places), len(other.places)))
+        for column, parameter in enumerate(self.space.parameters):
+            ours, theirs = self.places[:, column][:, None], other.places[:, column][None, :]
+            both_out, one_out = np.isinf(ours) & np.isinf(theirs), np.isinf(ours) ^ np.isinf(theirs)
+            if parameter.ordered:
+                apart = np.where(np.isinf(ours) | np.isinf(theirs), 0.0, _finite(ours) - _finite(theirs))
+                near = np.exp(-((apart / NEAR) ** 2) / 2)
+            else:
+                near = (_finite(ours) == _finite(theirs)).astype(np.float64)
+            found[column] = np.where(one_out, 0.0, np.where(both_out, 1.0, near))
+        return found
+
+
+def _finite(places: Array) -> Array:
+    return np.where(np.isinf(places), -1.0, places)
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Of the effects of each key, of all their pairs, of candidates by themselves, of blocks, and of the noise."""
+
+    keys: Array
+    pairs: float
+    own: float
+    blocks: float
+    noise: float
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """The model's equations for some variances: the inverse covariance of the values, and what is left of it without
+    the fixed effects; the values with outliers drawn in, and both applied to each other."""
+
+    inverse: Array
+    free: Array
+    values: Array
+    alpha: Array
+
+
+class Estimate:
+    """What trials say. `points` are the candidates measured so far; a trial is (block, candidate, value), the candidate
+    a place in `points` or -1 for the default; values are logarithms, higher is better."""
+
+    def __init__(
+        self,
+        space: Space,
+        points: Sequence[Point],
+        trials: Sequence[tuple[int, int, float]],
+        start: Variances | None = None,
+    ) -> None:
+        """`start`: of fewer trials, to go on from."""
+        self._encoded = Encoded(space, points)
+        blocks, of, values = (np.asarray(column) for column in zip(*trials, strict=True))
+        self._candidate = of.astype(np.intp)
+        self._values = values.astype(np.float64)
+        is_default = self._candidate < 0
+        self._there = (~is_default).astype(np.float64)
+        self._row = np.where(is_default, 0, self._candidate)
+        alike = self._encoded.alike(self._encoded)[:, self._row][:, :, self._row]
+        keys = alike * (self._there[:, None] * self._there[None, :])
+        own = self._of_candidate(self._candidate)
+        in_block = (blocks[:, None] == blocks[None, :]).astype(np.float64)
+        self._parts = np.stack([*keys, _pairs(keys), own, in_block, np.eye(len(values))])
+        self._fixed = np.column_stack([np.ones(len(values)), is_default.astype(np.float64)])
+        self._weights = self._fitted(start)
+        self._now = self._solved(self._weights)
+
+    @property
+    def variances(self) -> Variances:
+        """Of the effects, to go on from with more trials."""
+        *keys, pairs, own, blocks, noise = self._weights.tolist()
+        return Variances(np.asarray(keys), pairs, own, blocks, noise)
+
+    def gains(self, points: Sequence[Point], *, measured: Sequence[int] | None = None) -> tuple[Array, Array]:
+        """By point, the logarithm of its ratio to the default, and that estimate's standard deviation. `measured`:
+        the places of the points among those measured, of which what is their own is known too."""
+        now, variances = self._now, self.variances
+        between = Encoded(self._encoded.space, points).alike(self._encoded)[:, :, self._row] * self._there
+        covariance = np.tensordot(variances.keys, between, axes=1) + variances.pairs * _pairs(between)
+        if measured is not None:
+            covariance = covariance + variances.own * self._of_candidate(np.asarray(measured, dtype=np.intp))
+        # The fixed effects are the level of all and what the default has beyond it: a candidate minus the default.
+        contrast = np.column_stack([np.zeros(len(points)), -np.ones(len(points))])
+        half = now.inverse @ self._fixed
+        bread = np.linalg.pinv(self._fixed.T @ half)
+        means = contrast @ bread @ (half.T @ now.values) + covariance @ now.alpha
+        left = contrast - covariance @ half
+        squares = (
+            float(variances.keys.sum())
+            + variances.pairs * (len(variances.keys) > 1)
+            + variances.own
+            - ((covariance @ now.inverse) * covariance).sum(axis=1)
+            + ((left @ bread) * left).sum(axis=1)
+        )
+        return np.asarray(means), np.sqrt(np.maximum(squares, 0.0))
+
+    def _of_candidate(self, places: NDArray[np.intp]) -> Array:
+        """Whether a candidate is that of a trial: shape (places, trials)."""
+        same = places[:, None] == self._candidate[None, :]
+        return np.asarray(same & (places >= 0)[:, None], dtype=np.float64)
+
+    def _fitted(self, start: Variances | None) -> Array:
+        keys = len(self._parts) - 4
+        spread = float(np.var(self._values)) or TINY
+        if start is None:
+            shares = [KEYS_SHARE / keys] * keys + [PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE]
+            now = spread * np.asarray(shares)
+        else:
+            # A share of what is new, so that nothing stays at zero for good.
+            now = np.asarray([*start.keys, start.pairs, start.own, start.blocks, start.noise]) + 1e-3 * spread / keys
+        for _ in range(STEPS if start is not None else STEPS_AT_FIRST):
+            solved = self._solved(now)
+            forms = self._parts @ solved.alpha @ solved.alpha
+            traces = self._parts.reshape(len(now), -1) @ solved.free.ravel()
+            # Of what the fixed effects take up, such as the level of a single block, nothing is told.
+            told = traces > 1e-9 * traces[-1]
+            steps = np.sqrt(np.maximum(forms, 0.0) / np.where(told, traces, 1.0))
+            now = np.maximum(np.where(told, now * steps, now), LEAST * spread)
+        return np.asarray(now)
+
+    def _solved(self, weights: Array) -> _Solved:
+        inverse = np.linalg.inv(np.tensordot(weights, self._parts, axes=1))
+        half = inverse @ self._fixed
+        free = inverse - half @ np.linalg.pinv(self._fixed.T @ half) @ half.T
+        alpha = free @ self._values
+        # The noise that each trial had, in standard deviations of what such an estimate strays; what the fixed effects
+        # take up, such as the only trial of the default, has none.
+        room = np.diag(free)
+        told = room > 1e-9 * room.max()
+        strays = np.where(told, alpha / np.sqrt(np.where(told, room, 1.0)), 0.0)
+        drawn_in = self._values - (strays - np.clip(strays, -OUTLIER_SD, OUTLIER_SD)) * np.sqrt(weights[-1])
+        return _Solved(inverse, free, drawn_in, free @ drawn_in)
+
+
+def _pairs(keys: Array) -> Array:
+    """How alike the effects of all pairs of keys are: the mean of the products of two keys' likenesses."""
+    count = len(keys)
+    total = keys.sum(axis=0)
+    return np.asarray((total * total - (keys * keys).sum(axis=0)) / max(1, count * (count - 1)))

@@ -1,0 +1,81 @@
+"""`iolab tune`: which setting is best, and is it really better than the default?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iolab.base.errors import InputError
+from iolab.presentation.cli import complete
+from iolab.presentation.cli.options import Json, Out, Patience, seconds
+from iolab.presentation.cli.output import print_json, print_lines
+
+
+def tune(
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[EXPERIMENT.toml|DIR]",
+            help="An experiment with a table [tune]; or a search's directory, to show what it has found.",
+            show_default=False,
+            autocompletion=complete.experiments,
+        ),
+    ] = None,
+    out: Out = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Continue the search in DIR.", show_default=False, autocompletion=complete.runs
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            help="Where trials run, instead of the experiment's machine.",
+            show_default=False,
+            autocompletion=complete.machines,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all that is random.  [default: drawn and recorded]", show_default=False)
+    ] = None,
+    patience: Patience = None,
+    json: Json = False,
+) -> None:
+    """Find the best setting for a workload, and whether it is really better than the default.
+
+    The table [tune] names the keys to try and what to make better. Each candidate is measured in rounds with the
+    default, promising ones more often. Fresh rounds then decide: the winner, a smaller setting that keeps the gain, or
+    the default. Nothing stays changed on this machine.
+    """
+    if (experiment is None) == (resume is None):
+        raise InputError("name an experiment, or a search to go on with (--resume DIR), not both", where="iolab tune")
+    from iolab.adapters.tuner import tuner
+    from iolab.presentation.table.tuning import as_dict, lines
+
+    if experiment is not None and experiment.is_dir():
+        found = tuner.found_in(experiment)
+    else:
+        from iolab.adapters.run.by_machine import ByMachine
+        from iolab.adapters.store.directory import default_path
+        from iolab.presentation.cli.run import load
+        from iolab.presentation.progress import display
+
+        if resume is not None and (out is not None or machine is not None or seed is not None):
+            raise InputError("a search that goes on keeps its own", where="--out, --machine, --seed")
+        progress = display(as_json=True)
+        with ByMachine(seconds(patience)) as executor:
+            if resume is not None:
+                found = tuner.resume(resume, executor=executor, progress=progress)
+            else:
+                assert experiment is not None
+                loaded = load(experiment, machine, None, [], tuned=True)
+                path = out or default_path(f"tune {loaded.title}")
+                found = tuner.start(loaded, path, executor=executor, progress=progress, seed=seed)
+    if json:
+        print_json({"run": str(found.directory.path), **as_dict(found)})
+    else:
+        print_lines(lines(found))
+        print(f"\nSearch: {found.directory.path}")

@@ -1,0 +1,150 @@
+"""What a search for the best setting has found, for people and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from iolab.adapters.tuner.commands import commands, device_of
+from iolab.base.option import shown
+from iolab.base.quantity import change
+from iolab.presentation.table.words import label
+
+if TYPE_CHECKING:
+    from iolab.adapters.tuner.commands import Commands
+    from iolab.adapters.tuner.tuner import Found
+    from iolab.base.strict_json import JsonObject
+    from iolab.domain.tune.answer import Fresh
+    from iolab.domain.tune.keys import Reduction
+
+
+def lines(found: Found) -> Iterator[str]:
+    """The answer, what fresh rounds said of each candidate, the keys that matter, and how to have the setting."""
+    tuning = found.directory.tuning
+    yield from _searched(found)
+    if found.confirmed is None:
+        yield _without_rounds(found)
+        return
+    yield ""
+    yield f"On fresh rounds, against {found.directory.baseline}:"
+    for one in found.answer.fresh.values():
+        yield from _fresh(one, found)
+    if found.search.reduction is not None:
+        yield from _keys(found.search.reduction)
+    yield ""
+    if not found.answer.chosen:
+        yield f"Keep the default: no candidate is shown to be better for {label(tuning.objectives[0])}."
+        return
+    several = len(tuning.objectives) > 1
+    taken = found.answer.chosen if several else found.answer.chosen[:1]
+    yield f"Take {'one of ' if len(taken) > 1 else ''}{', '.join(taken)}:"
+    for name in taken:
+        yield ""
+        yield from _how(_commands(name, found))
+
+
+def as_dict(found: Found) -> JsonObject:
+    """The finding as JSON: the schema stands in docs/tuning.md."""
+    tuning = found.directory.tuning
+    reduction = found.search.reduction
+    return {
+        "workload": tuning.workload,
+        "objectives": list(tuning.objectives),
+        "trials": found.search.trials_used,
+        "candidates": found.search.candidates,
+        "chosen": list(found.answer.chosen),
+        "finalists": {
+            name: {
+                "setting": _values(one, found),
+                "objectives": {
+                    key: judgement.as_dict() for key, judgement in zip(tuning.objectives, one.objectives, strict=True)
+                },
+                "limited": {key: judgement.as_dict() for key, judgement in one.limited.items()},
+                "beyond": one.beyond(tuning),
+            }
+            for name, one in found.answer.fresh.items()
+        },
+        "keys": None if reduction is None else _inclusion(reduction),
+        "commands": {name: _commands(name, found).__dict__ for name in found.answer.chosen},
+        "left_out_on_model": list(found.left_out),
+    }
+
+
+def _searched(found: Found) -> Iterator[str]:
+    tuning, search = found.directory.tuning, found.search
+    what = " and ".join(label(key) for key in tuning.objectives)
+    yield f"{what} of {tuning.workload}, {len(tuning.space.parameters)} keys, {tuning.space.size:,} candidates at most"
+    if found.on_model is not None:
+        on_model = found.on_model
+        yield f"on {tuning.first}: {on_model.trials_used} trials of {on_model.candidates} candidates"
+    yield f"searched: {search.trials_used} trials of {search.candidates} candidates, each in rounds with the default"
+
+
+def _without_rounds(found: Found) -> str:
+    if found.search.share_used < 1:
+        return f"The search is not over: iolab tune --resume {found.directory.path}"
+    return "Keep the default: no candidate looked better, so there was nothing to confirm."
+
+
+def _fresh(one: Fresh, found: Found) -> Iterator[str]:
+    tuning = found.directory.tuning
+    beyond = one.beyond(tuning)
+    for key, judgement in [*zip(tuning.objectives, one.objectives, strict=True), *one.limited.items()]:
+        if judgement.ratio is None or judgement.ci_low is None or judgement.ci_high is None:
+            yield f"  {one.name}: {label(key)}: {judgement.reason}"
+            continue
+        interval = f"[{change(judgement.ci_low)}, {change(judgement.ci_high)}]"
+        said = f"{label(key)} {judgement.verdict}, {change(judgement.ratio)} {interval}, {judgement.n} rounds"
+        yield f"  {one.name}: {said}{', beyond its limit' if key in beyond else ''}"
+    yield f"    {', '.join(f'{_short(key)} = {shown(value)}' for key, value in _values(one, found).items())}"
+
+
+def _keys(reduction: Reduction) -> Iterator[str]:
+    said = reduction.attribution
+    if said is None:
+        return
+    names = [_short(keys[0]) for keys in reduction.factors]
+    if not said.keys:
+        yield f"No key is shown to matter by itself ({said.probability:.0%})."
+        return
+    yield f"What matters, by {said.trials} trials of mixtures of winner and default:"
+    for effect in said.effects:
+        low, high = sorted((math.expm1(effect.low), math.expm1(effect.high)))
+        of = " with ".join(names[place] for place in effect.keys)
+        yield f"  {of}: {math.expm1(effect.size):+.1%} [{low:+.1%}, {high:+.1%}], {effect.probability:.0%} sure"
+
+
+def _inclusion(reduction: Reduction) -> JsonObject | None:
+    said = reduction.attribution
+    if said is None:
+        return None
+    return {_short(keys[0]): share for keys, share in zip(reduction.factors, said.inclusion, strict=True)}
+
+
+def _values(one: Fresh, found: Found) -> dict[str, object]:
+    return found.search.space.values(one.point)
+
+
+def _commands(name: str, found: Found) -> Commands:
+    one = found.answer.fresh[name]
+    return commands(name, _values(one, found), device_of(found.directory.experiment.target))
+
+
+def _how(told: Commands) -> Iterator[str]:
+    yield from told.toml.strip().splitlines()
+    for title, text in (
+        ("For this boot:", told.shell),
+        ("As a udev rule, /etc/udev/rules.d/90-iolab.rules:", (told.udev,) if told.udev else ()),
+        ("In /etc/sysctl.d/90-iolab.conf:", told.sysctl),
+        ("As a profile of tuned:", told.tuned.splitlines() if told.tuned else ()),
+        ("By hand:", told.by_hand),
+    ):
+        if text:
+            yield ""
+            yield title
+            yield from (f"  {line}" if line else "" for line in text)
+
+
+def _short(key: str) -> str:
+    return key.removesuffix(".name")
