@@ -17,6 +17,7 @@ from iolab.adapters.machine_file.keys import ELEMENT, Key, keys, read_when
 
 MACHINES = Path(__file__).parents[1] / "machines"
 IN_NO_MACHINE: dict[str, Any] = {
+    "coalesce": {"completions": 8, "time_ns": 100_000},
     "cgroups": [{"name": "a", "weight": 100}],
     "offline": [{"cpu": 0, "from_ns": 0, "until_ns": 1}],
     "writeback": {"cycles": {"map": 1}},

@@ -282,6 +282,13 @@ ClockKind = Literal["tsc", "monotonic", "model"]
 """The clock that operations are timed with."""
 
 
+class Coalesce(TypedDict):
+    """The feature as the host has set it."""
+
+    completions: int
+    time_ns: int
+
+
 Distance = Literal["core", "socket", "node", "machine"]
 """The smallest part of the machine that has both of two different CPUs in it."""
 
@@ -763,6 +770,7 @@ class Interface(TypedDict):
     """The link to the host."""
 
     bytes_per_s: int
+    coalesce: NotRequired[Coalesce | None]
     half_duplex: bool
 
 

@@ -5,6 +5,7 @@
 //! greedy choice of what to collect, are inferred (docs/model/flash.md).
 
 mod buffer;
+mod coalesce;
 mod die;
 mod mapping;
 mod spec;
@@ -20,6 +21,8 @@ use crate::event_queue::EventQueue;
 use crate::station::Violation;
 use crate::time::Time;
 use buffer::Buffer;
+pub use coalesce::Coalesce;
+use coalesce::{Held, Interrupt};
 use die::{Die, Read};
 use mapping::{Mapping, PageLocation};
 use spec::Sizes;
@@ -52,6 +55,15 @@ pub struct Flash {
     /// Where the next page of the buffer goes, if that die can take it.
     next_die: u32,
     written: Written,
+    /// Completions that the host does not know of yet.
+    held: Held<Ended>,
+}
+
+/// What has ended inside.
+#[derive(Clone, Copy, Debug)]
+enum Ended {
+    Command(CommandId),
+    Flush(u32),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +78,8 @@ enum Event {
     Flush,
     /// All that was in the buffer when the host asked for it is programmed.
     Flushed(u32),
+    /// What has completed has waited long enough for more.
+    Interrupt(u32),
 }
 
 /// Units programmed.
@@ -115,6 +129,7 @@ impl Flash {
             ],
             next_die: 0,
             written: Written::default(),
+            held: Held::new(spec.interface.coalesce),
             spec: *spec,
         })
     }
@@ -268,6 +283,31 @@ impl Flash {
         }
     }
 
+    /// The host hears of it at once, or with others.
+    fn end(&mut self, now: Time, what: Ended, completed: &mut Vec<Completion>) {
+        if !self.held.holds() {
+            return completed.push(self.leave(now, what));
+        }
+        match self.held.completed(now, what) {
+            Interrupt::Now => self.interrupt(now, completed),
+            Interrupt::At(at, number) => self.events.put(at, Event::Interrupt(number)),
+            Interrupt::Planned => {}
+        }
+    }
+
+    fn interrupt(&mut self, now: Time, completed: &mut Vec<Completion>) {
+        for what in self.held.interrupt() {
+            completed.push(self.leave(now, what));
+        }
+    }
+
+    fn leave(&mut self, now: Time, what: Ended) -> Completion {
+        match what {
+            Ended::Command(id) => self.inside.leave(now, id),
+            Ended::Flush(tag) => Completion { tag, failed: false },
+        }
+    }
+
     fn units_of(&self, command: &Command) -> std::ops::Range<u32> {
         (command.start / self.unit_sectors) as u32..command.end().div_ceil(self.unit_sectors) as u32
     }
@@ -311,9 +351,14 @@ impl Device for Flash {
                     Direction::Write => self.look_at_write(at, id),
                 },
                 Event::Done { die, work } => self.done(at, die, work),
-                Event::Complete(id) => completed.push(self.inside.leave(at, id)),
+                Event::Complete(id) => self.end(at, Ended::Command(id), completed),
                 Event::Flush => self.program_rest(at),
-                Event::Flushed(tag) => completed.push(Completion { tag, failed: false }),
+                Event::Flushed(tag) => self.end(at, Ended::Flush(tag), completed),
+                Event::Interrupt(number) => {
+                    if self.held.awaits(number) {
+                        self.interrupt(at, completed);
+                    }
+                }
             }
         }
     }

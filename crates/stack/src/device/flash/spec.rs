@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::SpecError;
+use crate::device::flash::coalesce::Coalesce;
 use crate::device::spec::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
 use crate::spec_error::{RATE, within};
 
@@ -123,6 +124,8 @@ pub struct Interface {
     pub bytes_per_s: u64,
     /// One direction at a time, as SATA.
     pub half_duplex: bool,
+    /// Completions wait for others before the host is interrupted; absent: none does.
+    pub coalesce: Option<Coalesce>,
 }
 
 /// What follows from the geometry; a block here is one of each plane of a die, programmed and erased as one.
@@ -158,6 +161,11 @@ impl FlashSpec {
             .check()
             .map_err(|error| error.within("firmware"))?;
         rate("interface.bytes_per_s", self.interface.bytes_per_s)?;
+        if let Some(coalesce) = self.interface.coalesce {
+            coalesce
+                .check()
+                .map_err(|error| error.within("interface.coalesce"))?;
+        }
         if !self
             .geometry
             .page_bytes

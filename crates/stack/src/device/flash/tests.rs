@@ -39,6 +39,7 @@ fn spec() -> FlashSpec {
         interface: Interface {
             bytes_per_s: 1_000_000_000,
             half_duplex: false,
+            coalesce: None,
         },
     }
 }
@@ -62,6 +63,29 @@ fn a_read_takes_firmware_and_flash_and_channel_and_interface() {
     );
     // 5 + 75 + 12.3 + 4.1 us.
     assert!(run.latencies().all(|latency| latency.abs_diff(96_396) < 10));
+}
+
+#[test]
+fn a_completion_waits_for_others_but_not_for_ever() {
+    let latency = |completions, depth| {
+        let mut flash = with(|spec| {
+            let time_ns = 100 * MICROSECOND;
+            spec.interface.coalesce = Some(Coalesce {
+                completions,
+                time_ns,
+            });
+        });
+        let reads = random(Direction::Read, 200, sectors());
+        let run = run(&mut flash, &reads, depth);
+        run.latencies().sum::<Time>() / 200
+    };
+    let alone = latency(1, 1);
+    assert!(alone.abs_diff(96_396) < 10, "one brings its interrupt");
+    assert!(latency(2, 1).abs_diff(alone + 100 * MICROSECOND) < 10);
+    assert!(
+        latency(2, 2) < latency(2, 1),
+        "two wait for each other only"
+    );
 }
 
 #[test]
@@ -248,6 +272,7 @@ proptest! {
         kinds in prop::collection::vec((any::<u8>(), 0u64..3000, 1u32..300), 1..400),
         depth in 1usize..40,
         (read_first, filled, suspend, half_duplex) in any::<(bool, bool, bool, bool)>(),
+        coalesce: bool,
     ) {
         // So small that it collects.
         let flash = || with(|spec| {
@@ -258,6 +283,10 @@ proptest! {
             spec.firmware.read_first = read_first;
             spec.firmware.filled = filled;
             spec.interface.half_duplex = half_duplex;
+            spec.interface.coalesce = coalesce.then_some(Coalesce {
+                completions: 4,
+                time_ns: 100 * MICROSECOND,
+            });
             if suspend {
                 spec.timing.suspend = Some(Suspend { program_ns: 100_000, erase_ns: 700_000 });
             }
