@@ -53,6 +53,7 @@ fn serve(spec: &SchedulerSpec, rotational: bool) {
         rotational,
         queue_map: &stack::block::QueueMap::SINGLE,
         request_sectors_max: 64,
+        pool_requests: 128,
         group_weights: &[1000, 100, 900],
     });
     let rules = QueueRules {

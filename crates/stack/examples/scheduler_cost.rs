@@ -61,6 +61,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
         rotational: order == Order::Sequential,
         queue_map: &QueueMap::SINGLE,
         request_sectors_max: 1024,
+        pool_requests: 128,
         group_weights: &[1000],
     });
     let rules = QueueRules {

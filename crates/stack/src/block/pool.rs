@@ -150,15 +150,20 @@ impl Pool {
             Waking::Batching { requests, time_ns } => self.may_batch(now, task, requests, time_ns),
         };
         if !may {
-            let waiting = self.waiting.iter().filter(|&&waiting| waiting == task);
-            if waiting.count() < usize::from(workers.max(1)) {
-                self.waiting.push_back(task);
-            }
+            self.wait(task, workers);
             return false;
         }
         self.allocated += 1;
         self.congested |= self.allocated >= self.rules.congested_from;
         true
+    }
+
+    /// The task waits until `free` names it, or one more of its `workers` does, if it has any that does not.
+    pub(super) fn wait(&mut self, task: TaskId, workers: u16) {
+        let waiting = self.waiting.iter().filter(|&&waiting| waiting == task);
+        if waiting.count() < usize::from(workers.max(1)) {
+            self.waiting.push_back(task);
+        }
     }
 
     /// The same for a task that may have all.

@@ -386,15 +386,20 @@ impl RequestQueue {
     fn allocate(&mut self, now: Time, bio: &Bio) -> bool {
         let class = self.class_of(bio.direction, bio.sync, bio.cpu);
         let pool = &mut self.pools[class];
+        if !self.scheduler.lets_queue(bio) {
+            pool.wait(bio.task, bio.workers);
+            return false;
+        }
         let most = self.scheduler.tags_allowed(bio, pool.size());
         if pool.allocate_below(now, bio.task, most, bio.workers) {
             return true;
         }
-        self.scheduler.may_exceed_pool(bio.task, bio.sync) && pool.allocate_beyond()
+        self.scheduler.may_exceed_pool(bio) && pool.allocate_beyond()
     }
 
     fn add_request(&mut self, now: Time, bio: Bio) -> RequestId {
-        let was_empty = self.scheduler.queued() == 0;
+        let head_is_there = self.rules.plug.head_stays && self.in_flight > 0;
+        let was_empty = self.scheduler.queued() == 0 && !head_is_there;
         let bio_id = self.bios.put(bio);
         let request = Request::of(bio_id, &self.bios[bio_id]);
         let end = request.end();
@@ -606,11 +611,13 @@ impl RequestQueue {
 mod tests {
     use super::*;
     use crate::block::QueueMap;
+    use crate::scheduler::cfq_round_robin::CfqRoundRobin;
     use crate::scheduler::invariants;
     use crate::scheduler::invariants::bench::bio;
     use crate::scheduler::kyber::Kyber;
     use crate::scheduler::mq_deadline::MqDeadline;
     use crate::scheduler::none::NoScheduler;
+    use crate::scheduler::noop::Noop;
     use Direction::{Read, Write};
     use proptest::prelude::*;
 
@@ -641,6 +648,52 @@ mod tests {
     fn dispatched(queue: &mut RequestQueue) -> Vec<Sector> {
         let ids = std::iter::from_fn(|| queue.dispatch(0)).collect::<Vec<_>>();
         ids.iter().map(|&id| queue.request(id).start).collect()
+    }
+
+    #[test]
+    fn a_driver_that_leaves_its_request_in_the_queue_keeps_it_from_being_plugged() {
+        for stays in [false, true] {
+            let mut queue = RequestQueue::new(
+                QueueRules {
+                    plug: PlugRules::EXPLICIT.with_head(stays),
+                    ..invariants::rules()
+                },
+                Box::new(Noop::default()),
+            );
+            submit_on(&mut queue, 0, 100);
+            assert_eq!(queue.dispatch(0), None, "plugged");
+            queue.unplug();
+            let first = queue.dispatch(0).unwrap();
+            submit_on(&mut queue, 0, 5000);
+            assert_eq!(queue.dispatch(0).is_some(), stays);
+            queue.completed(1, first, &mut Vec::new());
+        }
+    }
+
+    #[test]
+    fn who_has_its_share_of_the_pool_waits_until_something_of_it_is_done() {
+        let rules = QueueRules {
+            pool: PoolRules::LINUX_2_6_35,
+            ..invariants::rules()
+        };
+        let scheduler = CfqRoundRobin::new(Default::default(), 48);
+        let mut queue = RequestQueue::new(rules, Box::new(scheduler));
+        let of = |task, start| Bio {
+            task,
+            ..bio(0, Read, start)
+        };
+        assert_ne!(queue.submit(0, of(2, 0)), Submitted::MustWait);
+        let mine = (1..).map(|n| of(1, n * 1000));
+        let fits = mine.map(|bio| queue.submit(0, bio));
+        // (48 - 8) / 2, and one more.
+        assert_eq!(
+            fits.take_while(|got| *got != Submitted::MustWait).count(),
+            21
+        );
+        assert_ne!(queue.submit(0, of(2, 900)), Submitted::MustWait);
+        let first = queue.dispatch(0).unwrap();
+        assert_eq!(queue.completed(1, first, &mut Vec::new()), Some(1));
+        assert_ne!(queue.submit(1, of(1, 99_000)), Submitted::MustWait);
     }
 
     #[test]

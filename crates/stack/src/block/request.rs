@@ -164,6 +164,19 @@ impl Request {
         self.start + Sector::from(self.sectors)
     }
 
+    /// At which side the bio could join it, so that both have no more than `sectors_max`; None: at none.
+    pub fn touched_by(&self, bio: &Bio, sectors_max: u32) -> Option<Side> {
+        if self.direction != bio.direction || self.sectors + bio.sectors > sectors_max {
+            None
+        } else if self.end() == bio.start {
+            Some(Side::Back)
+        } else if bio.end() == self.start {
+            Some(Side::Front)
+        } else {
+            None
+        }
+    }
+
     /// A request for one bio.
     pub fn of(id: BioId, bio: &Bio) -> Request {
         Request {

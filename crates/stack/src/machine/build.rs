@@ -88,6 +88,7 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
         rotational: drive.rotational,
         queue_map: &hardware.map,
         request_sectors_max: drive.rules.request_sectors_max,
+        pool_requests: drive.rules.pool.requests,
         group_weights: weights,
     };
     let mut queue = RequestQueue::new(drive.rules, drive.scheduler.build(&surroundings))

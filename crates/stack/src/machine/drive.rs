@@ -136,7 +136,10 @@ impl DriveSpec {
             None => device.rotational(),
             Some(seeks) => seeks == 1,
         };
-        let of_device = kernel.queue_rules(rotational, device.queue_depth());
+        let mut of_device = kernel.queue_rules(rotational, device.queue_depth());
+        if let Some(requests) = scheduler.pool_requests() {
+            of_device.pool.requests = requests;
+        }
         let mut rules = self.queue.rules(of_device);
         let hardware = match scheduler.is_multi_queue() {
             true => {
@@ -277,15 +280,9 @@ fn scheduler_of(
             return Err(SpecError::of("scheduler", what));
         }
     };
-    let name = tunables
+    tunables
         .entry("name".to_owned())
-        .or_insert_with(|| kernel.default_scheduler(queues).to_owned())
-        .clone();
-    if let Some(version) = kernel.patched(&name) {
-        tunables
-            .entry("version".to_owned())
-            .or_insert_with(|| version.to_owned());
-    }
+        .or_insert_with(|| kernel.default_scheduler(queues).to_owned());
     SchedulerSpec::new(&tunables, kernel.name(), hz).map_err(|error| {
         let key = match error.tunable() {
             Some(tunable) => format!("scheduler.{tunable}"),

@@ -9,7 +9,7 @@ use crate::block::{Merges, TaskPlug};
 use crate::block::{QueueRules, QueueSpread};
 use crate::cache::CacheVariant;
 use crate::completion::CompletionVariant;
-use crate::scheduler::spec::{Version, version};
+use crate::scheduler::spec::{Version, mm_patch, version};
 use crate::swap::ReclaimKind;
 use crate::xfs::Allocation;
 
@@ -26,9 +26,7 @@ impl Kernel {
     /// Such as 2.4.20, 2.5.59-mm2, 2.6.35-group-idle-v2, 6.1 or 6.x; None: that is no version of Linux.
     pub fn named(name: &str) -> Option<Kernel> {
         let version = version(name)?;
-        let mm = name
-            .split_once("-mm")
-            .and_then(|(_, number)| number.parse().ok());
+        let mm = mm_patch(name);
         (version >= [2, 4, 0]).then(|| Kernel {
             name: name.to_owned(),
             version,
@@ -54,7 +52,11 @@ impl Kernel {
     pub fn default_scheduler(&self, hardware_queues: u16) -> &'static str {
         match self.version {
             version if version < [2, 5, 39] => "linus",
-            [2, 5, 59] if self.mm.is_some_and(|mm| mm >= 5) => "anticipatory",
+            // From 2.5.59-mm7 to 2.5.60 it was among the experiments that were left out.
+            [2, 5, 59] if matches!(self.mm, Some(5 | 6)) => "anticipatory",
+            version if version >= [2, 5, 61] && self.mm.is_some() && version < [2, 6, 18] => {
+                "anticipatory"
+            }
             version if version < [2, 5, 75] => "deadline",
             version if version < [2, 6, 18] => "anticipatory",
             version if version < [5, 0, 0] => "cfq",
@@ -63,23 +65,12 @@ impl Kernel {
         }
     }
 
-    /// The version of a scheduler that this kernel has by a patch.
-    pub fn patched(&self, scheduler: &str) -> Option<&'static str> {
-        match (scheduler, self.version) {
-            // The rbtree scheduler of 2.5.58 was in these before.
-            ("deadline", version) if self.mm.is_some() && in_mm_before(version) => Some("B"),
-            ("anticipatory", [2, 5, 59]) if self.mm.is_some_and(|mm| mm >= 5) => Some("first"),
-            ("cfq", [2, 6, 35]) if self.name.ends_with("-group-idle-v2") => {
-                Some("2.6.35-group-idle-v2")
-            }
-            _ => None,
-        }
-    }
-
     /// What its request queues allow by default: sizes, merges, pool and plug (note on merging and plugging, sections C, D).
     pub(super) fn queue_rules(&self, rotational: bool, queue_depth: u32) -> QueueRules {
         let self_unplugs =
             self.version >= [2, 5, 60] || self.mm.is_some() && self.version >= [2, 5, 51];
+        // A device of one command is taken for an IDE disk, others for SCSI, whose driver takes requests out.
+        let leaves_head = self.version < [2, 6, 0] && queue_depth == 1;
         QueueRules {
             request_sectors_max: if self.version < [2, 6, 8] { 255 } else { 1024 },
             request_segments_max: 128,
@@ -93,9 +84,9 @@ impl Kernel {
             plug: if self.tasks_plug() || self.leaves_unplugged(rotational, queue_depth) {
                 PlugRules::NONE
             } else if self_unplugs {
-                PlugRules::SELF
+                PlugRules::SELF.with_head(leaves_head)
             } else {
-                PlugRules::EXPLICIT
+                PlugRules::EXPLICIT.with_head(leaves_head)
             },
         }
     }
@@ -261,10 +252,6 @@ impl Kernel {
     }
 }
 
-fn in_mm_before(version: Version) -> bool {
-    ([2, 5, 51]..[2, 5, 58]).contains(&version)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,9 +320,10 @@ mod tests {
         let default = |name| kernel(name).default_scheduler(1);
         assert_eq!(default("2.4.20-pre10"), "linus");
         assert_eq!(default("2.5.53-mm1"), "deadline");
-        assert_eq!(kernel("2.5.53-mm1").patched("deadline"), Some("B"));
-        assert_eq!(kernel("2.5.56").patched("deadline"), None);
         assert_eq!(default("2.5.59-mm5"), "anticipatory");
+        assert_eq!(default("2.5.59-mm7"), "deadline");
+        assert_eq!(default("2.5.61"), "deadline");
+        assert_eq!(default("2.5.61-mm1"), "anticipatory");
         assert_eq!(default("2.6.17"), "anticipatory");
         assert_eq!(default("2.6.18"), "cfq");
         assert_eq!(default("2.6.35-group-idle-v2"), "cfq");

@@ -1,9 +1,10 @@
 //! Kyber: no sorting; each kind of request has so many tokens, and gets fewer while another kind is too slow.
 //!
-//! Source: note on BFQ, mq-deadline and kyber (`block/kyber-iosched.c` of 5.10). The domains of discards and of other
-//! requests are left out: the model has no such requests.
+//! Source: note on BFQ, mq-deadline and kyber (`block/kyber-iosched.c` of 5.10), and the file of 4.14. Domains of which the
+//! model has no requests are left out: of discards, and from 4.20 on of others.
 
 mod latency;
+mod means;
 
 use std::collections::VecDeque;
 
@@ -14,6 +15,7 @@ use crate::scheduler::none::{fifo_of, merge_near_end};
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::time::{MILLISECOND, Time};
 use latency::Latencies;
+use means::Means;
 
 /// Targets in nanoseconds, under the kernel's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -34,11 +36,13 @@ impl Default for Tunables {
     }
 }
 
-const DOMAINS: usize = 2;
-/// Tokens of reads and of writes, at most.
-const DEPTH_MAX: [u32; DOMAINS] = [256, 128];
+/// Reads, writes, and others: async writes until 4.19.
+const DOMAINS: usize = 3;
+const OTHERS: usize = 2;
+/// Tokens of each, at most.
+const DEPTH_MAX: [u32; DOMAINS] = [256, 128, 64];
 /// Requests that a domain has in one turn.
-const BATCH: [u32; DOMAINS] = [16, 8];
+const BATCH: [u32; DOMAINS] = [16, 8, 8];
 const ASYNC_PERCENT: u32 = 75;
 /// From a completion to the next look at the latencies.
 const LOOK_AFTER_NS: Time = 100 * MILLISECOND;
@@ -46,7 +50,7 @@ const LOOK_AFTER_NS: Time = 100 * MILLISECOND;
 /// The state of one queue's Kyber.
 #[derive(Clone, Debug)]
 pub struct Kyber {
-    targets_ns: [Time; DOMAINS],
+    targets_ns: [Time; OTHERS],
     depth: [u32; DOMAINS],
     in_use: [u32; DOMAINS],
     /// By domain and CPU: not yet seen by their hardware queue.
@@ -55,8 +59,19 @@ pub struct Kyber {
     queues: Vec<HardwareQueue>,
     turn: usize,
     queued: usize,
-    latencies: [Latencies; DOMAINS],
-    looks_at: Option<Time>,
+    judges: Judges,
+}
+
+/// How a kernel finds out whether requests are slow.
+#[derive(Clone, Debug)]
+enum Judges {
+    /// By mean latencies: until 4.19.
+    Means(Means),
+    /// By percentiles, for which it looks at that time.
+    Percentiles {
+        latencies: [Latencies; OTHERS],
+        looks_at: Option<Time>,
+    },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -78,15 +93,30 @@ impl Kyber {
             map,
             turn: 0,
             queued: 0,
-            latencies: Default::default(),
-            looks_at: None,
+            judges: Judges::Percentiles {
+                latencies: Default::default(),
+                looks_at: None,
+            },
         }
+    }
+
+    /// That of 4.12 to 4.19.
+    pub fn by_means(mut self) -> Kyber {
+        self.judges = Judges::Means(Means::default());
+        self
     }
 
     /// Tokens of reads and of writes.
     #[cfg(test)]
-    pub fn depths(&self) -> [u32; DOMAINS] {
-        self.depth
+    pub fn depths(&self) -> [u32; OTHERS] {
+        [self.depth[0], self.depth[1]]
+    }
+
+    fn domain_of(&self, direction: Direction, sync: bool) -> usize {
+        match (&self.judges, direction) {
+            (Judges::Means(_), Direction::Write) if !sync => OTHERS,
+            _ => direction as usize,
+        }
     }
 
     fn dispatch_to(&mut self, queue: usize) -> Option<RequestId> {
@@ -131,13 +161,28 @@ impl Kyber {
         }
     }
 
-    /// Congestion in any domain makes all that are better off give tokens up; those that suffer get more.
     fn adjust(&mut self, now: Time) {
+        match &mut self.judges {
+            Judges::Means(means) => {
+                self.depth = means.adjust(now, self.targets_ns, self.depth, DEPTH_MAX);
+            }
+            Judges::Percentiles { looks_at, .. } => {
+                *looks_at = None;
+                self.adjust_by_percentiles(now);
+            }
+        }
+    }
+
+    /// Congestion in any domain makes all that are better off give tokens up; those that suffer get more.
+    fn adjust_by_percentiles(&mut self, now: Time) {
+        let Judges::Percentiles { latencies, .. } = &mut self.judges else {
+            return;
+        };
         let mut congested = false;
-        for latencies in &mut self.latencies {
+        for latencies in latencies.iter_mut() {
             congested |= latencies.device_is_slow(now);
         }
-        for (domain, latencies) in self.latencies.iter_mut().enumerate() {
+        for (domain, latencies) in latencies.iter_mut().enumerate() {
             let factor = latencies.quarters_of_target(now, congested);
             if let Some(quarters) = factor {
                 let depth = self.depth[domain] * quarters / 4;
@@ -147,10 +192,6 @@ impl Kyber {
     }
 }
 
-fn domain_of(direction: Direction) -> usize {
-    direction as usize
-}
-
 fn latencies_of(request: &Request, now: Time) -> (Time, Time) {
     let issued_at = request.issued_at.unwrap_or(request.queued_at);
     (now - request.queued_at, now - issued_at)
@@ -158,7 +199,8 @@ fn latencies_of(request: &Request, now: Time) -> (Time, Time) {
 
 impl Scheduler for Kyber {
     fn own_merge(&mut self, requests: &Requests, bio: &Bio) -> OwnMerge {
-        match self.fifos[domain_of(bio.direction)].get(usize::from(bio.cpu)) {
+        let domain = self.domain_of(bio.direction, bio.sync);
+        match self.fifos[domain].get(usize::from(bio.cpu)) {
             Some(fifo) => merge_near_end(fifo, requests, bio),
             None => OwnMerge::Nothing,
         }
@@ -178,7 +220,8 @@ impl Scheduler for Kyber {
 
     fn add(&mut self, _: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        fifo_of(&mut self.fifos[domain_of(request.direction)], request).push_back(id);
+        let domain = self.domain_of(request.direction, request.sync);
+        fifo_of(&mut self.fifos[domain], request).push_back(id);
         self.queued += 1;
     }
 
@@ -197,20 +240,32 @@ impl Scheduler for Kyber {
 
     fn completed(&mut self, now: Time, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        let domain = domain_of(request.direction);
+        let domain = self.domain_of(request.direction, request.sync);
         self.in_use[domain] -= 1;
         let (total, device) = latencies_of(request, now);
-        self.latencies[domain].record(total, device, self.targets_ns[domain]);
-        self.looks_at.get_or_insert(now + LOOK_AFTER_NS);
+        let target_ns = self.targets_ns.get(domain).copied();
+        match &mut self.judges {
+            Judges::Means(means) => means.record(now, domain, device, target_ns),
+            Judges::Percentiles {
+                latencies,
+                looks_at,
+            } => {
+                let target_ns = target_ns.expect("reads and writes are all there is");
+                latencies[domain].record(total, device, target_ns);
+                looks_at.get_or_insert(now + LOOK_AFTER_NS);
+            }
+        }
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        self.looks_at
+        match &self.judges {
+            Judges::Means(means) => means.until,
+            Judges::Percentiles { looks_at, .. } => *looks_at,
+        }
     }
 
     fn wake(&mut self, now: Time, _: &Requests) {
-        if self.looks_at.is_some_and(|at| at <= now) {
-            self.looks_at = None;
+        if self.next_wakeup().is_some_and(|at| at <= now) {
             self.adjust(now);
         }
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
-use crate::block::{Bio, Direction, Request, RequestId, Requests, Side};
+use crate::block::{Bio, Direction, RequestId, Requests, Side};
 use crate::scheduler::{OwnMerge, Scheduler};
 use crate::time::Time;
 
@@ -44,6 +44,8 @@ pub struct Linus {
     patience: Vec<i32>,
     /// Where the last walk found that a new request belongs: how many stay before it.
     insert_after: Option<usize>,
+    /// A request that may be passed no more may still be joined at its back.
+    joins_impatient: bool,
 }
 
 impl Linus {
@@ -55,7 +57,14 @@ impl Linus {
             list: VecDeque::new(),
             patience: Vec::new(),
             insert_after: None,
+            joins_impatient: false,
         }
+    }
+
+    /// That of later 2.4: where the walk ends, it looks at the back of the last request.
+    pub fn joining_impatient(mut self) -> Linus {
+        self.joins_impatient = true;
+        self
     }
 
     /// Those behind the first `count` have been passed.
@@ -90,14 +99,19 @@ impl Scheduler for Linus {
         self.insert_after = None;
         for position in (0..self.list.len()).rev() {
             let id = self.list[position];
-            if self.patience[id.number() as usize] <= 0 {
+            let is_last = self.patience[id.number() as usize] <= 0;
+            if is_last && !self.joins_impatient {
                 break;
             }
-            if self.insert_after.is_none() && self.is_between(requests, position, bio) {
+            let is_between = || self.is_between(requests, position, bio);
+            if !is_last && self.insert_after.is_none() && is_between() {
                 self.insert_after = Some(position + 1);
             }
-            let request = &requests[id];
-            let Some(side) = self.touching(request, bio) else {
+            let side = requests[id].touched_by(bio, self.request_sectors_max);
+            let Some(side) = side.filter(|&side| !is_last || side == Side::Back) else {
+                if is_last {
+                    break;
+                }
                 continue;
             };
             self.charge_behind(position + 1, COST_OF_MERGE);
@@ -153,27 +167,11 @@ impl Scheduler for Linus {
     }
 }
 
-impl Linus {
-    fn touching(&self, request: &Request, bio: &Bio) -> Option<Side> {
-        if request.direction != bio.direction
-            || request.sectors + bio.sectors > self.request_sectors_max
-        {
-            None
-        } else if request.end() == bio.start {
-            Some(Side::Back)
-        } else if bio.end() == request.start {
-            Some(Side::Front)
-        } else {
-            None
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scheduler::invariants;
-    use crate::scheduler::invariants::bench::Bench;
+    use crate::scheduler::invariants::bench::{Bench, bio};
     use Direction::{Read, Write};
     use proptest::prelude::*;
 
@@ -194,6 +192,28 @@ mod tests {
         bench.offer(0, Write, &[1000, 2000, 3000]);
         bench.offer(0, Read, &[500]);
         assert_eq!(bench.dispatched(0, 4), [-1000, -2000, -3000, 500]);
+    }
+
+    #[test]
+    fn later_2_4_still_joins_a_request_that_may_be_passed_no_more_at_its_back() {
+        let impatient = Tunables {
+            read_latency: 0,
+            ..Tunables::default()
+        };
+        for joins in [false, true] {
+            let mut linus = Linus::new(impatient, 255);
+            linus.joins_impatient = joins;
+            let mut bench = Bench::new(linus);
+            bench.add(0, Read, &[1000, 5000]);
+            let mut merge = |start| {
+                let bio = bio(0, Read, start);
+                bench.scheduler.own_merge(&bench.requests, &bio)
+            };
+            let at_back = matches!(merge(5008), OwnMerge::Into(_, Side::Back));
+            assert_eq!(at_back, joins);
+            assert_eq!(merge(4992), OwnMerge::Nothing, "not at its front");
+            assert_eq!(merge(1008), OwnMerge::Nothing, "nor beyond it");
+        }
     }
 
     #[test]

@@ -9,12 +9,16 @@ mod backwards;
 pub(crate) mod bfq;
 mod by_task;
 pub(crate) mod cfq;
+pub(crate) mod cfq_by_service;
+pub(crate) mod cfq_lists;
+pub(crate) mod cfq_round_robin;
 pub(crate) mod cfq_slices;
 pub(crate) mod deadline;
 pub(crate) mod deadline_a;
 pub(crate) mod deadline_timed;
 pub mod hooks;
 pub(crate) mod kyber;
+mod leaving;
 pub(crate) mod linus;
 mod mean;
 pub(crate) mod mq_deadline;
@@ -86,8 +90,13 @@ pub trait Scheduler: Send {
         tags
     }
 
-    /// Whether the task gets a request although there is none left: it is the one that is waited for.
-    fn may_exceed_pool(&mut self, _task: TaskId, _sync: bool) -> bool {
+    /// Whether the bio's task may have another request, however many are free.
+    fn lets_queue(&self, _bio: &Bio) -> bool {
+        true
+    }
+
+    /// Whether the bio's task gets a request although there is none left: it is the one that is waited for.
+    fn may_exceed_pool(&mut self, _bio: &Bio) -> bool {
         false
     }
 

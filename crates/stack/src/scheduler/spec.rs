@@ -10,6 +10,9 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::anticipatory::{self, Anticipatory};
 use crate::scheduler::bfq::{self, Bfq};
 use crate::scheduler::cfq::{self, Cfq};
+use crate::scheduler::cfq_by_service::{self, CfqByService};
+use crate::scheduler::cfq_lists::{self, CfqLists};
+use crate::scheduler::cfq_round_robin::{self, CfqRoundRobin};
 use crate::scheduler::cfq_slices::CfqSlices;
 use crate::scheduler::deadline::{self, Deadline};
 use crate::scheduler::deadline_a::{self, DeadlineA};
@@ -21,7 +24,7 @@ use crate::scheduler::mq_deadline::{self, MqDeadline};
 use crate::scheduler::none::NoScheduler;
 use crate::scheduler::noop::Noop;
 use tunables::Given;
-pub use variants::{SchedulerVariant, Version, version};
+pub use variants::{SchedulerVariant, Version, mm_patch, version};
 
 /// A scheduler that is known to exist, with tunables that it has.
 #[derive(Clone, Debug)]
@@ -41,6 +44,9 @@ enum Tunables {
     MqDeadline(mq_deadline::Tunables),
     Anticipatory(anticipatory::Version, anticipatory::Tunables),
     Cfq(cfq::Version, cfq::Tunables),
+    CfqRoundRobin(cfq_round_robin::Tunables),
+    CfqByService(cfq_by_service::Tunables),
+    CfqLists(cfq_lists::Tunables),
     CfqSlices(cfq::Tunables),
     Bfq(bfq::Tunables),
     Kyber(kyber::Tunables),
@@ -55,6 +61,8 @@ pub struct Surroundings<'a> {
     pub queue_map: &'a QueueMap,
     /// The largest request that the queue makes, in sectors of 512 bytes.
     pub request_sectors_max: u32,
+    /// Requests of each class of the pool.
+    pub pool_requests: u32,
     /// By group, the root first.
     pub group_weights: &'a [u32],
 }
@@ -197,7 +205,11 @@ impl SchedulerSpec {
     pub fn reads_priorities(&self) -> bool {
         matches!(
             self.tunables,
-            Tunables::Cfq(..) | Tunables::CfqSlices(_) | Tunables::Bfq(_) | Tunables::MqDeadline(_)
+            Tunables::Cfq(..)
+                | Tunables::CfqSlices(_)
+                | Tunables::CfqLists(_)
+                | Tunables::Bfq(_)
+                | Tunables::MqDeadline(_)
         )
     }
 
@@ -210,17 +222,38 @@ impl SchedulerSpec {
     pub fn reads_hz(&self) -> bool {
         matches!(
             self.tunables,
-            Tunables::Cfq(..) | Tunables::CfqSlices(_) | Tunables::Anticipatory(..)
+            Tunables::Cfq(..)
+                | Tunables::CfqSlices(_)
+                | Tunables::CfqLists(_)
+                | Tunables::CfqByService(_)
+                | Tunables::Anticipatory(..)
         )
+    }
+
+    /// Requests of each class of the pool where it sets their number itself, as the first CFQs did, which shared them out.
+    /// What counts as congested stays as it is.
+    pub fn pool_requests(&self) -> Option<u32> {
+        match self.tunables {
+            Tunables::CfqRoundRobin(_) => Some(cfq_round_robin::POOL_REQUESTS),
+            Tunables::CfqByService(_) => Some(cfq_by_service::POOL_REQUESTS),
+            _ => None,
+        }
     }
 
     /// A new scheduler for one queue.
     pub fn build(&self, around: &Surroundings) -> Box<dyn Scheduler> {
         match &self.tunables {
             Tunables::Nothing if self.is_multi_queue() => Box::new(NoScheduler::default()),
+            Tunables::Nothing if self.version() == "2.4" => {
+                Box::new(Noop::of_2_4(around.request_sectors_max))
+            }
             Tunables::Nothing => Box::new(Noop::default()),
             Tunables::Linus(tunables) => {
-                Box::new(Linus::new(*tunables, around.request_sectors_max))
+                let linus = Linus::new(*tunables, around.request_sectors_max);
+                Box::new(match self.version() {
+                    "2.4.21" => linus.joining_impatient(),
+                    _ => linus,
+                })
             }
             Tunables::DeadlineA(tunables) => Box::new(DeadlineA::new(*tunables)),
             Tunables::Deadline(variant, tunables) => Box::new(Deadline::new(*variant, *tunables)),
@@ -248,10 +281,18 @@ impl SchedulerSpec {
                     around.group_weights,
                 ))
             }
+            Tunables::CfqRoundRobin(tunables) => {
+                Box::new(CfqRoundRobin::new(*tunables, around.pool_requests))
+            }
+            Tunables::CfqByService(tunables) => {
+                Box::new(CfqByService::new(*tunables, self.hz, around.pool_requests))
+            }
+            Tunables::CfqLists(tunables) => Box::new(CfqLists::new(*tunables, self.hz)),
             Tunables::CfqSlices(tunables) => {
                 let surroundings = cfq::Surroundings {
                     hz: self.hz,
-                    rotational: around.rotational,
+                    // Kernels before did not ask.
+                    rotational: around.rotational || self.version() == "2.6.18",
                 };
                 Box::new(CfqSlices::new(*tunables, surroundings))
             }
@@ -259,7 +300,13 @@ impl SchedulerSpec {
                 let bfq = Bfq::new(*tunables, around.rotational, around.group_weights);
                 Box::new(bfq.with_queue_merging(self.version() != "5.10"))
             }
-            Tunables::Kyber(tunables) => Box::new(Kyber::new(*tunables, around.queue_map.clone())),
+            Tunables::Kyber(tunables) => {
+                let kyber = Kyber::new(*tunables, around.queue_map.clone());
+                Box::new(match self.version() {
+                    "4.12" => kyber.by_means(),
+                    _ => kyber,
+                })
+            }
         }
     }
 }
@@ -291,12 +338,16 @@ fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunable
         ("mq-deadline", _) => Tunables::MqDeadline(tunables::mq_deadline(given)),
         ("anticipatory", version) => {
             let version = match version {
+                "2.5.59-mm5" => anticipatory::Version::Draft,
                 "first" => anticipatory::Version::First,
                 _ => anticipatory::Version::Linux2_6_32,
             };
             Tunables::Anticipatory(version, tunables::anticipatory(given, version, hz))
         }
-        ("cfq", "2.6.29") => Tunables::CfqSlices(tunables::cfq_slices(given)),
+        ("cfq", "2.6.6") => Tunables::CfqRoundRobin(tunables::cfq_round_robin(given)),
+        ("cfq", "2.6.10") => Tunables::CfqByService(tunables::cfq_by_service(given)),
+        ("cfq", "2.6.15") => Tunables::CfqLists(tunables::cfq_lists(given)),
+        ("cfq", "2.6.18" | "2.6.29") => Tunables::CfqSlices(tunables::cfq_slices(given)),
         ("cfq", version) => {
             let version = match version {
                 "2.6.35" => cfq::Version::Linux2_6_35,

@@ -80,11 +80,11 @@ impl Anticipatory {
             return true;
         }
         let (exited, unknown) = (io_context.exited, io_context.think.get().is_none());
-        if self.version == Version::First && exited {
+        if self.version != Version::Linux2_6_32 && exited {
             return true;
         }
         if let Some(id) = request
-            && requests[id].sync
+            && self.is_awaited(&requests[id])
             && self.is_close(target, requests[id].start)
         {
             if exited {
@@ -105,6 +105,9 @@ impl Anticipatory {
                 return true;
             }
         }
+        if self.version == Version::Draft {
+            return false;
+        }
         match self.io_context_of(target).think.get() {
             Some(think) => think > self.antic_expire,
             None => {
@@ -122,7 +125,9 @@ impl Anticipatory {
         };
         let wait_max = (self.second / 50).min(self.antic_expire);
         let window = match self.version {
-            Version::First => FIRST_CLOSE_SECTORS << delay.min(FIRST_DOUBLINGS_MAX),
+            Version::Draft | Version::First => {
+                FIRST_CLOSE_SECTORS << delay.min(FIRST_DOUBLINGS_MAX)
+            }
             Version::Linux2_6_32 if delay <= wait_max => CLOSE_SECTORS << delay,
             Version::Linux2_6_32 => return true,
         };

@@ -2,7 +2,7 @@
 
 use crate::block::{RequestId, Requests};
 use crate::scheduler::anticipatory::anticipate::Waiting;
-use crate::scheduler::anticipatory::{Anticipatory, Class};
+use crate::scheduler::anticipatory::{Anticipatory, Class, Version};
 
 impl Anticipatory {
     /// A new batch: of the other class where it has anything, else of the same.
@@ -62,7 +62,7 @@ impl Anticipatory {
                 self.new_batch = true;
             }
         }
-        if self.new_batch && self.class == Class::Sync && request.sync {
+        if self.new_batch && self.class == Class::Sync && self.is_awaited(request) {
             self.retune_writes();
             self.batch_end = now + self.batch_expire[Class::Sync as usize];
             self.new_batch = false;
@@ -81,6 +81,9 @@ impl Anticipatory {
 
     /// How many writes the next batch of them may have, so that it takes about its time.
     fn retune_writes(&mut self) {
+        if self.version == Version::Draft {
+            return;
+        }
         let batch = self.batch_expire[Class::Async as usize];
         let took = (self.jiffies() + batch).saturating_sub(self.batch_end);
         let used_up = self.write_count_left == 0;

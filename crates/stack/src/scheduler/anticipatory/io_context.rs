@@ -40,7 +40,7 @@ impl IoContext {
             observe(&mut strangers.exit, false);
         }
         let keep = match version {
-            Version::First => 3,
+            Version::Draft | Version::First => 3,
             Version::Linux2_6_32 => 7,
         };
         self.think.add(keep, think);
@@ -54,7 +54,7 @@ impl IoContext {
     /// Distances are clipped so that one long way does not hide many short ones.
     fn seek_max(&self, version: Version) -> u64 {
         let few = match version {
-            Version::First => self.seek.samples() < 400,
+            Version::Draft | Version::First => self.seek.samples() < 400,
             Version::Linux2_6_32 => self.seek.samples() <= 60,
         };
         let beyond = if few { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };

@@ -8,7 +8,7 @@ mod batch;
 mod io_context;
 mod tunables;
 
-use crate::block::{Bio, Request, RequestId, Requests, Sector, Side, TaskId};
+use crate::block::{Bio, Direction, Request, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
@@ -101,7 +101,10 @@ impl Anticipatory {
             batch_end: ticks(tunables.read_batch_expire_ns),
             changed_batch: false,
             new_batch: false,
-            write_count_max: (write_batch / 10).max(2),
+            write_count_max: match version {
+                Version::Draft => u64::MAX,
+                _ => (write_batch / 10).max(2),
+            },
             write_count_left: 0,
             write_batch_idled: false,
             waiting: Waiting::Off,
@@ -168,12 +171,12 @@ impl Anticipatory {
         let request = &requests[id];
         self.waiting = Waiting::Off;
         self.timer = None;
-        let class = class_of(request);
+        let class = self.class_of(request);
         self.of[class as usize].last_sector = request.end();
         self.of[class as usize].next = self.next_after(requests, id);
         self.take_out(requests, id);
         self.target_finished = false;
-        if request.sync {
+        if self.is_awaited(request) {
             self.target = Some(request.task);
         } else {
             self.target = None;
@@ -192,7 +195,7 @@ impl Anticipatory {
     /// What is best in its class once a request has gone: one of its neighbours, or the first of all.
     fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let (before, after) = self.fifos.around_cyclically(requests, id);
-        self.better(requests, class_of(&requests[id]), after, before)
+        self.better(requests, self.class_of(&requests[id]), after, before)
     }
 
     /// The nearer of two of a class: backwards counts twice, and far back is after all that lies ahead.
@@ -222,7 +225,7 @@ impl Anticipatory {
     }
 
     fn note_end(&mut self, request: &Request) {
-        if request.sync {
+        if self.is_awaited(request) {
             let now = self.jiffies();
             self.io_context_of(request.task).last_end = Some(now);
         }
@@ -230,8 +233,8 @@ impl Anticipatory {
 
     fn enqueue(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
-        let class = class_of(request);
-        if request.sync {
+        let class = self.class_of(request);
+        if self.is_awaited(request) {
             self.begin_anew_if_exited(request.task);
             self.learn(request.task, request);
         }
@@ -260,8 +263,11 @@ impl Anticipatory {
         }
     }
 
-    /// The request counts as the task's, which thinks no longer than a fiftieth of a second.
+    /// The request counts as the task's, which thinks no longer than a fiftieth of a second. The draft learns nothing.
     fn learn(&mut self, task: TaskId, request: &Request) {
+        if self.version == Version::Draft {
+            return;
+        }
         let (now, cap) = (self.jiffies(), (self.second / 50).saturating_sub(1));
         let io_context = self
             .io_contexts
@@ -274,6 +280,26 @@ impl Anticipatory {
             .get_or_insert_with(task, IoContext::default)
     }
 
+    /// Whether somebody waits for the request, as far as the scheduler sees: the draft looks at the direction only.
+    fn is_awaited(&self, request: &Request) -> bool {
+        self.class_of(request) == Class::Sync
+    }
+
+    fn class_of(&self, request: &Request) -> Class {
+        self.class_for(request.direction, request.sync)
+    }
+
+    fn class_for(&self, direction: Direction, sync: bool) -> Class {
+        let is_awaited = match self.version {
+            Version::Draft => direction == Direction::Read,
+            Version::First | Version::Linux2_6_32 => sync,
+        };
+        match is_awaited {
+            true => Class::Sync,
+            false => Class::Async,
+        }
+    }
+
     fn kick(&mut self) {
         self.kicked = Some(self.now);
     }
@@ -281,13 +307,13 @@ impl Anticipatory {
 
 impl Scheduler for Anticipatory {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let class = if bio.sync { Class::Sync } else { Class::Async };
+        let class = self.class_for(bio.direction, bio.sync);
         self.fifos.front_merge(requests, class as usize, bio)
     }
 
     /// The task that is waited for.
-    fn may_exceed_pool(&mut self, task: TaskId, _: bool) -> bool {
-        self.is_anticipating() && self.target == Some(task)
+    fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
+        self.is_anticipating() && self.target == Some(bio.task)
     }
 
     fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
@@ -315,7 +341,7 @@ impl Scheduler for Anticipatory {
     ) {
         self.now = now;
         let gone = &requests[merged];
-        let class = class_of(gone) as usize;
+        let class = self.class_of(gone) as usize;
         if self.of[class].next == Some(merged) {
             self.of[class].next = self.next_after(requests, merged);
         }
@@ -361,14 +387,6 @@ impl Scheduler for Anticipatory {
 
     fn queued(&self) -> usize {
         self.fifos.len()
-    }
-}
-
-fn class_of(request: &Request) -> Class {
-    if request.sync {
-        Class::Sync
-    } else {
-        Class::Async
     }
 }
 

@@ -95,12 +95,12 @@ fn with_antic_expire_0_nothing_is_waited_for() {
     assert_eq!(bench.dispatched(MILLISECOND, 1), [100_000_000]);
 }
 
-#[test]
-fn a_slow_thinker_is_not_waited_for() {
-    let mut bench = bench(Version::Linux2_6_32);
+/// Task 1 reads again 15 ms after each read has completed, the given sectors further.
+fn slow_thinker(version: Version, step: Sector) -> (Bench<Anticipatory>, Time) {
+    let mut bench = bench(version);
     let mut now = 0;
     for n in 0..10 {
-        bench.add_bio(now, &read_of(1, now, n * 8));
+        bench.add_bio(now, &read_of(1, now, n * step));
         let id = bench
             .scheduler
             .dispatch(now, &bench.requests)
@@ -110,8 +110,47 @@ fn a_slow_thinker_is_not_waited_for() {
             .completed(now + MILLISECOND, &bench.requests, id);
         now += 16 * MILLISECOND;
     }
+    (bench, now)
+}
+
+#[test]
+fn a_slow_thinker_is_not_waited_for() {
+    let (mut bench, now) = slow_thinker(Version::Linux2_6_32, 8);
     bench.add_bio(now, &read_of(2, now, 100_000_000));
     assert_eq!(bench.dispatched(now, 1), [100_000_000]);
+}
+
+#[test]
+fn the_draft_waits_for_every_reader_whatever_it_did_before() {
+    for step in [8, 50_000_000] {
+        let (mut bench, now) = slow_thinker(Version::Draft, step);
+        bench.add_bio(now, &read_of(2, now, 1_000_000_000));
+        assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
+        // A 25th of a second after its last read completed 15 ms ago.
+        let wakes = bench.scheduler.next_wakeup();
+        assert_eq!(wakes, Some(now + 25 * MILLISECOND), "step {step}");
+    }
+}
+
+#[test]
+fn the_draft_waits_after_reads_only() {
+    for (version, waits) in [(Version::Draft, false), (Version::First, true)] {
+        let mut bench = bench(version);
+        let write = |task, start| Bio {
+            task,
+            sync: true,
+            ..bio(0, Write, start)
+        };
+        bench.add_bio(0, &write(1, 0));
+        let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+        bench.scheduler.completed(MILLISECOND, &bench.requests, id);
+        bench.add_bio(MILLISECOND, &write(2, 50_000_000));
+        let waited = bench
+            .scheduler
+            .dispatch(MILLISECOND, &bench.requests)
+            .is_none();
+        assert_eq!(waited, waits, "{version:?}");
+    }
 }
 
 #[test]
@@ -211,11 +250,11 @@ fn a_target_that_has_exited_is_not_waited_for_at_once_in_the_first_version() {
 #[test]
 fn the_task_that_is_waited_for_gets_a_request_although_none_is_left() {
     let (mut bench, now) = known_reader(Version::Linux2_6_32);
-    assert!(!bench.scheduler.may_exceed_pool(1, true));
+    assert!(!bench.scheduler.may_exceed_pool(&read_of(1, 0, 0)));
     bench.add_bio(now, &read_of(2, now, 100_000_000));
     assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
-    assert!(bench.scheduler.may_exceed_pool(1, true));
-    assert!(!bench.scheduler.may_exceed_pool(2, true));
+    assert!(bench.scheduler.may_exceed_pool(&read_of(1, 0, 0)));
+    assert!(!bench.scheduler.may_exceed_pool(&read_of(2, 0, 0)));
 }
 
 #[test]

@@ -2,11 +2,15 @@
 
 use serde::Deserialize;
 
+use crate::scheduler::deadline_timed;
 use crate::time::{MILLISECOND, Tick, Time};
 
 /// Which anticipatory scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 pub enum Version {
+    /// Its first draft, in the -mm kernels from January 2003 on.
+    #[serde(rename = "2.5.59-mm5")]
+    Draft,
     /// As it was first merged, July 2003.
     #[serde(rename = "first")]
     First,
@@ -37,10 +41,22 @@ pub struct Tunables {
 }
 
 impl Tunables {
-    /// The defaults. `antic_expire` is a 150th of a second in whole ticks, at least one.
+    /// The defaults. `antic_expire` is a 150th of a second in whole ticks, in the draft a 25th, at least one. The draft has
+    /// the expiry of the deadline scheduler that it is part of, and one length for all batches, which is an estimate.
     pub fn of(version: Version, hz: u32) -> Tunables {
-        let antic_expire_ns = Time::from((hz / 150).max(1)) * Tick::of_hz(hz).length;
+        let part = if version == Version::Draft { 25 } else { 150 };
+        let antic_expire_ns = Time::from((hz / part).max(1)) * Tick::of_hz(hz).length;
         match version {
+            Version::Draft => {
+                let deadline = deadline_timed::Tunables::default();
+                Tunables {
+                    read_expire_ns: deadline.read_expire_ns,
+                    write_expire_ns: deadline.write_expire_ns,
+                    read_batch_expire_ns: deadline.batch_expire_ns,
+                    write_batch_expire_ns: deadline.batch_expire_ns,
+                    antic_expire_ns,
+                }
+            }
             Version::First => Tunables {
                 read_expire_ns: 50 * MILLISECOND,
                 write_expire_ns: 200 * MILLISECOND,

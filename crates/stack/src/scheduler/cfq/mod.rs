@@ -270,9 +270,10 @@ impl Scheduler for Cfq {
     }
 
     /// The task that is idled for, once a slice.
-    fn may_exceed_pool(&mut self, task: TaskId, sync: bool) -> bool {
-        let queue = self.io_contexts.get(task);
-        let Some(queue) = queue.and_then(|io_context| io_context.queues[usize::from(sync)]) else {
+    fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
+        let queue = self.io_contexts.get(bio.task);
+        let Some(queue) = queue.and_then(|io_context| io_context.queues[usize::from(bio.sync)])
+        else {
             return false;
         };
         let queue = &mut self.queues[queue];

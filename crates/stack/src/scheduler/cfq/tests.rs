@@ -364,11 +364,11 @@ fn the_task_that_is_idled_for_gets_one_request_although_none_is_left() {
     let mut bench = Bench::new(plain());
     bench.add_bio(0, &read_of(1, 0, 0, 0));
     let first = bench.scheduler.dispatch(0, &bench.requests).unwrap();
-    assert!(!bench.scheduler.may_exceed_pool(1, true));
+    assert!(!bench.scheduler.may_exceed_pool(&read_of(1, 0, 0, 0)));
     bench
         .scheduler
         .completed(MILLISECOND, &bench.requests, first);
-    let twice = [(); 2].map(|()| bench.scheduler.may_exceed_pool(1, true));
+    let twice = [(); 2].map(|()| bench.scheduler.may_exceed_pool(&read_of(1, 0, 0, 0)));
     assert_eq!(twice, [true, false]);
 }
 

@@ -8,13 +8,14 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
 use crate::scheduler::by_task::ByTask;
 use crate::scheduler::cfq::{Surroundings, Tunables};
+use crate::scheduler::leaving::Leaving;
 use crate::scheduler::request_fifo::RequestFifos;
 use crate::scheduler::sorted::Sorted;
 use crate::time::{MILLISECOND, Tick, Time};
@@ -44,9 +45,7 @@ pub struct CfqSlices {
     idle_timer: Option<u64>,
     kicked: Option<Time>,
     /// Out of their queues, on their way to the driver: two ascending sweeps.
-    leaving: VecDeque<RequestId>,
-    /// By request: it is among those.
-    leaves: Vec<bool>,
+    leaving: Leaving,
     /// Where the last request that the driver took ends.
     last_position: Sector,
     queued: u32,
@@ -119,8 +118,7 @@ impl CfqSlices {
             active_task: None,
             idle_timer: None,
             kicked: None,
-            leaving: VecDeque::new(),
-            leaves: Vec::new(),
+            leaving: Leaving::default(),
             last_position: 0,
             queued: 0,
             in_driver: 0,
@@ -247,11 +245,7 @@ impl CfqSlices {
         let queue_id = self.queue_for(request.task, request.sync, request.priority);
         let deadline = self.jiffies + self.ticks.fifo_expire[usize::from(request.sync)];
         self.fifos.add(requests, id, queue_id, deadline);
-        let number = id.number() as usize;
-        if self.leaves.len() <= number {
-            self.leaves.resize(number + 1, false);
-        }
-        self.leaves[number] = false;
+        self.leaving.came(id);
         self.queued += 1;
         let queue = &mut self.queues[queue_id];
         queue.queued += 1;
@@ -429,22 +423,9 @@ impl CfqSlices {
         let queue = &mut self.queues[queue_id];
         queue.dispatched += 1;
         self.sync_in_flight += u32::from(queue.sync);
-        self.leaves[id.number() as usize] = true;
-        let place = self.place_among_leaving(requests, id);
+        let from = self.last_position;
+        let place = self.leaving.place_in_sweeps(requests, id, from, true);
         self.leaving.insert(place, id);
-    }
-
-    /// Behind those of the same direction that come before it in the two sweeps from where the device is.
-    fn place_among_leaving(&self, requests: &Requests, id: RequestId) -> usize {
-        let request = &requests[id];
-        let sweep = |start: Sector| start < self.last_position;
-        let comes_before = |other: &RequestId| {
-            let other = &requests[*other];
-            other.direction != request.direction
-                || (sweep(other.start), other.start) <= (sweep(request.start), request.start)
-        };
-        let last = self.leaving.iter().rposition(comes_before);
-        last.map_or(0, |last| last + 1)
     }
 
     /// The request has left its queue.
@@ -565,7 +546,7 @@ impl Scheduler for CfqSlices {
 
     /// The request must be in the queue to which the bio would go; sync I/O never waits behind async.
     fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
-        if bio.sync && !requests[request].sync || self.leaves[request.number() as usize] {
+        if bio.sync && !requests[request].sync || self.leaving.has(request) {
             return false;
         }
         let io_context = self.io_contexts.get(bio.task);
@@ -670,9 +651,9 @@ impl Scheduler for CfqSlices {
     }
 
     /// The task that is idled for, once a slice.
-    fn may_exceed_pool(&mut self, task: TaskId, sync: bool) -> bool {
-        let io_context = self.io_contexts.get(task);
-        let Some(id) = io_context.and_then(|known| known.queues[usize::from(sync)]) else {
+    fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
+        let io_context = self.io_contexts.get(bio.task);
+        let Some(id) = io_context.and_then(|known| known.queues[usize::from(bio.sync)]) else {
             return false;
         };
         let queue = &mut self.queues[id];

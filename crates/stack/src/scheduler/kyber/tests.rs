@@ -46,7 +46,7 @@ fn a_turn_is_16_reads_then_8_writes_in_order_of_arrival() {
 #[test]
 fn a_domain_without_a_token_is_passed_over_until_one_comes_back() {
     let mut bench = bench();
-    bench.scheduler.depth = [1, 1];
+    bench.scheduler.depth = [1; DOMAINS];
     bench.add(0, Read, &[100, 200]);
     bench.add(0, Write, &[300]);
     let read = bench.scheduler.dispatch(0, &bench.requests).unwrap();
@@ -68,7 +68,7 @@ fn a_fast_domain_shrinks_when_another_suffers() {
 #[test]
 fn a_slow_domain_grows_again() {
     let mut bench = bench();
-    bench.scheduler.depth = [256, 32];
+    bench.scheduler.depth = [256, 32, 64];
     // Above one and a half times the target: the seventh quarter.
     completed(&mut bench, 0, Write, 500, 16 * MILLISECOND);
     look(&mut bench);
@@ -81,7 +81,7 @@ fn what_is_fast_enough_everywhere_stays_as_it_is() {
     completed(&mut bench, 0, Read, 500, MILLISECOND);
     completed(&mut bench, 0, Write, 500, MILLISECOND);
     look(&mut bench);
-    assert_eq!(bench.scheduler.depths(), DEPTH_MAX);
+    assert_eq!(bench.scheduler.depth, DEPTH_MAX);
 }
 
 #[test]
@@ -137,6 +137,48 @@ fn each_hardware_queue_takes_from_its_own_cpus_and_has_its_own_turn() {
         bench.add_bio(0, &bio);
     }
     assert_eq!(bench.dispatched(0, 4), [100, 300, 200, 400]);
+}
+
+/// Requests of a direction through Kyber of 4.14, each of which took so long at the device.
+fn of_4_14(requests: &[(Direction, bool, Time)]) -> [u32; DOMAINS] {
+    let kyber = Kyber::new(Tunables::default(), QueueMap::SINGLE).by_means();
+    let mut bench = Bench::new(kyber);
+    for &(direction, sync, took_ns) in requests {
+        let bio = Bio {
+            sync,
+            ..bio(0, direction, 0)
+        };
+        bench.add_bio(0, &bio);
+        let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+        bench.requests[id].issued_at = Some(0);
+        bench.scheduler.completed(took_ns, &bench.requests, id);
+    }
+    if bench.scheduler.next_wakeup().is_some() {
+        look(&mut bench);
+    }
+    bench.scheduler.depth
+}
+
+#[test]
+fn in_4_14_means_of_10_ms_from_a_slow_request_on_decide() {
+    let ms = MILLISECOND;
+    assert_eq!(of_4_14(&[(Read, true, ms)]), DEPTH_MAX, "nobody looks");
+    let slow = (Read, true, 3 * ms);
+    let depth = of_4_14(&[slow, slow, (Write, true, ms)]);
+    assert_eq!(depth, [256, 128 - 32, 64], "reads bad, writes great");
+    let awful = (Read, true, 9 * ms);
+    let depth = of_4_14(&[slow, awful, (Write, true, 7 * ms)]);
+    assert_eq!(depth, [256, 128 - 32, 64], "reads awful, writes good");
+}
+
+#[test]
+fn in_4_14_async_writes_have_a_domain_that_gives_way_when_nothing_does_well() {
+    let ms = MILLISECOND;
+    let slow = (Read, true, 9 * ms);
+    let depth = of_4_14(&[slow, slow, (Write, false, ms)]);
+    assert_eq!(depth, [256, 128, 32]);
+    let depth = of_4_14(&[slow, slow, (Write, true, ms), (Write, false, ms)]);
+    assert_eq!(depth[2], 64, "sync writes do well");
 }
 
 proptest! {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::scheduler::spec::{BadScheduler, SchedulerVariant};
 use crate::scheduler::{
-    anticipatory, bfq, cfq, deadline, deadline_a, deadline_timed, kyber, linus, mq_deadline,
+    anticipatory, bfq, cfq, cfq_by_service, cfq_lists, cfq_round_robin, deadline, deadline_a,
+    deadline_timed, kyber, linus, mq_deadline,
 };
 use crate::time::{MICROSECOND, MILLISECOND, Time};
 
@@ -170,8 +171,13 @@ pub(super) fn anticipatory(
     let mut tunables = anticipatory::Tunables::of(version, hz);
     given.milliseconds("read_expire", &mut tunables.read_expire_ns, 0);
     given.milliseconds("write_expire", &mut tunables.write_expire_ns, 0);
-    given.milliseconds("read_batch_expire", &mut tunables.read_batch_expire_ns, 0);
-    given.milliseconds("write_batch_expire", &mut tunables.write_batch_expire_ns, 0);
+    if version == anticipatory::Version::Draft {
+        given.milliseconds("batch_expire", &mut tunables.read_batch_expire_ns, 0);
+        tunables.write_batch_expire_ns = tunables.read_batch_expire_ns;
+    } else {
+        given.milliseconds("read_batch_expire", &mut tunables.read_batch_expire_ns, 0);
+        given.milliseconds("write_batch_expire", &mut tunables.write_batch_expire_ns, 0);
+    }
     given.milliseconds("antic_expire", &mut tunables.antic_expire_ns, 0);
     tunables
 }
@@ -183,6 +189,33 @@ pub(super) fn cfq(given: &mut Given, version: cfq::Version) -> cfq::Tunables {
     }
     given.flag("low_latency", &mut tunables.low_latency);
     given.flag("group_isolation", &mut tunables.group_isolation);
+    tunables
+}
+
+pub(super) fn cfq_round_robin(given: &mut Given) -> cfq_round_robin::Tunables {
+    let mut tunables = cfq_round_robin::Tunables::default();
+    given.number("quantum", &mut tunables.quantum, 1);
+    given.number("queued", &mut tunables.queued, 1);
+    tunables
+}
+
+pub(super) fn cfq_by_service(given: &mut Given) -> cfq_by_service::Tunables {
+    let mut tunables = cfq_by_service::Tunables::default();
+    given.number("quantum", &mut tunables.quantum, 1);
+    given.number("queued", &mut tunables.queued, 1);
+    given.milliseconds("fifo_expire_sync", &mut tunables.fifo_expire_sync_ns, 1);
+    given.milliseconds("fifo_expire_async", &mut tunables.fifo_expire_async_ns, 1);
+    given.milliseconds("fifo_batch_expire", &mut tunables.fifo_batch_expire_ns, 0);
+    given.flag("find_best_crq", &mut tunables.find_best);
+    given.number("back_seek_max", &mut tunables.back_seek_max_kib, 0);
+    given.number("back_seek_penalty", &mut tunables.back_seek_penalty, 1);
+    tunables
+}
+
+pub(super) fn cfq_lists(given: &mut Given) -> cfq_lists::Tunables {
+    let mut tunables = cfq_lists::Tunables::default();
+    tunables.common = cfq_of_all(given, tunables.common);
+    given.number("max_depth", &mut tunables.max_depth, 1);
     tunables
 }
 

@@ -63,17 +63,24 @@ const fn multi(
 }
 
 /// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is the end
-/// of the anticipatory scheduler's first variant.
-const VARIANTS: [SchedulerVariant; 18] = [
+/// of the anticipatory scheduler's first variant, and which of 2.4 had the later linus elevator.
+const VARIANTS: [SchedulerVariant; 26] = [
+    single("linus", "2.4.21", [2, 4, 21], [2, 5, 0]),
     single("linus", "2.4", [2, 4, 0], [2, 5, 39]),
+    single("noop", "2.4", [2, 4, 0], [2, 5, 39]),
     single("noop", "2.6", [2, 5, 39], ONLY_MQ),
     single("deadline", "A", [2, 5, 39], [2, 5, 58]),
     single("deadline", "B", [2, 5, 58], [2, 6, 25]),
     single("deadline", "C", [2, 6, 25], ONLY_MQ),
     patch("deadline", "mm"),
+    patch("anticipatory", "2.5.59-mm5"),
     single("anticipatory", "first", [2, 5, 75], [2, 6, 1]),
     single("anticipatory", "2.6.32", [2, 6, 1], [2, 6, 33]),
-    single("cfq", "2.6.29", [2, 6, 18], [2, 6, 33]),
+    single("cfq", "2.6.6", [2, 6, 6], [2, 6, 10]),
+    single("cfq", "2.6.10", [2, 6, 10], [2, 6, 13]),
+    single("cfq", "2.6.15", [2, 6, 13], [2, 6, 18]),
+    single("cfq", "2.6.18", [2, 6, 18], [2, 6, 29]),
+    single("cfq", "2.6.29", [2, 6, 29], [2, 6, 33]),
     single("cfq", "2.6.35", [2, 6, 33], [2, 6, 37]),
     patch("cfq", "2.6.35-group-idle-v2"),
     single("cfq", "2.6.37", [2, 6, 37], ONLY_MQ),
@@ -82,7 +89,8 @@ const VARIANTS: [SchedulerVariant; 18] = [
     multi("mq-deadline", "5.14", [5, 14, 0], [6, 5, 0]),
     multi("mq-deadline", "6.5", [6, 5, 0], [6, 10, 0]),
     multi("mq-deadline", "6.10", [6, 10, 0], EVER),
-    multi("kyber", "5.10", [4, 12, 0], EVER),
+    multi("kyber", "4.12", [4, 12, 0], [4, 20, 0]),
+    multi("kyber", "5.10", [4, 20, 0], EVER),
 ];
 /// BFQ with and without merging of queues that come soon after one another.
 const BFQ: [SchedulerVariant; 2] = [
@@ -119,9 +127,8 @@ pub(super) fn find(
     if let Some(version) = given.get("version") {
         return of_version(name, version);
     }
-    // The -mm kernels of 2.5.59 had deadline with timed batches.
-    if name == "deadline" && number == [2, 5, 59] && kernel.contains("-mm") {
-        return of_version(name, "mm");
+    if let Some(version) = of_patch(name, number, kernel) {
+        return of_version(name, version);
     }
     variants()
         .find(|variant| variant.name == name && is_there(variant))
@@ -130,6 +137,32 @@ pub(super) fn find(
             kernel: kernel.to_owned(),
             known: known(),
         })
+}
+
+/// What a kernel had by a patch. The -mm kernels had deadline's trees in 2.5.51; with timed batches from 2.5.59 on, until the
+/// anticipatory scheduler, its draft until then, became a file of its own in 2.5.62-mm2; and CFQ from 2.5.61 on (their
+/// announcements). That the draft stands for all until 2.5.74 is inferred.
+fn of_patch(name: &str, number: Version, kernel: &str) -> Option<&'static str> {
+    if name == "cfq" && kernel == "2.6.35-group-idle-v2" {
+        return Some("2.6.35-group-idle-v2");
+    }
+    let patch = mm_patch(kernel)?;
+    let is_from = |least: Version, patch_least: u32| (number, patch) >= (least, patch_least);
+    match name {
+        "deadline" if is_from([2, 5, 62], 2) => None,
+        "deadline" if is_from([2, 5, 59], 0) => Some("mm"),
+        "deadline" if is_from([2, 5, 51], 0) => Some("B"),
+        "anticipatory" if is_from([2, 5, 75], 0) => None,
+        "anticipatory" if is_from([2, 5, 59], 5) => Some("2.5.59-mm5"),
+        "cfq" if is_from([2, 6, 6], 0) => None,
+        "cfq" if is_from([2, 5, 61], 0) => Some("2.6.6"),
+        _ => None,
+    }
+}
+
+/// The number of a kernel's -mm patch.
+pub fn mm_patch(kernel: &str) -> Option<u32> {
+    kernel.split_once("-mm")?.1.parse().ok()
 }
 
 fn of_version(name: &str, version: &str) -> Result<SchedulerVariant, BadScheduler> {

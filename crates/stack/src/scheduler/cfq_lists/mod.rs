@@ -1,0 +1,370 @@
+//! The first CFQ with time slices: queues in lists by priority level, whose levels have their turns in growing sweeps.
+//!
+//! Source: `block/cfq-iosched.c` of 2.6.15 and `elv_dispatch_sort` of `block/elevator.c`. The kernels from 2.6.13 to 2.6.17
+//! had it with small differences, which are left out: how long they idled (2.6.16 for a 70th of a second), and the form of
+//! the dispatch list.
+
+mod queue;
+mod service;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use crate::block::{Bio, IoClass, Priority, RequestId, Requests, Sector, Side, TaskId};
+use crate::scheduler::Scheduler;
+use crate::scheduler::backwards::Backwards;
+use crate::scheduler::by_task::ByTask;
+use crate::scheduler::cfq;
+use crate::scheduler::leaving::Leaving;
+use crate::scheduler::request_fifo::RequestFifos;
+use crate::time::{MILLISECOND, Tick, Time};
+use queue::{IoContext, List, Lists, Queue, QueueId};
+
+/// What may be set: of CFQ's common tunables those of 2.6.15, and one of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunables {
+    /// Those that later versions have too.
+    pub common: cfq::Tunables,
+    /// Requests at the device with which a queue that nobody idles on has to wait.
+    pub max_depth: u32,
+}
+
+impl Default for Tunables {
+    fn default() -> Tunables {
+        Tunables {
+            common: cfq::Tunables {
+                quantum: 4,
+                slice_idle_ns: 10 * MILLISECOND,
+                ..cfq::Tunables::default()
+            },
+            max_depth: 2,
+        }
+    }
+}
+
+/// The state of one queue's CFQ.
+#[derive(Clone, Debug)]
+pub struct CfqLists {
+    tunables: Tunables,
+    ticks: Ticks,
+    tick: Tick,
+    backwards: Backwards,
+    queues: Vec<Queue>,
+    fifos: RequestFifos,
+    io_contexts: ByTask<IoContext>,
+    async_queues: BTreeMap<(IoClass, u8), QueueId>,
+    /// Of tasks that are gone: to be used again.
+    free_queues: Vec<QueueId>,
+    lists: Lists,
+    /// Queues that have requests.
+    busy: u32,
+    active: Option<QueueId>,
+    /// Whose request was the first of this slice: the task that is waited for.
+    active_task: Option<TaskId>,
+    dispatched_in_slice: u32,
+    idle_timer: Option<u64>,
+    /// When the idle class may have its turn.
+    idle_class_timer: Option<u64>,
+    /// When the last request of the other classes completed.
+    last_end: u64,
+    kicked: Option<Time>,
+    leaving: Leaving,
+    /// Where the last request that the driver took ends.
+    last_position: Sector,
+    in_driver: u32,
+    now: Time,
+    jiffies: u64,
+}
+
+/// Tunables in ticks.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    /// Of async and sync queues, as are slices.
+    fifo_expire: [u64; 2],
+    slice: [u64; 2],
+    slice_idle: u64,
+    /// The idle class waits for so long (`CFQ_IDLE_GRACE`).
+    idle_grace: u64,
+}
+
+impl CfqLists {
+    /// An idle scheduler of a kernel with `hz` ticks per second.
+    pub fn new(tunables: Tunables, hz: u32) -> CfqLists {
+        let common = tunables.common;
+        let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
+        CfqLists {
+            ticks: Ticks {
+                fifo_expire: [
+                    ticks(common.fifo_expire_async_ns),
+                    ticks(common.fifo_expire_sync_ns),
+                ],
+                slice: [ticks(common.slice_async_ns), ticks(common.slice_sync_ns)],
+                slice_idle: ticks(common.slice_idle_ns),
+                idle_grace: u64::from(hz) / 10,
+            },
+            tick: Tick::of_hz(hz),
+            backwards: Backwards {
+                sectors_max: common.back_seek_max_kib * 2,
+                penalty: common.back_seek_penalty,
+            },
+            tunables,
+            queues: Vec::new(),
+            fifos: RequestFifos::default(),
+            io_contexts: ByTask::default(),
+            async_queues: BTreeMap::new(),
+            free_queues: Vec::new(),
+            lists: Lists::default(),
+            busy: 0,
+            active: None,
+            active_task: None,
+            dispatched_in_slice: 0,
+            idle_timer: None,
+            idle_class_timer: None,
+            last_end: 0,
+            kicked: None,
+            leaving: Leaving::default(),
+            last_position: 0,
+            in_driver: 0,
+            now: 0,
+            jiffies: 0,
+        }
+    }
+
+    fn at(&mut self, now: Time) {
+        self.now = now;
+        self.jiffies = self.tick.count(now);
+    }
+
+    /// Asks for `dispatch`, if there is anything for it.
+    fn kick(&mut self) {
+        if self.busy > 0 {
+            self.kicked = Some(self.now);
+        }
+    }
+
+    /// The better of two of a queue, sync ones first. The kernel of these versions never notes where the device is, so that
+    /// the lowest sector is the nearest.
+    fn better(
+        &self,
+        requests: &Requests,
+        one: Option<RequestId>,
+        other: Option<RequestId>,
+    ) -> Option<RequestId> {
+        self.backwards.better(requests, 0, one, other)
+    }
+
+    fn enqueue(&mut self, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        let queue_id = self.queue_for(request.task, request.sync, request.priority);
+        let class = usize::from(self.queues[queue_id].is_tasks);
+        let deadline = self.jiffies + self.ticks.fifo_expire[class];
+        self.fifos.add(requests, id, queue_id, deadline);
+        self.leaving.came(id);
+        let next = self.queues[queue_id].next;
+        self.queues[queue_id].next = self.better(requests, next, Some(id));
+        self.queues[queue_id].queued += 1;
+        if self.queues[queue_id].list.is_none() {
+            self.busy += 1;
+            self.stand(queue_id, false);
+        }
+        if request.sync {
+            self.learn(request.task, queue_id);
+            self.notice(queue_id);
+        }
+    }
+
+    /// All requests of a task go where its first went.
+    fn queue_for(&mut self, task: TaskId, sync: bool, priority: Priority) -> QueueId {
+        let jiffies = self.jiffies;
+        let io_context = self
+            .io_contexts
+            .get_or_insert_with(task, || IoContext::new(jiffies));
+        if io_context.exited {
+            // Another task, which has the number now.
+            *io_context = IoContext::new(jiffies);
+        }
+        if let Some(known) = io_context.queue {
+            return known;
+        }
+        let key = (priority.class, priority.level);
+        let shared = self.async_queues.get(&key).copied().filter(|_| !sync);
+        let id = shared.unwrap_or_else(|| {
+            let queue = Queue::new(sync, priority);
+            match self.free_queues.pop() {
+                Some(id) => {
+                    self.queues[id] = queue;
+                    id
+                }
+                None => {
+                    self.queues.push(queue);
+                    self.queues.len() - 1
+                }
+            }
+        });
+        if !sync {
+            self.async_queues.insert(key, id);
+        }
+        let io_context = self.io_contexts.get_mut(task).expect("the task is known");
+        io_context.queue = Some(id);
+        id
+    }
+
+    fn learn(&mut self, task: TaskId, queue_id: QueueId) {
+        let slice_idle = self.ticks.slice_idle;
+        let io_context = self.io_contexts.get_mut(task).expect("it has a queue");
+        io_context.learn(self.jiffies, slice_idle);
+        let queue = &mut self.queues[queue_id];
+        if io_context.exited || slice_idle == 0 {
+            queue.idle_window = false;
+        } else if let Some(think) = io_context.usual_think() {
+            queue.idle_window = think <= slice_idle;
+        }
+    }
+
+    /// The request has left its queue.
+    fn count_out(&mut self, queue_id: QueueId) {
+        let queue = &mut self.queues[queue_id];
+        queue.queued -= 1;
+        if queue.queued == 0
+            && let Some(list) = queue.list.take()
+        {
+            self.lists.remove(list, queue_id);
+            self.busy -= 1;
+        }
+    }
+
+    /// A queue whose task is gone and that has nothing left; async queues stay.
+    fn release_if_over(&mut self, id: QueueId) {
+        let queue = &mut self.queues[id];
+        if queue.is_over() && self.active != Some(id) {
+            queue.is_free = true;
+            self.free_queues.push(id);
+        }
+    }
+}
+
+impl Scheduler for CfqLists {
+    /// A task's own requests only; at the back, anybody's.
+    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        let queue = self.io_contexts.get(bio.task)?.queue?;
+        let own = self.queues[queue].is_tasks.then_some(queue)?;
+        self.fifos.front_merge(requests, own, bio)
+    }
+
+    fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
+        !self.leaving.has(request)
+    }
+
+    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        self.fifos.neighbour(requests, id, side)
+    }
+
+    fn merged_bio(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        id: RequestId,
+        side: Side,
+        was: Sector,
+    ) {
+        self.at(now);
+        self.fifos.merged_bio(requests, id, side, was);
+        if side == Side::Front {
+            let queue = self.fifos.fifo_of(id);
+            self.queues[queue].next = self.better(requests, self.queues[queue].next, Some(id));
+        }
+    }
+
+    fn merged_requests(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    ) {
+        self.at(now);
+        let queue = self.fifos.fifo_of(merged);
+        if self.queues[queue].next == Some(merged) {
+            self.queues[queue].next = Some(survivor);
+        }
+        self.fifos.merged_requests(requests, survivor, merged);
+        self.count_out(queue);
+    }
+
+    fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {
+        self.at(now);
+        self.enqueue(requests, request);
+    }
+
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        self.at(now);
+        if self.leaving.is_empty() && self.busy > 0 {
+            self.dispatch_round(requests);
+        }
+        // Nothing is left to try before something else happens.
+        self.kicked = None;
+        let id = self.leaving.pop_front()?;
+        self.in_driver += 1;
+        self.last_position = requests[id].end();
+        Some(id)
+    }
+
+    fn completed(&mut self, now: Time, requests: &Requests, request: RequestId) {
+        self.at(now);
+        self.complete(requests, request);
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let timers = [self.idle_timer, self.idle_class_timer];
+        let timers = timers.into_iter().flatten().map(|tick| self.tick.at(tick));
+        timers.chain(self.kicked).min()
+    }
+
+    fn wake(&mut self, now: Time, _: &Requests) {
+        self.at(now);
+        self.kicked = None;
+        let is_over = |timer: Option<u64>| timer.is_some_and(|tick| tick <= self.jiffies);
+        let (idled, idle_class) = (is_over(self.idle_timer), is_over(self.idle_class_timer));
+        if idled {
+            self.idle_timer = None;
+            self.idled_long_enough();
+        }
+        if idle_class {
+            self.idle_class_timer = None;
+            self.kick();
+        }
+    }
+
+    fn exited(&mut self, now: Time, task: TaskId) {
+        self.at(now);
+        let Some(io_context) = self.io_contexts.get_mut(task) else {
+            return;
+        };
+        io_context.exited = true;
+        let Some(id) = io_context.queue.take() else {
+            return;
+        };
+        if self.active == Some(id) {
+            self.expire(id, false);
+        }
+        if self.queues[id].is_tasks {
+            self.queues[id].has_task = false;
+            self.release_if_over(id);
+        }
+    }
+
+    /// The task that is idled for, once a slice.
+    fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
+        let known = self.io_contexts.get(bio.task);
+        let Some(id) = known.and_then(|known| known.queue) else {
+            return false;
+        };
+        let queue = &mut self.queues[id];
+        queue.waits_for_request && !std::mem::replace(&mut queue.has_exceeded_pool, true)
+    }
+
+    fn queued(&self) -> usize {
+        self.fifos.len() + self.leaving.len()
+    }
+}
