@@ -328,3 +328,59 @@ def test_a_short_trace_gets_no_verdict(tmp_path: Path, capsys: pytest.CaptureFix
     short = planted(tmp_path / "short.txt", 500, 1, requests=5)
     assert invoke(["compare", str(short), str(short)]) == 0
     assert "record longer" in " ".join(capsys.readouterr().out.split())
+
+
+def with_flushes(path: Path, slow_us: int, seed: int) -> Path:
+    """Reads of 200 us; each fortieth has a flush under way beside it, and takes longer."""
+    random = Random(seed)
+    lines = ["# tracer: nop"]
+
+    def request(began: float, took_us: float, what: str, place: str, process: str) -> None:
+        lines.append(f"{process} [000] ..... {began:.6f}: block_rq_issue: 8,0 {what} 0 () {place} [{process}]")
+        ended = began + took_us / 1e6
+        lines.append(f"{process} [000] ..... {ended:.6f}: block_rq_complete: 8,0 {what} () {place} [0]")
+
+    for number in range(1200):
+        began = 1 + number / 100
+        is_slow = number % 40 == 0
+        if is_slow:
+            request(began - 0.0001, 4000, "FF", "0 + 0", "sync-2")
+        request(began, slow_us if is_slow else 150 + 100 * random.random(), "R", f"{number * 64} + 8", "fio-1")
+    order = sorted(lines[1:], key=lambda line: float(line.split()[3].rstrip(":")))
+    path.write_text("\n".join([lines[0], *order]) + "\n")
+    return path
+
+
+def test_what_slow_requests_have_in_common_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = with_flushes(tmp_path / "one.txt", 3000, 1)
+    assert invoke(["explain", str(path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["measure"], told["slow"]) == ("device", 30)
+    (device,) = told["stages"]
+    assert (device["name"], device["share"]) == ("device", pytest.approx(1))
+    traits = {trait["what"]: trait for trait in told["traits"]}
+    assert traits["is of sync"]["slow_share"] == 1
+    assert invoke(["explain", str(path)]) == 0
+    assert "More frequent among the slowest" in capsys.readouterr().out
+
+
+def test_the_change_between_two_traces_is_taken_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same requests, of which the reads beside flushes take 3 ms in the one and 6 ms in the other."""
+    paths = [with_flushes(tmp_path / f"{us}.txt", us, 1) for us in (3000, 6000)]
+    assert invoke(["explain", *map(str, paths), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["after_ns"] - told["before_ns"] == pytest.approx(3e6 * 30 / 1230, rel=0.01)
+    assert told["mix_ns"] == pytest.approx(0, abs=1)
+    assert told["mix_ns"] + told["slower_ns"] == pytest.approx(told["after_ns"] - told["before_ns"])
+    assert told["groups"][0]["name"] == "read up to 4KiB"
+
+
+@pytest.mark.skipif(NO_TRACEFS, reason="needs root and a mounted tracefs")
+def test_a_slow_request_ends_a_recording(loop_device: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "slow.dat"
+    read = f"while :; do dd if={loop_device} of=/dev/null bs=64K count=2 iflag=direct status=none; done"
+    command = ["record", str(loop_device), "-o", str(path), "--keep", "5s", "--for", "30s", "--json"]
+    assert invoke([*command, "--until-slower", "1us", "--", "sh", "-c", read]) == 0
+    recorded = json.loads(capsys.readouterr().out)
+    assert recorded["slow_ns"] >= 1000 and recorded["seconds"] < 25
+    assert study(trace_of([path]))["all"]["device_ns"]["max"] >= 1000

@@ -83,7 +83,8 @@ def plan_of(path: Path) -> str:
     order = ["trial round seed workload setting: phases"]
     distinct: dict[str, list[str]] = {}
     for trial in plan.trials(experiment.load(path), 2, seed=1):
-        phases = [phase.model_dump() for phase in trial.phases]
+        # A replay names its trace by its whole path, which is another in every checkout.
+        phases = json.loads(json.dumps([phase.model_dump() for phase in trial.phases]).replace(f"{ROOT}/", ""))
         known = SEED.sub("seed", json.dumps(phases))
         if known not in distinct:
             distinct[known] = [line for phase in phases for line in outline(stripped(phase), "- ", "  ")]

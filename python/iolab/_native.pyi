@@ -15,8 +15,11 @@ __all__ = [
     "Sort",
     "TraceJob",
     "TraceRows",
+    "TraceSchedule",
+    "TraceWatch",
     "build_profile",
     "check_load",
+    "drive_sizes",
     "extents",
     "features",
     "format_bytes",
@@ -158,6 +161,31 @@ class TraceRows:
         """What the tasks are called, by number; complete at the end."""
 
 @final
+class TraceSchedule:
+    """The I/Os of a trace that can be replayed; read once for all who ask."""
+
+    @staticmethod
+    def open(choice_json: str) -> TraceSchedule:
+        """JSON of `TraceChoice` (crates/workload/src/replay/spec.rs). ValueError for a wrong one, and for files that
+        can't be read or hold nothing to replay."""
+
+    def summary(self, region_bytes: int) -> str:
+        """JSON of `ScheduleSummary`, with regions of so many bytes counted. ValueError for 0."""
+
+    def table(self) -> str:
+        """The I/Os as a table of text that reads as the same schedule."""
+
+@final
+class TraceWatch:
+    """Watches a recording of block events while it is made for a request that takes too long."""
+
+    def __new__(cls, header_page: str, formats: Sequence[str], limit_ns: int) -> TraceWatch:
+        """The texts of tracefs `header_page` and of each event's `format`. ValueError for what is none."""
+
+    def add(self, cpu: int, page: bytes) -> int | None:
+        """The next sub-buffer of a CPU. How many ns a request took, or has been under way, if that is too long."""
+
+@final
 class MetadataLoad:
     """Threads that make, write, sync, close and unlink files."""
 
@@ -242,6 +270,9 @@ def steady_cut(rates: list[float]) -> tuple[int, bool]:
 
 def check_load(phase_json: str) -> None:
     """Checks a load phase without opening anything. ValueError says what no machine can run."""
+
+def drive_sizes(machine_json: str) -> list[int]:
+    """How many bytes each drive of a simulated machine has. ValueError(key, what) for an impossible one."""
 
 def schema() -> str:
     """The JSON schema (draft 2020-12) of every type that crosses the border as JSON, by name under `$defs`."""

@@ -16,7 +16,7 @@ use engine::{RunError, StartError};
 use file_extents::extents;
 use json_schema::schema;
 use metadata::MetadataLoad;
-use model::{Model, unread_keys};
+use model::{Model, drive_sizes, unread_keys};
 use probes::Probes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ use rows::toml_lines::Name;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sums::{IoLog, LogDirection, RowGroups};
-use traces::{TraceJob, TraceRows, trace_columns};
+use traces::{TraceJob, TraceRows, TraceSchedule, TraceWatch, trace_columns};
 use workload::{steady, units};
 
 #[pymodule]
@@ -32,9 +32,9 @@ mod _native {
     #[pymodule_export]
     use super::{
         IoLog, Load, LogDirection, Memory, MetadataLoad, Model, Probes, RowGroups, Sort, TraceJob,
-        TraceRows, build_profile, check_load, extents, features, format_bytes, format_duration_ns,
-        parse_bytes, parse_duration_ns, parse_rate, schema, steady_cut, time_tunables_ns,
-        toml_lines, trace_columns, unread_keys,
+        TraceRows, TraceSchedule, TraceWatch, build_profile, check_load, drive_sizes, extents,
+        features, format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate,
+        schema, steady_cut, time_tunables_ns, toml_lines, trace_columns, unread_keys,
     };
 }
 

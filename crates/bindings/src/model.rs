@@ -95,6 +95,15 @@ pub fn unread_keys(
         .collect())
 }
 
+/// How many bytes each drive of a machine has.
+#[pyfunction]
+pub fn drive_sizes(machine_json: &str) -> PyResult<Vec<u64>> {
+    let machine: Value = specification("machine", machine_json)?;
+    let machine = MachineSpec::from_json(machine).map_err(to_value_error)?;
+    let drives = (0..machine.drive_count()).filter_map(|drive| machine.drive_sectors(drive));
+    Ok(drives.map(|sectors| sectors * 512).collect())
+}
+
 /// Key and reason.
 fn to_value_error(error: SpecError) -> PyErr {
     PyValueError::new_err((error.key, error.what))

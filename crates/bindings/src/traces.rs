@@ -1,11 +1,14 @@
 //! Files of traces.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use engine::schedule_file;
 use engine::trace_file::{self, TraceSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+use workload::replay::{Schedule, TraceChoice};
 
 use crate::{json, specification, timeout, value_error};
 
@@ -76,6 +79,54 @@ impl TraceRows {
     fn names(&self) -> BTreeMap<u32, String> {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rows.names()
+    }
+}
+
+/// The I/Os of a trace that can be replayed.
+#[pyclass(frozen)]
+pub struct TraceSchedule(Arc<Schedule>);
+
+#[pymethods]
+impl TraceSchedule {
+    #[staticmethod]
+    fn open(py: Python<'_>, choice_json: &str) -> PyResult<TraceSchedule> {
+        let choice: TraceChoice = specification("choice of a trace", choice_json)?;
+        py.detach(|| schedule_file::schedule(&choice))
+            .map(TraceSchedule)
+            .map_err(value_error)
+    }
+
+    fn summary(&self, py: Python<'_>, region_bytes: u64) -> PyResult<String> {
+        if region_bytes == 0 {
+            return Err(value_error("region_bytes = 0; expected at least 1"));
+        }
+        json(&py.detach(|| self.0.summary(region_bytes)))
+    }
+
+    fn table(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.table())
+    }
+}
+
+/// Watches a recording while it is made.
+#[pyclass(frozen)]
+pub struct TraceWatch(Mutex<trace::watch::Watch>);
+
+#[pymethods]
+impl TraceWatch {
+    #[new]
+    fn new(header_page: &str, formats: Vec<String>, limit_ns: u64) -> PyResult<TraceWatch> {
+        let formats: Vec<&str> = formats.iter().map(String::as_str).collect();
+        trace::watch::Watch::new(header_page, &formats, limit_ns)
+            .map(|watch| TraceWatch(Mutex::new(watch)))
+            .map_err(value_error)
+    }
+
+    fn add(&self, py: Python<'_>, cpu: u32, page: &[u8]) -> Option<u64> {
+        py.detach(|| {
+            let mut watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            watch.add(cpu, page)
+        })
     }
 }
 

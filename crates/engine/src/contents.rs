@@ -138,7 +138,7 @@ impl Stamps {
         mut report: impl FnMut(MismatchRecord),
     ) {
         match op.kind {
-            OpKind::Write => {
+            OpKind::Write | OpKind::DurableWrite => {
                 let file = self.file(op);
                 let finish = if completed {
                     Generations::written

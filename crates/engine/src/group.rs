@@ -229,7 +229,7 @@ impl Group {
                 match running.job.next(now) {
                     Next::Io(op) => {
                         wake_at = now;
-                        if op.kind == OpKind::Write {
+                        if op.kind.is_write() {
                             self.contents.prepare(&op, &self.buffers, SLOT);
                         }
                         let result = backend.execute(&op);
@@ -294,7 +294,7 @@ impl Group {
             running.job.stop();
         }
         while let Next::Io(op) = running.job.next(OFFERED) {
-            if op.kind == OpKind::Write {
+            if op.kind.is_write() {
                 self.contents.prepare(&op, &self.buffers, SLOT);
             }
             let result = backend.execute(&op);
@@ -345,7 +345,7 @@ impl Group {
             jobs: self
                 .jobs
                 .drain(..)
-                .map(|running| running.measure.finish(running.job.searched()))
+                .map(|running| running.measure.finish_of(&running.job))
                 .collect(),
             notes: std::mem::take(&mut self.notes),
             samples: std::mem::replace(&mut self.samples, Samples::new(0, 1)),
@@ -381,7 +381,7 @@ impl Group {
                     running.idle.pop();
                     self.state.in_flight += 1;
                     self.slots[slot as usize].keep(&op);
-                    if op.kind == OpKind::Write {
+                    if op.kind.is_write() {
                         self.contents.prepare(&op, &self.buffers, slot);
                     }
                     backend.push(slot, &op);

@@ -17,6 +17,7 @@ use crate::memory::Memory;
 use crate::outcome::{Outcome, Start};
 use crate::panics;
 use crate::progress::Shared;
+use crate::schedule_file;
 use crate::setup::prepare;
 use crate::worker::{Decision, Gate, Message, run};
 
@@ -54,7 +55,8 @@ struct Inbox<W: Work> {
 const GRACE: Duration = Duration::from_millis(90);
 
 /// Checks everything, opens the files, and starts. Nothing was read or written when this fails.
-pub fn start(phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError> {
+pub fn start(mut phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError> {
+    schedule_file::attach(&mut phase).map_err(StartError::spec)?;
     let prepared = prepare(&phase, &memory)?;
     let start_notes = if phase.drop_caches {
         drop_caches(&prepared)?

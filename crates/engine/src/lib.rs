@@ -10,6 +10,7 @@ pub mod handle;
 pub mod memory;
 pub mod metadata;
 pub mod probe;
+pub mod schedule_file;
 pub mod simulation;
 pub mod sorter;
 pub mod trace_file;

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use stack::SpecError;
 use stack::machine::MachineSpec;
-use stack::model::{Model, ObservedPhase, Record};
+use stack::model::{AnyPhase, Model, ObservedPhase, Record};
 use workload::record::Snapshot;
 
 use crate::BUILD_PROFILE;
 use crate::clock::unix_ns;
-use crate::panics;
+use crate::{panics, schedule_file};
 
 /// A machine, switched on. Its phases run one after the other.
 pub struct Simulation {
@@ -65,7 +65,10 @@ impl Simulation {
     }
 
     /// Starts a phase. The one before is over and waited for.
-    pub fn start(&self, phase: ObservedPhase) -> Result<(), NoPhase> {
+    pub fn start(&self, mut phase: ObservedPhase) -> Result<(), NoPhase> {
+        if let AnyPhase::Load(load) = &mut phase.phase {
+            schedule_file::attach(load).map_err(|what| SpecError::of("replay", what))?;
+        }
         let mut state = self.state();
         let State::Idle(model) = &mut *state else {
             return Err(NoPhase::Wrong("a phase is under way"));

@@ -1,12 +1,10 @@
 //! Files of traces: one thread reads and decodes, another studies or writes, and the caller looks, stops and waits.
 
+mod rows;
+mod source;
 mod writer;
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +14,12 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use trace::block::Device;
 use trace::event::{Step, TraceEvent};
-use trace::input::{About, Column, Layout, ReadAt, ReadError, Reader, Source, open};
-use trace::output::Rows;
+use trace::input::{About, ReadError, Reader};
 use trace::study::{Study, TraceFigures};
+use workload::replay::TraceTable;
 
+pub use rows::TraceRows;
+pub(crate) use source::reader;
 use writer::writer;
 
 /// Which files are one trace, and what to do with it.
@@ -30,29 +30,13 @@ pub struct TraceSpec {
     pub paths: Vec<PathBuf>,
     /// How the columns of a table are to be read, if it is none that is known.
     #[serde(default)]
-    pub table: Option<TableSpec>,
+    pub table: Option<TraceTable>,
     /// Partitions whose bios belong to a disk: `major:minor` of both.
     #[serde(default)]
     pub partitions: Vec<(String, String)>,
     /// Where to write it in another form.
     #[serde(default)]
     pub output: Option<OutputSpec>,
-}
-
-/// The columns of a table.
-#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TableSpec {
-    /// Between the columns.
-    pub separator: char,
-    /// What each holds, and how many nanoseconds or bytes one of it is.
-    pub columns: Vec<(String, u64)>,
-    /// Times are of completions.
-    #[serde(default)]
-    pub ended: bool,
-    /// 1 is a read and 0 a write.
-    #[serde(default)]
-    pub one_reads: bool,
 }
 
 /// Another form of the trace.
@@ -91,7 +75,7 @@ const TICK: Duration = Duration::from_millis(5);
 impl TraceJob {
     /// Opens the files and begins; an error says what of them can't be read.
     pub fn start(spec: TraceSpec) -> Result<TraceJob, ReadError> {
-        let reader = reader(&spec)?;
+        let reader = reader(&spec.paths, spec.table.as_ref())?;
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("iolab-trace".into());
@@ -138,45 +122,6 @@ impl TraceJob {
 impl Drop for TraceJob {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-/// Requests of a trace, some at a time, as columns.
-pub struct TraceRows {
-    reader: Box<dyn Reader>,
-    study: Study,
-    batch: Batch,
-    rows: Rows,
-    ended: bool,
-}
-
-impl TraceRows {
-    /// Opens the files.
-    pub fn open(spec: &TraceSpec) -> Result<TraceRows, ReadError> {
-        Ok(TraceRows {
-            reader: reader(spec)?,
-            study: prepared(spec)?,
-            batch: Batch::new(),
-            rows: Rows::default(),
-            ended: false,
-        })
-    }
-
-    /// About so many rows; None at the end.
-    pub fn next(&mut self, count: usize) -> Result<Option<Vec<Vec<u8>>>, ReadError> {
-        while !self.ended && self.rows.len() < count {
-            self.batch.clear();
-            self.ended = !self.reader.read(&mut self.batch)?;
-            for event in &self.batch {
-                self.study.add(event, |io| self.rows.add(io));
-            }
-        }
-        Ok((!self.rows.is_empty()).then(|| self.rows.take()))
-    }
-
-    /// What the tasks are called; complete at the end.
-    pub fn names(&mut self) -> BTreeMap<u32, String> {
-        self.reader.about().names.clone()
     }
 }
 
@@ -275,68 +220,4 @@ fn prepared(spec: &TraceSpec) -> Result<Study, ReadError> {
 fn device(text: &str) -> Result<Device, ReadError> {
     crate::probe::spec::parse_device(text)
         .ok_or_else(|| ReadError(format!("{text}: not a device's major:minor")))
-}
-
-fn reader(spec: &TraceSpec) -> Result<Box<dyn Reader>, ReadError> {
-    let sources = spec.paths.iter().map(|path| {
-        source(path).map_err(|error| ReadError(format!("{}: {error}", path.display())))
-    });
-    let layout = spec.table.as_ref().map(layout).transpose()?;
-    open(sources.collect::<Result<_, _>>()?, layout.as_ref())
-}
-
-fn source(path: &Path) -> io::Result<Source> {
-    if path == Path::new("-") {
-        return Ok(Source::Pipe(Box::new(io::stdin())));
-    }
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::Error::from_raw_os_error(libc::EISDIR));
-    }
-    Ok(match metadata.is_file() {
-        true => Source::File(Arc::new(Whole {
-            length: metadata.len(),
-            file,
-        })),
-        false => Source::Pipe(Box::new(file)),
-    })
-}
-
-struct Whole {
-    file: File,
-    length: u64,
-}
-
-impl ReadAt for Whole {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at(buffer, offset)
-    }
-
-    fn length(&self) -> u64 {
-        self.length
-    }
-}
-
-fn layout(table: &TableSpec) -> Result<Layout, ReadError> {
-    let columns = table.columns.iter().map(|(name, unit)| {
-        Ok(match name.as_str() {
-            "time" => Column::Time { unit_ns: *unit },
-            "latency" => Column::Latency { unit_ns: *unit },
-            "offset" => Column::Offset { unit_bytes: *unit },
-            "size" => Column::Size { unit_bytes: *unit },
-            "operation" => Column::Operation,
-            "device" => Column::Device,
-            "pid" => Column::Pid,
-            "process" => Column::Process,
-            "-" => Column::Ignored,
-            _ => return Err(ReadError(format!("{name}: no column of a trace"))),
-        })
-    });
-    Ok(Layout {
-        separator: u8::try_from(table.separator).map_err(|error| ReadError(error.to_string()))?,
-        columns: columns.collect::<Result<_, _>>()?,
-        ended: table.ended,
-        one_reads: table.one_reads,
-    })
 }

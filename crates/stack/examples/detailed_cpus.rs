@@ -180,6 +180,7 @@ impl Load {
             writes: None,
             start_ns: None,
             depth_search: None,
+            replay: None,
             seed: u64::from(file),
         }
     }

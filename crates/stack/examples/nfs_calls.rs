@@ -117,6 +117,7 @@ fn writes(file: u32, ops: u64) -> JobSpec {
         writes: None,
         start_ns: None,
         depth_search: None,
+        replay: None,
         seed: u64::from(file),
     }
 }

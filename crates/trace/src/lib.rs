@@ -20,4 +20,6 @@ pub mod recording;
 pub mod request;
 pub mod sample;
 pub mod sched;
+pub mod schedule;
 pub mod study;
+pub mod watch;

@@ -172,6 +172,7 @@ fn job_record(name: &str, job: Measured, from: Time) -> JobRecord {
         sync: op_record(&measured.sync),
         null: job.is_null.then(|| op_record(&measured.null)),
         depth_search: job.searched,
+        replay: job.replayed,
         errors: job.errors,
         mismatches_count: job.mismatches_count,
         mismatches: job.mismatches,
@@ -294,6 +295,7 @@ mod tests {
             writes: None,
             start_ns: None,
             depth_search: None,
+            replay: None,
         };
         let group = |index| GroupSpec {
             name: format!("group {index}"),
@@ -365,7 +367,7 @@ mod tests {
             }
         }
         GroupMeasured {
-            jobs: vec![measure.finish(None)],
+            jobs: vec![measure.finish()],
             notes: vec!["a note".into()],
             samples,
             last_sample: sample(20 * MS),
@@ -414,7 +416,7 @@ mod tests {
             }
         }
         let measured = GroupMeasured {
-            jobs: vec![measure.finish(None)],
+            jobs: vec![measure.finish()],
             notes: Vec::new(),
             samples,
             last_sample: sample(20 * MS),
@@ -440,7 +442,7 @@ mod tests {
             };
             measure.succeeded(at, &op);
         }
-        let record = job_record("a", measure.finish(None), 0);
+        let record = job_record("a", measure.finish(), 0);
         let null = record.null.as_ref().unwrap();
         assert_eq!(
             (null.count, record.read.count, record.write.count),

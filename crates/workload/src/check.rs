@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::replay::Timing;
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern};
 
 /// A job that cannot be run: which one, which key, what was found and what was expected.
@@ -30,6 +31,7 @@ pub fn check(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), SpecError> {
         check_until(spec),
         check_start(spec),
         check_search(spec),
+        check_replay(spec),
     ];
     findings
         .into_iter()
@@ -261,6 +263,37 @@ fn check_start(spec: &JobSpec) -> Result<(), Finding> {
         "start_ns",
         || format!("{start_ns} leaves nothing of duration_ns"),
     )
+}
+
+fn check_replay(spec: &JobSpec) -> Result<(), Finding> {
+    let Some(replay) = &spec.replay else {
+        return Ok(());
+    };
+    require(replay.thread < replay.threads, "replay", || {
+        format!("thread {} of {}", replay.thread, replay.threads)
+    })?;
+    let scale = replay.time_scale;
+    let least = match replay.timing {
+        Timing::Recorded => 1e-6,
+        Timing::Dependent => 0.0,
+    };
+    require((least..=1e6).contains(&scale), "replay", || {
+        format!("time_scale = {scale}; expected a number from {least} to 1e6")
+    })?;
+    require(
+        replay.region_bytes >= 4096 && replay.region_bytes.is_multiple_of(spec.align_bytes),
+        "replay",
+        || {
+            format!(
+                "region_bytes = {}; expected a multiple of align_bytes, at least 4096",
+                replay.region_bytes
+            )
+        },
+    )?;
+    let is_plain = spec.depth_search.is_none() && spec.sync.is_none() && !spec.sync_at_end;
+    require(is_plain && !spec.files.is_empty(), "replay", || {
+        "a trace has its own syncs and depth".into()
+    })
 }
 
 fn check_search(spec: &JobSpec) -> Result<(), Finding> {

@@ -1,6 +1,6 @@
 //! Who is in whose way: operations in flight, for jobs that must not race with themselves.
 
-use crate::op::{Op, OpKind};
+use crate::op::Op;
 
 /// The reads and writes in flight. Lists are as long as the queue is deep, so a scan is fast enough.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +54,7 @@ impl Claim {
             file: op.file,
             start: op.offset,
             end: op.offset + u64::from(op.bytes),
-            writes: op.kind == OpKind::Write,
+            writes: op.kind.is_write(),
         }
     }
 

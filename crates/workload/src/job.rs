@@ -13,6 +13,7 @@ use crate::exclusion::Exclusion;
 use crate::mix::Direction;
 pub use crate::op::{Op, OpKind};
 use crate::pacing::Pacing;
+use crate::replay::{Replay, ReplayRecord};
 use crate::rng::stream;
 use crate::spec::{JobSpec, Time, Until};
 use crate::syncs::Syncs;
@@ -61,12 +62,15 @@ pub struct Job {
     syncs: Syncs,
     exclusion: Option<Exclusion>,
     search: Option<Box<Search>>,
+    /// With the stage `Replaying`, and instead of everything above but the bounds.
+    replay: Option<Box<Replay>>,
     until: Until,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Offering,
+    Replaying,
     Draining,
     Syncing,
     Finishing,
@@ -99,8 +103,16 @@ impl Job {
                 spec.queue_depth,
             ))
         });
+        let replay = spec
+            .replay
+            .as_ref()
+            .map(|replay| Replay::new(spec, replay, file_sizes).map(Box::new))
+            .transpose()?;
         Ok(Job {
-            stage: Stage::Offering,
+            stage: match replay {
+                Some(_) => Stage::Replaying,
+                None => Stage::Offering,
+            },
             in_flight: 0,
             queue_depth: search
                 .as_ref()
@@ -125,6 +137,7 @@ impl Job {
             syncs: Syncs::new(spec, file_sizes.len()),
             exclusion: None,
             search,
+            replay,
             until: spec.until,
         })
     }
@@ -138,6 +151,9 @@ impl Job {
     #[inline]
     pub fn next(&mut self, now: Time) -> Next {
         if self.stage != Stage::Offering {
+            if let Some(replay) = &mut self.replay {
+                return replay.next(now);
+            }
             match self.advance() {
                 Step::Offer => {}
                 step => return self.take(step, now),
@@ -181,6 +197,9 @@ impl Job {
     /// Each operation that `next` gave out is to be reported once, also when it failed.
     #[inline]
     pub fn completed(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
+        if let Some(replay) = &mut self.replay {
+            return replay.completed(now, op);
+        }
         self.in_flight -= 1;
         if self.search.is_some() {
             self.search_on(now, op, result.is_ok());
@@ -200,6 +219,9 @@ impl Job {
 
     /// From when on `next` has something to offer if nothing completes before; `None` when only a completion helps.
     pub fn next_wakeup(&self) -> Option<Time> {
+        if let Some(replay) = &self.replay {
+            return replay.next_wakeup();
+        }
         let is_held = self.exclusion.as_ref().is_some_and(Exclusion::is_holding);
         let waits_for_time =
             self.stage == Stage::Offering && self.in_flight < self.queue_depth && !is_held;
@@ -219,13 +241,23 @@ impl Job {
         self.search.as_ref().map(|search| search.searched())
     }
 
+    /// How faithful the replay of a trace was so far; None if the job replays none.
+    pub fn replayed(&self) -> Option<ReplayRecord> {
+        self.replay.as_ref().map(|replay| replay.record())
+    }
+
     /// Operations offered and not yet completed.
     pub fn in_flight(&self) -> u32 {
-        self.in_flight
+        self.replay
+            .as_ref()
+            .map_or(self.in_flight, |replay| replay.in_flight())
     }
 
     /// How far the job is on the way to its nearest bound, 0 to 1.
     pub fn progress(&self, now: Time) -> Option<f64> {
+        if let Some(replay) = &self.replay {
+            return Some(replay.progress());
+        }
         let bounds = [
             self.until.ops.map(|bound| (bound - self.ops_left, bound)),
             self.until
@@ -259,6 +291,9 @@ impl Job {
 
     /// Offer nothing more, not even a sync; `Done` once nothing is in flight.
     pub fn stop(&mut self) {
+        if let Some(replay) = &mut self.replay {
+            return replay.stop();
+        }
         self.syncs.cancel();
         self.stage = Stage::Finishing;
     }
@@ -350,7 +385,11 @@ impl Job {
                     }
                 }
                 Stage::Done => return Step::Done,
-                Stage::Draining | Stage::Syncing | Stage::Finishing | Stage::FinalSync => {
+                Stage::Replaying
+                | Stage::Draining
+                | Stage::Syncing
+                | Stage::Finishing
+                | Stage::FinalSync => {
                     return Step::Wait;
                 }
             }

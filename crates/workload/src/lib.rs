@@ -14,6 +14,7 @@ pub mod metadata;
 pub mod pattern;
 pub mod phase;
 pub mod record;
+pub mod replay;
 pub mod rng;
 pub mod spec;
 pub mod steady;

@@ -9,6 +9,8 @@ pub enum OpKind {
     Read,
     /// A write of `bytes` at `offset`.
     Write,
+    /// The same, on the medium before it completes (RWF_DSYNC).
+    DurableWrite,
     /// fsync(2): data and metadata of the file.
     Fsync,
     /// fdatasync(2): data, and the metadata that reading it back needs.
@@ -16,6 +18,12 @@ pub enum OpKind {
 }
 
 impl OpKind {
+    /// Whether it writes data.
+    #[inline(always)]
+    pub fn is_write(self) -> bool {
+        matches!(self, OpKind::Write | OpKind::DurableWrite)
+    }
+
     /// Whether it is fsync or fdatasync.
     pub fn is_sync(self) -> bool {
         matches!(self, OpKind::Fsync | OpKind::Fdatasync)

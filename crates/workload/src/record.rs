@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::depth_search::Searched;
 use crate::histogram::LatencyHistogram;
 use crate::measure::Usage;
+use crate::replay::ReplayRecord;
 
 /// A phase's record; `J` is the record of a job.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
@@ -126,6 +127,9 @@ pub struct JobRecord {
     /// What the search for a queue depth came to; absent if the job had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth_search: Option<Searched>,
+    /// How faithful the replay of a trace was; absent if the job replayed none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayRecord>,
     /// A record per operation and errno that failed; counts the warm-up too.
     pub errors: Vec<ErrorRecord>,
     /// How many blocks did not hold what was written there.

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::replay::ReplaySpec;
+
 /// Simulated or real time since the start of the phase, in nanoseconds.
 pub type Time = u64;
 
@@ -52,6 +54,9 @@ pub struct JobSpec {
     pub sync_at_end: bool,
     /// Seeds the job's random streams.
     pub seed: u64,
+    /// The job offers a trace's I/Os; what it would draw then only says which sizes and directions there are. Absent: it
+    /// draws.
+    pub replay: Option<ReplaySpec>,
 }
 
 impl JobSpec {

@@ -185,7 +185,7 @@ impl Recorder {
 fn row(kind: OpKind) -> usize {
     match kind {
         OpKind::Read => 0,
-        OpKind::Write => 1,
+        OpKind::Write | OpKind::DurableWrite => 1,
         OpKind::Fsync | OpKind::Fdatasync => 2,
     }
 }

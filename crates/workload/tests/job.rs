@@ -94,7 +94,7 @@ prop_compose! {
         JobSpec {
             name: "any".into(), files, file_order, pattern, read_share, blocks, align_bytes,
             offset_bytes: 2 * start * align_bytes, length_bytes, queue_depth, arrival, until, sync,
-            sync_at_end, seed, depth_search: None,
+            sync_at_end, seed, depth_search: None, replay: None,
             start_ns: start_ns.filter(|start| until.duration_ns.is_none_or(|end| *start < end)),
             writes: write_size.map(|bytes| WriteBlocks {
                 blocks: vec![BlockSize { bytes, weight: 1.0 }],
@@ -229,7 +229,7 @@ proptest! {
                     syncs_end = syncs_end.max(completed_ns);
                 }
                 OpKind::Fsync => prop_assert!(spec.sync_at_end && due_files.is_empty()),
-                OpKind::Read | OpKind::Write => {
+                OpKind::Read | OpKind::Write | OpKind::DurableWrite => {
                     prop_assert!(due_files.is_empty(), "an operation before the sync");
                     prop_assert!(started_ns >= syncs_end, "an operation during the sync");
                     if op.kind == OpKind::Write {

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from iolab.base.option import extras, written
 from iolab.base.strict_json import JsonObject
 from iolab.domain.experiment import IMPORTED
+from iolab.domain.workload.fio import FioOptions
+from iolab.domain.workload.trace import TraceOptions
 
 if TYPE_CHECKING:
     from iolab.base.option import Options
@@ -227,8 +229,11 @@ def _options(options: Options, where: str) -> Iterator[tuple[str, str]]:
             yield f"{where}{name}", written(value, unit).strip('"')
         else:
             yield from _flat({name: value}, where)
-    for text in options.attachments.values():
-        yield from _job_file(text, where)
+    if isinstance(options, FioOptions):
+        for text in options.attachments.values():
+            yield from _job_file(text, where)
+    elif isinstance(options, TraceOptions):
+        yield f"{where}I/Os", options.schedule["digest"]
 
 
 def _job_file(text: str, where: str) -> Iterator[tuple[str, str]]:

@@ -781,7 +781,7 @@ class Suspend(TypedDict):
     program_ns: int
 
 
-class Timing(TypedDict):
+class Timing2(TypedDict):
     """What the flash itself takes."""
 
     block_erase_ns: int
@@ -799,7 +799,7 @@ class FlashDeviceSpec(TypedDict):
     interface: Interface
     kind: Literal["flash"]
     queue_depth: int
-    timing: Timing
+    timing: Timing2
 
 
 DeviceSpec = NullDeviceSpec | DiskDeviceSpec | LunDeviceSpec | ArrayDeviceSpec | FlashDeviceSpec
@@ -1122,6 +1122,21 @@ class OpRecord(TypedDict):
     latency: LatencyRecord | None
 
 
+class ReplayRecord(TypedDict):
+    """How faithful the replay of a job was."""
+
+    arrivals: int
+    arrivals_late: int
+    depth_distance: float | None
+    lateness_ns_max: int | None
+    lateness_ns_p50: int | None
+    lateness_ns_p99: int | None
+    recorded_depth_mean: float | None
+    recorded_rate_per_s: float | None
+    replayed_depth_mean: float | None
+    replayed_rate_per_s: float | None
+
+
 class JobRecord(TypedDict):
     """The record of one job of a load."""
 
@@ -1134,6 +1149,7 @@ class JobRecord(TypedDict):
     name: str
     null: NotRequired[OpRecord | None]
     read: OpRecord
+    replay: NotRequired[ReplayRecord | None]
     sync: OpRecord
     write: OpRecord
 
@@ -1223,6 +1239,52 @@ Pattern = SequentialPattern | BackwardPattern | StridedPattern | UniformPattern 
 """In which order a job visits the blocks of a file."""
 
 
+Mapping = Literal["wrap", "scale", "regions"]
+"""Where I/Os go on a device of another size."""
+
+
+Timing = Literal["recorded", "dependent"]
+"""When I/Os are offered."""
+
+
+Side = Literal["issued", "queued"]
+"""Which of a request's beginnings counts."""
+
+
+class TraceTable(TypedDict):
+    """The columns of a table of I/Os."""
+
+    columns: list[tuple[str, int]]
+    ended: NotRequired[bool]
+    one_reads: NotRequired[bool]
+    separator: str
+
+
+class TraceChoice(TypedDict):
+    """Files of one trace, and which of its I/Os are meant."""
+
+    device: NotRequired[str | None]
+    from_ns: int
+    length_ns: NotRequired[int | None]
+    paths: list[str]
+    side: Side
+    table: NotRequired[TraceTable | None]
+
+
+class ReplaySpec(TypedDict):
+    """What a job that replays offers, instead of what it would draw."""
+
+    digest: str
+    flushes: bool
+    mapping: Mapping
+    region_bytes: int
+    thread: int
+    threads: int
+    time_scale: float
+    timing: Timing
+    trace: TraceChoice
+
+
 SyncKind = Literal["fsync", "fdatasync"]
 """The system call that makes writes durable."""
 
@@ -1264,6 +1326,7 @@ class JobSpec(TypedDict):
     pattern: Pattern
     queue_depth: int
     read_share: float
+    replay: NotRequired[ReplaySpec | None]
     seed: int
     start_ns: NotRequired[int | None]
     sync: NotRequired[Sync | None]
@@ -1863,6 +1926,18 @@ class ProbesSpec(TypedDict):
     trace_instance: str
 
 
+class Process(TypedDict):
+    """A process of the trace."""
+
+    depth_max: int
+    flushes: int
+    ios: int
+    name: str
+    pid: int
+    reads: int
+    writes: int
+
+
 class ProfileReport(TypedDict):
     """A whole recording. docs/reference/probes.md explains each field."""
 
@@ -1881,6 +1956,28 @@ class ReuseFigures(TypedDict):
     sampled_share: float
     touched_bytes: int
     working_set_bytes: int
+
+
+class TracedDevice(TypedDict):
+    """A device of the trace."""
+
+    extent_bytes: int
+    ios: int
+    name: str
+
+
+class ScheduleSummary(TypedDict):
+    """A schedule without its I/Os."""
+
+    devices: list[TracedDevice]
+    digest: str
+    elapsed_ns: int
+    ended_share: float
+    ios: int
+    largest_bytes: int
+    left_out: int
+    processes: list[Process]
+    regions: list[int]
 
 
 class Slow(TypedDict):
@@ -1967,15 +2064,6 @@ class SwitchReport(TypedDict):
     wakeup_latency_ns: DistributionRecord
 
 
-class TableSpec(TypedDict):
-    """The columns of a table."""
-
-    columns: list[tuple[str, int]]
-    ended: NotRequired[bool]
-    one_reads: NotRequired[bool]
-    separator: str
-
-
 class TraceFigures(TypedDict):
     """A whole trace. docs/traces.md explains each figure."""
 
@@ -2016,4 +2104,4 @@ class TraceSpec(TypedDict):
     output: NotRequired[OutputSpec | None]
     partitions: NotRequired[list[tuple[str, str]]]
     paths: list[str]
-    table: NotRequired[TableSpec | None]
+    table: NotRequired[TraceTable | None]

@@ -12,6 +12,7 @@ from iolab.base.histogram import Bucket, merged, quantile, share_over
 from iolab.domain import native_types as native
 from iolab.domain import phase_record
 from iolab.domain.phase_record import JobRecord, Observations, PhaseRecord
+from iolab.domain.replayed import Replayed
 from iolab.domain.trial import Phase, WeightedGroup
 
 NS_PER_S = 1e9
@@ -94,6 +95,11 @@ class Observation:
         """The queue depth that a job's search has found; None where no job had one, or it found none."""
         found = (job["depth_search"]["queue_depth"] for job in self.jobs.values() if "depth_search" in job)
         return next((depth for depth in found if depth is not None), None)
+
+    @property
+    def replayed(self) -> Replayed:
+        """How faithful the replay of a trace was, of this job or of all."""
+        return Replayed([job["replay"] for job in self.jobs.values() if "replay" in job])
 
     @property
     def errors(self) -> int:

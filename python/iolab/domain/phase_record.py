@@ -31,6 +31,7 @@ class JobRecord(TypedDict):
     sync: NotRequired[native.OpRecord]
     null: NotRequired[native.OpRecord]
     depth_search: NotRequired[native.Searched]
+    replay: NotRequired[native.ReplayRecord]
     ops: NotRequired[dict[str, native.OpRecord]]
     measures: NotRequired[dict[str, float | None]]
     errors: list[native.ErrorRecord]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use workload::job::{Op, OpKind};
 
-use crate::backend::{Completion, Queued, Target};
+use crate::backend::{Completion, Queued, Target, durability};
 use crate::buffers::Buffers;
 
 pub struct Libaio {
@@ -97,7 +97,9 @@ impl Queued for Libaio {
         let file = self.files[op.file as usize];
         let (opcode, buffer) = match op.kind {
             OpKind::Read => (IOCB_CMD_PREAD, self.buffers.read(slot) as u64),
-            OpKind::Write => (IOCB_CMD_PWRITE, self.buffers.write(slot) as u64),
+            OpKind::Write | OpKind::DurableWrite => {
+                (IOCB_CMD_PWRITE, self.buffers.write(slot) as u64)
+            }
             OpKind::Fsync => (IOCB_CMD_FSYNC, 0),
             OpKind::Fdatasync => (IOCB_CMD_FDSYNC, 0),
         };
@@ -107,6 +109,7 @@ impl Queued for Libaio {
         block.aio_lio_opcode = opcode;
         block.aio_fildes = file.fd as u32;
         block.aio_buf = buffer;
+        block.aio_rw_flags = durability(op.kind);
         block.aio_nbytes = u64::from(op.bytes);
         block.aio_offset = if is_sync {
             0

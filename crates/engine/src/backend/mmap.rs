@@ -52,10 +52,17 @@ impl Serial for Mmap {
             OpKind::Read => mapping.guarded(op.bytes, || unsafe {
                 std::ptr::copy_nonoverlapping(place, self.buffers.read(SLOT), bytes);
             }),
-            // SAFETY: as above.
-            OpKind::Write => mapping.guarded(op.bytes, || unsafe {
-                std::ptr::copy_nonoverlapping(self.buffers.write(SLOT), place, bytes);
-            }),
+            OpKind::Write | OpKind::DurableWrite => {
+                // SAFETY: as above.
+                let written = mapping.guarded(op.bytes, || unsafe {
+                    std::ptr::copy_nonoverlapping(self.buffers.write(SLOT), place, bytes);
+                });
+                let synced = match op.kind {
+                    OpKind::DurableWrite => mapping.sync(OpKind::Fdatasync),
+                    _ => 0,
+                };
+                if synced == 0 { written } else { synced }
+            }
             OpKind::Fsync | OpKind::Fdatasync => mapping.sync(op.kind),
         }
     }

@@ -9,7 +9,7 @@ pub mod uring;
 use std::io;
 use std::os::fd::RawFd;
 
-use workload::job::Op;
+use workload::job::{Op, OpKind};
 
 use crate::files::OpenFile;
 
@@ -62,6 +62,15 @@ impl Target {
             .iter()
             .map(|file| file.as_ref().map_or(unused, target))
             .collect()
+    }
+}
+
+/// The flags of a write that has to be on the medium before it completes; others have none.
+#[inline(always)]
+fn durability(kind: OpKind) -> libc::c_int {
+    match kind {
+        OpKind::DurableWrite => libc::RWF_DSYNC,
+        _ => 0,
     }
 }
 

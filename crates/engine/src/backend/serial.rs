@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use workload::job::{Op, OpKind};
 
-use crate::backend::{Serial, Target, completion_result};
+use crate::backend::{Serial, Target, completion_result, durability};
 use crate::buffers::Buffers;
 
 /// The one slot of a serial group.
@@ -45,6 +45,9 @@ impl Serial for Psync {
                     op.bytes as usize,
                     offset,
                 ),
+                OpKind::DurableWrite => {
+                    return vectored(op, libc::SYS_pwritev2, self.buffers.write(SLOT), file);
+                }
                 OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
             }
         };
@@ -68,22 +71,29 @@ impl Serial for Pvsync {
     #[inline(always)]
     fn execute(&mut self, op: &Op) -> i32 {
         let file = self.files[op.file as usize];
-        let offset = file.base + op.offset;
         let (call, buffer) = match op.kind {
             OpKind::Read => (libc::SYS_preadv2, self.buffers.read(SLOT)),
-            OpKind::Write => (libc::SYS_pwritev2, self.buffers.write(SLOT)),
+            OpKind::Write | OpKind::DurableWrite => (libc::SYS_pwritev2, self.buffers.write(SLOT)),
             OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
         };
-        let vector = libc::iovec {
-            iov_base: buffer.cast(),
-            iov_len: op.bytes as usize,
-        };
-        let (vectors, offset_high, flags) = (1usize, offset >> 32, 0usize);
-        // SAFETY: as for `Psync`; the one vector outlives the call.
-        let status =
-            unsafe { libc::syscall(call, file.fd, &vector, vectors, offset, offset_high, flags) };
-        completion_result(status)
+        vectored(op, call, buffer, file)
     }
+}
+
+/// preadv2 or pwritev2 of a buffer that holds the operation and that nobody else uses meanwhile.
+#[inline(always)]
+fn vectored(op: &Op, call: libc::c_long, buffer: *mut u8, file: Target) -> i32 {
+    let offset = file.base + op.offset;
+    let vector = libc::iovec {
+        iov_base: buffer.cast(),
+        iov_len: op.bytes as usize,
+    };
+    let (vectors, offset_high) = (1usize, offset >> 32);
+    let flags = durability(op.kind) as usize;
+    // SAFETY: as for `Psync`; the one vector outlives the call.
+    let status =
+        unsafe { libc::syscall(call, file.fd, &vector, vectors, offset, offset_high, flags) };
+    completion_result(status)
 }
 
 pub fn sync(kind: OpKind, file: Target) -> i32 {

@@ -12,7 +12,7 @@ use io_uring::{
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
-use crate::backend::{Completion, Queued, Target};
+use crate::backend::{Completion, Queued, Target, durability};
 use crate::buffers::Buffers;
 
 pub struct Uring {
@@ -107,13 +107,14 @@ impl Uring {
                     with_file!(f => opcode::Read::new(f, buffer, op.bytes).offset(offset).build())
                 }
             }
-            OpKind::Write => {
+            OpKind::Write | OpKind::DurableWrite => {
+                let flags = durability(op.kind);
                 let buffer = self.buffers.write(slot);
                 if self.fixed_buffers {
                     let piece = self.buffers.piece(slot, true);
-                    with_file!(f => opcode::WriteFixed::new(f, buffer, op.bytes, piece).offset(offset).build())
+                    with_file!(f => opcode::WriteFixed::new(f, buffer, op.bytes, piece).offset(offset).rw_flags(flags).build())
                 } else {
-                    with_file!(f => opcode::Write::new(f, buffer, op.bytes).offset(offset).build())
+                    with_file!(f => opcode::Write::new(f, buffer, op.bytes).offset(offset).rw_flags(flags).build())
                 }
             }
             OpKind::Fsync => with_file!(f => opcode::Fsync::new(f).build()),

@@ -55,7 +55,7 @@ pub(super) fn writer(spec: &TraceSpec) -> Result<Option<Writer>, ReadError> {
 
 /// What the tasks are called: files of blktrace tell it before the first event of a task, so that it has to be known before.
 fn names(spec: &TraceSpec) -> Result<BTreeMap<u32, String>, ReadError> {
-    let mut reader = reader(spec)?;
+    let mut reader = reader(&spec.paths, spec.table.as_ref())?;
     let mut batch = Batch::new();
     while reader.read(&mut batch)? {
         batch.clear();

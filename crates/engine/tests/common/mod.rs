@@ -85,6 +85,7 @@ pub fn job() -> JobSpec {
         writes: None,
         start_ns: None,
         depth_search: None,
+        replay: None,
         seed: 7,
     }
 }

@@ -45,6 +45,13 @@ struct JobUse {
     sync: Option<serde_json::Value>,
     #[serde(default)]
     sync_at_end: bool,
+    #[serde(default)]
+    replay: Option<ReplayUse>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct ReplayUse {
+    flushes: bool,
 }
 
 /// A key that no phase reads, and when it would be read; None: never.
@@ -123,7 +130,8 @@ fn of_group(
             if machine.has_filesystem(place) {
                 used.insert(Component::Filesystem(place as u16));
             }
-            let syncs = job.read_share < 1.0 && (job.sync.is_some() || job.sync_at_end);
+            let syncs = job.read_share < 1.0 && (job.sync.is_some() || job.sync_at_end)
+                || job.replay.as_ref().is_some_and(|replay| replay.flushes);
             if syncs && machine.kernel().flushes_caches() {
                 used.insert(Component::Flushes(place as u16));
             }

@@ -146,7 +146,7 @@ impl World {
 fn operation(kind: OpKind) -> Option<nfs::Operation> {
     match kind {
         OpKind::Read => Some(nfs::Operation::Read),
-        OpKind::Write => Some(nfs::Operation::Write),
+        OpKind::Write | OpKind::DurableWrite => Some(nfs::Operation::Write),
         OpKind::Fsync | OpKind::Fdatasync => None,
     }
 }

@@ -19,7 +19,7 @@ impl World {
             self.succeeded(now, number, job, &op);
         } else if let Some(mount) = self.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
-        } else if op.kind == OpKind::Write
+        } else if op.kind.is_write()
             && (path != Path::Buffered || self.allocates_at_write(file))
             && self
                 .allocate(number, file, op.offset, u64::from(op.bytes))
@@ -77,7 +77,7 @@ impl World {
                 bios_left: found.len() as u32,
             });
             let direction = match op.kind {
-                OpKind::Write => Direction::Write,
+                OpKind::Write | OpKind::DurableWrite => Direction::Write,
                 _ => Direction::Read,
             };
             let workers = match path {
@@ -115,12 +115,12 @@ impl World {
             _ => self.touched.insert(Component::Writeback),
         };
         let drive = self.files[file as usize].drive;
-        if op.kind == OpKind::Write && self.drives[drive].queue().throttles() {
+        if op.kind.is_write() && self.drives[drive].queue().throttles() {
             self.touched.insert(Component::Flushes(drive as u16));
         }
         let outcome = self.with_cache(now, |cache, effects| match op.kind {
             OpKind::Read => cache.read(now, number, file, offset, bytes, effects),
-            OpKind::Write => {
+            OpKind::Write | OpKind::DurableWrite => {
                 cache.on_cpu(cpu);
                 cache.write(now, number, file, offset, bytes, effects)
             }
@@ -145,6 +145,16 @@ impl World {
                 self.drives[drive].unplug();
                 self.run_drive(now, drive);
             }
+        }
+    }
+
+    /// A write that is to be durable is followed by a flush, as the kernel does for a disk without FUA.
+    pub(super) fn reaped(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
+        let file = self.phase.files[op.file as usize];
+        if op.kind == OpKind::DurableWrite && self.mount_of(file).is_none() {
+            self.finish_sync(now, number, job, op, file);
+        } else {
+            self.succeeded(now, number, job, &op);
         }
     }
 

@@ -194,8 +194,7 @@ impl RunningJob {
     }
 
     pub(super) fn into_measured(self) -> Measured {
-        let searched = self.job.searched();
-        self.measure.finish(searched)
+        self.measure.finish_of(&self.job)
     }
 }
 

@@ -185,7 +185,7 @@ impl World {
             Action::Reap(id) => {
                 let operation = self.operations.take(id);
                 task.outstanding -= 1;
-                self.succeeded(now, number, operation.job, &operation.op);
+                self.reaped(now, number, operation.job, operation.op);
             }
             Action::Start(job, op) => self.start(now, number, job, op),
         }

@@ -5,7 +5,7 @@ use super::streamed::DecodeLine;
 use super::tables::shown;
 use super::words::{number, time_ns};
 use crate::block::{Device, Op};
-use crate::event::{Step, TraceEvent};
+use crate::event::{Marks, Step, TraceEvent};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,13 @@ impl Table {
                 Column::Latency { unit_ns } => latency_ns = time_ns(field, unit_ns),
                 Column::Offset { unit_bytes } => offset = number(field)?.checked_mul(unit_bytes)?,
                 Column::Size { unit_bytes } => bytes = number(field)?.checked_mul(unit_bytes)?,
-                Column::Operation => event.op = self.operation(field)?,
+                Column::Operation => {
+                    event.op = self.operation(field)?;
+                    // As the kernel's letters have it.
+                    if field == b"WF" {
+                        event.marks = Marks::FUA;
+                    }
+                }
                 Column::Device => {
                     event.device = Device(match number(field) {
                         Some(number) => u32::try_from(number).ok()?,

@@ -149,6 +149,16 @@ impl Follow {
             .map(|entry| &entry.what.io)
     }
 
+    /// What the drivers of all devices have.
+    pub fn all_issued(&self) -> Vec<Io> {
+        let devices: Vec<Device> = self.devices.iter().map(|(device, _)| *device).collect();
+        devices
+            .into_iter()
+            .flat_map(|device| self.issued(device))
+            .copied()
+            .collect()
+    }
+
     fn lost(&mut self, event: &TraceEvent) {
         let until_ns = event.argument.max(event.at_ns);
         let longest_ns = self.longest_ns.saturating_mul(LONGER).max(DOUBT_NS_MIN);

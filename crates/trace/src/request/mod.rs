@@ -6,6 +6,7 @@
 
 mod follow;
 mod io;
+mod joining;
 mod turn;
 mod under_way;
 

@@ -8,6 +8,7 @@ mod maps;
 mod pass;
 mod reuse;
 mod seeks;
+mod told;
 mod worst;
 
 pub use bursts::BurstFigures;

@@ -9,4 +9,6 @@ mod page;
 mod planted;
 mod recorded;
 mod sched;
+mod schedule;
 mod support;
+mod watch;

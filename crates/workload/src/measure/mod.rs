@@ -4,8 +4,9 @@ mod failures;
 mod usage;
 
 use crate::depth_search::Searched;
-use crate::job::{Op, OpKind};
+use crate::job::{Job, Op, OpKind};
 use crate::record::{ErrorRecord, MismatchRecord};
+use crate::replay::ReplayRecord;
 use crate::spec::Time;
 use crate::timeline::{Interval, Timeline};
 pub use failures::{ErrnoName, Failures, Verdict};
@@ -37,6 +38,8 @@ pub struct Measured {
     pub measured_from: Option<Time>,
     /// What the job's search for a queue depth came to.
     pub searched: Option<Searched>,
+    /// How faithful the job's replay was.
+    pub replayed: Option<ReplayRecord>,
     /// When the last operation succeeded, since the start of the phase; 0 if none did.
     pub finished: Time,
     /// What completed in each interval after the warm-up.
@@ -111,7 +114,7 @@ impl Measure {
     #[cold]
     pub fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str, offset: u64) -> Verdict {
         self.finished = now;
-        let grows = op.kind == OpKind::Write;
+        let grows = op.kind.is_write();
         self.failures
             .failed(op_name(op.kind), grows, errno, path, offset)
     }
@@ -135,12 +138,21 @@ impl Measure {
         self.failures.last()
     }
 
-    /// Closes the timeline at the last success. `searched` is what the job's search for a queue depth came to.
-    pub fn finish(self, searched: Option<Searched>) -> Measured {
+    /// Closes the timeline at the last success. `job` is the one that was measured.
+    pub fn finish_of(self, job: &Job) -> Measured {
+        Measured {
+            searched: job.searched(),
+            replayed: job.replayed(),
+            ..self.finish()
+        }
+    }
+
+    pub(crate) fn finish(self) -> Measured {
         Measured {
             is_null: self.is_null,
             measured_from: self.measured_from,
-            searched,
+            searched: None,
+            replayed: None,
             finished: self.finished,
             intervals: self.timeline.finish(self.finished),
             errors: self.failures.into_records(),
@@ -154,7 +166,7 @@ impl Measure {
 pub fn op_name(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Read => "read",
-        OpKind::Write => "write",
+        OpKind::Write | OpKind::DurableWrite => "write",
         OpKind::Fsync => "fsync",
         OpKind::Fdatasync => "fdatasync",
     }
@@ -199,7 +211,7 @@ mod tests {
                 Verdict::GoOn
             );
         }
-        let errors = measure.finish(None).errors;
+        let errors = measure.finish().errors;
         let found: Vec<_> = errors
             .iter()
             .map(|e| (e.name.as_str(), e.op, e.count, e.first_offset))

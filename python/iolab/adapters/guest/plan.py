@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from iolab import _native
 from iolab.adapters import control
 from iolab.adapters.guest import programs
 from iolab.adapters.guest.initramfs import Archive
@@ -21,6 +22,7 @@ from iolab.domain import native_types as native
 from iolab.domain.filesystem_options import checked_mount_options
 from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, ScratchTarget, Trial
 from iolab.domain.trial.trial import derive_seed
+from iolab.domain.workload.trace import copy_choice
 
 _MODULES_OF = {"null_blk": ("null_blk",), "virtio-blk": ("virtio_pci", "virtio_blk"), "nvme": ("nvme",)}
 _SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadline"}
@@ -198,7 +200,24 @@ def _run(plan: Plan, phase: Phase) -> None:
         parents = (str(Path(file["path"]).parent) for file in phase.load["files"])
         for parent in dict.fromkeys(parent for parent in parents if parent != "/dev"):
             plan.add("directory", path=parent)
-        step = plan.add("load", phase=phase.load)
+        step = plan.add("load", phase=_with_traces(plan, phase.load))
     plan.phases[step] = phase
     if not phase.measured:
         plan.add("sync")
+
+
+def _with_traces(plan: Plan, load: native.Phase) -> native.Phase:
+    """The load, the traces that it replays read from the guest's own files: tables of their I/Os."""
+    groups: list[native.GroupSpec] = []
+    for group in load["groups"]:
+        jobs: list[native.JobSpec] = []
+        for job in group["jobs"]:
+            if (replay := job.get("replay")) is not None:
+                path = f"/replay/{replay['digest']}.csv"
+                if path not in plan.archive:
+                    plan.archive.add(path, _native.TraceSchedule.open(dumps(replay["trace"])).table().encode())
+                of_copy: native.TraceChoice = {**replay["trace"], **copy_choice(path)}
+                job = {**job, "replay": {**replay, "trace": of_copy}}
+            jobs.append(job)
+        groups.append({**group, "jobs": jobs})
+    return {**load, "groups": groups}

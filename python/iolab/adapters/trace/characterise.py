@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.adapters.trace.export import frames, task_names
-from iolab.adapters.trace.source import Trace
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
+from iolab.base.trace_files import Trace
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolab.adapters.trace.export import frames
-from iolab.adapters.trace.source import Trace
 from iolab.base.errors import InputError
+from iolab.base.trace_files import Trace
 from iolab.domain.verdict import judge_unpaired
 
 if TYPE_CHECKING:

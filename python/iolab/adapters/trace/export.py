@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from iolab import _native
 from iolab.adapters.trace.figures import Figures, study, unreadable
-from iolab.adapters.trace.source import Trace
 from iolab.base.errors import InputError, unknown
+from iolab.base.trace_files import Trace
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from iolab import _native
-from iolab.adapters.trace.source import Trace
 from iolab.base.errors import InputError
+from iolab.base.trace_files import Trace
 
 Figures = dict[str, Any]
 """`TraceFigures` of crates/trace/src/study/figures.rs."""

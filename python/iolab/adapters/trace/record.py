@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from iolab import _native
 from iolab.adapters.system import tracefs
 from iolab.adapters.trace.trace_dat import PAGE_BYTES, TraceDat
 from iolab.base import child_process
@@ -52,6 +53,8 @@ class Recorded:
     """As the kernel counts them: events that found no room."""
     status: int | None
     """How the command ended, if there was one."""
+    slow_ns: int | None = None
+    """How long the request took that ended it, in ns."""
 
 
 def record(
@@ -61,12 +64,14 @@ def record(
     command: Sequence[str] = (),
     seconds: float | None = None,
     keep_s: float | None = None,
+    slower_s: float | None = None,
     buffer_kib: int = _BUFFER_KIB,
 ) -> Recorded:
-    """Records until the command has ended, the time is over, or Ctrl-C, whichever comes first.
+    """Records until the command has ended, the time is over, a request was too slow, or Ctrl-C, whichever comes first.
 
     Args:
         keep_s: keep only what happened so long before the end.
+        slower_s: end when a request took so long, or has been under way for so long.
         buffer_kib: of the kernel's buffer of each CPU.
 
     Raises:
@@ -76,7 +81,8 @@ def record(
     numbers = _numbers(device)
     with _instance(buffer_kib) as instance:
         formats = _enable(instance, numbers)
-        with closing(_Buffers(instance, keep_s, path.absolute().parent)) as buffers:
+        watch = None if slower_s is None else _watch(instance, formats, slower_s)
+        with closing(_Buffers(instance, keep_s, path.absolute().parent, watch)) as buffers:
             began = time.monotonic()
             _write(instance / "tracing_on", "1")
             try:
@@ -93,7 +99,7 @@ def record(
                 command_lines=_command_lines(instance),
             )
             size = file.write(path, buffers.taken())
-    return Recorded(path, size, elapsed_s, events_lost, status)
+    return Recorded(path, size, elapsed_s, events_lost, status, buffers.slow_ns)
 
 
 def _numbers(device: Path) -> list[int]:
@@ -157,11 +163,19 @@ def _enable(instance: Path, numbers: Sequence[int]) -> list[bytes]:
     return formats
 
 
+def _watch(instance: Path, formats: Sequence[bytes], slower_s: float) -> _native.TraceWatch:
+    header = _read(instance / "events" / "header_page").decode()
+    try:
+        return _native.TraceWatch(header, [text.decode() for text in formats], int(slower_s * 1e9))
+    except ValueError as error:
+        raise MachineError(f"its events can't be watched: {error}", remedy="leave out --until-slower") from error
+
+
 def _wait(buffers: _Buffers, command: Sequence[str], until: float | None) -> int | None:
     child = _start(command) if command else None
     status = None
     with suppress(KeyboardInterrupt):
-        while status is None and (until is None or time.monotonic() < until):
+        while status is None and buffers.slow_ns is None and (until is None or time.monotonic() < until):
             buffers.wait(_TICK_S)
             buffers.drain()
             status = None if child is None else child.poll()
@@ -181,7 +195,12 @@ def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
 class _Buffers:
     """The kernel's buffers of all CPUs, emptied into files; with `keep_s` into memory, which what is older leaves."""
 
-    def __init__(self, instance: Path, keep_s: float | None, beside: Path) -> None:
+    def __init__(
+        self, instance: Path, keep_s: float | None, beside: Path, watch: _native.TraceWatch | None = None
+    ) -> None:
+        self._watch = watch
+        self.slow_ns: int | None = None
+        """How long the first request took that was too slow."""
         self._keep_ns = None if keep_s is None else int(keep_s * 1e9)
         found = sorted((int(re.sub(r"\D", "", path.name)), path) for path in (instance / "per_cpu").glob("cpu*"))
         self._cpus = [cpu for cpu, _ in found]
@@ -199,10 +218,12 @@ class _Buffers:
 
     def drain(self) -> None:
         """Takes all that is there."""
-        for descriptor, pages in zip(self._files, self._pages, strict=True):
+        for cpu, descriptor, pages in zip(self._cpus, self._files, self._pages, strict=True):
             with suppress(BlockingIOError):
                 while page := os.read(descriptor, PAGE_BYTES):
                     pages.append(page.ljust(PAGE_BYTES, b"\0"))
+                    if self._watch is not None and self.slow_ns is None:
+                        self.slow_ns = self._watch.add(cpu, pages[-1])
         if self._keep_ns is not None:
             self._forget(time.monotonic_ns() - self._keep_ns)
             return

@@ -107,7 +107,7 @@ class LoadPhase(PhaseSpec):
         asked = {
             "read": any(job["read_share"] > 0 for job in jobs),
             "write": any(job["read_share"] < 1 for job in jobs),
-            "sync": any(job["sync"] is not None or job["sync_at_end"] for job in jobs),
+            "sync": any(_syncs(job) for job in jobs),
             "null": any(group["engine"] == "null" for group in groups),
         }
         return tuple(op for op, is_asked in asked.items() if is_asked)
@@ -115,7 +115,8 @@ class LoadPhase(PhaseSpec):
     @property
     @override
     def measures(self) -> tuple[str, ...]:
-        return ("queue_depth_found",) if any("depth_search" in job for job in self._jobs) else ()
+        found = ("queue_depth_found",) if any("depth_search" in job for job in self._jobs) else ()
+        return REPLAY_MEASURES if any("replay" in job for job in self._jobs) else found
 
     @property
     @override
@@ -149,6 +150,15 @@ class LoadPhase(PhaseSpec):
     @property
     def _jobs(self) -> list[native.JobSpec]:
         return [job for group in self.load["groups"] for job in group["jobs"]]
+
+
+REPLAY_MEASURES = ("arrivals_late_percent", "lateness_ns_p99", "arrival_rate_share", "queue_depth_distance")
+"""What a phase measures that replays a trace."""
+
+
+def _syncs(job: native.JobSpec) -> bool:
+    replay = job.get("replay")
+    return job["sync"] is not None or job["sync_at_end"] or (replay is not None and replay["flushes"])
 
 
 class DevicesPhase(PhaseSpec):

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from iolab.domain.workload import aio_stream, fio, fs_mark, io, iostest, iozone, make_sequence, mix, qsbench, tiobench
+from iolab.domain.workload import (
+    aio_stream,
+    fio,
+    fs_mark,
+    io,
+    iostest,
+    iozone,
+    make_sequence,
+    mix,
+    qsbench,
+    tiobench,
+    trace,
+)
 from iolab.domain.workload.kind import Conflict, Kind
 
 KINDS: dict[str, Kind] = {
@@ -18,6 +30,7 @@ KINDS: dict[str, Kind] = {
         make_sequence.KIND,
         fs_mark.KIND,
         fio.KIND,
+        trace.KIND,
     )
 }
 """By name; `io` is the default."""

@@ -23,6 +23,7 @@ from iolab.presentation.cli.list import list_names
 from iolab.presentation.cli.ls import ls
 from iolab.presentation.cli.note import note
 from iolab.presentation.cli.record import record
+from iolab.presentation.cli.replay import replay
 from iolab.presentation.cli.report import report
 from iolab.presentation.cli.reproduce import reproduce
 from iolab.presentation.cli.restore import restore
@@ -91,6 +92,7 @@ for command, name, summary in (
     (import_files, "import", "Make a run from files of other tools: fio, tiobench, iozone, any CSV ..."),
     (record, "record", "Record the block events of a device."),
     (trace, "trace", "Show what a trace of block I/O holds, or write it in another form."),
+    (replay, "replay", "Offer a trace's I/Os once more, and compare settings by it."),
     (characterise, "characterise", "Write a workload with the characteristics of a trace."),
     (report, "report", "Write a run as one HTML file that opens without a network."),
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iolab.base.errors import InputError
+from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json, print_lines
 from iolab.presentation.cli.trace import Columns, Separator, TraceFiles
+
+if TYPE_CHECKING:
+    from iolab.adapters.trace.synthetic import Difference
+    from iolab.base.trace_files import Trace
 
 
 def characterise(
@@ -19,6 +24,15 @@ def characterise(
         Path, typer.Option("--output", "-o", metavar="FILE.toml", help="The experiment to write. `-`: standard output.")
     ] = Path("characterised.toml"),
     size: Annotated[str, typer.Option(metavar="SIZE", help="The most that each stream's file takes.")] = "1GiB",
+    check: Annotated[
+        str | None,
+        typer.Option(
+            metavar="model:NAME",
+            help="Run the trace and the workload on this simulated machine, and say how far apart they are there.",
+            show_default=False,
+            autocompletion=complete.machines,
+        ),
+    ] = None,
     columns: Columns = None,
     separator: Separator = None,
     json: Json = False,
@@ -47,8 +61,22 @@ def characterise(
         raise InputError("prints on standard output, and so does the experiment", where="--json")
     output_file.write(output, text.encode())
     misses = [line for stream in streams for line in stream.misses()]
+    differences = [] if check is None else _differences(source, text, check, as_json=json)
     if json:
-        print_json({"experiment": str(output), "streams": len(streams), "misses": misses})
+        found = {"experiment": str(output), "streams": len(streams), "misses": misses}
+        print_json(found if check is None else {**found, "differences": [one.as_dict() for one in differences]})
     elif not to_stdout:
         print(f"Experiment: {output}, {len(streams)} streams")
         print_lines(misses, "! ")
+    if differences and not json and not to_stdout:
+        from iolab.presentation.table.trace import beside
+        from iolab.presentation.terminal import show
+
+        show(*beside(differences, str(check)))
+
+
+def _differences(trace: Trace, text: str, machine: str, *, as_json: bool) -> list[Difference]:
+    from iolab.adapters.trace.synthetic import beside
+    from iolab.presentation.progress import display
+
+    return beside(trace, text, machine, display(as_json=as_json))

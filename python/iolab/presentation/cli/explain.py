@@ -34,7 +34,8 @@ def explain(
             metavar="RUN|FILE...",
             autocompletion=complete.runs_and_files,
             help="A run directory, or a file of another tool, including any CSV. A second one: its settings are "
-            "compared with those of the same name in the first. Several files: read together, as `iolab import` does.",
+            "compared with those of the same name in the first. Several files: read together, as `iolab import` does. "
+            "A trace of block I/O, or two.",
             show_default=False,
         ),
     ],
@@ -60,7 +61,12 @@ def explain(
     together with each metric that differs, by two kinds of evidence: with the setting, by its own verdict;
     or with the result within settings, from round to round. Neither shows a cause.
     Explained is what the experiment compares, of other tools' numbers the first metric; --metric chooses another.
+    Of a trace: what its slowest requests have in common, and in which stage they wait; of two, which stage and which
+    requests make the difference.
     """
+    if _are_traces(runs):
+        _tell_of_traces(runs, json=json)
+        return
     columns = CsvColumns(setting_column, round_column, workload_column, lower_is_better, higher_is_better)
     if columns and runs[0].is_file():
         if len(runs) > 1:
@@ -73,6 +79,30 @@ def explain(
         columns.refuse_for(runs[0])
         inputs = _inputs(runs, metric or [], baseline, from_)
     _tell(inputs.of_workload(workload), everything=all_, json=json)
+
+
+def _are_traces(paths: list[Path]) -> bool:
+    """Whether they are traces beyond doubt, which are looked at by request."""
+    from iolab.adapters.trace.compare import is_trace
+
+    return not any(path.is_dir() for path in paths) and all(is_trace(path) for path in paths)
+
+
+def _tell_of_traces(paths: list[Path], *, json: bool) -> None:
+    from iolab.adapters.trace import trace_of
+    from iolab.adapters.trace.explain import explain_change, explain_slow
+    from iolab.presentation.table import trace_explained
+    from iolab.presentation.terminal import show
+
+    if len(paths) > 2:
+        raise InputError("one trace is explained, or the change from one to another", where="iolab explain")
+    traces = [trace_of([path]) for path in paths]
+    if len(traces) == 1:
+        slow = explain_slow(traces[0])
+        print_json(slow.as_dict()) if json else show(*trace_explained.slow(slow))
+        return
+    change = explain_change(*traces)
+    print_json(change.as_dict()) if json else show(*trace_explained.change(change))
 
 
 def _inputs(paths: list[Path], metrics: list[str], baseline: str | None, from_: str | None) -> Inputs:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
 
 SEARCHES_SHOWN_MAX = 3
+REPLAYED = ("arrivals_late_percent", "lateness_ns_p99", "arrival_rate_share", "queue_depth_distance")
 
 
 def show_outcome(
@@ -56,6 +57,8 @@ def show_outcome(
             print(f"Data:   {verified}")
         for place, told in enumerate(_searched(data)):
             print(f"{'' if place else 'Search:':7} {told}")
+        for place, told in enumerate(_replayed(data)):
+            print(f"{'' if place else 'Replay:':7} {told}")
         for place, one in enumerate(evidence(data)):
             print(f"{'' if place else 'Trust:':7} {one.words}")
         print(f"Report: {report}" if report is not None else f"Next:   iolab report {path} -o report.html")
@@ -104,6 +107,26 @@ def _searched(data: RunData) -> list[str]:
         ]
     more = [f"{len(told) - SEARCHES_SHOWN_MAX} more: iolab show {data.path} --metric queue_depth_found"]
     return told if len(told) <= SEARCHES_SHOWN_MAX else told[:SEARCHES_SHOWN_MAX] + more
+
+
+def _replayed(data: RunData) -> list[str]:
+    """How faithful the replays of traces were under each setting, at worst."""
+    seen = data.metrics
+    told = []
+    for workload, setting in seen.select("workload", "setting").unique(maintain_order=True).iter_rows():
+        own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
+        of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAYED}
+        late, p99, rate, depth = (of[name] for name in REPLAYED)
+        if late.is_empty():
+            continue
+        worst = float(late.max())  # type: ignore[arg-type]
+        line = f"{100 - worst:.4g} % of arrivals within 100 us"
+        line += "" if p99.is_empty() else f" (99 % within {float(p99.max()) / 1e3:.3g} us)"  # type: ignore[arg-type]
+        line += "" if rate.is_empty() else f", at {float(rate.mean()):.4g} x the rate"  # type: ignore[arg-type]
+        if not depth.is_empty():
+            line += f", queue depth off by {float(depth.max()):.3g}"  # type: ignore[arg-type]
+        told.append(f"{setting}: {line}" if len(data.settings) > 1 else line)
+    return told
 
 
 def _print_what_probes_saw(data: RunData) -> None:

@@ -34,6 +34,15 @@ def record(
             metavar="DURATION", help="Keep only what happened so long before the end, in memory.", show_default=False
         ),
     ] = None,
+    until_slower: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="End when a request took so long, or has been under way for so long; with --keep, the trace is of the "
+            "time before it.",
+            show_default=False,
+        ),
+    ] = None,
     buffer: Annotated[str, typer.Option(metavar="SIZE", help="The kernel's buffer of each CPU.")] = "8MiB",
     json: Json = False,
 ) -> None:
@@ -50,6 +59,7 @@ def record(
         command=command or (),
         seconds=_seconds(for_, "--for"),
         keep_s=_seconds(keep, "--keep"),
+        slower_s=_seconds(until_slower, "--until-slower"),
         buffer_kib=_kib(buffer),
     )
     if json:
@@ -60,10 +70,13 @@ def record(
                 "seconds": recorded.seconds,
                 "events_lost": recorded.events_lost,
                 "command_status": recorded.status,
+                "slow_ns": recorded.slow_ns,
             }
         )
         return
     print(f"Recorded: {recorded.path}, {recorded.bytes} bytes in {recorded.seconds:.3g} s")
+    if recorded.slow_ns is not None:
+        print(f"Ended by a request of {recorded.slow_ns / 1e6:.4g} ms")
     if recorded.events_lost:
         print(f"! {recorded.events_lost} events found no room: give a larger --buffer")
     if recorded.status:

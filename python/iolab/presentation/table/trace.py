@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from iolab.adapters.trace.compare import Compared
+    from iolab.adapters.trace.synthetic import Difference
 
 STAGES = (("queue_ns", "queue"), ("scheduler_ns", "scheduler"), ("device_ns", "device"), ("whole_ns", "whole"))
 _PERCENTILES = (
@@ -212,6 +213,22 @@ def compared(found: Iterable[Compared]) -> Iterator[RenderableType]:
         )
     yield table
     yield from reasons
+
+
+def beside(found: Iterable[Difference], machine: str) -> Iterator[RenderableType]:
+    """A trace and what stands for it on a simulated machine, a line per figure, and what is not alike."""
+    from rich.table import Table
+
+    table = Table(title=f"On {machine}", title_justify="left")
+    for head in ("figure", "trace", "synthetic", "difference"):
+        table.add_column(head, justify="left" if head in ("figure", "difference") else "right")
+    missed = []
+    for one in found:
+        table.add_row(one.figure, one.trace, one.synthetic, one.words)
+        if not one.alike:
+            missed.append(f"! the synthetic one misses: {one.figure}, {one.words}")
+    yield table
+    yield from missed or ["Alike there in all of these."]
 
 
 def _bursts(bursts: Iterable[dict[str, Any]]) -> Iterator[str]:

@@ -1,0 +1,117 @@
+"""Replays of a trace of 4 KiB random direct reads that arrive independently of one another, 100,000 a
+second, on a loop device on tmpfs: how many are offered within 100 us of their time, the 99th
+percentile of the lateness, and the time that the whole takes over the trace's own. The peer is fio,
+which reads the same trace as its own log (`read_iolog`, version 3) at the depth that iolab uses.
+Lateness is told by the engine's clock as it hands an I/O to the ring; the kernel's own share of the
+way follows.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import loop_device
+from iolab import _native
+from iolab.domain.workload import KINDS
+from iolab.domain.workload.trace import TraceOptions
+from result import NotMeasured, Result, at_most, bounded, paired
+from startup import MEMORY
+
+RATE_PER_S = 100_000
+SIZE_MIB = 256
+DEPTH = 256
+COLUMNS = "time:ns,operation,offset:B,size:B"
+LATE_PERCENT_MAX, LATENESS_NS_MAX = 1.0, 100_000.0
+
+
+@dataclass(frozen=True)
+class Replayed:
+    late_percent: float
+    lateness_ns_p99: float
+    elapsed_s: float
+
+
+def measure(quick: bool) -> list[Result]:
+    seconds, rounds = (0.3, 1) if quick else (5.0, 5)
+    with (
+        tempfile.TemporaryDirectory(prefix="iolab-bench-", dir=MEMORY) as name,
+        loop_device.bare(size_mib=SIZE_MIB) as device,
+    ):
+        trace, log = Path(name) / "trace.csv", Path(name) / "log"
+        span_s = plant(trace, log, device, seconds)
+        ours, theirs = [], []
+        for _ in range(rounds):
+            ours.append(replay(trace, device))
+            theirs.append(fio(log, device))
+    command = f"iolab replay trace.csv --columns {COLUMNS} --on {device}"
+    return [
+        bounded(
+            f"arrivals later than 100 us, {RATE_PER_S:,} a second",
+            "percent",
+            [one.late_percent for one in ours],
+            limit=LATE_PERCENT_MAX,
+            commands=[command],
+        ),
+        bounded("99th percentile of lateness", "ns", [one.lateness_ns_p99 for one in ours], limit=LATENESS_NS_MAX),
+        paired(
+            "time of the replay over the trace's",
+            "share",
+            [one.elapsed_s / span_s for one in ours],
+            [one / span_s for one in theirs],
+            "fio read_iolog",
+            target=at_most(1.001),
+        ),
+    ]
+
+
+def plant(trace: Path, log: Path, device: Path, seconds: float) -> float:
+    """Writes the trace as a table and as fio's log; from the first arrival to the last, in seconds."""
+    random = Random(1)
+    now_ns, rows, lines = 0.0, [], [f"fio version 3 iolog\n0 {device} add\n0 {device} open"]
+    blocks = SIZE_MIB * 256
+    while now_ns < seconds * 1e9:
+        offset = random.randrange(blocks) * 4096
+        rows.append(f"{int(now_ns)},R,{offset},4096")
+        lines.append(f"{int(now_ns / 1e3)} {device} read {offset} 4096")
+        now_ns += random.expovariate(RATE_PER_S) * 1e9
+    lines.append(f"{int(now_ns / 1e3)} {device} close")
+    trace.write_text("\n".join(rows) + "\n")
+    log.write_text("\n".join(lines) + "\n")
+    return int(rows[-1].split(",")[0]) / 1e9
+
+
+def replay(trace: Path, device: Path) -> Replayed:
+    options = TraceOptions.model_validate({"file": str(trace), "columns": COLUMNS, "queue_depth": DEPTH})
+    load = KINDS["trace"].phases(options, 1)[-1].load  # type: ignore[union-attr]
+    (file,) = load["files"]
+    file |= {"path": str(device), "create": False}
+    file.pop("place", None)
+    under_way = _native.Load.start(json.dumps(load), _native.Memory())
+    record = under_way.wait(60)
+    if record is None:
+        under_way.stop()
+        raise NotMeasured("the replay did not end")
+    (job,) = json.loads(record)["groups"][0]["jobs"]
+    if job["errors"]:
+        raise NotMeasured(f"the replay had errors: {job['errors'][0]}")
+    found = job["replay"]
+    late = 100 * found["arrivals_late"] / found["arrivals"]
+    return Replayed(late, found["lateness_ns_p99"], job["finished_ns"] / 1e9)
+
+
+def fio(log: Path, device: Path) -> float:
+    """How long fio takes for its log, in seconds."""
+    command = [
+        *("fio", "--name=replay", f"--read_iolog={log}", "--ioengine=io_uring", "--direct=1"),
+        *(f"--iodepth={DEPTH}", "--output-format=json", "--readonly"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise NotMeasured(f"fio: {done.stderr.strip() or done.returncode}")
+    (job,) = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    return float(job["job_runtime"]) / 1e3

@@ -1,0 +1,143 @@
+//! What a replay takes from events: each I/O once, on either side of the block layer.
+
+use trace::block::{Device, Op};
+use trace::event::{Marks, Step, TraceEvent};
+use trace::input::About;
+use trace::schedule::Arrivals;
+use workload::job::OpKind;
+use workload::replay::{Schedule, Side, TraceChoice};
+
+fn choice(side: Side) -> TraceChoice {
+    TraceChoice {
+        paths: Vec::new(),
+        table: None,
+        side,
+        device: None,
+        from_ns: 0,
+        length_ns: None,
+    }
+}
+
+fn event(at_ns: u64, step: Step, op: Op, sector: u64, sectors: u32) -> TraceEvent {
+    TraceEvent {
+        op,
+        sector,
+        sectors,
+        device: Device::new(8, 0),
+        pid: 7,
+        ..TraceEvent::new(at_ns, step)
+    }
+}
+
+fn scheduled(choice: &TraceChoice, events: &[TraceEvent]) -> Schedule {
+    let mut arrivals = Arrivals::new(choice);
+    for event in events {
+        arrivals.add(event).expect("few I/Os");
+    }
+    arrivals
+        .finish(choice, &About::default())
+        .expect("some I/Os")
+}
+
+/// Two bios that became one request, a durable write, and a flush that is still under way at the end.
+fn events() -> Vec<TraceEvent> {
+    let fua = |event| TraceEvent {
+        marks: Marks::FUA,
+        ..event
+    };
+    vec![
+        event(100, Step::Queue, Op::Read, 0, 8),
+        event(110, Step::GetRequest, Op::Read, 0, 8),
+        event(200, Step::Queue, Op::Read, 8, 8),
+        event(210, Step::BackMerge, Op::Read, 8, 8),
+        fua(event(300, Step::Queue, Op::Write, 64, 16)),
+        fua(event(310, Step::GetRequest, Op::Write, 64, 16)),
+        event(400, Step::Issue, Op::Read, 0, 16),
+        fua(event(410, Step::Issue, Op::Write, 64, 16)),
+        event(900, Step::Complete, Op::Read, 0, 16),
+        fua(event(950, Step::Complete, Op::Write, 64, 16)),
+        event(960, Step::Queue, Op::Discard, 0, 1024),
+        event(965, Step::Issue, Op::Discard, 0, 1024),
+        event(970, Step::Complete, Op::Discard, 0, 1024),
+        event(980, Step::Issue, Op::Flush, 0, 0),
+    ]
+}
+
+type Row = (u64, Option<u64>, u64, u32, OpKind);
+
+fn rows(schedule: &Schedule) -> Vec<Row> {
+    let row = |io: &workload::replay::ScheduledIo| {
+        let took = io.ended_ns().map(|end| end - io.at_ns);
+        (io.at_ns, took, io.sector, io.sectors, io.kind)
+    };
+    schedule.ios.iter().map(row).collect()
+}
+
+#[test]
+fn the_issued_side_has_requests_and_what_had_not_ended() {
+    let schedule = scheduled(&choice(Side::Issued), &events());
+    let expected: Vec<Row> = vec![
+        (0, Some(500), 0, 16, OpKind::Read),
+        (10, Some(540), 64, 16, OpKind::DurableWrite),
+        (580, None, 0, 0, OpKind::Fdatasync),
+    ];
+    assert_eq!(rows(&schedule), expected);
+    assert_eq!(schedule.left_out, 1);
+    let process = &schedule.processes[0];
+    assert_eq!(
+        (process.pid, process.ios, process.flushes, process.depth_max),
+        (7, 3, 2, 2)
+    );
+    assert_eq!(schedule.devices[0].extent_bytes, 80 * 512);
+}
+
+#[test]
+fn the_queued_side_has_bios_that_end_with_their_request() {
+    let schedule = scheduled(&choice(Side::Queued), &events());
+    let expected: Vec<Row> = vec![
+        (0, Some(800), 0, 8, OpKind::Read),
+        (100, Some(700), 8, 8, OpKind::Read),
+        (200, Some(650), 64, 16, OpKind::DurableWrite),
+    ];
+    assert_eq!(rows(&schedule), expected);
+}
+
+#[test]
+fn a_bio_in_two_requests_ends_with_the_later_one() {
+    let split = TraceEvent {
+        argument: 8,
+        ..event(110, Step::Split, Op::Read, 0, 0)
+    };
+    let schedule = scheduled(
+        &choice(Side::Queued),
+        &[
+            event(100, Step::Queue, Op::Read, 0, 16),
+            split,
+            event(200, Step::Issue, Op::Read, 0, 8),
+            event(210, Step::Issue, Op::Read, 8, 8),
+            event(500, Step::Complete, Op::Read, 8, 8),
+            event(700, Step::Complete, Op::Read, 0, 8),
+        ],
+    );
+    assert_eq!(rows(&schedule), [(0, Some(600), 0, 16, OpKind::Read)]);
+}
+
+#[test]
+fn a_part_of_the_trace_begins_at_its_own_first_arrival() {
+    let part = TraceChoice {
+        from_ns: 305,
+        length_ns: Some(100),
+        ..choice(Side::Issued)
+    };
+    let schedule = scheduled(&part, &events());
+    assert_eq!(
+        rows(&schedule),
+        [(0, Some(540), 64, 16, OpKind::DurableWrite)]
+    );
+    let other = TraceChoice {
+        device: Some("8:16".into()),
+        ..choice(Side::Issued)
+    };
+    let refused = Arrivals::new(&other).finish(&other, &About::default());
+    assert!(refused.is_err_and(|error| error.0.contains("8:16")));
+}

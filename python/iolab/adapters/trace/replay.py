@@ -1,0 +1,121 @@
+"""An experiment that replays a trace somewhere under one or several settings: `iolab replay`."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iolab import _native
+from iolab.adapters import machine_file
+from iolab.adapters.system.block import device_at
+from iolab.base.errors import InputError
+from iolab.base.quantity import format_bytes
+from iolab.domain.workload import KINDS
+from iolab.domain.workload.trace import TraceOptions
+
+ALIGN_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a trace is replayed: lines of the experiment, and how much there is room for."""
+
+    machine: str | None
+    target: Sequence[str]
+    """Lines of [target]."""
+    room_bytes: int | None
+    """None: a directory, which makes files as large as it is told."""
+
+
+def place_of(on: str, *, destroy: bool) -> Place:
+    """The place that a user names: `model:NAME`, a block device, a directory or a file.
+
+    Raises:
+        InputError: there is no such place.
+    """
+    if machine_file.is_model(on):
+        table = machine_file.read(on, Path()).table
+        sizes = _native.drive_sizes(json.dumps(table))
+        if not sizes:
+            raise InputError("has no drive", where=on, remedy="name a machine with one: iolab list machines")
+        return Place(on, (), min(sizes))
+    path = Path(on)
+    if not path.exists():
+        raise InputError("no such place", where=f"--on {on}", remedy="name a block device, a directory, or model:NAME")
+    shown = json.dumps(str(path.absolute()))
+    if path.is_dir():
+        return Place(None, ('kind = "directory"', f"path = {shown}"), None)
+    if path.is_block_device():
+        lines = ['kind = "device"', f"path = {shown}", *(["destroy = true"] if destroy else [])]
+        return Place(None, lines, device_at(path.resolve()).size_bytes)
+    return Place(None, ('kind = "file"', f"path = {shown}"), path.stat().st_size or None)
+
+
+def experiment(trace: Path, place: Place, settings: Sequence[str], options: dict[str, Any], *, rounds: int) -> str:
+    """The text of the experiment.
+
+    Args:
+        settings: `CONTROL=VALUE` each, or several with `;` between them; the first is the baseline.
+        options: of the workload, as TOML has them; those that are None are left out.
+
+    Raises:
+        InputError: the trace can't be read, an option is wrong, or a setting is no pair.
+    """
+    given = {"file": str(trace.absolute()), **{name: value for name, value in options.items() if value is not None}}
+    if place.room_bytes is not None and "file_size" not in given:
+        reach = _checked(given).bytes_per_file(1)
+        room = place.room_bytes // ALIGN_BYTES * ALIGN_BYTES
+        if reach > room:
+            given["file_size"] = format_bytes(room)
+    lines = [f"title = {json.dumps(f'Replay of {trace.name}')}", f"rounds = {rounds}"]
+    if place.machine is not None:
+        lines.append(f"machine = {json.dumps(place.machine)}")
+    if place.target:
+        lines += ["", "[target]", *place.target]
+    lines += ["", "[workloads.trace]", 'kind = "trace"']
+    lines += [f"{name} = {json.dumps(value)}" for name, value in given.items()]
+    for name, controls in _settings(settings):
+        lines += ["", f"[settings.{name}]", *controls]
+    return "\n".join([*lines, ""])
+
+
+def _checked(given: dict[str, Any]) -> TraceOptions:
+    try:
+        options = TraceOptions.model_validate(given)
+    except ValueError as error:
+        raise InputError(str(error).splitlines()[-2].strip(), where="iolab replay") from None
+    for conflict in KINDS["trace"].conflicts(options):
+        raise InputError(conflict.what, where=".".join(conflict.key))
+    return options
+
+
+def _settings(given: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    if not given:
+        yield "as-it-is", []
+    taken: set[str] = set()
+    for text in given:
+        controls = [_control(pair.strip(), text) for pair in text.split(";")]
+        name = re.sub(r"[^\w]+", "-", "-".join(value for _, value in controls)).strip("-") or "setting"
+        if name in taken:
+            raise InputError("twice the same setting", where=f"--setting {text}")
+        taken.add(name)
+        yield name, [f"{control} = {value}" for control, value in controls]
+
+
+def _control(pair: str, text: str) -> tuple[str, str]:
+    """A control's name and its value in TOML: a word is a text."""
+    name, is_pair, value = (part.strip() for part in pair.partition("="))
+    if not is_pair or not re.fullmatch(r"[\w-]+", name) or not value:
+        raise InputError(
+            "expected CONTROL=VALUE", where=f"--setting {text}", remedy="for instance --setting scheduler=bfq"
+        )
+    try:
+        tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        value = json.dumps(value)
+    return name, value

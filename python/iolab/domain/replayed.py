@@ -1,0 +1,48 @@
+"""How faithful the replay of a trace was, of one thread or of all together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iolab.domain import native_types as native
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The records of the threads that replayed (crates/workload/src/replay/fidelity.rs)."""
+
+    jobs: Sequence[native.ReplayRecord]
+
+    @property
+    def arrivals(self) -> int:
+        """I/Os that were offered."""
+        return sum(job["arrivals"] for job in self.jobs)
+
+    @property
+    def late_percent(self) -> float | None:
+        """Of them more than 100 us late; None without any."""
+        late = sum(job["arrivals_late"] for job in self.jobs)
+        return 100 * late / self.arrivals if self.arrivals else None
+
+    @property
+    def lateness_ns_p99(self) -> int | None:
+        """The highest of the threads' 99th percentiles of lateness, in ns."""
+        return max((found for job in self.jobs if (found := job["lateness_ns_p99"]) is not None), default=None)
+
+    @property
+    def rate_share(self) -> float | None:
+        """Arrivals per second over those of the trace, of the threads that tell both."""
+        rates = [
+            (recorded, replayed)
+            for job in self.jobs
+            if (recorded := job["recorded_rate_per_s"]) and (replayed := job["replayed_rate_per_s"])
+        ]
+        return sum(replayed for _, replayed in rates) / sum(recorded for recorded, _ in rates) if rates else None
+
+    @property
+    def depth_distance(self) -> float | None:
+        """Of the threads that tell it, the mean weighted by their I/Os."""
+        told = [(job["arrivals"], found) for job in self.jobs if (found := job["depth_distance"]) is not None]
+        ios = sum(count for count, _ in told)
+        return sum(count * found for count, found in told) / ios if ios else None

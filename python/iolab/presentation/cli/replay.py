@@ -1,0 +1,128 @@
+"""`iolab replay`: a trace's I/Os once more, somewhere, under settings that are compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iolab.presentation.cli import complete
+from iolab.presentation.cli.options import FailOn, Json, Out, Patience, seconds
+from iolab.presentation.cli.outcome import check_conditions, show_outcome
+from iolab.presentation.cli.trace import Columns, Separator
+
+
+def replay(
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRACE",
+            help="The trace, of whichever tool; of blktrace the name before .blktrace.0.",
+            show_default=False,
+        ),
+    ],
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            metavar="PLACE",
+            help="Where: a block device, a directory, or a simulated machine, model:NAME.",
+            show_default=False,
+            autocompletion=complete.machines,
+        ),
+    ],
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--setting",
+            metavar="CONTROL=VALUE",
+            help="A setting to compare, such as scheduler=bfq; several controls with ; between them. May be given "
+            "several times; the first is the baseline.  [default: everything as it is]",
+            show_default=False,
+        ),
+    ] = None,
+    timing: Annotated[
+        str,
+        typer.Option(
+            metavar="recorded|dependent",
+            help="When I/Os are due: at their times, or when what their process waited for is done.",
+        ),
+    ] = "recorded",
+    time_scale: Annotated[float, typer.Option(help="Factor on all times of the trace.")] = 1.0,
+    side: Annotated[
+        str, typer.Option(metavar="issued|queued", help="Requests as the driver got them, or bios as asked for.")
+    ] = "issued",
+    mapping: Annotated[
+        str, typer.Option(metavar="wrap|scale|regions", help="How offsets fit on a smaller place.")
+    ] = "wrap",
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="How much of the place is used.  [default: as far as the trace reaches, or there is room]",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only this device of the trace, such as 8:0.", show_default=False),
+    ] = None,
+    skip: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Leave out the beginning of the trace.", show_default=False)
+    ] = None,
+    take: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Replay only so much of the trace.", show_default=False)
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Rounds, each with every setting once.")] = 5,
+    destroy: Annotated[
+        bool, typer.Option("--destroy", help="Write to the device whatever it holds, if nothing uses it.")
+    ] = False,
+    out: Out = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the order of trials.  [default: drawn and recorded]", show_default=False)
+    ] = None,
+    columns: Columns = None,
+    separator: Separator = None,
+    patience: Patience = None,
+    fail_on: FailOn = None,
+    json: Json = False,
+) -> None:
+    """Offer a trace's reads, writes and flushes once more, and compare settings by it: which scheduler for this
+    workload?
+
+    The run directory is one of `iolab run`, with verdicts, and keeps a copy of the trace's I/Os (their times, places
+    and sizes; no contents). Nothing is written to a place that holds data, but with --destroy. What was not faithful
+    is told: late arrivals, the rate, the queue's depth. See docs/traces.md.
+    """
+    conditions = check_conditions(fail_on)
+
+    from iolab.adapters.experiment import loads
+    from iolab.adapters.run import run as start
+    from iolab.adapters.run.by_machine import ByMachine
+    from iolab.adapters.trace import replay as adapter
+    from iolab.presentation.progress import display
+
+    options = {
+        "timing": timing,
+        "time_scale": time_scale,
+        "side": side,
+        "mapping": mapping,
+        "file_size": size,
+        "device": device,
+        "skip": skip,
+        "take": take,
+        "columns": columns,
+        "separator": separator,
+    }
+    place = adapter.place_of(on, destroy=destroy)
+    text = adapter.experiment(trace, place, setting or (), options, rounds=rounds)
+    with ByMachine(seconds(patience)) as executor:
+        done = start(
+            loads(text, "iolab replay"),
+            out,
+            executor=executor,
+            progress=display(as_json=json),
+            seed=seed,
+        )
+    show_outcome(done.path, as_json=json, fail_on=conditions)

@@ -1,0 +1,165 @@
+"""Replays of traces: what of a trace is offered, on simulated machines and here, and how faithfully."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iolab import _native
+from iolab.adapters.experiment import loads
+from iolab.adapters.store import read
+from iolab.adapters.system import tracefs
+from iolab.adapters.trace import export
+from iolab.adapters.trace.export import frames
+from iolab.adapters.trace.replay import experiment, place_of
+from iolab.base.errors import InputError
+from iolab.base.trace_files import trace_of
+from iolab.domain.workload import KINDS
+from iolab.domain.workload.trace import TraceOptions, copy_choice
+from iolab.presentation.cli.invoke import invoke
+
+RECORDED = Path(__file__).parent / "traces" / "trace-cmd-7.dat"
+NO_TRACEFS = tracefs.root() is None or os.geteuid() != 0
+
+
+def options(**given: Any) -> TraceOptions:
+    return TraceOptions.model_validate({"file": str(RECORDED), **given})
+
+
+def refusals(**given: Any) -> str:
+    return "; ".join(conflict.what for conflict in KINDS["trace"].conflicts(options(**given)))
+
+
+def table(path: Path, lines: list[str]) -> Path:
+    """A trace of a line per I/O: `time:us,latency:us,operation,offset,size,pid`."""
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+COLUMNS = "time:us,latency:us,operation,offset:B,size:B,pid"
+
+
+@pytest.mark.parametrize("side", ["issued", "queued"])
+def test_a_runs_copy_is_the_same_schedule_as_the_trace(side: str, tmp_path: Path) -> None:
+    original = options(side=side)
+    (text,) = original.attachments.values()
+    copy = tmp_path / "copy.csv"
+    copy.write_text(text)
+    again = json.loads(_native.TraceSchedule.open(json.dumps(copy_choice(str(copy)))).summary(2**20))
+    assert again == original.schedule
+    assert original.schedule["ios"] > 20 and original.schedule["ended_share"] > 0.9
+
+
+def test_every_request_of_the_recording_is_offered_once() -> None:
+    import polars as pl
+
+    rows = pl.concat(list(frames(trace_of([RECORDED]))))
+    found = options().schedule
+    data = rows.filter((rows["sectors"] > 0) & rows["operation"].is_in(["read", "write"]))
+    assert sum(one["reads"] + one["writes"] for one in found["processes"]) == len(data)
+    assert found["largest_bytes"] == int(data["sectors"].max() or 0) * 512  # type: ignore[arg-type]
+    (phase,) = (phase for phase in KINDS["trace"].phases(options(), 1) if phase.measured)
+    jobs = [job for group in phase.load["groups"] for job in group["jobs"]]
+    assert sum(job["until"]["ops"] for job in jobs) == found["ios"]
+    _native.check_load(json.dumps(phase.load))
+
+
+def test_what_can_not_be_replayed_is_refused_with_its_key(tmp_path: Path) -> None:
+    arrivals = table(tmp_path / "arrivals.csv", ["1,R,0,4096", "2,R,4096,4096"])
+    assert "nobody knows what waited" in refusals(
+        file=str(arrivals), columns="time:us,operation,offset:B,size:B", timing="dependent"
+    )
+    assert "above 0" in refusals(time_scale=0.0)
+    assert "holds no I/O of 64KiB" in refusals(file_size="4KiB")
+    assert "no such file" in refusals(file=str(tmp_path / "absent"))
+    assert "nothing to replay of the device 1:2" in refusals(device="1:2")
+
+
+def test_a_part_of_a_trace_and_another_pace(tmp_path: Path) -> None:
+    path = table(tmp_path / "ten.csv", [f"{1000 * number},100,R,{4096 * number},4096,1" for number in range(10)])
+    part = options(file=str(path), columns=COLUMNS, skip="3ms", take="4ms", time_scale=2.0)
+    assert (part.schedule["ios"], part.schedule["elapsed_ns"]) == (4, 3_000_000)
+    assert part.bytes_per_file(1) == 2**20
+
+
+@pytest.mark.usefixtures("state_dir")
+def test_one_command_compares_schedulers_by_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two processes of a simulated disk; the trace may be gone afterwards, for the run has its I/Os."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        f"{500 * number},100,{'RW'[number % 3 == 0]},{(number * 7919 % 3000) * 65536},{4096 << number % 3},{number % 2}"
+        for number in range(300)
+    ]
+    path = table(tmp_path / "trace.csv", [*lines, "150001,50,F,0,0,1"])
+    command = ["replay", str(path), "--columns", COLUMNS, "--on", "model:ssd-2010", "--rounds", "1", "--seed", "3"]
+    settings = ["--setting", "scheduler=deadline", "--setting", "scheduler=cfq"]
+    assert invoke([*command, *settings, "--out", "run"]) == 0
+    told = capsys.readouterr().out
+    assert "Replay: deadline:" in told and "of arrivals within 100 us" in told
+    path.unlink()
+    data = read(Path("run"))
+    values = {
+        (row["setting"], row["metric"]): row["value"]
+        for row in data.metrics.iter_rows(named=True)
+        if row["op"] == "all"
+    }
+    for setting in ("deadline", "cfq"):
+        assert values[setting, "ops"] == 300
+        assert values[setting, "arrival_rate_share"] == pytest.approx(1, abs=0.01)
+        assert values[setting, "queue_depth_distance"] > 0
+    jobs = {group["name"] for group in data.record(0).phases[0]["groups"]}
+    assert jobs == {"task-0", "task-1"}
+    assert data.experiment.workloads["trace"].options.attachments  # of the copy
+
+
+def test_the_place_decides_target_and_room(tmp_path: Path) -> None:
+    directory = place_of(str(tmp_path), destroy=False)
+    assert directory.room_bytes is None and directory.target[0] == 'kind = "directory"'
+    model = place_of("model:nvme", destroy=False)
+    assert model.room_bytes is not None and model.room_bytes > 2**30
+    text = experiment(RECORDED, directory, ["scheduler=none;nr_requests=64", "scheduler=bfq"], {}, rounds=2)
+    loaded = loads(text, "test")
+    assert list(loaded.settings) == ["none-64", "bfq"]
+    with pytest.raises(InputError, match="no such place"):
+        place_of(str(tmp_path / "absent"), destroy=False)
+    with pytest.raises(InputError, match="CONTROL=VALUE"):
+        experiment(RECORDED, directory, ["bfq"], {}, rounds=1)
+
+
+@pytest.mark.skipif(NO_TRACEFS, reason="needs root and a mounted tracefs")
+def test_the_trace_of_a_replay_has_the_same_requests_in_the_same_order(loop_device: Path, tmp_path: Path) -> None:
+    """Recorded while it runs, on a loop device without a scheduler that could merge or sort. Each I/O of the trace
+    ended before the next, so that they come one by one on a busy machine too."""
+    lines = [
+        f"{2000 * number},1900,{'RW'[number % 3 == 0]},{(number * 37 % 400) * 65536},{4096 << number % 4},7"
+        for number in range(200)
+    ]
+    path = table(tmp_path / "trace.csv", [*lines, "401000,50,F,0,0,7"])
+    where = place_of(str(loop_device), destroy=True)
+    given = {"columns": COLUMNS, "layout": False, "timing": "dependent", "time_scale": 0.1}
+    (tmp_path / "x.toml").write_text(experiment(path, where, ["scheduler=none"], given, rounds=1))
+    recorded = tmp_path / "again.dat"
+    run = ["run", str(tmp_path / "x.toml"), "--out", str(tmp_path / "run")]
+    code = f"from iolab.presentation.cli.invoke import invoke; raise SystemExit(invoke({run!r}))"
+    command = [sys.executable, "-c", code]
+    assert invoke(["record", str(loop_device), "-o", str(recorded), "--", *command]) == 0
+    log = tmp_path / "log"
+    export(trace_of([recorded]), "iolog", log)
+    seen = [tuple(line.split()[2:]) for line in log.read_text().splitlines()[3:-1]]
+    words = {"R": "read", "W": "write"}
+    expected = [
+        (words[operation], offset, size) for _, _, operation, offset, size, _ in (line.split(",") for line in lines)
+    ]
+    # iolab looks at a device before it writes to it.
+    first = next(at for at in range(len(seen)) if seen[at : at + 5] == expected[:5])
+    assert [one for one in seen[first:] if one[0] != "sync"][: len(expected)] == expected
+    (trial,) = read(tmp_path / "run").trials["trial"]
+    (job,) = read(tmp_path / "run").record(trial).phases[0]["groups"][0]["jobs"]
+    assert job["replay"]["arrivals"] == len(lines) + 1
+    assert job["sync"]["count"] == 1
