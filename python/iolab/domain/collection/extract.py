@@ -12,7 +12,7 @@ from iolab.domain.collection.hardware import Facts
 from iolab.domain.comparable import facts_of
 from iolab.domain.definition import Nature, Verdict
 from iolab.domain.summary import cell_of, summarise
-from iolab.domain.sweep import LATENCIES, THROUGHPUTS, knee, main_metric, rows_of, sweeps
+from iolab.domain.sweep import FLAT_BELOW, LATENCIES, THROUGHPUTS, Knee, knee, main_metric, rows_of, sweeps
 from iolab.domain.sweep import values as values_along
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _sweeps(summary: Summary) -> list[Swept]:
         for line in sweep.lines:
             heights = values_along(line, by_metric[throughput]) if throughput else [None] * len(line.points)
             present = [(place, height) for place, height in enumerate(heights) if height is not None]
-            at = knee([line.points[place].x for place, _ in present], [height for _, height in present])
+            at = _knee([line.points[place].x for place, _ in present], [height for _, height in present])
             points = [
                 SweptPoint(x=one.x, text=one.text, workload=one.workload, setting=one.setting) for one in line.points
             ]
@@ -225,6 +225,13 @@ def _sweeps(summary: Summary) -> list[Swept]:
             Swept(name=sweep.name, parameter=sweep.parameter, lines=lines, throughput=throughput, latency=latency)
         )
     return found
+
+
+def _knee(x: Sequence[float], y: Sequence[float]) -> Knee | None:
+    """None where the parameter hardly matters."""
+    if y and min(y) > 0 and max(y) / min(y) < FLAT_BELOW:
+        return None
+    return knee(x, y)
 
 
 def _trials(run: MeasuredRun) -> dict[str, dict[str, list[int | None]]]:

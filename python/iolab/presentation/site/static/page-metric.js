@@ -41,7 +41,7 @@ function lines(page, info, { workload, lines: settings }, place) {
     plot({
       id: `p${place}`, label: `${info.label} of ${workload} over ${page.runs.length} runs`, x: page.runs.map((_, number) => number),
       lines: settings.map((one) => ({ name: one.setting, y: one.typical, spread: one.spread, rounds: one.rounds })),
-      xText: (number) => (page.runs[number] ? format.day(page.runs[number].started_unix_ns) : ""), yText: scale.number, yLabel: info.label, marks,
+      xText: (number) => (page.runs[number] ? format.day(page.runs[number].started_unix_ns) : ""), scale, yLabel: info.label, marks,
       onPoint: (line, number) => (location.hash = address.toNumber(page.runs[number].id, workload, settings[line].setting, page.metric)),
     }),
     h("details", {}, h("summary", {}, "As a table"), table({ id: `t${place}`, caption: `${info.label} of ${workload}`, rows: page.runs.map((run, number) => ({ run, number })).reverse(), columns: [

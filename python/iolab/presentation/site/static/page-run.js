@@ -41,12 +41,12 @@ function margin(page) {
 
 function links(page, meta) {
   const { run } = page;
-  const beside = (one, name) => one && [h("a", { href: address.to(`r/${one.id}`) }, name), meta.live ? [" (", h("a", { href: address.to(`c/${name.startsWith("Earlier") ? `${one.id}/${run.id}` : `${run.id}/${one.id}`}`) }, "compare"), ")"] : null, " "];
+  const beside = (one, name, pair) => one && [h("a", { href: address.to(`r/${one.id}`) }, name), " ", meta.live ? h("a", { href: address.to(`c/${pair}`) }, `Compare with the ${name.toLowerCase()}`) : null, " "];
   return h("p", { class: "links" },
     h("a", { href: `api/run/${run.id}/experiment.toml`, target: "_blank", rel: "noopener" }, "Exact experiment"), " ",
     h("a", { href: `api/run/${run.id}/machine.json`, target: "_blank", rel: "noopener" }, "Machine"), " ",
     h("a", { href: address.to(`b/${run.benchmark}-${run.hardware}`) }, "Benchmark"), " ",
-    beside(page.previous, "Earlier run"), beside(page.next, "Later run"));
+    beside(page.previous, "Earlier run", `${page.previous?.id}/${run.id}`), beside(page.next, "Later run", `${run.id}/${page.next?.id}`));
 }
 
 /**

@@ -21,8 +21,8 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** The colour of a series: by its place among all of them, shown or not. */
-export function colourOf(place) {
+/** The colour of a series: by the place of its name among all names, shown or not. */
+function colourOf(place) {
   return colour(`--c${place % 10}`);
 }
 
@@ -41,7 +41,7 @@ export function colourOf(place) {
  * @param {number[]} options.x
  * @param {Line[]} options.lines
  * @param {(x: number) => string} options.xText
- * @param {(y: number) => string} options.yText
+ * @param {{divisor: number, number: (y: number) => string}} options.scale of y
  * @param {string} [options.xLabel]
  * @param {string} [options.yLabel]
  * @param {boolean} [options.logX]
@@ -49,14 +49,20 @@ export function colourOf(place) {
  * @param {{line: number, at: number}[]} [options.stars] points that are marked
  * @param {(line: number, place: number) => void} [options.onPoint] a point was chosen
  */
-export function plot({ id, label, x, lines, xText, yText, xLabel = "", yLabel = "", logX = false, marks = [], stars = [], onPoint }) {
+export function plot({ id, label, x, lines: given, xText, scale, xLabel = "", yLabel = "", logX = false, marks = [], stars = [], onPoint }) {
+  // Drawn in the unit that is shown, so that the axis has round numbers.
+  const part = (value) => (value === null || value === undefined ? null : value / scale.divisor);
+  const lines = given.map((line) => ({ ...line, y: line.y.map(part), spread: line.spread?.map(part), rounds: line.rounds?.map((one) => one.map(part)) }));
+  const yText = (value) => scale.number(value * scale.divisor);
+  const names = lines.map((line) => line.name).sort();
+  const colours = lines.map((line) => names.indexOf(line.name));
   const place = h("div", { class: "plot", role: "img", "aria-label": label });
   const told = h("output", { class: "hint told", "aria-live": "off" }, "\u00a0");
   const hidden = new Set(address.get(`${id}h`).split(".").filter(Boolean).map(Number));
   /** @type {any} */
   let drawing = null;
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Lines" }, lines.map((line, number) => {
-    const button = h("button", { type: "button", "aria-pressed": String(!hidden.has(number)), class: `series c${number % 10}`, onclick: () => {
+    const button = h("button", { type: "button", "aria-pressed": String(!hidden.has(number)), class: `series c${colours[number] % 10}`, onclick: () => {
       hidden.has(number) ? hidden.delete(number) : hidden.add(number);
       button.setAttribute("aria-pressed", String(!hidden.has(number)));
       address.put({ [`${id}h`]: [...hidden].sort((a, b) => a - b).join(".") });
@@ -79,8 +85,8 @@ export function plot({ id, label, x, lines, xText, yText, xLabel = "", yLabel = 
         { ...axis, label: yLabel || null, size: 76, values: (_, at) => at.map((one) => (one === null ? "" : yText(one))) },
       ],
       series: [{}, ...lines.map((line, number) => ({
-        label: line.name, show: !hidden.has(number), stroke: colourOf(number), width: 1.5, spanGaps: true,
-        dash: DASHES[Math.floor(number / 10) % DASHES.length], points: { show: true, size: 5, fill: colourOf(number) },
+        label: line.name, show: !hidden.has(number), stroke: colourOf(colours[number]), width: 1.5, spanGaps: true,
+        dash: DASHES[Math.floor(colours[number] / 10) % DASHES.length], points: { show: true, size: 5, fill: colourOf(colours[number]) },
       }))],
       hooks: { draw: [marksDrawn], setCursor: [tell], setSelect: [zoomed] },
     }, [x, ...lines.map((line) => line.y)], place);
@@ -131,7 +137,7 @@ export function plot({ id, label, x, lines, xText, yText, xLabel = "", yLabel = 
     ctx.setLineDash([]);
     lines.forEach((line, number) => {
       if (hidden.has(number)) return;
-      ctx.strokeStyle = ctx.fillStyle = colourOf(number);
+      ctx.strokeStyle = ctx.fillStyle = colourOf(colours[number]);
       ctx.globalAlpha = 0.55;
       line.y.forEach((value, place) => {
         if (value === null) return;

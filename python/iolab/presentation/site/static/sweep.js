@@ -34,7 +34,7 @@ function curves(page, sweep, of, place) {
   return [
     h("h3", {}, `${info.label} over ${sweep.parameter}, ${scale.suffix}`),
     h("p", { class: "hint" }, told.length ? `${told.join("; ")}: there more of the parameter stops to pay. A ring marks it.` : "No knee: the curve does not rise, or is as good as straight."),
-    plot({ id: `k${place}`, label: `${info.label} over ${sweep.parameter}`, x, lines, logX: x[0] > 0 && x[x.length - 1] / x[0] >= 8, xText: (at) => texts.get(at) || String(Number(at.toPrecision(3))), yText: scale.number, xLabel: sweep.parameter, yLabel: info.label, stars }),
+    plot({ id: `k${place}`, label: `${info.label} over ${sweep.parameter}`, x, lines, logX: x[0] > 0 && x[x.length - 1] / x[0] >= 8, xText: (at) => texts.get(at) || String(Number(at.toPrecision(3))), scale, xLabel: sweep.parameter, yLabel: info.label, stars }),
   ];
 }
 
@@ -48,7 +48,7 @@ function against(page, sweep, of, place) {
   const divisor = across.divisor;
   return [
     h("h3", {}, `${time.label}, ${up.suffix}, against ${rate.label}, ${across.suffix}`),
-    plot({ id: `l${place}`, label: `${time.label} against ${rate.label}`, x: x.map((at) => at / divisor), lines, xText: (at) => across.number(at * divisor), yText: up.number, xLabel: rate.label, yLabel: time.label }),
+    plot({ id: `l${place}`, label: `${time.label} against ${rate.label}`, x: x.map((at) => at / divisor), lines, xText: (at) => across.number(at * divisor), scale: up, xLabel: rate.label, yLabel: time.label }),
   ];
 }
 

@@ -73,7 +73,8 @@ export function table({ id, caption, columns, rows, filter = false, parse, empty
     if (kept === null) return;
     body.replaceChildren(...kept.slice(0, shown).map((row) => line(row, columns)));
     more.hidden = kept.length <= shown;
-    count.textContent = kept.length === rows.length ? `${rows.length.toLocaleString("en-US")} rows` : `${kept.length.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} rows`;
+    const of = kept.length === rows.length ? "" : `${kept.length.toLocaleString("en-US")} of `;
+    count.textContent = `${of}${rows.length.toLocaleString("en-US")} ${rows.length === 1 ? "row" : "rows"}`;
   }
 
   const save = h("button", { type: "button", onclick: () => saved(`${caption}.csv`, csv(chosen() || rows, columns)) }, "CSV");
