@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import socket
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ from iolab.adapters.run.plan import Plan
 from iolab.adapters.store import read
 from iolab.adapters.system.lock import Lock
 from iolab.base import child_process
-from iolab.base.errors import InputError, MachineError
-from iolab.domain.executor import ShouldStop
+from iolab.base.errors import InputError, InterruptedRun, MachineError
+from iolab.domain.executor import LeftBehind, ShouldStop
 from iolab.domain.record import Record
 from iolab.domain.trial import Trial
 from support.runs import times_finished
@@ -145,6 +146,49 @@ def test_a_host_that_is_gone_in_a_round_is_waited_for_and_a_resumed_run_goes_on_
     assert all(len(one) == 1 for one in hosts_of_rounds(tmp_path / "run").values())
     assert set(times_finished(tmp_path / "run").values()) == {1}
     assert of_rounds.keys() == hosts_of_rounds(tmp_path / "run").keys()
+
+
+class Stops(World):
+    """A trial that goes on until it is stopped, and then ends as `answer` says."""
+
+    def __init__(self, answer: Callable[[Trial], Record]) -> None:
+        super().__init__(["a"], random.Random(1))
+        self.answer = answer
+
+    @property
+    def hosts(self) -> list[str]:
+        return self.alive
+
+    def begin(self, trial: Trial, should_stop: ShouldStop, host: str) -> Future[Record]:
+        def wait_for_stop() -> Record:
+            signal.raise_signal(signal.SIGINT)
+            while not should_stop():
+                time.sleep(0.001)
+            time.sleep(0.05)
+            self.begun.append((trial.trial, host))
+            return self.answer(trial)
+
+        return ThreadPoolExecutor(1).submit(wait_for_stop)
+
+
+def left_behind(trial: Trial) -> Record:
+    raise LeftBehind("host a has not said so")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda one: record_of(one, status="interrupted"), "everything restored"),
+        (left_behind, "host a has not said so"),
+    ],
+)
+def test_a_stop_waits_for_what_the_hosts_say(
+    answer: Callable[[Trial], Record], said: str, tmp_path: Path, state_dir: Path
+) -> None:
+    world = Stops(answer)
+    with pytest.raises(InterruptedRun, match=said):
+        measure(tmp_path / "run", world)
+    assert len(world.begun) == 1
 
 
 def test_without_any_host_the_run_ends_with_a_line(tmp_path: Path, state_dir: Path) -> None:

@@ -29,7 +29,7 @@ rounds = 2
 [workloads.reads]
 pattern = "random"
 file_size = "64MiB"
-duration = "50ms"
+duration = "20ms"
 [settings.none]
 scheduler = "none"
 [settings.deadline]

@@ -98,14 +98,14 @@ class TwoHosts:
 
 
 def test_a_run_on_two_hosts_says_on_which_it_is_faster(tmp_path: Path, state_dir: Path) -> None:
-    run(experiment(), tmp_path / "run", executor=TwoHosts(), progress=SilentDisplay(), rounds=16)  # type: ignore[arg-type]
+    run(experiment(), tmp_path / "run", executor=TwoHosts(), progress=SilentDisplay(), rounds=10)  # type: ignore[arg-type]
     data = read(tmp_path / "run")
     found = {(one.overall.workload, one.overall.metric): one for one in on_hosts(data, summarise(data))}
     rate = found["reads", "rate_bytes_per_s"]
-    assert {host: one.judgement.n for host, one in rate.by_host.items()} == {"a": 8, "b": 8}
+    assert {host: one.judgement.n for host, one in rate.by_host.items()} == {"a": 5, "b": 5}
     assert rate.by_host["a"].judgement.verdict == "faster"
     assert rate.by_host["b"].judgement.verdict != "faster"
-    assert rate.spread is not None and rate.spread.p_value is not None and rate.spread.p_value < 0.001
+    assert rate.spread is not None and rate.spread.p_value is not None and rate.spread.p_value < 0.01
     assert rate.spread.share == pytest.approx(np.expm1(np.log(2) / np.sqrt(2)), rel=0.1)
     text = render(data, "hosts")
     assert "faster on a" in text and "they differ" in text

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from iolab.adapters.cluster.connection import HostLost, interrupted
 from iolab.base.errors import MachineError
-from iolab.domain.executor import Progress
+from iolab.domain.executor import LeftBehind, Progress
+from iolab.domain.record import NOT_RESTORED
 
 if TYPE_CHECKING:
     from iolab.adapters.cluster.connection import Connection
@@ -77,6 +78,7 @@ class HostRounds:
             if self._done:
                 return next(iter(self._done.values())).trial
             self._wait(on_progress)
+        self._wait_until_restored()
         return trial
 
     def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
@@ -90,6 +92,16 @@ class HostRounds:
             self._turn(should_stop)
             self._wait(on_progress)
         return self._done.pop(trial.trial).result.result()
+
+    def _wait_until_restored(self) -> None:
+        """Until every host has said that its trial is stopped. LeftBehind where one has not, or could not restore."""
+        for one in self._running.values():
+            error = one.result.exception()  # the connection sees to it that there is a result in time
+            if isinstance(error, LeftBehind):
+                raise error
+            notes = [] if error is not None else one.result.result().notes
+            if left := [note for note in notes if note.startswith(NOT_RESTORED)]:
+                raise LeftBehind("; ".join(left))
 
     def _turn(self, should_stop: ShouldStop) -> None:
         """Takes what has ended, and gives each free host its next trial."""

@@ -105,7 +105,8 @@ def _drawn(found: Sequence[GridCell]) -> str:
     machines = len({cell.machine for cell in found})
     judged = [cell for cell in found if cell.verdict is not None]
     of_machines = "1 machine" if machines == 1 else f"{machines} machines"
-    told = f"{of_machines}, {len(judged)} comparisons: {tally_of(judged)}."
+    comparisons = "1 comparison" if len(judged) == 1 else f"{len(judged)} comparisons"
+    told = f"{of_machines}, {comparisons}: {tally_of(judged)}."
     parts: list[RenderableType] = [Text(told)]
     for (experiment, metric), of_table in groupby(_sorted(found), key=lambda cell: (cell.experiment, cell.metric)):
         title = f"{experiment}: {label(metric)}" if metric else experiment
