@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TextIO
 
+import ray
+
 from iolab import __version__
 from iolab.adapters.cluster import task
 from iolab.adapters.cluster.message import HOST_RESOURCE, Report, Request
@@ -70,8 +72,6 @@ class Driver:
 
     def __init__(self, address: str, simulate: str) -> None:
         """`simulate`: what a node runs for a trial of no host, MODULE:FUNCTION. MachineError if no cluster answers."""
-        import ray
-
         self._ray: Any = ray
         try:
             ray.init(address=address, namespace="iolab", log_to_driver=False, logging_level=logging.ERROR)

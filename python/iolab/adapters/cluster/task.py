@@ -6,13 +6,12 @@ import json
 import os
 import socket
 import threading
-from typing import TYPE_CHECKING
 
 from iolab import __version__
+from iolab.adapters.simulator.pool import Workers
+from iolab.base.errors import IolabError
 from iolab.domain.executor import Answer, error_to_json
-
-if TYPE_CHECKING:
-    from iolab.adapters.simulator.pool import Workers
+from iolab.domain.trial import Trial
 
 SOCKET_VARIABLE = "IOLAB_HOST_SOCKET"
 """Where the host's agent listens, told to its Ray node."""
@@ -27,10 +26,6 @@ def simulate(trial: str, version: str) -> str:
     Args:
         version: of iolab where the run is; another one's record would not be the same.
     """
-    from iolab.adapters.simulator.pool import Workers
-    from iolab.base.errors import IolabError
-    from iolab.domain.trial import Trial
-
     global _workers
     if version != __version__:
         return json.dumps(_other_version(version))

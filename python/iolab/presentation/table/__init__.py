@@ -52,9 +52,8 @@ def render(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
     if name not in FORMATS:
         raise InputError(f"{name}: {unknown('format', name, FORMATS)}", where="--as")
     if name == "grid":
-        from iolab.presentation.table import verdict_grid
-
-        return verdict_grid.render_run(run, metrics)
+        grid: str = import_module("iolab.presentation.table.verdict_grid").render_run(run, metrics)
+        return grid
     text: str = import_module(f"iolab.presentation.table.{name}").render(run, metrics)
     return text
 

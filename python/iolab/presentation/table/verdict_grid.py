@@ -12,11 +12,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iolab.adapters.store import read
+from iolab.adapters.store.sweep import SweepDirectory, is_sweep
 from iolab.base.errors import InputError
 from iolab.base.quantity import ABSENT, change
 from iolab.base.strict_json import dumps
+from iolab.domain.summary import summarise
 from iolab.presentation.table.csv import no_formula
+from iolab.presentation.table.plain import STYLES, empty_table
 from iolab.presentation.table.words import VERDICTS, label
+from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -100,8 +105,6 @@ def _drawn(found: Sequence[GridCell]) -> str:
     from rich.padding import Padding
     from rich.text import Text
 
-    from iolab.presentation.terminal import text_of
-
     machines = len({cell.machine for cell in found})
     judged = [cell for cell in found if cell.verdict is not None]
     of_machines = "1 machine" if machines == 1 else f"{machines} machines"
@@ -140,9 +143,6 @@ def tally_of(found: Sequence[GridCell]) -> str:
 
 def _runs(path: Path) -> Iterator[tuple[str, str, str, RunData | None, str | None]]:
     """Of each run: experiment, machine, directory's name, what it holds, or why it holds nothing."""
-    from iolab.adapters.store import read
-    from iolab.adapters.store.sweep import SweepDirectory, is_sweep
-
     if is_sweep(path):
         for cell in SweepDirectory.open(path).cells:
             data = None if cell.impossible is not None else read(path / cell.run)
@@ -163,8 +163,6 @@ def _named(run: RunData) -> tuple[str, str, str, RunData | None, str | None]:
 def _cells(
     experiment: str, machine: str, run: str, data: RunData | None, impossible: str | None, metrics: Sequence[str]
 ) -> Iterator[GridCell]:
-    from iolab.domain.summary import summarise
-
     why = impossible
     if data is not None:
         try:
@@ -226,8 +224,6 @@ def _sorted(found: Sequence[GridCell]) -> list[GridCell]:
 
 def _table(found: Sequence[GridCell]) -> Table:
     from rich.text import Text
-
-    from iolab.presentation.table.plain import STYLES, empty_table
 
     workloads = len({cell.workload for cell in found})
     columns = list(dict.fromkeys((cell.workload, cell.setting) for cell in found))
