@@ -46,7 +46,7 @@ enum Tunables {
     Cfq(cfq::Version, cfq::Tunables),
     CfqRoundRobin(cfq_round_robin::Tunables),
     CfqByService(cfq_by_service::Tunables),
-    CfqLists(cfq_lists::Tunables),
+    CfqLists(cfq_lists::Version, cfq_lists::Tunables),
     CfqSlices(cfq::Tunables),
     Bfq(bfq::Tunables),
     Kyber(kyber::Tunables),
@@ -207,7 +207,7 @@ impl SchedulerSpec {
             self.tunables,
             Tunables::Cfq(..)
                 | Tunables::CfqSlices(_)
-                | Tunables::CfqLists(_)
+                | Tunables::CfqLists(..)
                 | Tunables::Bfq(_)
                 | Tunables::MqDeadline(_)
         )
@@ -224,7 +224,7 @@ impl SchedulerSpec {
             self.tunables,
             Tunables::Cfq(..)
                 | Tunables::CfqSlices(_)
-                | Tunables::CfqLists(_)
+                | Tunables::CfqLists(..)
                 | Tunables::CfqByService(_)
                 | Tunables::Anticipatory(..)
         )
@@ -287,12 +287,14 @@ impl SchedulerSpec {
             Tunables::CfqByService(tunables) => {
                 Box::new(CfqByService::new(*tunables, self.hz, around.pool_requests))
             }
-            Tunables::CfqLists(tunables) => Box::new(CfqLists::new(*tunables, self.hz)),
+            Tunables::CfqLists(version, tunables) => {
+                Box::new(CfqLists::new(*version, *tunables, self.hz))
+            }
             Tunables::CfqSlices(tunables) => {
                 let surroundings = cfq::Surroundings {
                     hz: self.hz,
                     // Kernels before did not ask.
-                    rotational: around.rotational || self.version() == "2.6.18",
+                    rotational: around.rotational || self.version() == "2.6.22",
                 };
                 Box::new(CfqSlices::new(*tunables, surroundings))
             }
@@ -346,8 +348,14 @@ fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunable
         }
         ("cfq", "2.6.6") => Tunables::CfqRoundRobin(tunables::cfq_round_robin(given)),
         ("cfq", "2.6.10") => Tunables::CfqByService(tunables::cfq_by_service(given)),
-        ("cfq", "2.6.15") => Tunables::CfqLists(tunables::cfq_lists(given)),
-        ("cfq", "2.6.18" | "2.6.29") => Tunables::CfqSlices(tunables::cfq_slices(given)),
+        ("cfq", "2.6.15" | "2.6.18") => {
+            let version = match variant.version {
+                "2.6.15" => cfq_lists::Version::Linux2_6_15,
+                _ => cfq_lists::Version::Linux2_6_18,
+            };
+            Tunables::CfqLists(version, tunables::cfq_lists(given, version))
+        }
+        ("cfq", "2.6.22" | "2.6.29") => Tunables::CfqSlices(tunables::cfq_slices(given)),
         ("cfq", version) => {
             let version = match version {
                 "2.6.35" => cfq::Version::Linux2_6_35,

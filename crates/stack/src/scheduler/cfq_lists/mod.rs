@@ -1,8 +1,7 @@
 //! The first CFQ with time slices: queues in lists by priority level, whose levels have their turns in growing sweeps.
 //!
-//! Source: `block/cfq-iosched.c` of 2.6.15 and `elv_dispatch_sort` of `block/elevator.c`. The kernels from 2.6.13 to 2.6.17
-//! had it with small differences, which are left out: how long they idled (2.6.16 for a 70th of a second), and the form of
-//! the dispatch list.
+//! Source: `block/cfq-iosched.c` of 2.6.15 and of 2.6.18, and `elv_dispatch_sort` of `block/elevator.c`. The kernels from 2.6.13
+//! to 2.6.21 had it with small differences, which are left out.
 
 mod queue;
 mod service;
@@ -30,15 +29,29 @@ pub struct Tunables {
     pub max_depth: u32,
 }
 
-impl Default for Tunables {
-    fn default() -> Tunables {
+/// Which kernels' form it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Of 2.6.13 to 2.6.17.
+    Linux2_6_15,
+    /// Of 2.6.18 to 2.6.21: waits for seeking tasks only a little, and for none on a device that queues commands.
+    Linux2_6_18,
+}
+
+impl Tunables {
+    /// The defaults.
+    pub fn of(version: Version) -> Tunables {
+        let (slice_idle_ms, max_depth) = match version {
+            Version::Linux2_6_15 => (10, 2),
+            Version::Linux2_6_18 => (14, u32::MAX),
+        };
         Tunables {
             common: cfq::Tunables {
                 quantum: 4,
-                slice_idle_ns: 10 * MILLISECOND,
+                slice_idle_ns: slice_idle_ms * MILLISECOND,
                 ..cfq::Tunables::default()
             },
-            max_depth: 2,
+            max_depth,
         }
     }
 }
@@ -46,6 +59,7 @@ impl Default for Tunables {
 /// The state of one queue's CFQ.
 #[derive(Clone, Debug)]
 pub struct CfqLists {
+    version: Version,
     tunables: Tunables,
     ticks: Ticks,
     tick: Tick,
@@ -73,9 +87,14 @@ pub struct CfqLists {
     /// Where the last request that the driver took ends.
     last_position: Sector,
     in_driver: u32,
+    /// It has had more than a few requests at once: it queues commands (`hw_tag`).
+    device_is_deep: bool,
     now: Time,
     jiffies: u64,
 }
+
+/// A device that has more requests at once queues commands.
+const SHALLOW_DEVICE: u32 = 4;
 
 /// Tunables in ticks.
 #[derive(Clone, Copy, Debug)]
@@ -90,10 +109,11 @@ struct Ticks {
 
 impl CfqLists {
     /// An idle scheduler of a kernel with `hz` ticks per second.
-    pub fn new(tunables: Tunables, hz: u32) -> CfqLists {
+    pub fn new(version: Version, tunables: Tunables, hz: u32) -> CfqLists {
         let common = tunables.common;
         let ticks = |ns: Time| (ns * u64::from(hz)).div_ceil(1_000_000_000);
         CfqLists {
+            version,
             ticks: Ticks {
                 fifo_expire: [
                     ticks(common.fifo_expire_async_ns),
@@ -126,6 +146,7 @@ impl CfqLists {
             leaving: Leaving::default(),
             last_position: 0,
             in_driver: 0,
+            device_is_deep: false,
             now: 0,
             jiffies: 0,
         }
@@ -169,14 +190,29 @@ impl CfqLists {
             self.stand(queue_id, false);
         }
         if request.sync {
-            self.learn(request.task, queue_id);
+            self.learn(requests, id, queue_id);
             self.notice(queue_id);
+        } else if self.version == Version::Linux2_6_18
+            && self.active_task == Some(request.task)
+            && self.idle_timer.take().is_some()
+            && let Some(active) = self.active
+        {
+            // The task that is waited for does something else.
+            self.expire(active, false);
+            self.kick();
         }
     }
 
-    /// All requests of a task go where its first went.
+    /// Of a task's queues, that of such requests; all go where its first went before 2.6.18.
+    fn slot(&self, sync: bool) -> usize {
+        match self.version {
+            Version::Linux2_6_15 => 0,
+            Version::Linux2_6_18 => usize::from(sync),
+        }
+    }
+
     fn queue_for(&mut self, task: TaskId, sync: bool, priority: Priority) -> QueueId {
-        let jiffies = self.jiffies;
+        let (jiffies, slot) = (self.jiffies, self.slot(sync));
         let io_context = self
             .io_contexts
             .get_or_insert_with(task, || IoContext::new(jiffies));
@@ -184,7 +220,7 @@ impl CfqLists {
             // Another task, which has the number now.
             *io_context = IoContext::new(jiffies);
         }
-        if let Some(known) = io_context.queue {
+        if let Some(known) = io_context.queues[slot] {
             return known;
         }
         let key = (priority.class, priority.level);
@@ -206,16 +242,21 @@ impl CfqLists {
             self.async_queues.insert(key, id);
         }
         let io_context = self.io_contexts.get_mut(task).expect("the task is known");
-        io_context.queue = Some(id);
+        io_context.queues[slot] = Some(id);
         id
     }
 
-    fn learn(&mut self, task: TaskId, queue_id: QueueId) {
+    fn learn(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let slice_idle = self.ticks.slice_idle;
-        let io_context = self.io_contexts.get_mut(task).expect("it has a queue");
-        io_context.learn(self.jiffies, slice_idle);
+        let request = &requests[id];
+        let io_context = self
+            .io_contexts
+            .get_mut(request.task)
+            .expect("it has a queue");
+        io_context.learn(request, self.jiffies, slice_idle);
         let queue = &mut self.queues[queue_id];
-        if io_context.exited || slice_idle == 0 {
+        let never_idles = self.version == Version::Linux2_6_18 && self.device_is_deep;
+        if io_context.exited || slice_idle == 0 || never_idles {
             queue.idle_window = false;
         } else if let Some(think) = io_context.usual_think() {
             queue.idle_window = think <= slice_idle;
@@ -247,9 +288,10 @@ impl CfqLists {
 impl Scheduler for CfqLists {
     /// A task's own requests only; at the back, anybody's.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = self.io_contexts.get(bio.task)?.queue?;
-        let own = self.queues[queue].is_tasks.then_some(queue)?;
-        self.fifos.front_merge(requests, own, bio)
+        let queue = self.io_contexts.get(bio.task)?.queues[self.slot(bio.sync)]?;
+        let may_search = self.queues[queue].is_tasks || self.version == Version::Linux2_6_18;
+        let queue = may_search.then_some(queue)?;
+        self.fifos.front_merge(requests, queue, bio)
     }
 
     fn may_merge(&self, _: &Requests, request: RequestId, _: &Bio) -> bool {
@@ -306,6 +348,7 @@ impl Scheduler for CfqLists {
         self.kicked = None;
         let id = self.leaving.pop_front()?;
         self.in_driver += 1;
+        self.device_is_deep |= self.in_driver > SHALLOW_DEVICE;
         self.last_position = requests[id].end();
         Some(id)
     }
@@ -342,22 +385,21 @@ impl Scheduler for CfqLists {
             return;
         };
         io_context.exited = true;
-        let Some(id) = io_context.queue.take() else {
-            return;
-        };
-        if self.active == Some(id) {
-            self.expire(id, false);
-        }
-        if self.queues[id].is_tasks {
-            self.queues[id].has_task = false;
-            self.release_if_over(id);
+        for id in std::mem::take(&mut io_context.queues).into_iter().flatten() {
+            if self.active == Some(id) {
+                self.expire(id, false);
+            }
+            if self.queues[id].is_tasks {
+                self.queues[id].has_task = false;
+                self.release_if_over(id);
+            }
         }
     }
 
     /// The task that is idled for, once a slice.
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
         let known = self.io_contexts.get(bio.task);
-        let Some(id) = known.and_then(|known| known.queue) else {
+        let Some(id) = known.and_then(|known| known.queues[self.slot(bio.sync)]) else {
             return false;
         };
         let queue = &mut self.queues[id];

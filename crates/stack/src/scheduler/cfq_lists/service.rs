@@ -1,7 +1,10 @@
 //! Who is served, for how long, and who is waited for.
 
-use super::{CfqLists, IoContext, List, QueueId};
+use super::{CfqLists, IoContext, List, QueueId, Version};
 use crate::block::{IoClass, RequestId, Requests};
+
+/// So long a task that seeks is waited for.
+const TICKS_FOR_SEEKERS: u64 = 2;
 
 impl CfqLists {
     /// The queue to dispatch from; None: what is there has to wait.
@@ -26,6 +29,9 @@ impl CfqLists {
         let mut next = self.lists.next(&mut moved);
         for id in moved {
             self.queues[id].list = Some(List::Current);
+        }
+        if self.version == Version::Linux2_6_18 {
+            next = next.or(self.lists.first_under_way());
         }
         if next.is_none()
             && let Some(idle) = self.lists.first_idle()
@@ -114,14 +120,22 @@ impl CfqLists {
     /// Arms the idle timer; false: the queue's task is not waited for.
     fn wait_for_more(&mut self, id: QueueId) -> bool {
         let task = self.active_task.and_then(|task| self.io_contexts.get(task));
-        let is_gone = task.is_some_and(|task: &IoContext| task.exited);
+        let is_gone = match self.version {
+            Version::Linux2_6_15 => task.is_some_and(|task: &IoContext| task.exited),
+            Version::Linux2_6_18 => task.is_none_or(|task| task.exited),
+        };
+        let is_seeky = task.is_some_and(IoContext::is_seeky);
         let queue = &mut self.queues[id];
         if self.ticks.slice_idle == 0 || !queue.idle_window || is_gone {
             return false;
         }
         queue.must_dispatch = true;
         queue.waits_for_request = true;
-        self.idle_timer = Some(self.jiffies + self.ticks.slice_idle);
+        let ticks = match self.version == Version::Linux2_6_18 && is_seeky {
+            true => TICKS_FOR_SEEKERS,
+            false => self.ticks.slice_idle,
+        };
+        self.idle_timer = Some(self.jiffies + ticks);
         true
     }
 

@@ -4,9 +4,13 @@ use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 
 fn cfq(slice_idle_ms: u64) -> CfqLists {
-    let mut tunables = Tunables::default();
+    of(Version::Linux2_6_15, slice_idle_ms)
+}
+
+fn of(version: Version, slice_idle_ms: u64) -> CfqLists {
+    let mut tunables = Tunables::of(version);
     tunables.common.slice_idle_ns = slice_idle_ms * MILLISECOND;
-    CfqLists::new(tunables, 1000)
+    CfqLists::new(version, tunables, 1000)
 }
 
 fn read_of(task: TaskId, start: Sector) -> Bio {
@@ -96,6 +100,57 @@ fn all_of_a_task_goes_where_its_first_request_went() {
 }
 
 #[test]
+fn in_2_6_18_a_task_that_seeks_is_waited_for_only_a_little() {
+    for (version, waits_ms) in [(Version::Linux2_6_15, 10), (Version::Linux2_6_18, 2)] {
+        let mut bench = Bench::new(of(version, 10));
+        let mut now = 0;
+        for n in 0..10 {
+            bench.add_bio(now, &read_of(1, n % 2 * 90_000_000));
+            let (id, _) = next(&mut bench, now).unwrap();
+            now += MILLISECOND;
+            bench.scheduler.completed(now, &bench.requests, id);
+        }
+        bench.add_bio(now, &read_of(2, 5000));
+        assert!(next(&mut bench, now).is_none(), "{version:?}");
+        let wakes = bench.scheduler.next_wakeup();
+        assert_eq!(wakes, Some(now + waits_ms * MILLISECOND), "{version:?}");
+    }
+}
+
+#[test]
+fn in_2_6_18_nobody_is_waited_for_once_five_requests_were_at_the_device() {
+    for (version, waits) in [(Version::Linux2_6_15, true), (Version::Linux2_6_18, false)] {
+        let mut bench = Bench::new(of(version, 10));
+        for n in 0..5 {
+            bench.add_bio(0, &read_of(1, n * 1000));
+        }
+        let at_device: Vec<_> = (0..5).map_while(|_| next(&mut bench, 0)).collect();
+        assert_eq!(at_device.len(), 5);
+        for (id, _) in at_device {
+            bench.scheduler.completed(MILLISECOND, &bench.requests, id);
+        }
+        bench.add_bio(MILLISECOND, &read_of(1, 9000));
+        let (id, _) = next(&mut bench, MILLISECOND).unwrap();
+        bench.add_bio(MILLISECOND, &read_of(2, 90_000_000));
+        let now = 2 * MILLISECOND;
+        bench.scheduler.completed(now, &bench.requests, id);
+        assert_eq!(next(&mut bench, now).is_none(), waits, "{version:?}");
+    }
+}
+
+#[test]
+fn in_2_6_18_reads_and_buffered_writes_of_a_task_have_queues_of_their_own() {
+    let mut bench = Bench::new(of(Version::Linux2_6_18, 10));
+    bench.add_bio(0, &read_of(1, 1000));
+    let write = Bio {
+        task: 1,
+        ..bio(0, Write, 5000)
+    };
+    bench.add_bio(0, &write);
+    assert_eq!(bench.dispatched(0, 3), [1000], "the write has another turn");
+}
+
+#[test]
 fn the_idle_class_waits_until_nobody_has_wanted_the_device_for_a_tenth_of_a_second() {
     let mut bench = Bench::new(cfq(0));
     let idle = Bio {
@@ -124,8 +179,10 @@ proptest! {
         load in invariants::arrivals(4),
         depth in 1u32..16,
         slice_idle_ms in prop::sample::select(vec![0u64, 10]),
+        later: bool,
     ) {
-        let scheduler = cfq(slice_idle_ms);
+        let version = if later { Version::Linux2_6_18 } else { Version::Linux2_6_15 };
+        let scheduler = of(version, slice_idle_ms);
         invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }
 }

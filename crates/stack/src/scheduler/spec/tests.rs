@@ -51,6 +51,7 @@ fn each_kernel_has_its_own_form() {
         ("cfq", "2.6.12", "2.6.10"),
         ("cfq", "2.6.16", "2.6.15"),
         ("cfq", "2.6.18", "2.6.18"),
+        ("cfq", "2.6.24", "2.6.22"),
         ("cfq", "2.6.29", "2.6.29"),
         ("cfq", "2.6.32", "2.6.29"),
         ("cfq", "2.6.35", "2.6.35"),
@@ -123,7 +124,7 @@ fn mistakes_are_named_with_what_there_is() {
     );
     assert_eq!(
         error(&[("name", "cfq"), ("version", "9")], "2.6.35"),
-        "scheduler cfq has no version \"9\", expected one of 2.6.6, 2.6.10, 2.6.15, 2.6.18, 2.6.29, 2.6.35, 2.6.35-group-idle-v2, 2.6.37"
+        "scheduler cfq has no version \"9\", expected one of 2.6.6, 2.6.10, 2.6.15, 2.6.18, 2.6.22, 2.6.29, 2.6.35, 2.6.35-group-idle-v2, 2.6.37"
     );
     assert_eq!(
         error(&[("name", "noop"), ("slice_idle", "0")], "2.6.35"),

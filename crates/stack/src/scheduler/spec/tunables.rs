@@ -212,10 +212,12 @@ pub(super) fn cfq_by_service(given: &mut Given) -> cfq_by_service::Tunables {
     tunables
 }
 
-pub(super) fn cfq_lists(given: &mut Given) -> cfq_lists::Tunables {
-    let mut tunables = cfq_lists::Tunables::default();
+pub(super) fn cfq_lists(given: &mut Given, version: cfq_lists::Version) -> cfq_lists::Tunables {
+    let mut tunables = cfq_lists::Tunables::of(version);
     tunables.common = cfq_of_all(given, tunables.common);
-    given.number("max_depth", &mut tunables.max_depth, 1);
+    if version == cfq_lists::Version::Linux2_6_15 {
+        given.number("max_depth", &mut tunables.max_depth, 1);
+    }
     tunables
 }
 

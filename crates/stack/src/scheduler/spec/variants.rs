@@ -64,7 +64,7 @@ const fn multi(
 
 /// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is the end
 /// of the anticipatory scheduler's first variant, and which of 2.4 had the later linus elevator.
-const VARIANTS: [SchedulerVariant; 26] = [
+const VARIANTS: [SchedulerVariant; 27] = [
     single("linus", "2.4.21", [2, 4, 21], [2, 5, 0]),
     single("linus", "2.4", [2, 4, 0], [2, 5, 39]),
     single("noop", "2.4", [2, 4, 0], [2, 5, 39]),
@@ -79,7 +79,8 @@ const VARIANTS: [SchedulerVariant; 26] = [
     single("cfq", "2.6.6", [2, 6, 6], [2, 6, 10]),
     single("cfq", "2.6.10", [2, 6, 10], [2, 6, 13]),
     single("cfq", "2.6.15", [2, 6, 13], [2, 6, 18]),
-    single("cfq", "2.6.18", [2, 6, 18], [2, 6, 29]),
+    single("cfq", "2.6.18", [2, 6, 18], [2, 6, 22]),
+    single("cfq", "2.6.22", [2, 6, 22], [2, 6, 29]),
     single("cfq", "2.6.29", [2, 6, 29], [2, 6, 33]),
     single("cfq", "2.6.35", [2, 6, 33], [2, 6, 37]),
     patch("cfq", "2.6.35-group-idle-v2"),
