@@ -78,7 +78,7 @@ def test_a_sweep_survives_its_worker_and_its_cluster(
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
     made = sweep.create(sources(), MACHINES, tmp_path / "out", rounds=ROUNDS, seed=1)
     display = Killing(nodes)
-    with OnCluster("ray", patience_s=10) as executor, pytest.raises(MachineError, match="Ray cluster") as gone:
+    with OnCluster("ray", patience_s=15) as executor, pytest.raises(MachineError, match="Ray cluster") as gone:
         sweep.complete(made, executor=executor, progress=display)
     assert "iolab sweep --resume" in str(gone.value)
     finished = {run: set(times_finished(run)) for _, run in made.runs}

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,14 +21,13 @@ OBJECT_STORE_BYTES = 80 << 20
 class RayNodes:
     """Use as a context: nothing of it is left behind."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self) -> None:
         # Sockets lie in it, whose paths are short.
         self.directory = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))
         self.port, self.client_port = free_port(), free_port()
         self.ip = "127.0.0.1"
         self._environment = {
             **os.environ,
-            **(environment or {}),
             "RAY_enable_worker_prestart": "0",
             "RAY_prestart_worker_first_driver": "0",
             "RAY_worker_niceness": "0",
