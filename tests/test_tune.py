@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from iolab.adapters.experiment import loads
+from iolab.adapters.experiment import load, loads
 from iolab.adapters.experiment.tune import grid
 from iolab.adapters.tuner.commands import commands
 from iolab.adapters.tuner.proposer import proposer
@@ -22,6 +22,7 @@ from iolab.domain.tune.search import Block, Budget, Search
 from iolab.domain.tune.space import Parameter, Point, Requirement, Space, flat, nested
 from support.command_line import CommandLine, wait_until
 
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 BASE = """
 title = "What is best?"
 machine = "model:quad-7200"
@@ -39,7 +40,8 @@ read_ahead_kb = 8
 
 [tune]
 objectives = ["rate_bytes_per_s"]
-trials = 18
+first = "model:quad-7200"
+trials = 14
 per_round = 5
 confirm = 5
 
@@ -227,6 +229,16 @@ def test_ranges_of_the_registry_and_a_scheduler_with_its_keys() -> None:
     assert flat(nested(values)) == values
 
 
+@pytest.mark.parametrize(
+    "path", sorted(EXPERIMENTS.glob("*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_the_experiments_of_the_demonstration_and_of_the_tuner_are_valid(path: Path) -> None:
+    loaded = load(path)
+    assert (loaded.tuning is not None) == (path.parent.name == "tune")
+    if path.parent.name == "schedulers":
+        assert list(loaded.settings) == ["none", "mq-deadline", "kyber", "bfq"]
+
+
 def test_a_written_table_is_read_back() -> None:
     table = {
         "title": 'a "b"\\\x7f',
@@ -258,7 +270,7 @@ def test_commands_say_what_the_controls_write() -> None:
 def test_the_command_finds_the_setting_confirms_it_and_goes_on_after_a_kill(iolab: CommandLine) -> None:
     iolab.write("tune.toml", BASE + TUNE)
     with iolab.start("tune", "tune.toml", "--out", "found") as process:
-        wait_until(lambda: len(list((iolab.cwd / "found" / "search").glob("0*"))) >= 2, "a second round", 60)
+        wait_until(lambda: len(list((iolab.cwd / "found" / "search").glob("0*"))) >= 1, "a survivor", 60)
         os.killpg(process.pid, signal.SIGKILL)
     before = {path: path.read_bytes() for path in (iolab.cwd / "found").rglob("*.parquet") if "trials" in path.parts}
     found = iolab("tune", "--resume", "found", "--json").json()
@@ -266,6 +278,7 @@ def test_the_command_finds_the_setting_confirms_it_and_goes_on_after_a_kill(iola
     chosen = found["finalists"][found["chosen"][0]]
     assert chosen["objectives"]["rate_bytes_per_s"]["verdict"] == "faster"
     assert chosen["setting"]["read_ahead_kb"] > 16
+    assert found["left_out_on_model"] == ["nr_requests"]
     shown = iolab("tune", "found").text
     assert "On fresh rounds, against short:" in shown
     assert "echo" in shown and "read_ahead_kb" in shown

@@ -55,7 +55,7 @@ class Found:
     answer: Answer
     confirmed: Path | None
     left_out: tuple[str, ...]
-    """Keys that the simulated machine has no mechanism for."""
+    """Keys that nothing in the simulated machine reads."""
 
 
 def start(
@@ -128,9 +128,9 @@ class _Tuner:
         left_out = [key.key for key in tuning.space.parameters if not self._means_something(key.key, tuning.first)]
         space = tuning.space.without(left_out)
         if not space.parameters:
-            raise InputError(f"{tuning.first} has a mechanism for none of the keys", where="[tune] first")
+            raise InputError(f"nothing in {tuning.first} reads any of the keys", where="[tune] first")
         if left_out:
-            self._say(f"{tuning.first} has no mechanism for {', '.join(left_out)}: left as they are")
+            self._say(f"nothing in {tuning.first} reads {', '.join(left_out)}: left as they are there")
         search = self._new_search(space, tuning.budget, ())
         searched(search, "model")
         return search, search.best(SURVIVORS), tuple(left_out)
