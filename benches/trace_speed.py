@@ -1,15 +1,21 @@
 """Reading of traces: `iolab trace`'s own pass over the file, all figures included. A set of blktrace
 files for two CPUs, beside btt after its pass of `blkparse -d`; a table as Alibaba's, beside a scan by
 polars and one by pandas that sum four columns by the operation. Records per second, with the start of
-the process, and peak memory; the files are in memory.
+the process, and peak memory; the files are in memory. A trace of 4 GiB comes through a pipe, a
+recording of blktrace that goes on and on: its records per second, the writer's time included, and
+peak memory.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
@@ -59,7 +65,8 @@ def measure(quick: bool) -> list[Result]:
         table(directory / "table.csv", records)
         csv = str(directory / "table.csv")
         peers = {"polars": [sys.executable, "-c", POLARS, csv], "pandas": [sys.executable, "-c", PANDAS, csv]}
-        return results + compared("table", records, rounds, [sys.executable, "-c", OURS, csv], peers)
+        results += compared("table", records, rounds, [sys.executable, "-c", OURS, csv], peers)
+        return results + piped(directory, 2**26 if quick else 2**32)
 
 
 def compared(what: str, records: int, rounds: int, ours: list[str], peers: dict[str, list[str]]) -> list[Result]:
@@ -86,14 +93,58 @@ def compared(what: str, records: int, rounds: int, ours: list[str], peers: dict[
     ]
 
 
+STREAM = """
+import sys, numpy as np
+kinds = "<u4,<u4,<u8,<u8,<u4,<u4,<u4,<u4,<u4,<u2,<u2"
+part = np.frombuffer(open(sys.argv[1], "rb").read(), dtype=kinds).copy()
+span = int(part["f2"][-1]) + 700
+for _ in range(int(sys.argv[2]) // part.nbytes):
+    sys.stdout.buffer.write(part.tobytes())
+    part["f1"] += len(part)
+    part["f2"] += span
+"""
+TOLD = """
+import json
+from iolab import _native
+job = _native.TraceJob.start(json.dumps({"paths": ["-"]}))
+print(job.wait(3600))
+"""
+
+
+def piped(directory: Path, size: int) -> list[Result]:
+    """One CPU's recording through a pipe, as long as it is told."""
+    blktrace(directory / "part", 200_000, cpus=1)
+    part = directory / "part.blktrace.0"
+    began = time.monotonic()
+    writer = [sys.executable, "-c", STREAM, str(part), str(size)]
+    with (
+        subprocess.Popen(writer, stdout=subprocess.PIPE) as source,
+        subprocess.Popen([sys.executable, "-c", TOLD], stdin=source.stdout, stdout=subprocess.PIPE) as reader,
+    ):
+        assert source.stdout is not None and reader.stdout is not None
+        source.stdout.close()
+        figures = json.loads(reader.stdout.read())
+        _, status, used = os.wait4(reader.pid, 0)
+        reader.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - began
+    written = size // part.stat().st_size * part.stat().st_size // _RECORD.size
+    if figures["events_lost"] or figures["malformed"] or figures["records"] != written:
+        raise NotMeasured(f"the pipe was not read whole: {figures['records']} records")
+    what = f"blktrace, {size / 2**30:.3g} GiB through a pipe"
+    return [
+        bounded(f"nanoseconds per record, {what}", "ns", [1e9 * seconds / figures["records"]], limit=200),
+        bounded(f"peak memory, {what}", "bytes", [used.ru_maxrss * 1024], limit=MEMORY_MAX_BYTES),
+    ]
+
+
 def shown(command: list[str]) -> str:
     """A command's program and what it reads."""
     return command[2].strip().replace("\n", "; ")
 
 
-def blktrace(path: Path, records: int) -> None:
-    """Two CPUs' files of reads at a depth of 32."""
-    files = [path.with_name(f"{path.name}.blktrace.{cpu}").open("wb") for cpu in (0, 1)]
+def blktrace(path: Path, records: int, cpus: int = 2) -> None:
+    """The files of one or two CPUs, of reads at a depth of 32."""
+    files = [path.with_name(f"{path.name}.blktrace.{cpu}").open("wb") for cpu in range(cpus)]
     sequences = [0, 0]
     waiting: list[tuple[int, int]] = []
     now_ns = 0
@@ -108,7 +159,7 @@ def blktrace(path: Path, records: int) -> None:
         )
 
     for number in range(records // 5):
-        cpu, sector = number & 1, (number * 2654435761 % 2**28) * 8
+        cpu, sector = number % cpus, (number * 2654435761 % 2**28) * 8
         for action in (_QUEUE, _GET, _INSERT, _ISSUE):
             put(cpu, action, sector)
         waiting.append((cpu, sector))

@@ -18,6 +18,7 @@ from iolab.adapters.trace.export import frames
 from iolab.adapters.trace.replay import experiment, place_of
 from iolab.base.errors import InputError
 from iolab.base.trace_files import trace_of
+from iolab.domain.trial import LoadPhase
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.trace import TraceOptions, copy_choice
 from iolab.presentation.cli.invoke import invoke
@@ -101,7 +102,7 @@ def test_one_command_compares_schedulers_by_a_trace(
     settings = ["--setting", "scheduler=deadline", "--setting", "scheduler=cfq"]
     assert invoke([*command, *settings, "--out", "run"]) == 0
     told = capsys.readouterr().out
-    assert "Replay: deadline:" in told and "of arrivals within 100 us" in told
+    assert "Replay: cfq:" in told and "deadline:" in told and "of arrivals within 100 us" in told
     path.unlink()
     data = read(Path("run"))
     values = {
@@ -130,6 +131,24 @@ def test_the_place_decides_target_and_room(tmp_path: Path) -> None:
         place_of(str(tmp_path / "absent"), destroy=False)
     with pytest.raises(InputError, match="CONTROL=VALUE"):
         experiment(RECORDED, directory, ["bfq"], {}, rounds=1)
+
+
+def test_a_guest_reads_the_trace_from_its_own_files(tmp_path: Path) -> None:
+    from iolab.adapters.guest.plan import Plan, _with_traces
+
+    phase = KINDS["trace"].phases(options(side="queued", timing="dependent"), 1)[-1]
+    assert isinstance(phase, LoadPhase)
+    plan = Plan(seed=1)
+    load = _with_traces(plan, phase.load)
+    replay = load["groups"][0]["jobs"][0]["replay"]
+    (path,) = replay["trace"]["paths"]
+    assert path in plan.archive
+    packed = plan.packed()
+    begin = packed.index(b"time,latency,operation")
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(packed[begin : packed.index(b"\0", begin)])
+    again = _native.TraceSchedule.open(json.dumps(copy_choice(str(copy))))
+    assert json.loads(again.summary(2**20))["digest"] == replay["digest"]
 
 
 @pytest.mark.skipif(NO_TRACEFS, reason="needs root and a mounted tracefs")

@@ -13,6 +13,10 @@ use crate::request::{Follow, Io};
 /// More take more memory than a replay should: 400 MB.
 const IOS_MAX: usize = 8_000_000;
 const UNKNOWN_NS: u64 = u64::MAX;
+/// A longer one is no I/O of a block device: 64 MiB.
+const SECTORS_MAX: u32 = 1 << 17;
+/// No device reaches further: 8 EiB.
+const END_SECTOR_MAX: u64 = 1 << 54;
 const SECTOR_BYTES: u64 = 512;
 
 /// Collects the I/Os of a trace's events, taken in the order of time.
@@ -133,6 +137,11 @@ impl Arrivals {
             .length_ns
             .map_or(u64::MAX, |length| self.from_ns.saturating_add(length));
         if !(self.from_ns..until_ns).contains(&since_ns) {
+            return None;
+        }
+        let end = event.sector.saturating_add(u64::from(event.sectors));
+        if !kind.is_sync() && (event.sectors > SECTORS_MAX || end > END_SECTOR_MAX) {
+            self.left_out += 1;
             return None;
         }
         let is_sync = kind.is_sync();

@@ -60,6 +60,9 @@ fn events() -> Vec<TraceEvent> {
         event(965, Step::Issue, Op::Discard, 0, 1024),
         event(970, Step::Complete, Op::Discard, 0, 1024),
         event(980, Step::Issue, Op::Flush, 0, 0),
+        // No device is so large, and no I/O so long.
+        event(990, Step::Arrival, Op::Read, u64::MAX - 8, 8),
+        event(995, Step::Arrival, Op::Write, 0, u32::MAX),
     ]
 }
 
@@ -82,7 +85,7 @@ fn the_issued_side_has_requests_and_what_had_not_ended() {
         (580, None, 0, 0, OpKind::Fdatasync),
     ];
     assert_eq!(rows(&schedule), expected);
-    assert_eq!(schedule.left_out, 1);
+    assert_eq!(schedule.left_out, 3);
     let process = &schedule.processes[0];
     assert_eq!(
         (process.pid, process.ios, process.flushes, process.depth_max),

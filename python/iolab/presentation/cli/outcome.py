@@ -113,7 +113,7 @@ def _replayed(data: RunData) -> list[str]:
     """How faithful the replays of traces were under each setting, at worst."""
     seen = data.metrics
     told = []
-    for workload, setting in seen.select("workload", "setting").unique(maintain_order=True).iter_rows():
+    for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():
         own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
         of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAYED}
         late, p99, rate, depth = (of[name] for name in REPLAYED)
@@ -125,7 +125,8 @@ def _replayed(data: RunData) -> list[str]:
         line += "" if rate.is_empty() else f", at {float(rate.mean()):.4g} x the rate"  # type: ignore[arg-type]
         if not depth.is_empty():
             line += f", queue depth off by {float(depth.max()):.3g}"  # type: ignore[arg-type]
-        told.append(f"{setting}: {line}" if len(data.settings) > 1 else line)
+        arm = [workload] * (len(data.workloads) > 1) + [setting] * (len(data.settings) > 1)
+        told.append(": ".join([*arm, line]))
     return told
 
 
