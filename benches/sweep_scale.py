@@ -60,7 +60,7 @@ def measure(quick: bool) -> list[Result]:
             cluster.node(1)
         with _connected(cluster, nodes) as connection:
             many += [_trials_per_s(RunAhead(pool=ClusterPool(connection)), nodes) for _ in range(rounds)]
-    command = "iolab sweep ... --on ray://127.0.0.1:10001"
+    command = "iolab sweep ... --on ray"
     return [
         paired(
             f"{nodes} nodes, trials of a sweep",
@@ -80,7 +80,8 @@ def measure(quick: bool) -> list[Result]:
 @contextmanager
 def _connected(cluster: RayNodes, slots: int) -> Iterator[Connection]:
     """Once every node has a worker that has run a trial."""
-    connection = Connection(cluster.on, simulate="sleeping_trial:simulate")
+    os.environ["RAY_ADDRESS"] = cluster.address
+    connection = Connection("ray", simulate="sleeping_trial:simulate")
     try:
         while connection.slots < slots:
             time.sleep(0.1)
