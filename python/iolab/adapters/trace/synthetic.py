@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from iolab.adapters import run as running
 from iolab.adapters.experiment import loads
 from iolab.adapters.run.by_machine import ByMachine
+from iolab.adapters.store import read
 from iolab.adapters.trace.characterise import DURATION_MAX_S
 from iolab.adapters.trace.export import frames
 from iolab.adapters.trace.replay import place_of
@@ -95,8 +96,6 @@ def _experiment(trace: Trace, synthetic: str, machine: str) -> str:
 def _requests(run: Path, workload: str) -> pl.DataFrame:
     """Of the workload's trial, what the machine's drives saw."""
     import polars as pl
-
-    from iolab.adapters.store import read
 
     data = read(run)
     trials = data.trials.filter(data.trials["workload"] == workload)

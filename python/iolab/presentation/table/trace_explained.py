@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from iolab.adapters.trace.explain import NO_CAUSE
 from iolab.base.plain_text import one_line
 from iolab.base.quantity import scale_for
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 def slow(found: Slow) -> Iterator[RenderableType]:
     """The stage that the slowest spend more time in, and what they have in common."""
-    from iolab.adapters.trace.explain import NO_CAUSE
-
     scale = scale_for("ns", [found.from_ns])
     apart = sum(stage.after_ns - stage.before_ns for stage in found.stages)
     yield (
