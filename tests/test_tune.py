@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from iolab.adapters.experiment import load, loads
-from iolab.adapters.experiment.tune import grid
+from iolab.adapters.experiment.grid import grid
 from iolab.adapters.tuner.commands import commands
 from iolab.adapters.tuner.proposer import proposer
 from iolab.base.errors import InputError

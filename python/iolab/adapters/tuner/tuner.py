@@ -20,10 +20,9 @@ from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.read import RunData, read
 from iolab.adapters.tuner.directory import TuneDirectory, names_of
 from iolab.adapters.tuner.proposer import check_installed, proposer
-from iolab.base.errors import InputError, InterruptedRun, MachineError
-from iolab.domain.executor import LeftBehind, Stalled
+from iolab.adapters.tuner.watched import Watched
+from iolab.base.errors import InputError, InterruptedRun
 from iolab.domain.metric import describe
-from iolab.domain.record import impossible
 from iolab.domain.summary import summarise
 from iolab.domain.trial.trial import SEED_MAX, derive_seed
 from iolab.domain.tune.answer import Answer, Fresh, answer
@@ -32,16 +31,13 @@ from iolab.domain.tune.search import Block, Budget, Search, signed_log
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
-    from iolab.domain.executor import Display, Executor, OnProgress, ShouldStop
+    from iolab.domain.executor import Display, Executor
     from iolab.domain.record import Record
-    from iolab.domain.trial import DeviceIdentity, Trial
     from iolab.domain.tune.space import Point, Space
 
 SURVIVORS = 6
 """So many of the candidates that the simulated machine finds best are measured on the machine itself."""
 SURVIVOR_ROUNDS = 5
-REFUSALS_MAX = 4
-"""So many candidates that the machine refuses one after another, without one that it takes, end the search."""
 WINNER, SMALLER = "winner", "smaller"
 
 
@@ -331,12 +327,12 @@ class _Tuner:
 
     def _run(self, experiment: Experiment, path: Path, seed: int, *, until_decided: bool = False) -> None:
         executor, progress = self._means()
-        watched = _Watched(executor, self.directory.baseline, self.refused, progress)
+        watched = Watched(executor, self.directory.baseline, self.refused, progress)
         run(experiment, path, executor=watched, progress=progress, seed=seed, until_decided=until_decided)
 
     def _go_on(self, path: Path, rounds: int | None = None) -> None:
         executor, progress = self._means()
-        watched = _Watched(executor, self.directory.baseline, self.refused, progress)
+        watched = Watched(executor, self.directory.baseline, self.refused, progress)
         go_on(path, executor=watched, progress=progress, rounds=rounds)
 
     def _means(self) -> tuple[Executor, Display]:
@@ -352,34 +348,3 @@ class _Tuner:
         best = search.leading()
         where = f"{stage}: {search.trials_used} trials, {search.candidates} candidates"
         progress.looked(where if best is None else f"{where}; the best looks {best:+.1%} better than the default")
-
-
-class _Watched:
-    """An executor that takes a candidate which the machine refuses for one that can't be measured."""
-
-    def __init__(self, inner: Executor, baseline: str, refused: dict[str, str], progress: Display) -> None:
-        self._inner, self._baseline, self._refused, self._progress = inner, baseline, refused, progress
-
-    def expect(self, trials: Iterable[Trial]) -> None:
-        """See `Executor.expect`."""
-        self._inner.expect(trials)
-
-    def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
-        """See `Executor.admit`."""
-        return self._inner.admit(trial, should_stop)
-
-    def run(self, trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:
-        """See `Executor.run`. An error of the default is one of all; so are many in a row."""
-        try:
-            record = self._inner.run(trial, on_progress, should_stop)
-        except (Stalled, LeftBehind, InterruptedRun):
-            raise
-        except (MachineError, InputError) as error:
-            if trial.setting == self._baseline or len(self._refused) >= REFUSALS_MAX:
-                raise
-            self._refused[trial.setting] = str(error)
-            self._progress.say(f"{trial.setting} is left out: {error}")
-            return impossible(trial, {"refused": str(error)})
-        if trial.setting != self._baseline:
-            self._refused.clear()
-        return record
