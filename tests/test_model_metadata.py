@@ -4,8 +4,11 @@ what the allocation workqueue does."""
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
+import polars
 import pytest
+from iolab.adapters.store import RunData
 from iolab.base.errors import InputError
 from iolab.presentation.table import render
 from support.machines import line_of
@@ -45,7 +48,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("given", "key", "said"),
     [
-        ('sync = "before_close"', "sync", "the simulated machine has no mechanism for forcing the log of XFS"),
         ("drop_caches = true", "drop_caches", "the simulated machine has no mechanism for reading directories"),
     ],
 )
@@ -58,10 +60,52 @@ def test_what_the_model_does_not_make_is_refused_on_its_line(given: str, key: st
     assert line.startswith(f"x.toml:{line_of(text, key)}: workloads.create.{key}: {said}"), line
 
 
-def test_a_load_does_not_lie_on_xfs() -> None:
-    text = HEAD + '[workloads.reads]\nduration = "1s"\nfile_size = "1MiB"\n'
-    with pytest.raises(InputError, match="the model's XFS takes metadata loads only"):
-        experiment(text)
+def values(data: RunData, metric: str) -> dict[str, float]:
+    rows = data.metrics.filter(polars.col("metric") == metric, polars.col("op") == "all")
+    return {row["setting"]: row["value"] for row in rows.iter_rows(named=True)}
+
+
+@pytest.fixture
+def on_a_disk(here: Path) -> str:
+    """The head of experiments on the machine with a disk in place of what answers at once."""
+    text = (Path(__file__).parents[1] / "machines" / "sandy-bridge.toml").read_text()
+    (here / "disk.toml").write_text(text.replace('device = "ram_disk"', 'device = "sata_7200_2008"'))
+    return 'machine = "model:disk.toml"\nrounds = 1\n'
+
+
+def test_loads_lie_on_xfs_too_and_fsync_writes_its_log(on_a_disk: str) -> None:
+    table = """\
+        [workloads.writes]
+        engine = "psync"
+        pattern = "sequential"
+        read_percent = 0
+        file_size = "4MiB"
+        amount = "1MiB"
+        block_size = "16KiB"
+        fsync_every = 1
+        [settings.barrier]
+        machine = { "drives.0.device.cache.write_back" = true, "drives.0.filesystem.barrier" = true }
+        [settings.nobarrier]
+        machine = { "drives.0.device.cache.write_back" = true }
+        [probes]
+        block = true
+        extents = true
+        """
+    data = run(on_a_disk + dedent(table))
+    rates = values(data, "rate_bytes_per_s")
+    # Each write of new blocks has one to the log.
+    for setting, requests_per_s in values(data, "requests_issued_per_s").items():
+        assert requests_per_s > 1.9 * rates[setting] / 16384
+    assert rates["barrier"] < 0.9 * rates["nobarrier"]
+
+
+def test_a_slow_drive_makes_synced_files_slow_and_its_queue_is_seen(on_a_disk: str) -> None:
+    files = FILES.replace('sync = "none"', 'sync = "before_close"').replace("files = 3000", "files = 50")
+    data = run(on_a_disk + files + "[probes]\nblock = true\ncpu = true\n")
+    (rate,) = values(data, "files_per_s").values()
+    assert 20 < rate < 2000
+    (requests_per_s,) = values(data, "requests_issued_per_s").values()
+    assert requests_per_s > 0.9 * rate
 
 
 def test_other_machines_have_no_switches_to_show() -> None:

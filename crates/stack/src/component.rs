@@ -161,7 +161,7 @@ impl Component {
             ),
             Component::Flushes(_) => (
                 &["kernel", "drives.#.queue.write_cache"],
-                "a load syncs what it writes to that drive, or its buffered writes are throttled there",
+                "a load syncs what it writes to that drive, its buffered writes are throttled there, or files are made there",
             ),
             Component::Filesystem(_) => (
                 &["kernel", "drives.#.filesystem"],

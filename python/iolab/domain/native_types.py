@@ -868,6 +868,7 @@ class XfsXfsTable(TypedDict):
 
     ag_count: int
     allocation: NotRequired[Allocation | None]
+    barrier: NotRequired[bool]
     blocks: NotRequired[int]
     call_stall_ns: NotRequired[int]
     cycles: Cycles
@@ -875,6 +876,8 @@ class XfsXfsTable(TypedDict):
     inode_bytes: NotRequired[int]
     kind: Literal["xfs"]
     log_blocks: NotRequired[int]
+    log_buffer_bytes: NotRequired[int]
+    log_buffers: NotRequired[int]
     log_bytes_per_create: NotRequired[int]
     workers_max: NotRequired[int]
     writeback: NotRequired[Writeback]

@@ -5,7 +5,7 @@
 
 mod contiguous;
 mod ext4;
-mod file_map;
+pub(crate) mod file_map;
 mod groups;
 mod indirect;
 #[cfg(test)]
@@ -44,6 +44,12 @@ pub trait Allocator: Send {
 
     /// Where the file's `block` is, and how many blocks follow it contiguously; None: nowhere yet.
     fn map(&self, file: FileId, block: u64) -> Option<(u64, u64)>;
+
+    /// The file's blocks are in memory only, and are to have a place when they are written back: room for them is kept,
+    /// where a filesystem does so.
+    fn reserve(&mut self, _file: FileId, _block: u64, _blocks: u64) -> Result<(), Full> {
+        Ok(())
+    }
 
     /// Gives the file's blocks from `block` on a place, on behalf of a task. Blocks that have one keep it.
     fn allocate(&mut self, task: TaskId, file: FileId, block: u64, blocks: u64)

@@ -7,8 +7,9 @@ use crate::block::{HardwareRules, RequestQueue, SECTOR_BYTES};
 use crate::cache::PageCache;
 use crate::nfs::DirectIo;
 use crate::scheduler::spec::Surroundings;
-use crate::swap::{Parts, SortLoad, Sorting};
-use crate::world::{Drive, DriveParts, World};
+use crate::swap::SortLoad;
+use crate::world::{DriveParts, SwapArea, World};
+use crate::xfs::{self, XfsSpec};
 
 /// The root group's weight (`CFQ_WEIGHT_DEFAULT` doubled, as blk-cgroup gives it to the root).
 const ROOT_WEIGHT: u32 = 1000;
@@ -43,34 +44,48 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     if machine.kernel.flushes_caches() {
         world = world.with_flushes(machine.drives.iter().map(|drive| drive.flushes));
     }
+    for (number, drive) in machine.drives.iter().enumerate() {
+        if let Some(xfs) = &drive.xfs {
+            let mounted = mounted(machine, drive, xfs)
+                .map_err(|error| error.within(&format!("drives.{number}")))?;
+            world = world.with_xfs(number, mounted);
+        }
+    }
     machine.cpus.plan_offline(&mut world);
     Ok(world)
 }
 
-/// The area lies at the end of its drive.
-pub(super) fn sorting(machine: &MachineSpec, load: &SortLoad) -> Result<Sorting, SpecError> {
-    let swap = machine.swap.ok_or_else(|| {
+fn mounted(
+    machine: &MachineSpec,
+    drive: &DrivePlan,
+    xfs: &XfsSpec,
+) -> Result<xfs::Mounted, SpecError> {
+    let clock_hz = machine.cpus.clock_hz().expect("checked");
+    let cpus = machine.cpus.topology().cpus() as u16;
+    let flushes = machine.kernel.flushes_caches() && drive.flushes;
+    xfs::Mounted::new(
+        cpus,
+        clock_hz,
+        xfs,
+        machine.kernel.xfs_allocation(),
+        flushes,
+    )
+}
+
+/// The area lies at the end of its drive. The error names a key of the load.
+pub(super) fn swap_area(machine: &MachineSpec, load: &SortLoad) -> Result<SwapArea, SpecError> {
+    let spec = machine.swap.ok_or_else(|| {
         SpecError::of(
             "kind",
             "the machine has no [swap], so there is nowhere to swap to",
         )
     })?;
-    load.check(&swap)?;
-    let plan = &machine.drives[swap.drive];
-    let drive = parts(plan, &machine.kernel, &[ROOT_WEIGHT])
-        .map_err(|error| error.within(&format!("drives.{}", swap.drive)))?;
-    let cpus = machine.cpus.simple().ok_or_else(|| {
-        let what = "the model sorts on simple CPUs only; leave topology out of [cpus]";
-        SpecError::of("kind", what)
-    })?;
-    let (drive, _) = Drive::new(drive);
-    let parts = Parts {
-        cpus,
-        drive,
-        area_begin: plan.sectors - swap.bytes / SECTOR_BYTES,
+    load.check(&spec)?;
+    Ok(SwapArea {
+        spec,
+        begin: machine.drives[spec.drive].sectors - spec.bytes / SECTOR_BYTES,
         reclaim: machine.kernel.reclaim(),
-    };
-    Ok(Sorting::new(&swap, load, parts))
+    })
 }
 
 fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DriveParts, SpecError> {

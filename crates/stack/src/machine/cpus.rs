@@ -99,13 +99,6 @@ impl CpusPlan {
         Ok(CpusPlan::Detailed(Box::new(plan)))
     }
 
-    pub(super) fn simple(&self) -> Option<CpuSpec> {
-        match self {
-            CpusPlan::Simple(spec) => Some(*spec),
-            CpusPlan::Detailed(_) => None,
-        }
-    }
-
     /// Where they are; simple ones are cores of one socket.
     pub(super) fn topology(&self) -> Topology {
         match self {
@@ -143,11 +136,11 @@ impl CpusPlan {
         }
     }
 
-    /// None: they have no places, or some go offline at times that only loads know.
-    pub(super) fn processors(&self) -> Option<&SmpSpec> {
+    /// Cycles a second; None: simple CPUs whose file does not say.
+    pub(super) fn clock_hz(&self) -> Option<u64> {
         match self {
-            CpusPlan::Detailed(plan) if plan.offline.is_empty() => Some(&plan.smp),
-            _ => None,
+            CpusPlan::Simple(spec) => spec.clock_hz,
+            CpusPlan::Detailed(plan) => Some(plan.smp.clock_hz),
         }
     }
 

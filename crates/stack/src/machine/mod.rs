@@ -19,9 +19,8 @@ use crate::completion::CompletionSpec;
 use crate::nfs::NfsSpec;
 use crate::scheduler::spec::SchedulerSpec;
 use crate::spec_error::within;
-use crate::swap::{SortLoad, Sorting, SwapSpec};
-use crate::world::World;
-use crate::xfs::Mounted;
+use crate::swap::{SortLoad, SwapSpec};
+use crate::world::{SwapArea, World};
 use cpus::{CpusPlan, CpusTable};
 use drive::{DrivePlan, DriveSpec};
 pub use kernel::Kernel;
@@ -129,6 +128,10 @@ impl MachineSpec {
             })
             .collect();
         let drives = drives?;
+        if drives.iter().any(|drive| drive.xfs.is_some()) && cpus.clock_hz().is_none() {
+            let what = "XFS counts in cycles: give simple CPUs clock_hz";
+            return Err(SpecError::of("cpus.clock_hz", what));
+        }
         cpus.complete(file.completion, &kernel, &drives)?;
         let mounts: Result<Vec<NfsSpec>, SpecError> =
             (0..).zip(file.mounts).map(mount_of).collect();
@@ -160,22 +163,12 @@ impl MachineSpec {
         build::world(self)
     }
 
-    /// Processes that sort on the machine, switched on for nothing else. The error names a key of the load.
-    pub fn sorting(&self, load: &SortLoad) -> Result<Sorting, SpecError> {
-        build::sorting(self, load)
+    /// Where processes swap that sort on the machine. The error names a key of the load.
+    pub fn swap_area(&self, load: &SortLoad) -> Result<SwapArea, SpecError> {
+        build::swap_area(self, load)
     }
 
-    /// The XFS filesystem of drive 0, mounted.
-    pub fn mount_xfs(&self) -> Result<Mounted, SpecError> {
-        let xfs = self.drives.first().and_then(|drive| drive.xfs.as_ref());
-        let Some((xfs, processors)) = xfs.zip(self.cpus.processors()) else {
-            let what = "files are made in a filesystem of kind xfs on drive 0, by detailed CPUs that stay online";
-            return Err(SpecError::of("kind", what));
-        };
-        Mounted::new(processors, xfs, self.kernel.xfs_allocation())
-    }
-
-    /// Whether a drive's filesystem is XFS, which takes no loads.
+    /// Whether a drive's filesystem is XFS, where files can be made.
     pub fn has_xfs(&self, drive: usize) -> bool {
         self.drives
             .get(drive)
@@ -209,7 +202,7 @@ impl MachineSpec {
 
     /// Whether files on the drive get their blocks from an allocator; panics if there is no such drive.
     pub(crate) fn has_filesystem(&self, drive: usize) -> bool {
-        self.drives[drive].filesystem.is_some()
+        self.drives[drive].filesystem.is_some() || self.has_xfs(drive)
     }
 
     /// Whether the CPUs are detailed: the table `cpus` has a `topology` (docs/model/processors.md).

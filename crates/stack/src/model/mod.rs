@@ -27,34 +27,29 @@ use workload::phase::Phase;
 use workload::record::{ClockKind, Snapshot};
 
 use crate::SpecError;
-use crate::block::{SECTOR_BYTES, Sector};
+use crate::block::{SECTOR_BYTES, Sector, TaskId};
 use crate::cache::FileId;
 use crate::machine::MachineSpec;
 use crate::probe::extents::{FileExtents, examined};
 use crate::station::Violation;
-use crate::world::{FileLayout, FileSpec, World};
-use crate::xfs::{Mounted, Progress, Results};
+use crate::world::{FileLayout, FileSpec, PhaseSpec, World};
+use crate::xfs::{Progress, Results};
 pub use kinds::{AnyPhase, AnyRecord};
 use observed::Watch;
 pub use observed::{Observations, ObservedPhase, Probes, Record};
 pub use reading::{Unread, unread};
-use sort::SortUnderWay;
 pub use sort::{SortPhase, SortRecord};
 
 /// A simulated machine that runs phases: caches, files and devices keep their state from one to the next.
 pub struct Model {
     machine: MachineSpec,
     world: World,
-    /// None until a metadata phase needs it.
-    mounted: Option<Mounted>,
     /// By path and base.
     files: BTreeMap<(String, u64), FileId>,
     directories: BTreeMap<String, u32>,
     /// By drive without a filesystem: where the next file begins.
     next_sector: Vec<Sector>,
     under_way: Option<UnderWay>,
-    /// What was found of the invariants in the last phase that sorted.
-    sort_invariants: Result<(), Violation>,
     /// The last phase was, before its end.
     stopped: bool,
     traces: BTreeMap<String, Vec<u8>>,
@@ -63,10 +58,12 @@ pub struct Model {
 /// The phase that was begun.
 enum UnderWay {
     Load(Box<(Phase, Watch)>),
-    Metadata(MetadataPhase),
-    Sort(Box<SortUnderWay>),
+    Metadata(Box<(MetadataPhase, Watch)>),
+    Sort(Box<(SortPhase, Watch)>),
 }
 
+/// Where metadata phases make their files.
+const METADATA_DRIVE: usize = 0;
 /// Files on a drive without a filesystem begin at multiples of this.
 const REGION_ALIGN_SECTORS: Sector = 2048;
 
@@ -76,12 +73,10 @@ impl Model {
         Ok(Model {
             machine: machine.clone(),
             world: machine.build()?,
-            mounted: None,
             files: BTreeMap::new(),
             directories: BTreeMap::new(),
             next_sector: vec![0; machine.drive_count()],
             under_way: None,
-            sort_invariants: Ok(()),
             stopped: false,
             traces: BTreeMap::new(),
         })
@@ -98,31 +93,39 @@ impl Model {
         Ok(())
     }
 
-    /// On the machine as it was switched on: what phases before it left behind has no memory then.
-    fn begin_sort(&self, phase: SortPhase, probes: &Probes) -> Result<UnderWay, SpecError> {
-        if !probes.is_empty() {
-            let what = "the model's probes see nothing of sorting; leave them out";
-            return Err(SpecError::of("probes", what));
-        }
-        Ok(UnderWay::Sort(Box::new(SortUnderWay::new(
-            phase,
-            &self.machine,
-        )?)))
+    fn begin_sort(&mut self, phase: SortPhase, probes: &Probes) -> Result<UnderWay, SpecError> {
+        probes.check(self.machine.has_detailed_cpus())?;
+        let load = phase.load();
+        let area = self.machine.swap_area(&load)?;
+        self.world
+            .begin_phase(&PhaseSpec::without_loads(phase.seed))
+            .expect("no job of it can be wrong");
+        self.world.begin_sorting(&area, &load);
+        let names = self.world.sorting_names();
+        let watch = Watch::new(probes, &names, &mut self.world);
+        Ok(UnderWay::Sort(Box::new((phase, watch))))
     }
 
-    /// The filesystem is mounted by the first such phase.
     fn begin_metadata(
         &mut self,
         phase: MetadataPhase,
         probes: &Probes,
     ) -> Result<UnderWay, SpecError> {
-        probes.check_of_metadata()?;
-        let mounted = match &mut self.mounted {
-            Some(mounted) => mounted,
-            none => none.insert(self.machine.mount_xfs()?),
-        };
-        mounted.begin(&phase, probes.switches.as_ref())?;
-        Ok(UnderWay::Metadata(phase))
+        probes.check_of_metadata(self.machine.has_detailed_cpus())?;
+        if !self.machine.has_xfs(METADATA_DRIVE) {
+            let what = "files are made in a filesystem of kind xfs on drive 0";
+            return Err(SpecError::of("kind", what));
+        }
+        let seed = phase.threads.first().map_or(0, |thread| thread.job.seed);
+        self.world
+            .begin_phase(&PhaseSpec::without_loads(seed))
+            .expect("no job of it can be wrong");
+        let switches = probes.switches.as_ref();
+        self.world
+            .begin_metadata(METADATA_DRIVE, &phase, switches)?;
+        let names = self.world.task_names(METADATA_DRIVE);
+        let watch = Watch::new(probes, &names, &mut self.world);
+        Ok(UnderWay::Metadata(Box::new((phase, watch))))
     }
 
     fn begin_load(&mut self, phase: Phase, probes: &Probes) -> Result<UnderWay, SpecError> {
@@ -141,7 +144,10 @@ impl Model {
         self.world
             .begin_phase(&spec)
             .map_err(|error| SpecError::of("groups", error.to_string()))?;
-        let watch = Watch::new(probes, &phase, &mut self.world);
+        let names: Vec<(TaskId, String)> = (0..)
+            .zip(phase.groups.iter().map(|group| group.name.clone()))
+            .collect();
+        let watch = Watch::new(probes, &names, &mut self.world);
         Ok(UnderWay::Load(Box::new((phase, watch))))
     }
 
@@ -163,11 +169,21 @@ impl Model {
                     goes_on(snapshot(world, phase.warm_up_ns))
                 });
             }
-            UnderWay::Metadata(_) => {
-                let mounted = self.mounted.as_mut().expect("it was begun on a mount");
-                mounted.run(|progress| goes_on(metadata_snapshot(&progress)));
+            UnderWay::Metadata(metadata) => {
+                let (_, watch) = metadata.as_mut();
+                self.world.run(|world| {
+                    watch.look(world);
+                    let progress = world.metadata_progress(METADATA_DRIVE);
+                    goes_on(metadata_snapshot(&progress))
+                });
             }
-            UnderWay::Sort(sort) => sort.run(goes_on),
+            UnderWay::Sort(sort) => {
+                let (_, watch) = sort.as_mut();
+                self.world.run(|world| {
+                    watch.look(world);
+                    goes_on(sort::snapshot(world))
+                });
+            }
         }
         self.stopped = stopped;
     }
@@ -189,16 +205,23 @@ impl Model {
                 let (phase, watch) = *load;
                 self.end_load(&phase, watch, circumstances)
             }
-            UnderWay::Metadata(phase) => {
-                let mounted = self.mounted.as_mut().expect("it was begun on a mount");
-                metadata_record(&phase, circumstances, mounted.end())
+            UnderWay::Metadata(metadata) => {
+                let (phase, watch) = *metadata;
+                let (probes, traces) = watch.end(&mut self.world, started_unix_ns);
+                self.traces = traces;
+                let results = self.world.end_metadata(METADATA_DRIVE);
+                self.world.end_phase();
+                metadata_record(&phase, circumstances, results, probes)
             }
             UnderWay::Sort(sort) => {
-                let (record, invariants) = sort.end(circumstances);
-                self.sort_invariants = invariants;
+                let (phase, watch) = *sort;
+                let (probes, traces) = watch.end(&mut self.world, started_unix_ns);
+                self.traces = traces;
+                let results = self.world.end_sorting();
+                self.world.end_phase();
                 Record {
-                    phase: AnyRecord::Sort(record),
-                    probes: Observations::default(),
+                    phase: AnyRecord::Sort(sort::record(&phase, circumstances, &results)),
+                    probes,
                 }
             }
         }
@@ -239,9 +262,7 @@ impl Model {
 
     /// Conservation and Little's law, of all so far.
     pub fn check(&self) -> Result<(), Violation> {
-        self.sort_invariants.clone()?;
-        self.world.check()?;
-        self.mounted.as_ref().map_or(Ok(()), Mounted::check)
+        self.world.check()
     }
 
     fn file(
@@ -257,10 +278,6 @@ impl Model {
         let wrong =
             |key: &str, what: String| Err(SpecError::of(&format!("files.{number}.{key}"), what));
         let drive = spec.place.unwrap_or(0) as usize;
-        if self.machine.has_xfs(drive) {
-            let what = "the model's XFS takes metadata phases only: no file of a load lies there";
-            return wrong("place", what.to_owned());
-        }
         let Some(capacity) = self.machine.drive_sectors(drive) else {
             return self.mounted_file(number, spec);
         };
@@ -328,6 +345,7 @@ fn metadata_record(
     phase: &MetadataPhase,
     circumstances: Circumstances,
     results: Results,
+    probes: Observations,
 ) -> Record {
     let used_percent = Some(results.filesystem_used_percent);
     let record = metadata::assemble(phase, circumstances, results.threads, used_percent);
@@ -335,7 +353,7 @@ fn metadata_record(
         phase: AnyRecord::Metadata(record),
         probes: Observations {
             switches: results.switches,
-            ..Observations::default()
+            ..probes
         },
     }
 }

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::sample::cpu::CpuObservation;
-use workload::phase::Phase;
 
 use super::kinds::{AnyPhase, AnyRecord};
 use crate::SpecError;
-use crate::block::QueueEvent;
+use crate::block::{QueueEvent, TaskId};
 use crate::completion::Counters;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
 use crate::probe::counters::{CounterObservation, CounterOptions, CounterProbe};
@@ -32,7 +31,7 @@ pub struct ObservedPhase {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ModelProbes")]
 pub struct Probes {
-    /// `block`, of loads: the events of all request queues.
+    /// `block`: the events of all request queues.
     pub block: Option<BlockOptions>,
     /// `nfs`, of loads: the counters of all mounts.
     pub nfs: Option<NfsOptions>,
@@ -105,36 +104,13 @@ impl ObservedPhase {
 }
 
 impl Probes {
-    pub(super) fn is_empty(&self) -> bool {
-        let Probes {
-            block,
-            nfs,
-            cpu,
-            counters,
-            switches,
-        } = self;
-        block.is_none()
-            && nfs.is_none()
-            && cpu.is_none()
-            && counters.is_none()
-            && switches.is_none()
-    }
-
-    /// What a metadata phase has no mechanism for.
-    pub(super) fn check_of_metadata(&self) -> Result<(), SpecError> {
-        let others = [
-            ("block", self.block.is_some()),
-            ("nfs", self.nfs.is_some()),
-            ("cpu", self.cpu.is_some()),
-            ("counters", self.counters.is_some()),
-        ];
-        match others.into_iter().find(|(_, is_on)| *is_on) {
-            Some((probe, _)) => {
-                let what = "the model shows of metadata phases who switches where: switches";
-                Err(SpecError::of(&format!("probes.{probe}"), what))
-            }
-            None => Ok(()),
+    /// What a metadata phase, or the machine, has no mechanism for.
+    pub(super) fn check_of_metadata(&self, has_detailed_cpus: bool) -> Result<(), SpecError> {
+        if self.nfs.is_some() {
+            let what = "the model makes no files on mounts, where nfs would look";
+            return Err(SpecError::of("probes.nfs", what));
         }
+        self.check_cpus(has_detailed_cpus)
     }
 
     /// What a load, or the machine, has no mechanism for.
@@ -143,7 +119,12 @@ impl Probes {
             let what = "the model shows the switches of metadata phases only";
             return Err(SpecError::of("probes.switches", what));
         }
+        self.check_cpus(has_detailed_cpus)
+    }
+
+    fn check_cpus(&self, has_detailed_cpus: bool) -> Result<(), SpecError> {
         let of_cpus = [
+            ("switches", self.switches.is_some()),
             ("cpu", self.cpu.is_some()),
             ("counters", self.counters.is_some()),
         ];
@@ -160,15 +141,11 @@ impl Probes {
 }
 
 impl Watch {
-    pub(super) fn new(probes: &Probes, phase: &Phase, world: &mut World) -> Watch {
-        let names: Vec<String> = phase
-            .groups
-            .iter()
-            .map(|group| group.name.clone())
-            .collect();
+    /// `names`: what the phase's tasks are called.
+    pub(super) fn new(probes: &Probes, names: &[(TaskId, String)], world: &mut World) -> Watch {
         let block = probes
             .block
-            .map(|options| BlockProbe::new(&options, world.now(), &names));
+            .map(|options| BlockProbe::new(&options, world.now(), names));
         if block.is_some() {
             world.tap();
         }

@@ -94,14 +94,21 @@ fn components(phase: &Use, machine: &MachineSpec) -> BTreeSet<Component> {
             }
         }
         Use::Metadata { threads } => {
-            let places = threads.iter().map(|thread| thread.place.unwrap_or(0));
-            used.extend(places.map(|place| Component::Filesystem(place as u16)));
+            for thread in threads {
+                let place = thread.place.unwrap_or(0) as usize;
+                if place < machine.drive_count() {
+                    of_files(place, machine, &mut used);
+                }
+            }
         }
         Use::Sort {} => {
             used.insert(Component::Swap);
             if let Some(drive) = machine.swap_drive() {
                 used.insert(Component::Drive(drive as u16));
-                used.extend(of_scheduler(drive, machine).filter(|one| *one == Component::Ticks));
+                if machine.has_detailed_cpus() {
+                    used.insert(Component::Completion(drive as u16));
+                }
+                used.extend(of_scheduler(drive, machine));
             }
         }
     }
@@ -152,6 +159,19 @@ fn of_group(
                 }
             }
         }
+    }
+}
+
+/// What makes files there reads: their filesystem, which writes to the drive.
+fn of_files(place: usize, machine: &MachineSpec, used: &mut BTreeSet<Component>) {
+    let number = place as u16;
+    used.extend([Component::Filesystem(number), Component::Drive(number)]);
+    used.extend(of_scheduler(place, machine));
+    if machine.has_detailed_cpus() {
+        used.insert(Component::Completion(number));
+    }
+    if machine.kernel().flushes_caches() {
+        used.insert(Component::Flushes(number));
     }
 }
 

@@ -8,9 +8,8 @@ use workload::assemble::Circumstances;
 use workload::metadata::ThreadRecord;
 use workload::record::{GroupRecord, PhaseRecord, Snapshot};
 
-use crate::SpecError;
-use crate::machine::MachineSpec;
-use crate::swap::{Results, SortLoad, Sorted, Sorting};
+use crate::swap::{Results, SortLoad, Sorted};
+use crate::world::World;
 
 /// Processes that fill memory with random numbers and sort them, swapping where it is too small.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
@@ -45,54 +44,36 @@ pub struct SortRecord {
     pub measures: BTreeMap<&'static str, Option<f64>>,
 }
 
-/// A phase of this kind, under way.
-pub(super) struct SortUnderWay {
-    phase: SortPhase,
-    sorting: Sorting,
-}
-
-impl SortUnderWay {
-    pub(super) fn new(phase: SortPhase, machine: &MachineSpec) -> Result<Self, SpecError> {
-        let load = SortLoad {
-            processes: phase.processes,
-            process_bytes: phase.process_bytes,
-            passes: phase.passes,
-            memory_bytes: phase.memory_limit_bytes,
-            swap_bytes: phase.swap_bytes,
-            seed: phase.seed,
-        };
-        let sorting = machine.sorting(&load)?;
-        Ok(SortUnderWay { phase, sorting })
-    }
-
-    pub(super) fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
-        self.sorting.run(|elapsed_ns, fraction| {
-            go_on(Snapshot {
-                elapsed_ns,
-                ops: 0,
-                bytes: 0,
-                errors: 0,
-                fraction: Some(fraction),
-                warming_up: false,
-                done: false,
-            })
-        });
-    }
-
-    /// The record, and whether all invariants held.
-    pub(super) fn end(
-        self,
-        circumstances: Circumstances,
-    ) -> (SortRecord, Result<(), crate::station::Violation>) {
-        let kept = self.sorting.check();
-        (
-            record(&self.phase, circumstances, &self.sorting.results()),
-            kept,
-        )
+impl SortPhase {
+    pub(super) fn load(&self) -> SortLoad {
+        SortLoad {
+            processes: self.processes,
+            process_bytes: self.process_bytes,
+            passes: self.passes,
+            memory_bytes: self.memory_limit_bytes,
+            swap_bytes: self.swap_bytes,
+            seed: self.seed,
+        }
     }
 }
 
-fn record(phase: &SortPhase, circumstances: Circumstances, results: &Results) -> SortRecord {
+pub(super) fn snapshot(world: &World) -> Snapshot {
+    Snapshot {
+        elapsed_ns: world.elapsed_ns(),
+        ops: 0,
+        bytes: 0,
+        errors: 0,
+        fraction: Some(world.sorted_so_far()),
+        warming_up: false,
+        done: false,
+    }
+}
+
+pub(super) fn record(
+    phase: &SortPhase,
+    circumstances: Circumstances,
+    results: &Results,
+) -> SortRecord {
     let groups: Vec<GroupRecord<ThreadRecord>> = (1..)
         .zip(&results.processes)
         .map(|(number, process)| group(format!("sort.{number}"), process, results.elapsed_ns))

@@ -8,7 +8,7 @@ use trace::block::{Activity, Analysis, BlockReport};
 use super::line::device;
 use super::line::{line, names};
 use super::trace_files::{TraceFiles, TraceFormat};
-use crate::block::QueueEvent;
+use crate::block::{QueueEvent, TaskId};
 use crate::completion::Counters;
 use crate::time::Time;
 
@@ -45,8 +45,8 @@ pub struct Observation {
 
 impl BlockProbe {
     /// `began`: when the phase did; times in report and traces count from there. `tasks`: what the phase's tasks are
-    /// called, by their numbers.
-    pub fn new(options: &BlockOptions, began: Time, tasks: &[String]) -> BlockProbe {
+    /// called.
+    pub fn new(options: &BlockOptions, began: Time, tasks: &[(TaskId, String)]) -> BlockProbe {
         BlockProbe {
             began,
             analysis: Analysis::new(0, options.interval_ns),

@@ -25,13 +25,13 @@ pub(super) fn device_name(drive: u16) -> String {
 }
 
 /// What tasks are called, by their pids: those of the phase, and the machine's own.
-pub(super) fn names(tasks: &[String]) -> BTreeMap<u32, String> {
+pub(super) fn names(tasks: &[(TaskId, String)]) -> BTreeMap<u32, String> {
     let own = [
         (FLUSHER, "flusher"),
         (OLD_DATA_FLUSHER, "old_flusher"),
         (JOURNAL, "journal"),
     ];
-    let of_phase = (0..).zip(tasks.iter().map(String::as_str));
+    let of_phase = tasks.iter().map(|(task, name)| (*task, name.as_str()));
     let names = of_phase.chain(own);
     names
         .map(|(task, name)| (pid(task), name.to_owned()))

@@ -70,7 +70,8 @@ fn written() -> Written {
         interval_ns: 100 * MILLISECOND,
         trace: Some(TraceFormat::Blktrace),
     };
-    let tasks = ["reader.0", "writer.0", "reader.1", "writer.1"].map(str::to_owned);
+    let names = ["reader.0", "writer.0", "reader.1", "writer.1"].map(str::to_owned);
+    let tasks: Vec<(u32, String)> = (0..).zip(names).collect();
     let mut probe = BlockProbe::new(&options, 0, &tasks);
     probe.events(&mut served.events);
     let (found, files) = probe.finish(served.ended, &[]);

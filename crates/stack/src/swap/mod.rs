@@ -1,10 +1,10 @@
 //! Memory pressure: processes that sort more than there is memory, a swap area, and reclaim as kernels do it.
 //!
 //! [`Sorting`] runs them all. Every page is simulated: which process touches it when (`quicksort`), where it is (`pages`),
-//! its slot in the area (`slots`), and how a kernel chooses what to take away (`reclaim`). The area lies behind the
-//! request queue and on the device of a simulated drive.
+//! its slot in the area (`slots`), and how a kernel chooses what to take away (`reclaim`). The area lies on a drive of
+//! the machine, whose CPUs the processes share with whatever else it does.
 
-mod area;
+mod effect;
 mod pages;
 mod quicksort;
 mod reclaim;
@@ -15,6 +15,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use effect::Effect;
 pub use reclaim::ReclaimKind;
-pub use sorting::{Parts, Results, Sorted, Sorting};
+pub use sorting::{Results, Sorted, Sorting};
 pub use spec::{SortLoad, SwapSpec};

@@ -18,6 +18,8 @@ pub(super) struct Task {
     /// Frees pages, before it can go on.
     pub(super) effort: Option<Effort>,
     pub(super) wait: Wait,
+    /// In line for a CPU, on which it decides what it does.
+    pub(super) asks: bool,
     pub(super) state: State,
     pub(super) usage: Usage,
     pub(super) finished_at: Option<Time>,
@@ -55,6 +57,7 @@ impl Task {
             first_page,
             touch: None,
             effort: None,
+            asks: false,
             wait: if is_daemon { Wait::Work } else { Wait::Nothing },
             state: if is_daemon {
                 State::Asleep

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::SpecError;
 use crate::machine::MachineSpec;
+use crate::world::{PhaseSpec, World};
 use serde_json::json;
 
 const MIB: u64 = 1 << 20;
@@ -41,11 +42,25 @@ fn load(memory_mib: u64, processes: u32, share_percent: u64, seed: u64) -> SortL
     }
 }
 
+fn begun(machine: &MachineSpec, load: &SortLoad) -> World {
+    let area = machine.swap_area(load).unwrap();
+    let mut world = machine.build().unwrap();
+    world.begin_phase(&PhaseSpec::without_loads(1)).unwrap();
+    world.begin_sorting(&area, load);
+    world
+}
+
+fn ended(mut world: World) -> Results {
+    let results = world.end_sorting();
+    world.end_phase();
+    world.check().unwrap();
+    results
+}
+
 fn sorted(kernel: &str, swap: serde_json::Value, load: &SortLoad) -> Results {
-    let mut sorting = machine(kernel, swap).sorting(load).unwrap();
-    sorting.run(|_, _| true);
-    sorting.check().unwrap();
-    sorting.results()
+    let mut world = begun(&machine(kernel, swap), load);
+    world.run(|_| true);
+    ended(world)
 }
 
 /// When the processes finished, in seconds, first to last.
@@ -114,18 +129,15 @@ fn a_walk_that_changes_the_process_after_each_call_thrashes_too() {
 
 #[test]
 fn a_stop_leaves_everything_in_order() {
-    let mut sorting = machine("2.5.59", swap())
-        .sorting(&load(32, 4, 30, 1))
-        .unwrap();
+    let mut world = begun(&machine("2.5.59", swap()), &load(32, 4, 30, 1));
     let mut asked = 0;
-    sorting.run(|_, _| {
+    world.run(|_| {
         asked += 1;
         asked < 2
     });
-    sorting.check().unwrap();
+    let results = ended(world);
     assert!(
-        sorting
-            .results()
+        results
             .processes
             .iter()
             .any(|one| one.finished_ns.is_none())
@@ -134,7 +146,7 @@ fn a_stop_leaves_everything_in_order() {
 
 #[test]
 fn what_has_no_room_is_said_with_its_key() {
-    let refused = |load: SortLoad| machine("2.4.20", swap()).sorting(&load).err().unwrap();
+    let refused = |load: SortLoad| machine("2.4.20", swap()).swap_area(&load).unwrap_err();
     let good = load(32, 4, 30, 1);
     for (load, key) in [
         (

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use super::cpus::Cpus;
 use super::files::{Piece, pieces};
+use super::filesystems::OF_FILESYSTEM;
+use super::swapping::OF_SWAP;
 use super::task::State;
 use super::{Event, World};
 use crate::block::{Bio, Direction, Priority, Submitted, TaskId};
@@ -27,7 +29,7 @@ impl World {
         found: &mut Vec<Piece>,
     ) {
         let spec = &self.files[file as usize];
-        let allocator = self.allocators[spec.drive].as_deref();
+        let allocator = self.allocator(spec.drive);
         pieces(spec, file, allocator, offset, bytes, sectors_max, found);
     }
 
@@ -165,6 +167,7 @@ impl World {
             self.with_cache(now, |cache, _| cache.unblocked(now, task));
         }
         self.wake(now, task);
+        self.sorting_granted(now, task);
     }
 
     /// Collects what the drive has completed and sends it what may go.
@@ -215,13 +218,15 @@ impl World {
             self.events.put(at, Event::Drive(number as u16));
         }
         for bio in done.drain(..) {
-            self.bio_done(now, &bio);
+            self.bio_done(now, number, &bio);
         }
         let flushed_from = may_retry.len();
         self.drives[number].take_flushed(&mut may_retry);
         for task in may_retry.split_off(flushed_from) {
-            self.flushed.insert(task);
-            self.unblock(now, task);
+            if !self.flushed_for_filesystem(now, number, task) {
+                self.flushed.insert(task);
+                self.unblock(now, task);
+            }
         }
         self.update_congestion(now, number);
         let retried = !may_retry.is_empty();
@@ -259,10 +264,18 @@ impl World {
         }
     }
 
-    fn bio_done(&mut self, now: Time, bio: &Bio) {
+    fn bio_done(&mut self, now: Time, drive: usize, bio: &Bio) {
         self.progressed(now);
         if bio.tag & OF_CACHE != 0 {
             self.cache_bio_done(now, bio.tag & !OF_CACHE);
+            return;
+        }
+        if bio.tag & OF_FILESYSTEM != 0 {
+            self.filesystem_bio_done(now, drive, bio.tag & !OF_FILESYSTEM);
+            return;
+        }
+        if bio.tag & OF_SWAP != 0 {
+            self.swap_bio_done(now, bio);
             return;
         }
         let id = self.operations.id(bio.tag);

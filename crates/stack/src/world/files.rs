@@ -36,10 +36,8 @@ impl World {
     /// One more file, empty where the drive's filesystem allocates; its number. Read-ahead ends with its size.
     pub fn add_file(&mut self, file: FileSpec) -> FileId {
         let number = self.files.len() as FileId;
-        if let FileLayout::Allocated { directory } = file.place
-            && let Some(allocator) = &mut self.allocators[file.drive]
-        {
-            allocator.create(number, directory);
+        if let FileLayout::Allocated { directory } = file.place {
+            self.with_allocator(file.drive, |allocator| allocator.create(number, directory));
         }
         if let Some(cache) = &mut self.cache {
             cache.set_size(number, file.size_bytes);
@@ -66,7 +64,7 @@ impl World {
     pub fn extents(&self, file: FileId) -> Vec<Extent> {
         let spec = &self.files[file as usize];
         match spec.place {
-            FileLayout::Allocated { .. } => match &self.allocators[spec.drive] {
+            FileLayout::Allocated { .. } => match self.allocator(spec.drive) {
                 Some(allocator) => allocator.extents(file),
                 None => Vec::new(),
             },

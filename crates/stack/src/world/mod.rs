@@ -5,11 +5,13 @@ mod cached;
 mod cpus;
 mod drive;
 mod files;
+mod filesystems;
 mod interrupts;
 mod mounts;
 mod operations;
 mod phase;
 mod standstill;
+mod swapping;
 mod task;
 mod tasks;
 #[cfg(test)]
@@ -28,20 +30,23 @@ use crate::device::Device;
 use crate::event_queue::EventQueue;
 use crate::nfs::DirectIo;
 use crate::slab::Slab;
-use crate::smp::Processors;
+use crate::smp::{Processors, SchedulerEvent};
 use crate::station::Violation;
 use crate::time::Time;
+use crate::xfs::Timer;
 pub(crate) use cpus::CALL_NS_MAX;
-pub(crate) use cpus::Simple;
 pub use cpus::{
-    CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Tag,
+    CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
 };
 pub use drive::Drive;
 use files::Piece;
 pub use files::{FileLayout, FileSpec};
+use filesystems::OnDrive;
 use mounts::Mounted;
 use phase::Phase;
 pub use phase::{GroupSpec, PhaseError, PhaseSpec, Results};
+pub use swapping::SwapArea;
+use swapping::Swapping;
 use task::{Operation, Task};
 pub use task::{Path, Progress};
 
@@ -74,6 +79,10 @@ pub struct World {
     mounts: Vec<Mounted>,
     files: Vec<FileSpec>,
     allocators: Vec<Option<Box<dyn Allocator>>>,
+    /// By drive.
+    filesystems: BTreeMap<usize, OnDrive>,
+    /// Processes that sort, of the last phase that had some.
+    swapping: Option<Swapping>,
     cache: Option<PageCache>,
     cache_called_at: Option<Time>,
     effects: Effects,
@@ -110,6 +119,7 @@ pub struct World {
     may_retry: Vec<TaskId>,
     arrived: Vec<u32>,
     found: Vec<Piece>,
+    scheduled: Vec<SchedulerEvent>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +134,10 @@ enum Event {
     Online(u16, bool),
     Drive(u16),
     Mount(u16),
+    /// What the filesystem of the drive has asked to be told then.
+    Filesystem(u16, Timer),
+    /// For a task that sorts, in the phase of that number.
+    Alarm(u16, TaskId),
     Wake(TaskId),
     Cache,
     /// Who runs the world wants to look at it.
@@ -160,6 +174,8 @@ impl World {
             mounts: Vec::new(),
             files: Vec::new(),
             allocators,
+            filesystems: BTreeMap::new(),
+            swapping: None,
             cache,
             cache_called_at: None,
             effects: Effects::default(),
@@ -184,6 +200,7 @@ impl World {
             may_retry: Vec::new(),
             arrived: Vec::new(),
             found: Vec::new(),
+            scheduled: Vec::new(),
         }
     }
 
@@ -219,7 +236,7 @@ impl World {
     pub fn run(&mut self, mut go_on: impl FnMut(&mut World) -> bool) {
         let mut stopped = false;
         for count in 0u64.. {
-            if self.phase.tasks_left == 0 {
+            if self.phase.tasks_left == 0 && !self.makes_files() && !self.sorts() {
                 return;
             }
             let Some((now, event)) = self.next_event() else {
@@ -230,6 +247,8 @@ impl World {
             let asks = looks || count % EVENTS_BETWEEN_QUESTIONS == 0;
             if asks && !stopped && !go_on(self) {
                 stopped = true;
+                self.stop_metadata();
+                self.stop_sorting();
                 for job in self.tasks.iter_mut().flat_map(|task| &mut task.jobs) {
                     job.stop();
                 }
@@ -302,6 +321,12 @@ impl World {
         for mount in &self.mounts {
             mount.check(self.now())?;
         }
+        for on in self.filesystems.values() {
+            on.check()?;
+        }
+        if let Some(swapping) = &self.swapping {
+            swapping.check()?;
+        }
         match &self.cpus {
             Cpus::Simple(_) => Ok(()),
             Cpus::Detailed(cpus) => cpus.check(self.now()),
@@ -316,6 +341,7 @@ impl World {
             _ => self.events.take()?,
         };
         self.check_standstill(at);
+        self.look_at_switches();
         self.now = at;
         Some((at, event))
     }
@@ -352,6 +378,10 @@ impl World {
                 self.run_drive(now, usize::from(drive));
             }
             Event::Mount(mount) => self.run_mount(now, usize::from(mount)),
+            Event::Alarm(phase, task) => self.sorting_alarm(now, phase, task),
+            Event::Filesystem(drive, timer) => {
+                self.ring_filesystem(now, usize::from(drive), timer);
+            }
             Event::Wake(task) => {
                 self.progressed(now);
                 self.wake(now, task);

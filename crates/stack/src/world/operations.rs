@@ -19,11 +19,7 @@ impl World {
             self.succeeded(now, number, job, &op);
         } else if let Some(mount) = self.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
-        } else if op.kind.is_write()
-            && (path != Path::Buffered || self.allocates_at_write(file))
-            && self
-                .allocate(number, file, op.offset, u64::from(op.bytes))
-                .is_err()
+        } else if op.kind.is_write() && self.make_room(number, path, file, &op).is_err()
             || op.kind.is_sync() && self.full.remove(&file)
         {
             let name = &self.files[file as usize].name;
@@ -164,7 +160,9 @@ impl World {
         if self.looks_at_caches {
             self.touched.insert(Component::Flushes(drive as u16));
         }
-        if !self.drives[drive].flush_for(now, number) {
+        let waits =
+            self.forces_log(now, drive, number, file) || self.drives[drive].flush_for(now, number);
+        if !waits {
             self.succeeded(now, number, job, &op);
             return;
         }
@@ -190,11 +188,26 @@ impl World {
         self.unblock(now, number);
     }
 
-    fn allocates_at_write(&self, file: FileId) -> bool {
-        let drive = self.files[file as usize].drive;
-        self.allocators[drive]
-            .as_ref()
-            .is_some_and(|allocator| allocator.allocates_at_write())
+    /// Where the blocks of a write go, now or when they are written back.
+    fn make_room(&mut self, number: TaskId, path: Path, file: FileId, op: &Op) -> Result<(), Full> {
+        let (offset, bytes) = (op.offset, u64::from(op.bytes));
+        let spec = &self.files[file as usize];
+        let is_delayed = path == Path::Buffered
+            && self
+                .allocator(spec.drive)
+                .is_none_or(|allocator| !allocator.allocates_at_write());
+        if !is_delayed {
+            return self.allocate(number, file, offset, bytes);
+        }
+        let FileLayout::Allocated { .. } = spec.place else {
+            return Ok(());
+        };
+        let first = offset / BLOCK_BYTES;
+        let end = (offset + bytes).div_ceil(BLOCK_BYTES);
+        self.with_allocator(spec.drive, |allocator| {
+            allocator.reserve(file, first, end - first)
+        })
+        .unwrap_or(Ok(()))
     }
 
     /// Gives the range its place on the drive, unless it has one.
@@ -206,15 +219,18 @@ impl World {
         bytes: u64,
     ) -> Result<(), Full> {
         let spec = &self.files[file as usize];
-        match (spec.place, &mut self.allocators[spec.drive]) {
-            (FileLayout::Allocated { .. }, Some(allocator)) => {
-                self.touched
-                    .insert(Component::Filesystem(spec.drive as u16));
-                let first = offset / BLOCK_BYTES;
-                let end = (offset + bytes).div_ceil(BLOCK_BYTES);
-                allocator.allocate(task, file, first, end - first)
-            }
-            _ => Ok(()),
+        let FileLayout::Allocated { .. } = spec.place else {
+            return Ok(());
+        };
+        let drive = spec.drive;
+        let first = offset / BLOCK_BYTES;
+        let end = (offset + bytes).div_ceil(BLOCK_BYTES);
+        let done = self.with_allocator(drive, |allocator| {
+            allocator.allocate(task, file, first, end - first)
+        });
+        if done.is_some() {
+            self.touched.insert(Component::Filesystem(drive as u16));
         }
+        done.unwrap_or(Ok(()))
     }
 }

@@ -47,6 +47,20 @@ pub struct PhaseSpec {
     pub seed: u64,
 }
 
+impl PhaseSpec {
+    /// Of a phase without jobs of a load.
+    pub fn without_loads(seed: u64) -> PhaseSpec {
+        PhaseSpec {
+            groups: Vec::new(),
+            files: Vec::new(),
+            warm_up_ns: 0,
+            interval_ns: 1,
+            ends_with_first: false,
+            seed,
+        }
+    }
+}
+
 /// The phase under way.
 #[derive(Debug, Default)]
 pub(super) struct Phase {
@@ -168,12 +182,10 @@ impl World {
         for task in 0..self.tasks.len() {
             self.count_use(task as TaskId);
         }
-        for &file in &self.phase.files {
+        for file in self.phase.files.clone() {
             let spec = &self.files[file as usize];
-            if let FileLayout::Allocated { .. } = spec.place
-                && let Some(allocator) = &mut self.allocators[spec.drive]
-            {
-                allocator.close(file);
+            if let FileLayout::Allocated { .. } = spec.place {
+                self.with_allocator(spec.drive, |allocator| allocator.close(file));
             }
         }
         let last = Sample {

@@ -2,7 +2,7 @@
 
 use workload::job::Next;
 
-use super::cpus::{Call, Cpus};
+use super::cpus::{Call, Cpus, Piece, RunnerNumber, runner_of};
 use super::task::{Action, Part, State};
 use super::{Event, HOUSEKEEPER, KERNEL_TASKS, Path, World};
 use crate::block::TaskId;
@@ -165,14 +165,41 @@ impl World {
 
     fn leave_cpu(&mut self, now: Time, cpu: u16, number: TaskId, for_io: bool) {
         if let Some(next) = self.cpus.leaves(now, cpu, number, for_io) {
-            self.run_task(now, cpu, next);
+            self.has_cpu(now, cpu, next);
+        }
+    }
+
+    /// The next in line has been given the CPU.
+    pub(super) fn has_cpu(&mut self, now: Time, cpu: u16, number: TaskId) {
+        match runner_of(number) {
+            None => self.run_task(now, cpu, number),
+            Some(runner) => {
+                let until = self.cpus.begin_piece(now, runner);
+                self.events.put(until, Event::Cpu(cpu));
+            }
         }
     }
 
     pub(super) fn simple_cpu_done(&mut self, now: Time, cpu: u16) {
-        if let Cpus::Simple(cpus) = &self.cpus {
-            let number = cpus.on(cpu);
-            self.call_done(now, cpu, number);
+        let Cpus::Simple(cpus) = &self.cpus else {
+            return;
+        };
+        let number = cpus.on(cpu);
+        let Some(runner) = runner_of(number) else {
+            return self.call_done(now, cpu, number);
+        };
+        if let Some(origin) = self.cpus.end_piece(runner) {
+            self.piece_done(now, cpu, origin);
+        }
+        if let Some(next) = self.cpus.after_piece(now, cpu, runner) {
+            self.has_cpu(now, cpu, next);
+        }
+    }
+
+    /// More for a runner to do; see `Cpus::give`.
+    pub(super) fn give(&mut self, now: Time, runner: RunnerNumber, by: Option<u16>, piece: Piece) {
+        if let Some((cpu, until)) = self.cpus.give(now, runner, by, piece) {
+            self.events.put(until, Event::Cpu(cpu));
         }
     }
 
@@ -203,7 +230,7 @@ impl World {
             self.tasks[number as usize].state = State::Ready;
             self.count_switch(number, Switch::Involuntary);
         }
-        self.run_task(now, cpu, next);
+        self.has_cpu(now, cpu, next);
     }
 
     /// Detailed CPUs count for themselves.

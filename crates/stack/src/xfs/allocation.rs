@@ -91,7 +91,7 @@ impl Mounted {
                 CallNext::Work(CallStage::Allocates(request, group), cycles)
             }
             CallStage::Allocates(request, group) => {
-                self.allocate(caller, &request, group);
+                self.run_allocator(caller, &request, group);
                 CallNext::Answered
             }
         }
@@ -133,7 +133,7 @@ impl Mounted {
     }
 
     /// With the header locked, and its time spent.
-    pub(super) fn allocate(&mut self, caller: Caller, request: &Request, group: u32) {
+    pub(super) fn run_allocator(&mut self, caller: Caller, request: &Request, group: u32) {
         let block = self.volume.allocate(group, request);
         self.held(caller).answer = block.map(|block| (group, block));
     }

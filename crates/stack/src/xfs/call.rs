@@ -2,6 +2,7 @@
 
 use workload::metadata::Call;
 
+use super::site::Site;
 use super::step::Next;
 use super::thread::Stage;
 use super::{BLOCK_BYTES, Mounted};
@@ -10,6 +11,7 @@ impl Mounted {
     pub(super) fn program(&mut self, number: u32, cpu: Option<u16>) -> Next {
         let (began, now) = (self.began, self.now);
         let cycles = self.volume.spec().cycles;
+        let sync_cycles = self.volume.spec().writeback.cycles.write;
         let thread = &mut self.threads[number as usize];
         let call = thread.next_call(began, now);
         thread.calls_at(now);
@@ -27,8 +29,11 @@ impl Mounted {
             }
             Call::MakeDirectory { .. } | Call::Unlink(_) => Next::Work(Stage::Begun, cycles.begin),
             Call::Write { bytes } => self.writes(number, bytes),
-            Call::Fsync | Call::SystemSync | Call::FsyncAgain(_) => {
-                unreachable!("refused before the phase began")
+            Call::Fsync => Next::Work(Stage::Syncs, sync_cycles),
+            Call::SystemSync => Next::Work(Stage::SyncsAll, sync_cycles),
+            Call::FsyncAgain(place) => {
+                self.threads[number as usize].opens_again(place.file);
+                Next::Work(Stage::Syncs, cycles.begin + sync_cycles + cycles.close)
             }
         }
     }
@@ -47,23 +52,26 @@ impl Mounted {
     /// Into the page cache, with blocks reserved that the flusher finds places for later (delayed allocation).
     fn writes(&mut self, number: u32, bytes: u32) -> Next {
         let cycles = self.volume.spec().writeback.cycles;
-        let thread = &mut self.threads[number as usize];
-        let inode = thread.open_inode();
+        let inode = self.threads[number as usize].open_inode();
         let blocks = u64::from(self.files.added_blocks(inode, bytes));
-        if !self.volume.has_room(blocks + self.files.delayed_blocks()) {
-            thread.transaction.fails = true;
+        if !self.volume.has_room(blocks + self.reserved_blocks()) {
+            self.threads[number as usize].transaction.fails = true;
             return Next::Work(Stage::Over, cycles.write);
         }
         self.files.write(inode, bytes, self.now);
         Next::Work(Stage::Written, cycles.of_write(bytes.div_ceil(BLOCK_BYTES)))
     }
 
-    pub(super) fn written(&mut self, cpu: Option<u16>) -> Next {
+    pub(super) fn written(&mut self, number: u32, cpu: Option<u16>) -> Next {
         if self
             .files
             .is_over(u64::from(self.volume.spec().writeback.background_blocks))
         {
             self.wake_flushers(cpu);
+        }
+        if self.holds_writers() {
+            self.waits.pages.push(number);
+            return Next::Sleep(Stage::Over, Site::Throttled);
         }
         Next::Stage(Stage::Over)
     }

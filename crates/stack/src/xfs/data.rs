@@ -18,6 +18,12 @@ pub(super) struct Files {
     dirty_pages: u64,
     delayed_blocks: u64,
     discarded_blocks: u64,
+    /// Files that a flusher has, or whose pages are on their way.
+    flushed: u32,
+    /// What was dirty then is due.
+    due_before: Option<Time>,
+    /// Threads that wait for a file's pages to be on the drive.
+    waiting: BTreeMap<u64, Vec<u32>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -31,6 +37,8 @@ pub(super) struct File {
     /// Blocks that it will have.
     pub(super) delayed: u32,
     pub(super) dirty: u32,
+    /// Pieces of it that are on their way to the drive.
+    writes: u32,
     is_queued: bool,
     is_flushed: bool,
     is_unlinked: bool,
@@ -78,7 +86,8 @@ impl Files {
     /// The file that has been dirty for longest, if for long enough or if too much is; one flusher has it from now on.
     pub(super) fn take_due(&mut self, now: Time, writeback: &Writeback) -> Option<u64> {
         while let Some(&(since, inode)) = self.dirty.front() {
-            let is_due = now - since >= writeback.expire_ns
+            let is_due = self.due_before.is_some_and(|before| since <= before)
+                || now - since >= writeback.expire_ns
                 || self.is_over(u64::from(writeback.background_blocks));
             if !is_due {
                 return None;
@@ -90,10 +99,69 @@ impl Files {
             file.is_queued = false;
             if file.dirty > 0 && !file.is_flushed {
                 file.is_flushed = true;
+                self.flushed += 1;
                 return Some(inode);
             }
         }
         None
+    }
+
+    /// For the thread that syncs it.
+    pub(super) fn claim(&mut self, inode: u64) -> Claimed {
+        match self.files.get_mut(&inode) {
+            Some(file) if file.is_flushed => Claimed::Busy,
+            Some(file) if file.dirty > 0 => {
+                file.is_flushed = true;
+                self.flushed += 1;
+                Claimed::Dirty
+            }
+            _ => Claimed::Clean,
+        }
+    }
+
+    /// The thread is among `take_waiting` when what is on its way of the file has come to the drive.
+    pub(super) fn wait(&mut self, inode: u64, thread: u32) {
+        self.waiting.entry(inode).or_default().push(thread);
+    }
+
+    pub(super) fn take_waiting(&mut self, inode: u64) -> Vec<u32> {
+        self.waiting.remove(&inode).unwrap_or_default()
+    }
+
+    /// Nothing is dirty that had to be written by now, and nothing is on its way.
+    pub(super) fn is_clean(&mut self) -> bool {
+        while let Some(&(since, inode)) = self.dirty.front() {
+            if let Some(file) = self.files.get_mut(&inode) {
+                if file.dirty > 0 && !file.is_flushed {
+                    let is_later = self.due_before.is_some_and(|before| since > before);
+                    return is_later && self.flushed == 0;
+                }
+                file.is_queued = false;
+            }
+            self.dirty.pop_front();
+        }
+        self.flushed == 0
+    }
+
+    /// Whatever is dirty is due.
+    pub(super) fn all_are_due(&mut self, now: Time) {
+        self.due_before = Some(now);
+    }
+
+    pub(super) fn has_dirty(&self) -> bool {
+        self.dirty_pages > 0
+    }
+
+    /// So many pieces of the file go to the drive.
+    pub(super) fn begin_writes(&mut self, inode: u64, pieces: u32) {
+        self.of(inode).writes = pieces;
+    }
+
+    /// One of them is there. True: all are.
+    pub(super) fn write_done(&mut self, inode: u64) -> bool {
+        let file = self.of(inode);
+        file.writes -= 1;
+        file.writes == 0
     }
 
     pub(super) fn file(&self, inode: u64) -> &File {
@@ -134,6 +202,7 @@ impl Files {
 
     /// Its pages are clean. Some: it was unlinked meanwhile, and is no more.
     pub(super) fn flushed(&mut self, inode: u64, now: Time) -> Option<File> {
+        self.flushed -= 1;
         let file = self.of(inode);
         file.is_flushed = false;
         // What came while its pages were submitted stays dirty.
@@ -215,6 +284,16 @@ impl Files {
     }
 }
 
+/// What a thread that syncs a file finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claimed {
+    Clean,
+    /// Its pages are on their way already.
+    Busy,
+    /// The thread has it from now on.
+    Dirty,
+}
+
 /// What a file that is unlinked leaves.
 pub(super) enum Unlinked {
     Had(File),
@@ -223,6 +302,26 @@ pub(super) enum Unlinked {
 }
 
 impl File {
+    /// Where its last pages are, as many as are dirty: files are written at their ends.
+    pub(super) fn dirty_extents(&self) -> Vec<Extent> {
+        let mut left = self.dirty;
+        let mut found = Vec::new();
+        for extent in self.extents.iter().rev() {
+            let blocks = left.min(extent.blocks);
+            if blocks == 0 {
+                break;
+            }
+            left -= blocks;
+            found.push(Extent {
+                start: extent.start + extent.blocks - blocks,
+                blocks,
+                ..*extent
+            });
+        }
+        found.reverse();
+        found
+    }
+
     /// For its map of extents, after the last one was placed.
     pub(super) fn needs_map_block(&self, inode_bytes: u32) -> bool {
         let has = self.map.len() as u32 + self.waived;

@@ -4,8 +4,8 @@ use super::allocation::Space;
 use super::site::Site;
 use super::switches::Comm;
 use super::volume::Request;
-use super::{Actor, Caller, Mounted, Timer, bound};
-use crate::smp::Work;
+use super::{Actor, Caller, Effect, Mounted, Timer, bound};
+use crate::smp::Context;
 
 /// What a worker is given.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +35,12 @@ impl Mounted {
     }
 
     /// A worker has done its piece of work.
-    pub(super) fn worked(&mut self, worker: u32, cpu: u16) {
+    pub(super) fn worker_done(&mut self, worker: u32, cpu: u16) {
         let Item { caller, job } = self.item(worker);
         match (job, caller) {
             (Job::Call { request, group }, _) => {
                 if let Some(group) = group {
-                    self.allocate(caller, &request, group);
+                    self.run_allocator(caller, &request, group);
                 }
                 self.complete(worker, cpu);
             }
@@ -55,8 +55,7 @@ impl Mounted {
             0 => self.caller_goes_on(caller, Some(cpu)),
             stall_ns => {
                 self.under_way += 1;
-                self.events
-                    .put(self.now + stall_ns, Timer::Answered(caller));
+                self.call_back(stall_ns, Timer::Answered(caller));
             }
         }
         let task = self.workers.worker(worker).task;
@@ -94,10 +93,10 @@ impl Mounted {
 
     /// `by`: the CPU that does so.
     fn start_worker(&mut self, cpu: u16, by: u16) {
-        let (smp, scheduling) = (&mut self.smp, &mut self.scheduling);
+        let (cpus, effects, scheduling) = (self.cpus, &mut self.effects, &mut self.scheduling);
         let started = self.workers.start(cpu, |of_cpu| {
-            scheduling.add(Comm::kworker(cpu, of_cpu + 1), Site::WorkerIdle);
-            smp.add_task(bound(smp.cpus(), cpu))
+            effects.push(Effect::Task(bound(cpus, cpu)));
+            scheduling.add(Comm::kworker(cpu, of_cpu + 1), Site::WorkerIdle)
         });
         if let Some(worker) = started {
             self.begin_item(worker, by);
@@ -132,8 +131,8 @@ impl Mounted {
 
     pub(super) fn give_worker(&mut self, worker: u32, by: Option<u16>, cycles: u32) {
         let task = self.workers.worker(worker).task;
-        let work = Work::of(cycles.max(1)).of_kernel_thread();
-        self.give(task, by, work, Actor::Worker(worker));
+        let actor = Actor::Worker(worker);
+        self.give(task, by, (cycles, 0), Context::KernelThread, actor);
     }
 
     fn item(&self, worker: u32) -> Item {

@@ -33,6 +33,8 @@ pub(super) struct Directory {
     next_of: [Option<(u32, u32)>; 3],
     extents: u32,
     map_blocks: u32,
+    /// By use: group and block of each.
+    places: [Vec<(u32, u32)>; 3],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +94,24 @@ impl Directory {
             next_of: [None; 3],
             extents: 0,
             map_blocks: 0,
+            places: Default::default(),
         }
     }
 
     pub(super) fn data_blocks(&self) -> u32 {
         self.data_blocks
+    }
+
+    /// The blocks that an entry with that hash changes: the data block that has room, which is the last, the leaf of the
+    /// hash, and the last block of the room.
+    pub(super) fn changed_by(&self, hash: u32) -> impl Iterator<Item = (u32, u32)> {
+        let [data, leaves, room] = &self.places;
+        // Hashes spread evenly, and so do the leaves' ranges.
+        let leaf = (u64::from(hash) * leaves.len() as u64) >> 32;
+        [data.last(), leaves.get(leaf as usize), room.last()]
+            .into_iter()
+            .flatten()
+            .copied()
     }
 
     /// Where its next block is looked for.
@@ -164,6 +179,7 @@ impl Directory {
         what: BlockUse,
         inode_bytes: u32,
     ) -> bool {
+        self.places[what as usize].push((group, block));
         let next = &mut self.next_of[what as usize];
         if *next != Some((group, block)) {
             self.extents += 1;

@@ -3,14 +3,17 @@
 
 use super::allocation::{CallNext, CallStage, Held};
 use super::deferral::{Item, Job};
+use super::io::Purpose;
 use super::site::Site;
 use super::switches::Comm;
-use super::{Actor, Caller, Mounted, Timer};
-use crate::smp::{Rank, TaskNumber, TaskSpec, Work};
+use super::{Actor, Caller, Effect, Mounted, Timer, unbound};
+use crate::smp::{Context, TaskNumber};
 
 #[derive(Debug)]
 pub(super) struct Flusher {
     pub(super) task: TaskNumber,
+    /// The thread as which it writes back one file that the thread syncs; None: a task of its own.
+    thread: Option<u32>,
     stage: Stage,
     /// The file that it writes back, by its inode.
     inode: u64,
@@ -64,6 +67,23 @@ enum Next {
 }
 
 impl Flusher {
+    fn new(task: TaskNumber, thread: Option<u32>) -> Flusher {
+        Flusher {
+            task,
+            thread,
+            stage: Stage::Idle,
+            inode: 0,
+            held: Held::default(),
+            worker: None,
+            asked: 0,
+            failures: 0,
+        }
+    }
+
+    pub(super) fn is_a_thread(&self) -> bool {
+        self.thread.is_some()
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         self.stage == Stage::Idle
     }
@@ -72,33 +92,51 @@ impl Flusher {
 impl Mounted {
     /// The drive's flusher, and as many more as the filesystem's table says: from the first phase on that writes.
     pub(super) fn start_flushers(&mut self) {
-        let writeback = self.volume.spec().writeback;
-        while (self.flushers.len() as u32) < writeback.flushers {
-            let task = self.smp.add_task(TaskSpec {
-                rank: Rank::Normal,
-                last_cpu: 0,
-                allowed: None,
-                sleeps_for_io: false,
-            });
-            self.scheduling.add(Comm::flusher(), Site::FlusherIdle);
-            self.flushers.push(Flusher {
-                task,
-                stage: Stage::Idle,
-                inode: 0,
-                held: Held::default(),
-                worker: None,
-                asked: 0,
-                failures: 0,
-            });
+        let wanted = self.volume.spec().writeback.flushers as usize;
+        let own = |flusher: &&Flusher| flusher.thread.is_none();
+        for _ in self.flushers.iter().filter(own).count()..wanted {
+            self.effects.push(Effect::Task(unbound()));
+            let task = self.scheduling.add(Comm::flusher(), Site::FlusherIdle);
+            self.flushers.push(Flusher::new(task, None));
         }
-        self.events
-            .put(self.now + writeback.period_ns, Timer::WriteBack);
+        self.arm_writeback();
+    }
+
+    /// While files are made or something is dirty.
+    pub(super) fn arm_writeback(&mut self) {
+        let is_needed = self.files.has_dirty() || self.active > 0;
+        if is_needed && !self.flushers.is_empty() && !self.armed.write_back {
+            self.armed.write_back = true;
+            let period_ns = self.volume.spec().writeback.period_ns;
+            self.call_back(period_ns, Timer::WriteBack);
+        }
+    }
+
+    /// The thread itself writes back the file, which it has claimed.
+    pub(super) fn write_back_for(&mut self, thread: u32, inode: u64, cpu: Option<u16>) {
+        let known = self
+            .flushers
+            .iter()
+            .position(|flusher| flusher.thread == Some(thread));
+        let number = known.unwrap_or_else(|| {
+            let task = self.threads[thread as usize].task;
+            self.flushers.push(Flusher::new(task, Some(thread)));
+            self.flushers.len() - 1
+        });
+        let flusher = &mut self.flushers[number];
+        flusher.task = self.threads[thread as usize].task;
+        (flusher.inode, flusher.failures) = (inode, 0);
+        if let Next::Work(stage, cycles) = self.next_of_file(number as u32) {
+            self.flushers[number].stage = stage;
+            self.give_flusher(number as u32, cpu, cycles);
+        }
     }
 
     /// Those that have nothing to do, if something is due. `by`: the CPU that wakes them.
     pub(super) fn wake_flushers(&mut self, by: Option<u16>) {
         for number in 0..self.flushers.len() as u32 {
-            if self.flushers[number as usize].is_idle() {
+            let flusher = &self.flushers[number as usize];
+            if flusher.is_idle() && flusher.thread.is_none() {
                 self.flusher_goes_on(number, by);
             }
         }
@@ -132,7 +170,7 @@ impl Mounted {
                 },
                 Stage::Committed => self.flusher_committed(number, cpu),
                 Stage::Submitted => {
-                    self.flushed(number);
+                    self.submit_pages(number);
                     Next::Stage(Stage::Idle)
                 }
             };
@@ -160,6 +198,9 @@ impl Mounted {
 
     /// For a file that is due.
     fn flusher_looks(&mut self, number: u32) -> Next {
+        if self.flushers[number as usize].thread.is_some() {
+            return Next::Waits(Stage::Idle);
+        }
         let due = self.files.take_due(self.now, &self.volume.spec().writeback);
         let flusher = &mut self.flushers[number as usize];
         let Some(inode) = due else {
@@ -263,16 +304,29 @@ impl Mounted {
     }
 
     fn flusher_committed(&mut self, number: u32, cpu: Option<u16>) -> Next {
+        let flusher = &self.flushers[number as usize];
+        let mut changed = self.volume.inode_blocks(flusher.inode).to_vec();
+        for &group in &flusher.held.spaces {
+            changed.extend(self.volume.space_headers(group));
+        }
+        self.commit_to_log(changed);
         self.release_spaces(Caller::Flusher(number), cpu);
-        self.checkpoint_bytes += u64::from(self.volume.spec().log_bytes_per_create);
         self.next_of_file(number)
     }
 
-    /// A file that was unlinked meanwhile goes now.
-    fn flushed(&mut self, number: u32) {
-        let inode = self.flushers[number as usize].inode;
-        if let Some(file) = self.files.flushed(inode, self.now) {
-            self.volume.free_file(inode, &file);
+    /// The file's pages go to the drive; nobody waits for them here.
+    fn submit_pages(&mut self, number: u32) {
+        let flusher = &self.flushers[number as usize];
+        let (inode, task) = (flusher.inode, flusher.task);
+        let extents = self.files.file(inode).dirty_extents();
+        self.files.begin_writes(inode, extents.len() as u32);
+        for extent in &extents {
+            let block = self.volume.absolute(extent.group, extent.start);
+            self.write(Purpose::Data(inode), task, block, extent.blocks);
+        }
+        if extents.is_empty() {
+            // It has got no place: its pages are thrown away.
+            self.file_is_written(inode);
         }
     }
 
@@ -282,12 +336,18 @@ impl Mounted {
             return self.give_worker(worker, by, cycles);
         }
         let commit_locked = self.volume.spec().cycles.commit_locked;
-        let mut work = Work::of(cycles.max(1));
-        if flusher.stage == Stage::Committed && cycles > commit_locked {
-            work = work.holding(self.checkpoint, commit_locked);
+        let commits = flusher.stage == Stage::Committed && cycles > commit_locked;
+        let locked = if commits { commit_locked } else { 0 };
+        let (task, thread) = (flusher.task, flusher.thread);
+        let context = match thread {
+            Some(_) => Context::System,
+            None => Context::KernelThread,
+        };
+        if let Some(thread) = thread {
+            self.threads[thread as usize].system_ns += self.time_of(cycles);
         }
         let actor = Actor::Caller(Caller::Flusher(number));
-        self.give(flusher.task, by, work.of_kernel_thread(), actor);
+        self.give(task, by, (cycles, locked), context, actor);
     }
 
     fn flusher_sleeps(&mut self, number: u32, site: Site, cpu: Option<u16>) {

@@ -6,9 +6,9 @@ use workload::rng;
 use super::site::Site;
 use super::switches::{Comm, SwitchesObservation, SwitchesOptions};
 use super::thread::{self, Thread};
-use super::{COMPONENT_DRAWS, Mounted, Timer};
+use super::{COMPONENT_DRAWS, Effect, Mounted, Timer, unbound};
 use crate::SpecError;
-use crate::smp::{Context, CpuSet, Rank, TaskSpec};
+use crate::smp::{CpuSet, TaskSpec};
 use crate::time::Time;
 
 /// How far a phase has come.
@@ -32,22 +32,21 @@ pub struct Results {
     pub switches: Option<SwitchesObservation>,
 }
 
-/// How many events between two questions whether to go on.
-const EVENTS_PER_LOOK: u32 = 20_000;
-
 impl Mounted {
     /// Makes the threads and their directories. The error names a key of the phase.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
+        now: Time,
         phase: &MetadataPhase,
         switches: Option<&SwitchesOptions>,
     ) -> Result<(), SpecError> {
-        thread::check(phase, self.smp.cpus())?;
+        thread::check(phase, self.cpus)?;
+        self.now = now;
         let seed = phase.threads.first().map_or(0, |thread| thread.job.seed);
         self.draws = rng::stream(seed, COMPONENT_DRAWS);
         self.began = self.now;
         self.scheduling.begin(self.now, switches);
-        let cpus = self.smp.cpus();
+        let cpus = self.cpus;
         self.threads.clear();
         let mut placed = vec![0u32; usize::from(cpus)];
         for spec in &phase.threads {
@@ -62,13 +61,12 @@ impl Mounted {
                 self.draws.below(u64::from(cpus)) as u16,
             );
             placed[usize::from(last_cpu)] += 1;
-            let task = self.smp.add_task(TaskSpec {
-                rank: Rank::Normal,
+            self.effects.push(Effect::Task(TaskSpec {
                 last_cpu,
                 allowed,
-                sleeps_for_io: false,
-            });
-            self.scheduling.add(Comm::thread(), Site::Begins);
+                ..unbound()
+            }));
+            let task = self.scheduling.add(Comm::thread(), Site::Begins);
             self.threads
                 .push(Thread::new(spec, task, directory, self.now)?);
         }
@@ -77,37 +75,22 @@ impl Mounted {
         if phase.threads.iter().any(|thread| thread.job.file_bytes > 0) {
             self.start_flushers();
         }
-        if self.volume.spec().daemons.wakeups_per_s > 0 {
-            self.events.put(self.now, Timer::Daemon);
+        if self.volume.spec().daemons.wakeups_per_s > 0 && !self.armed.daemon {
+            self.armed.daemon = true;
+            self.call_back(0, Timer::Daemon);
         }
         Ok(())
     }
 
-    /// Runs the phase to its end. `go_on` is asked now and then; false stops its threads.
-    pub fn run(&mut self, mut go_on: impl FnMut(Progress) -> bool) {
-        let (mut batch, mut events) = (Vec::new(), 0);
-        while self.active > 0 && self.under_way > 0 {
-            if !self.turn(&mut batch) {
-                return;
-            }
-            events += 1;
-            if events % EVENTS_PER_LOOK == 0 && !go_on(self.progress()) {
-                self.threads.iter_mut().for_each(Thread::stop);
-            }
-        }
-        go_on(self.progress());
+    /// Threads begin nothing more.
+    pub(crate) fn stop(&mut self) {
+        self.threads.iter_mut().for_each(Thread::stop);
     }
 
-    /// What the phase came to.
-    pub fn end(&mut self) -> Results {
-        // Workers and daemons end what they do.
-        let mut batch = Vec::new();
-        self.drop_periodic_timers();
-        while self.turn(&mut batch) {}
-        self.scheduling.look(&mut self.smp);
-        let process_ns = self.process_ns();
-        let ended = self.now;
-        let observed = self.scheduling.finish(ended);
+    /// What the phase came to. `process_ns`: in user mode and in the kernel, of all CPUs until now. What is dirty goes on
+    /// being written back.
+    pub(crate) fn end(&mut self, now: Time, process_ns: (Time, Time)) -> Results {
+        let observed = self.scheduling.finish(now);
         let began = self.began;
         let threads = std::mem::take(&mut self.threads).into_iter().map(|thread| {
             let switches = self.scheduling.switches_of(thread.task);
@@ -115,22 +98,12 @@ impl Mounted {
         });
         Results {
             threads: threads.collect(),
-            filesystem_used_percent: self.volume.used_share(self.files.delayed_blocks()) * 100.0,
+            filesystem_used_percent: self.volume.used_share(self.reserved_blocks()) * 100.0,
             switches: observed,
         }
     }
 
-    /// What comes again and again; answers on their way still come.
-    fn drop_periodic_timers(&mut self) {
-        let mut timers = std::mem::take(&mut self.events);
-        while let Some((at, timer)) = timers.take() {
-            if matches!(timer, Timer::Answered(_)) {
-                self.events.put(at, timer);
-            }
-        }
-    }
-
-    fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         let fractions = self.threads.iter().map(Thread::fraction);
         Progress {
             elapsed_ns: self.now - self.began,
@@ -141,18 +114,8 @@ impl Mounted {
         }
     }
 
-    /// In user mode and in the kernel, of all CPUs until now.
-    fn process_ns(&self) -> (Time, Time) {
-        let of = |context| {
-            (0..self.smp.cpus())
-                .map(|cpu| self.smp.usage(cpu).ns(context))
-                .sum()
-        };
-        (of(Context::User), of(Context::System))
-    }
-
     /// A thread's directory: there before the phase begins, at no cost.
-    fn base_directory(&mut self, path: &str) -> usize {
+    pub(super) fn base_directory(&mut self, path: &str) -> usize {
         let key = (path.to_owned(), None);
         if let Some(&known) = self.names.get(&key) {
             return known;

@@ -13,6 +13,7 @@ impl Mounted {
             self.unlock(LockName::Inodes(group), caller, cpu);
         }
         self.unlock(LockName::Directory(directory), caller, cpu);
+        self.end_transaction();
     }
 
     pub(super) fn release_spaces(&mut self, caller: Caller, cpu: Option<u16>) {
@@ -27,7 +28,7 @@ impl Mounted {
         match self.locks.release(name, transaction) {
             Some(Actor::Caller(next)) => self.caller_goes_on(next, cpu),
             Some(Actor::Worker(next)) => self.worker_got_space(next, cpu),
-            Some(Actor::Daemon(_)) | None => {}
+            Some(Actor::Daemon(_) | Actor::Pusher) | None => {}
         }
     }
 }

@@ -19,8 +19,16 @@ pub(super) enum Site {
     /// A flusher waits for the worker that maps for it, and that worker for a free-space header.
     Mapping,
     MappingSpaceLock,
-    /// A flusher has nothing to do.
+    /// A flusher has nothing to do, or who writes in place what the log has.
     FlusherIdle,
+    PusherIdle,
+    /// For room in the log, for a buffer of it, and for it to be on the drive.
+    LogSpace,
+    LogBuffers,
+    LogForce,
+    /// For a file's pages to be on the drive, and for dirty pages to become fewer.
+    FileWrites,
+    Throttled,
     /// Still runnable: the worker that it woke takes the CPU before it has begun to wait.
     AllocationBegins,
     MappingBegins,
@@ -29,7 +37,7 @@ pub(super) enum Site {
 }
 
 impl Site {
-    pub(super) const ALL: [Site; 14] = [
+    pub(super) const ALL: [Site; 20] = [
         Site::Begins,
         Site::Ends,
         Site::WorkerIdle,
@@ -41,6 +49,12 @@ impl Site {
         Site::Mapping,
         Site::MappingSpaceLock,
         Site::FlusherIdle,
+        Site::PusherIdle,
+        Site::LogSpace,
+        Site::LogBuffers,
+        Site::LogForce,
+        Site::FileWrites,
+        Site::Throttled,
         Site::AllocationBegins,
         Site::MappingBegins,
         Site::Preempted,
@@ -57,7 +71,7 @@ impl Site {
 
     pub(super) fn state(self) -> State {
         match self {
-            Site::Begins | Site::FlusherIdle => State::Sleep,
+            Site::Begins | Site::FlusherIdle | Site::PusherIdle => State::Sleep,
             Site::WorkerIdle => State::Idle,
             Site::Ends => State::Exited,
             Site::AllocationBegins | Site::MappingBegins | Site::Preempted => State::Preempted,
@@ -90,6 +104,18 @@ impl Site {
             Site::FlusherIdle => (
                 SLEEPS,
                 &["schedule_timeout", "bdi_writeback_thread", "kthread"],
+            ),
+            Site::PusherIdle => (SLEEPS, &["schedule_timeout", "xfsaild", "kthread"]),
+            Site::LogSpace => (SLEEPS, &["xlog_grant_head_wait", "xfs_log_reserve"]),
+            Site::LogBuffers => (SLEEPS, &["xlog_state_get_iclog_space", "xlog_write"]),
+            Site::LogForce => (SLEEPS, &["_xfs_log_force_lsn", "xfs_file_fsync"]),
+            Site::FileWrites => (
+                SLEEPS,
+                &["io_schedule", "wait_on_page_bit", "filemap_fdatawait_range"],
+            ),
+            Site::Throttled => (
+                SLEEPS,
+                &["schedule_timeout", "balance_dirty_pages_ratelimited_nr"],
             ),
             Site::MappingBegins => (MAKES_WAY, &["xfs_bmapi_allocate"]),
             Site::AllocationBegins => (MAKES_WAY, &["xfs_alloc_vextent"]),

@@ -25,6 +25,17 @@ pub struct XfsSpec {
     #[serde(default = "log_blocks")]
     #[schemars(range(min = 512))]
     pub log_blocks: u32,
+    /// Buffers of the log (`logbufs`).
+    #[serde(default = "log_buffers")]
+    #[schemars(range(min = 2, max = 8))]
+    pub log_buffers: u32,
+    /// Of each of them (`logbsize`).
+    #[serde(default = "log_buffer_bytes")]
+    #[schemars(range(min = 16384, max = 262_144))]
+    pub log_buffer_bytes: u32,
+    /// Whether writing the log empties the drive's cache (mount options `barrier` and `nobarrier`).
+    #[serde(default = "barrier")]
+    pub barrier: bool,
     /// Who runs the allocator; None: as the kernel does.
     pub allocation: Option<Allocation>,
     /// What a transaction's commit adds to the log, relogging of the same buffers taken off.
@@ -137,6 +148,20 @@ fn log_blocks() -> u32 {
     32_768
 }
 
+/// (`XLOG_MAX_ICLOGS`.)
+fn log_buffers() -> u32 {
+    8
+}
+
+/// (`XLOG_BIG_RECORD_BSIZE`.)
+fn log_buffer_bytes() -> u32 {
+    32 << 10
+}
+
+fn barrier() -> bool {
+    true
+}
+
 /// What a workqueue has that names no other (`WQ_DFL_ACTIVE`).
 fn workers_max() -> u32 {
     256
@@ -166,6 +191,15 @@ impl XfsSpec {
             return Err(SpecError::of("inode_bytes", what));
         }
         within("log_blocks", u64::from(self.log_blocks), 512, of_group / 2)?;
+        within("log_buffers", u64::from(self.log_buffers), 2, 8)?;
+        let sizes = [16u32, 32, 64, 128, 256].map(|kib| kib << 10);
+        if !sizes.contains(&self.log_buffer_bytes) {
+            let what = format!(
+                "expected 16384, 32768, 65536, 131072 or 262144, found {}",
+                self.log_buffer_bytes
+            );
+            return Err(SpecError::of("log_buffer_bytes", what));
+        }
         within(
             "log_bytes_per_create",
             u64::from(self.log_bytes_per_create),

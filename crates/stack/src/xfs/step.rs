@@ -3,8 +3,8 @@
 use super::allocation::CallNext;
 use super::site::Site;
 use super::thread::Stage;
-use super::{Actor, Caller, Mounted};
-use crate::smp::{TaskNumber, Work};
+use super::{Actor, Caller, Effect, Mounted};
+use crate::smp::{Context, TaskNumber};
 use crate::time::{SECOND, Time};
 
 /// What becomes of a thread that has got to a stage.
@@ -63,7 +63,13 @@ impl Mounted {
                 Stage::Answered => self.answered(number),
                 Stage::HasInode => self.enters(number),
                 Stage::Committed => self.committed(number, cpu),
-                Stage::Written => self.written(cpu),
+                Stage::Logs => self.logs(number),
+                Stage::Written => self.written(number, cpu),
+                Stage::Syncs => self.syncs(number, cpu),
+                Stage::Forces => self.forces(number),
+                Stage::Flushes => self.flushes(number),
+                Stage::Forced => Next::Stage(Stage::Over),
+                Stage::SyncsAll => self.syncs_all(number, cpu),
                 Stage::Over => self.over(number),
                 Stage::Finished => Next::Finish,
             };
@@ -71,8 +77,8 @@ impl Mounted {
                 Next::Stage(stage) => self.threads[number as usize].stage = stage,
                 Next::Work(stage, cycles) => {
                     self.threads[number as usize].stage = stage;
-                    let work = self.work_of(stage, cycles);
-                    return self.give_thread(number, cpu, work);
+                    let locked = self.locked_cycles(stage, cycles);
+                    return self.give_thread(number, cpu, (cycles, locked));
                 }
                 Next::Sleep(stage, site) => {
                     self.threads[number as usize].stage = stage;
@@ -85,6 +91,8 @@ impl Mounted {
                 Next::Finish => {
                     self.sleeps(number, Site::Ends);
                     self.active -= 1;
+                    let task = self.threads[number as usize].task;
+                    self.effects.push(Effect::Exit(task));
                     return;
                 }
             }
@@ -92,37 +100,55 @@ impl Mounted {
     }
 
     /// The commit is the one work that locks something for itself.
-    fn work_of(&self, stage: Stage, cycles: u32) -> Work<Actor> {
+    fn locked_cycles(&self, stage: Stage, cycles: u32) -> u32 {
         let commit_locked = self.volume.spec().cycles.commit_locked;
         match stage {
-            Stage::Committed | Stage::Rolled if cycles > commit_locked => {
-                Work::of(cycles).holding(self.checkpoint, commit_locked)
-            }
-            _ => Work::of(cycles.max(1)),
+            Stage::Committed | Stage::Rolled if cycles > commit_locked => commit_locked,
+            _ => 0,
         }
     }
 
-    fn give_thread(&mut self, number: u32, by: Option<u16>, work: Work<Actor>) {
-        let spent_ns = self.time_of(work.cycles());
+    fn give_thread(&mut self, number: u32, by: Option<u16>, cycles: (u32, u32)) {
+        let spent_ns = self.time_of(cycles.0);
         let thread = &mut self.threads[number as usize];
         thread.system_ns += spent_ns;
         let task = thread.task;
-        self.give(task, by, work, Actor::Caller(Caller::Thread(number)));
+        let actor = Actor::Caller(Caller::Thread(number));
+        self.give(task, by, cycles, Context::System, actor);
     }
 
-    /// To any task but a daemon.
-    pub(super) fn give(&mut self, task: TaskNumber, by: Option<u16>, work: Work<Actor>, of: Actor) {
+    /// To any task but a daemon; the second number of cycles is with the checkpoint's list locked.
+    pub(super) fn give(
+        &mut self,
+        task: TaskNumber,
+        by: Option<u16>,
+        (cycles, locked_cycles): (u32, u32),
+        context: Context,
+        of: Actor,
+    ) {
         self.under_way += 1;
-        self.smp.wake(self.now, task, by, work.tagged(of));
+        self.effects.push(Effect::Work {
+            task,
+            by,
+            cycles: cycles.max(1),
+            locked_cycles,
+            context,
+            of: Some(of),
+        });
     }
 
     pub(super) fn give_in_user_mode(&mut self, number: u32, by: Option<u16>, cycles: u32) {
         let spent_ns = self.time_of(cycles);
         let thread = &mut self.threads[number as usize];
         thread.user_ns += spent_ns;
-        let task = thread.task;
-        self.smp
-            .wake(self.now, task, by, Work::of(cycles).in_user_mode());
+        self.effects.push(Effect::Work {
+            task: thread.task,
+            by,
+            cycles,
+            locked_cycles: 0,
+            context: Context::User,
+            of: None,
+        });
     }
 
     pub(super) fn sleeps(&mut self, number: u32, site: Site) {
@@ -131,6 +157,6 @@ impl Mounted {
     }
 
     pub(super) fn time_of(&self, cycles: u32) -> Time {
-        u64::from(cycles) * SECOND / self.smp.spec().clock_hz
+        u64::from(cycles) * SECOND / self.clock_hz
     }
 }

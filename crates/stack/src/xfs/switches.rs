@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State, SwitchReport};
 
 use super::site::Site;
-use crate::smp::{Processors, Scheduled, SchedulerEvent, TaskNumber};
+use crate::smp::{Scheduled, SchedulerEvent, TaskNumber};
 use crate::time::Time;
 
 /// What the probe is asked for.
@@ -44,6 +44,11 @@ impl Comm {
         Comm(Name::new(b"flush-8:0"))
     }
 
+    /// Who writes in place what the log has.
+    pub(super) fn pusher() -> Comm {
+        Comm(Name::new(b"xfsaild/sda"))
+    }
+
     /// The so many-th worker of a CPU.
     pub(super) fn kworker(cpu: u16, number: u32) -> Comm {
         Comm(Name::new(format!("kworker/{cpu}:{number}").as_bytes()))
@@ -53,9 +58,8 @@ impl Comm {
 /// Every task's name, where it sleeps, and how often it left its CPU.
 #[derive(Debug, Default)]
 pub(super) struct Scheduling {
-    /// By the processors' number.
+    /// By the filesystem's number.
     tasks: Vec<Seen>,
-    events: Vec<SchedulerEvent>,
     analysis: Option<Analysis>,
     began: Time,
 }
@@ -75,13 +79,14 @@ pub(super) struct Switches {
 }
 
 impl Scheduling {
-    /// A task that was just made: the next number.
-    pub(super) fn add(&mut self, comm: Comm, site: Site) {
+    /// A task that was just made: its number, which is the next.
+    pub(super) fn add(&mut self, comm: Comm, site: Site) -> TaskNumber {
         self.tasks.push(Seen {
             comm: comm.0,
             site,
             switches: Switches::default(),
         });
+        self.tasks.len() as TaskNumber - 1
     }
 
     pub(super) fn begin(&mut self, now: Time, options: Option<&SwitchesOptions>) {
@@ -94,16 +99,20 @@ impl Scheduling {
         self.tasks[task as usize].site = site;
     }
 
+    pub(super) fn set_switches(&mut self, task: TaskNumber, voluntary: u64, involuntary: u64) {
+        self.tasks[task as usize].switches = Switches {
+            voluntary,
+            involuntary,
+        };
+    }
+
     pub(super) fn switches_of(&self, task: TaskNumber) -> Switches {
         self.tasks[task as usize].switches
     }
 
-    pub(super) fn look<T: Copy>(&mut self, smp: &mut Processors<T>) {
-        smp.take_scheduled(&mut self.events);
-        for event in std::mem::take(&mut self.events) {
-            self.count(&event);
-            self.show(&event);
-        }
+    pub(super) fn look(&mut self, event: &SchedulerEvent) {
+        self.count(event);
+        self.show(event);
     }
 
     pub(super) fn finish(&mut self, now: Time) -> Option<SwitchesObservation> {
@@ -126,8 +135,9 @@ impl Scheduling {
             preempted,
             ..
         } = event.what
+            && let Some(seen) = self.tasks.get_mut(task as usize)
         {
-            let switches = &mut self.tasks[task as usize].switches;
+            let switches = &mut seen.switches;
             if preempted {
                 switches.involuntary += 1;
             } else {
@@ -154,7 +164,8 @@ impl Scheduling {
                 preempted,
                 next,
             } => {
-                let seen = previous.map(|task| &self.tasks[task as usize]);
+                // A task that is none of the filesystem's has no stack here.
+                let seen = previous.and_then(|task| self.tasks.get(task as usize));
                 let site = seen.map(|seen| {
                     if preempted {
                         seen.site.preempted()
@@ -164,8 +175,16 @@ impl Scheduling {
                 });
                 add(SchedKind::Switch {
                     previous: previous.map_or(0, pid),
-                    previous_comm: seen.map_or(Name::new(b"swapper"), |seen| seen.comm),
-                    state: site.map_or(State::Preempted, Site::state),
+                    previous_comm: match (seen, previous) {
+                        (Some(seen), _) => seen.comm,
+                        (None, Some(_)) => Name::new(b"load"),
+                        (None, None) => Name::new(b"swapper"),
+                    },
+                    state: match (site, previous) {
+                        (Some(site), _) => site.state(),
+                        (None, Some(_)) if !preempted => State::DiskSleep,
+                        (None, _) => State::Preempted,
+                    },
                     next: next.map_or(0, pid),
                 });
                 if let Some((task, site)) = previous.zip(site) {

@@ -1,23 +1,104 @@
 mod data;
+mod drive;
+mod loads;
+
+use std::ops::Deref;
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use workload::metadata::{CREATE, MetadataPhase, ThreadMeasured};
 
 use super::*;
+use crate::machine::MachineSpec;
+use crate::world::{PhaseSpec, World};
 
-fn processors(cores: u16, stays: bool) -> SmpSpec {
-    serde_json::from_value(json!({
+fn processors(cores: u16, stays: bool) -> Value {
+    json!({
         "topology": { "numa_nodes": 1, "sockets_per_node": 1, "cores_per_socket": cores, "threads_per_core": 1 },
         "clock_hz": 2_000_000_000u64, "transfer_cycles": [40, 80, 80, 200], "computing_stall_per_mille": 0,
+        "submit_cycles": 5000, "user_cycles": 2000, "reap_cycles": 500, "page_copy_cycles": 2500, "jitter": 0.0,
         "interrupts": { "send_cycles": 700, "latency_ns": 1000, "latency_other_node_ns": 1000, "receive_cycles": 1000 },
         "scheduling": {
             "time_slice_ns": 4_000_000, "preempt_after_ns": 100_000_000, "wake_cycles": 1000, "switch_cycles": 2000,
             "task_lines": 4, "run_queue_lines": 2, "migrates_within": if stays { "core" } else { "machine" }
         },
         "idle_states": []
-    }))
-    .unwrap()
+    })
+}
+
+fn simple(count: u16) -> Value {
+    json!({
+        "count": count, "time_slice_ns": 4_000_000, "call_ns": 2000, "completion_ns": 2000, "page_copy_ns": 1000,
+        "jitter": 0.0, "clock_hz": 2_000_000_000u64
+    })
+}
+
+/// The filesystem on a machine whose drive takes so long for everything.
+struct Machine(World);
+
+impl Machine {
+    fn with_drive(cpus: Value, latency_ns: u64, spec: &XfsSpec, form: Allocation) -> Machine {
+        Machine::with_depth(cpus, (latency_ns, 32), spec, form)
+    }
+
+    /// So many commands at once, each of which takes so long.
+    fn with_depth(
+        cpus: Value,
+        (latency_ns, depth): (u64, u32),
+        spec: &XfsSpec,
+        form: Allocation,
+    ) -> Machine {
+        let mut file = json!({
+            "kernel": "3.4",
+            "cpus": cpus,
+            "drives": [{
+                "device": {
+                    "kind": "null", "capacity_bytes": 1u64 << 40, "latency_ns": latency_ns, "queue_depth": depth
+                },
+                "scheduler": "noop"
+            }]
+        });
+        let count = file["cpus"]["count"].as_u64();
+        let cores = file["cpus"]["topology"]["cores_per_socket"].as_u64();
+        if cores.is_some() {
+            file["completion"] = json!({
+                "interrupt_cycles": 3000, "interrupt_stalled_cycles": 1000, "softirq_cycles": 300,
+                "complete_cycles": 3000, "enter_cycles": 1500, "hand_over_cycles": 200, "splice_cycles": 200,
+                "shares_cache": "socket", "request_lines": 4, "bio_lines": 2, "control_block_lines": 7, "list_lines": 2
+            });
+        }
+        let cpus = count.or(cores).unwrap() as u16;
+        let world = MachineSpec::from_json(file).unwrap().build().unwrap();
+        let mounted = Mounted::new(cpus, 2_000_000_000, spec, form, false).unwrap();
+        Machine(world.with_xfs(0, mounted))
+    }
+
+    fn new(cpus: Value, spec: &XfsSpec, form: Allocation) -> Machine {
+        Machine::with_drive(cpus, 20_000, spec, form)
+    }
+
+    fn begin(&mut self, phase: &MetadataPhase, switches: bool) -> Result<(), SpecError> {
+        let options = SwitchesOptions {
+            interval_ns: 1_000_000_000,
+        };
+        self.0.begin_phase(&PhaseSpec::without_loads(1)).unwrap();
+        self.0
+            .begin_metadata(0, phase, switches.then_some(&options))
+    }
+
+    fn end(&mut self) -> Results {
+        let results = self.0.end_metadata(0);
+        self.0.end_phase();
+        results
+    }
+}
+
+impl Deref for Machine {
+    type Target = Mounted;
+
+    fn deref(&self) -> &Mounted {
+        self.0.xfs(0)
+    }
 }
 
 fn filesystem(ag_count: u32) -> XfsSpec {
@@ -51,22 +132,17 @@ fn phase(threads: u32, files: u64, changes: serde_json::Value) -> MetadataPhase 
     serde_json::from_value(json!({ "name": "p", "threads": threads.collect::<Vec<_>>() })).unwrap()
 }
 
-fn mounted(allocation: Allocation) -> Mounted {
-    Mounted::new(&processors(4, false), &filesystem(8), allocation).unwrap()
+fn mounted(allocation: Allocation) -> Machine {
+    Machine::new(processors(4, false), &filesystem(8), allocation)
 }
 
-fn run(machine: &mut Mounted, phase: &MetadataPhase) -> Results {
-    machine
-        .begin(
-            phase,
-            Some(&SwitchesOptions {
-                interval_ns: 1_000_000_000,
-            }),
-        )
-        .unwrap();
-    machine.run(|_| true);
+fn run(machine: &mut Machine, phase: &MetadataPhase) -> Results {
+    machine.begin(phase, true).unwrap();
+    machine.0.run(|_| true);
+    // Flushers end what they do.
+    machine.0.settle_filesystem(0);
     let results = machine.end();
-    machine.check().unwrap();
+    machine.0.check().unwrap();
     results
 }
 
@@ -103,8 +179,7 @@ fn a_call_that_is_handed_over_switches_to_a_worker_and_back() {
         &phase(1, 5_000, json!({})),
     );
     for stays in [true, false] {
-        let mut machine =
-            Mounted::new(&processors(4, stays), &filesystem(8), Allocation::Workqueue).unwrap();
+        let mut machine = Machine::new(processors(4, stays), &filesystem(8), Allocation::Workqueue);
         let deferred = run(&mut machine, &phase(1, 5_000, json!({})));
         let calls = machine.allocator_calls();
         assert!((150..300).contains(&calls), "{calls}");
@@ -140,7 +215,7 @@ fn a_stall_of_every_call_costs_its_share() {
             call_stall_ns,
             ..filesystem(8)
         };
-        let mut machine = Mounted::new(&processors(4, true), &spec, Allocation::Workqueue).unwrap();
+        let mut machine = Machine::new(processors(4, true), &spec, Allocation::Workqueue);
         let results = run(&mut machine, &phase(1, 3_000, json!({})));
         (elapsed_ns(&results), machine.allocator_calls())
     };
@@ -152,12 +227,11 @@ fn a_stall_of_every_call_costs_its_share() {
 #[test]
 fn threads_in_one_group_wait_for_one_another() {
     let elapsed = |ag_count| {
-        let mut machine = Mounted::new(
-            &processors(4, false),
+        let mut machine = Machine::new(
+            processors(4, false),
             &filesystem(ag_count),
             Allocation::Direct,
-        )
-        .unwrap();
+        );
         let results = run(&mut machine, &phase(4, 2_000, json!({})));
         (elapsed_ns(&results), machine.lock_waits())
     };
@@ -173,15 +247,14 @@ fn a_full_filesystem_ends_the_phase_or_is_an_error() {
     let mut small = filesystem(1);
     small.blocks = 4096;
     for until_full in [true, false] {
-        let mut machine = Mounted::new(
-            &processors(2, false),
+        let mut machine = Machine::new(
+            processors(2, false),
             &XfsSpec {
                 log_blocks: 1024,
                 ..small
             },
             Allocation::Workqueue,
-        )
-        .unwrap();
+        );
         let results = run(
             &mut machine,
             &phase(2, 1_000_000, json!({ "/job/until_full": until_full })),
@@ -202,13 +275,12 @@ fn a_full_filesystem_ends_the_phase_or_is_an_error() {
 #[test]
 fn what_there_is_no_mechanism_for_is_refused_with_its_key() {
     for (pointer, value, key) in [
-        ("/job/sync", json!("before_close"), "threads.0.job.sync"),
         ("/cpus", json!([]), "threads.0.cpus"),
         ("/cpus", json!([4]), "threads.0.cpus"),
         ("/job/files", json!(0), "threads"),
     ] {
         let error = mounted(Allocation::Direct)
-            .begin(&phase(1, 10, json!({ pointer: value })), None)
+            .begin(&phase(1, 10, json!({ pointer: value })), false)
             .unwrap_err();
         assert_eq!(error.key, key, "{error}");
     }
@@ -230,28 +302,20 @@ proptest! {
     ) {
         let mut spec = filesystem(ag_count);
         spec.daemons = Daemons { wakeups_per_s: 2_000, cycles: 20_000 };
-        let mut machine = Mounted::new(&processors(4, false), &spec, allocation).unwrap();
+        let mut machine = Machine::new(processors(4, false), &spec, allocation);
         let mut changes = json!({ "/job/keep": keep });
         if shared {
             changes["/directory"] = json!("d");
         }
         for _ in 0..2 {
-            machine.begin(&phase(threads, 600, changes.clone()), None).unwrap();
-            let (mut batch, mut events) = (Vec::new(), 0);
-            while machine.active > 0 {
-                if let Some(&(cpu, on)) = offline.get(events / 500).filter(|_| events % 500 == 250) {
-                    if on {
-                        machine.smp.bring_online(machine.now, cpu);
-                    } else {
-                        machine.smp.take_offline(machine.now, cpu);
-                    }
-                }
-                machine.turn(&mut batch);
-                events += 1;
-                prop_assert!(events < 200_000, "nothing moves");
+            machine.begin(&phase(threads, 600, changes.clone()), false).unwrap();
+            let now = machine.0.now();
+            for (at, &(cpu, on)) in (1..).zip(&offline) {
+                machine.0.plan_online(now + at * 3_000_000, cpu, on);
             }
+            machine.0.run(|_| true);
             let results = machine.end();
-            machine.check().unwrap();
+            machine.0.check().unwrap();
             prop_assert_eq!(files(&results), u64::from(threads) * 600);
         }
     }

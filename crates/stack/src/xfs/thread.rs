@@ -18,6 +18,7 @@ use crate::time::Time;
 
 pub(super) struct Thread {
     pub(super) task: TaskNumber,
+    pub(super) name: String,
     pub(super) job: MetadataJob,
     /// The path of its directory, and that directory.
     pub(super) path: String,
@@ -26,7 +27,10 @@ pub(super) struct Thread {
     seed: u64,
     /// By number, of the files that it has made and will unlink.
     inodes: BTreeMap<u64, u64>,
-    keeps: bool,
+    /// Its files are neither unlinked nor synced again.
+    forgets: bool,
+    /// That it has begun and that is to go into the log's buffers.
+    pub(super) checkpoint: Option<u64>,
     /// Of the file that is open.
     open: u64,
     pub(super) call: Call,
@@ -60,6 +64,15 @@ pub(super) enum Stage {
     Committed,
     /// The data are in the page cache.
     Written,
+    /// A checkpoint goes into the log's buffers.
+    Logs,
+    /// A file's data are to be on the drive, then what the log has of it, then what the drive's cache has.
+    Syncs,
+    Forces,
+    Flushes,
+    Forced,
+    /// All files' data are.
+    SyncsAll,
     /// The call is over.
     Over,
     Finished,
@@ -94,9 +107,6 @@ pub(super) fn check(phase: &MetadataPhase, cpus: u16) -> Result<(), SpecError> {
     for (number, thread) in phase.threads.iter().enumerate() {
         let of = |key: &str| format!("threads.{number}.{key}");
         let wrong = |key: &str, what: &str| Err(SpecError::of(&of(key), what));
-        if thread.job.sync != SyncMethod::None {
-            return wrong("job.sync", "the model's XFS forces no log; expected none");
-        }
         if let Some(list) = &thread.cpus {
             if list.is_empty() {
                 return wrong("cpus", "expected at least one CPU");
@@ -124,13 +134,16 @@ impl Thread {
         };
         Ok(Thread {
             task,
+            name: spec.job.name.clone(),
             job,
             path: spec.directory.clone(),
             directory,
             name_bytes: spec.job.names.bytes,
             seed: spec.job.seed,
             inodes: BTreeMap::new(),
-            keeps: spec.job.keep,
+            forgets: spec.job.keep
+                && matches!(spec.job.sync, SyncMethod::None | SyncMethod::BeforeClose),
+            checkpoint: None,
             open: 0,
             call: Call::Done,
             called_at: now,
@@ -214,9 +227,14 @@ impl Thread {
     /// It has made the file, which is open now.
     pub(super) fn remember(&mut self, file: u64, inode: u64) {
         self.open = inode;
-        if !self.keeps {
+        if !self.forgets {
             self.inodes.insert(file, inode);
         }
+    }
+
+    /// One of its own.
+    pub(super) fn opens_again(&mut self, file: u64) {
+        self.open = self.inode_of(file);
     }
 
     pub(super) fn open_inode(&self) -> u64 {

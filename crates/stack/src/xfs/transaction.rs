@@ -9,10 +9,19 @@ use super::site::Site;
 use super::step::Next;
 use super::thread::{Stage, Transaction};
 use super::volume::Request;
-use super::{Actor, BLOCK_BYTES, Caller, Mounted};
+use super::{Actor, Caller, Mounted};
 
 impl Mounted {
     pub(super) fn begun(&mut self, number: u32) -> Next {
+        let is_full = !matches!(self.threads[number as usize].call, Call::Unlink(_))
+            && !self.volume.has_room(self.reserved_blocks());
+        if is_full {
+            self.threads[number as usize].transaction.fails = true;
+            return Next::Stage(Stage::Over);
+        }
+        if let Some(waits) = self.reserve_log(number) {
+            return waits;
+        }
         let thread = &self.threads[number as usize];
         let subdirectory = match thread.call {
             Call::Create(place) | Call::Unlink(place) => place.subdirectory,
@@ -26,12 +35,6 @@ impl Mounted {
             directory,
             ..Transaction::default()
         };
-        let is_full = !matches!(self.threads[number as usize].call, Call::Unlink(_))
-            && !self.volume.has_room(self.files.delayed_blocks());
-        if is_full {
-            self.threads[number as usize].transaction.fails = true;
-            return Next::Stage(Stage::Over);
-        }
         if self.locks.take(
             LockName::Directory(directory),
             Caller::Thread(number),
@@ -99,6 +102,7 @@ impl Mounted {
         let cycles = self.volume.spec().cycles;
         if let Call::Unlink(place) = thread.call {
             let inode = thread.forget(place.file);
+            thread.transaction.inode = Some(inode);
             let hash = thread.hash();
             let directory = thread.transaction.directory;
             self.remove_file(inode);
@@ -193,18 +197,37 @@ impl Mounted {
     }
 
     pub(super) fn committed(&mut self, number: u32, cpu: Option<u16>) -> Next {
-        let spec = *self.volume.spec();
+        let changed = self.changed_by(number);
+        self.commit_to_log(changed);
         self.finish_transaction(number);
         self.release_all(number, cpu);
-        self.checkpoint_bytes += u64::from(spec.log_bytes_per_create);
-        let mut cycles = spec.cycles.end;
-        if self.checkpoint_bytes >= spec.checkpoint_bytes() {
-            let blocks = self.checkpoint_bytes / u64::from(BLOCK_BYTES);
-            self.checkpoint_bytes = 0;
-            let writing = blocks * u64::from(spec.cycles.checkpoint_block);
-            cycles += writing.min(CHECKPOINT_CYCLES_MAX) as u32;
+        let cycles = self.volume.spec().cycles.end;
+        match self.checkpoint_if_due() {
+            None => Next::Work(Stage::Over, cycles),
+            Some((checkpoint, writing)) => {
+                self.threads[number as usize].checkpoint = Some(checkpoint);
+                Next::Work(Stage::Logs, cycles + writing)
+            }
         }
-        Next::Work(Stage::Over, cycles)
+    }
+
+    /// The blocks of the volume that the thread's transaction has changed.
+    fn changed_by(&self, number: u32) -> Vec<u64> {
+        let thread = &self.threads[number as usize];
+        let transaction = &thread.transaction;
+        let mut blocks = self
+            .volume
+            .entry_blocks(transaction.directory, thread.hash());
+        if let Some(group) = transaction.group {
+            blocks.extend(self.volume.inode_headers(group));
+        }
+        if let Some(inode) = transaction.inode {
+            blocks.extend(self.volume.inode_blocks(inode));
+        }
+        for &group in &transaction.held.spaces {
+            blocks.extend(self.volume.space_headers(group));
+        }
+        blocks
     }
 
     /// What the committed transaction has made has a name from now on.
@@ -250,6 +273,5 @@ impl Mounted {
     }
 }
 
-/// A directory of any size is looked through in so many at most, and a checkpoint of any size written.
+/// A directory of any size is looked through in so many at most.
 const SCAN_CYCLES_MAX: u32 = 100_000_000;
-const CHECKPOINT_CYCLES_MAX: u64 = 1_000_000_000;

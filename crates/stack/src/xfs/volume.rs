@@ -12,6 +12,7 @@ pub(super) struct Volume {
     groups: Vec<Group>,
     /// `m_agirotor`: where the next directory goes.
     rotor: u32,
+    ag_blocks: u32,
     directories: Vec<Directory>,
     inodes_taken: u64,
     /// Given out by the allocator and not a chunk's: the directories'.
@@ -45,6 +46,12 @@ pub(super) enum BlockTarget {
 /// Of a group: by its number in the upper half of an inode's, as XFS has them.
 const GROUP_SHIFT: u32 = 32;
 
+/// Behind the headers and the reserve of its group.
+const LOG_BEGINS: u32 = 8;
+
+/// 8 KiB (`XFS_INODE_BIG_CLUSTER_SIZE`).
+const CLUSTER_BLOCKS: u32 = 2;
+
 /// So much has to be left before a file is begun: a chunk, and a block at each level that may grow.
 const RESERVATION_BLOCKS: u64 = 40;
 
@@ -70,6 +77,7 @@ impl Volume {
             spec: *spec,
             groups,
             rotor: 0,
+            ag_blocks: blocks,
             directories: Vec::new(),
             inodes_taken: 0,
             directory_blocks: 0,
@@ -80,6 +88,63 @@ impl Volume {
 
     pub(super) fn spec(&self) -> &XfsSpec {
         &self.spec
+    }
+
+    /// Where a group's block is on the volume.
+    pub(super) fn absolute(&self, group: u32, block: u32) -> u64 {
+        u64::from(group) * u64::from(self.ag_blocks) + u64::from(block)
+    }
+
+    /// The group of a block of the volume, and where it is there.
+    pub(super) fn relative(&self, block: u64) -> (u32, u32) {
+        let of_group = u64::from(self.ag_blocks);
+        ((block / of_group) as u32, (block % of_group) as u32)
+    }
+
+    /// The group and the block where an inode is.
+    pub(super) fn place_of(&self, inode: u64) -> (u32, u32) {
+        let block = inode as u32 / self.spec.inodes_per_block();
+        ((inode >> GROUP_SHIFT) as u32, block)
+    }
+
+    /// Blocks of a file are free again.
+    pub(super) fn give_back(&mut self, group: u32, start: u32, blocks: u32) {
+        self.groups[group as usize].space.put(start, blocks);
+        self.data_blocks -= u64::from(blocks);
+    }
+
+    /// The log's first block.
+    pub(super) fn log_block(&self) -> u64 {
+        self.absolute(self.spec.ag_count / 2, LOG_BEGINS)
+    }
+
+    /// The blocks of the cluster in which an inode is written.
+    pub(super) fn inode_blocks(&self, inode: u64) -> [u64; CLUSTER_BLOCKS as usize] {
+        let block = inode as u32 / self.spec.inodes_per_block();
+        let first = block / CLUSTER_BLOCKS * CLUSTER_BLOCKS;
+        let group = (inode >> GROUP_SHIFT) as u32;
+        [0, 1].map(|step| self.absolute(group, first + step))
+    }
+
+    /// The header of a group's inodes, and the root of their tree.
+    pub(super) fn inode_headers(&self, group: u32) -> [u64; 2] {
+        [0, INODE_ROOT_BLOCK].map(|block| self.absolute(group, block))
+    }
+
+    /// The header of a group's free space, and the roots of its two trees.
+    pub(super) fn space_headers(&self, group: u32) -> [u64; 3] {
+        [0, 1, 2].map(|block| self.absolute(group, block))
+    }
+
+    /// The blocks of a directory that an entry with that hash changes.
+    pub(super) fn entry_blocks(&self, directory: usize, hash: u32) -> Vec<u64> {
+        let directory = &self.directories[directory];
+        let places = directory.changed_by(hash);
+        let mut blocks: Vec<u64> = places
+            .map(|(group, block)| self.absolute(group, block))
+            .collect();
+        blocks.extend(self.inode_blocks(directory.inode));
+        blocks
     }
 
     /// Where a new directory begins to look for its inode.
@@ -105,7 +170,7 @@ impl Volume {
         self.free() >= blocks + RESERVATION_BLOCKS
     }
 
-    fn free(&self) -> u64 {
+    pub(super) fn free(&self) -> u64 {
         self.groups.iter().map(|group| group.space.free()).sum()
     }
 
@@ -233,7 +298,18 @@ impl Volume {
 
     /// A directory that is there before anything is measured: its inode and perhaps a chunk, at no cost.
     pub(super) fn lay_out_directory(&mut self, from: u32) -> usize {
-        let inode = self.around(from).find_map(|group| {
+        let inode = self.lay_out_inode(from, None);
+        self.add_directory(inode.unwrap_or(0))
+    }
+
+    /// A file of a load, whose making costs nothing.
+    pub(super) fn lay_out_file(&mut self, directory: usize) -> u64 {
+        let from = self.directories[directory].group;
+        self.lay_out_inode(from, Some(directory)).unwrap_or(0)
+    }
+
+    fn lay_out_inode(&mut self, from: u32, directory: Option<usize>) -> Option<u64> {
+        self.around(from).find_map(|group| {
             if self.groups[group as usize].free_inodes() == 0 {
                 let mut requests = (0..)
                     .map_while(|attempt| self.chunk_request(group, attempt))
@@ -243,9 +319,8 @@ impl Volume {
                     .find_map(|request| self.allocate(group, &request))?;
                 self.add_chunk(group, block);
             }
-            self.take_inode(group, None)
-        });
-        self.add_directory(inode.unwrap_or(0))
+            self.take_inode(group, directory)
+        })
     }
 
     pub(super) fn directory(&mut self, number: usize) -> &mut Directory {

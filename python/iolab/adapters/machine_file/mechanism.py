@@ -20,7 +20,7 @@ _PROBES = ("block", "extents")
 """The probes that any simulated machine has."""
 _PROBES_OF_DETAILED_CPUS = ("cpu", "counters")
 _SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with topology (docs/reference/machines.md)"
-_MAKES_FILES = 'filesystem = { kind = "xfs" } of drive 0 and [cpus] with a topology'
+_MAKES_FILES = 'filesystem = { kind = "xfs" } of drive 0'
 _NO_MECHANISM = "the simulated machine has no mechanism for"
 _KINDS = {
     "commands": ("kind", "running programs"),
@@ -83,7 +83,9 @@ def probe_refused(name: str, machine: native.MachineFile) -> str | None:
     if name == "nfs":
         return None if machine.get("mounts") else "the machine has no [[mounts]]"
     if name == "switches":
-        return None if _makes_files(machine) else f"only where files are made: {_MAKES_FILES}"
+        if not _makes_files(machine):
+            return f"only where files are made: {_MAKES_FILES}"
+        return None if is_detailed(machine) else _SIMPLE_CPUS
     if name not in _PROBES_OF_DETAILED_CPUS:
         known = ", ".join((*_PROBES, "nfs", "switches", *_PROBES_OF_DETAILED_CPUS))
         return f"the simulated machine has no such probe; there are: {known}"
@@ -136,8 +138,6 @@ def _of_places(phase: LoadPhase, machine: native.MachineFile) -> Iterator[Refusa
         here = f"{drives}, from 0" if not mounts else f"{drives} and {mounts} mounts, from 0"
         yield Refusal("devices", f"uses drive {most}, the machine has {here}")
         return
-    if any(_has_xfs(machine, place) for place in places):
-        yield Refusal("devices", "files of loads lie on other drives: the model's XFS takes metadata loads only")
     for group in phase.load["groups"]:
         own = [places[file] for job in group["jobs"] for file in job["files"]]
         if not group["direct"] and max(own, default=0) >= drives:
@@ -150,17 +150,14 @@ def _of_metadata(phase: MetadataPhase, machine: native.MachineFile) -> Iterator[
         yield Refusal("kind", f"{_NO_MECHANISM} making files, except with {_MAKES_FILES}")
         return
     threads = phase.metadata["threads"]
-    jobs = [thread["job"] for thread in threads]
     if any(thread["place"] > 0 for thread in threads):
         yield Refusal("devices", "the model makes files on drive 0 only")
-    if any(job["sync"] != "none" for job in jobs):
-        yield Refusal("sync", f'{_NO_MECHANISM} forcing the log of XFS; say sync = "none"')
     if phase.drop_caches:
         yield Refusal("drop_caches", f"{_NO_MECHANISM} reading directories and inodes back")
 
 
 def _makes_files(machine: native.MachineFile) -> bool:
-    return _has_xfs(machine, 0) and is_detailed(machine)
+    return _has_xfs(machine, 0)
 
 
 def _has_xfs(machine: native.MachineFile, drive: int) -> bool:
@@ -173,8 +170,6 @@ def _of_sort(phase: SortPhase, machine: native.MachineFile) -> Iterator[Refusal]
     missing = [f"[{table}]" for table in ("memory", "swap") if machine.get(table) is None]
     if missing:
         yield Refusal("kind", f"sorting more than there is memory takes a machine with {' and '.join(missing)}")
-    if is_detailed(machine):
-        yield Refusal("kind", "the model sorts on simple CPUs only; leave topology out of [cpus]")
     if phase.swappiness is not None:
         yield Refusal("swappiness", f"{_NO_MECHANISM} swappiness, which its kernels of 2003 do not have")
     if phase.cpus is not None:

@@ -16,7 +16,7 @@ impl Sorting {
             PageState::Mapped => unreachable!("a page in the page table is no fault"),
             PageState::Reading => self.wait_for(task, number),
             PageState::Cached if page.writing && self.reclaim.locks_written_pages() => {
-                self.area.unplug();
+                self.unplug();
                 self.wait_for(task, number);
             }
             PageState::Cached => {
@@ -34,18 +34,17 @@ impl Sorting {
                     self.reclaim.mapped_first(&mut self.memory, number);
                     self.task(task).usage.faults_minor += 1;
                 } else {
-                    self.read_around(now, task, number);
+                    self.read_around(task, number);
                     self.task(task).usage.faults_major += 1;
                 }
             }
         }
-        self.run_area(now);
         self.task(task).usage.cpu_system_ns += took_ns;
         took_ns
     }
 
     /// `swapin_readahead`: the page with those whose slots lie around its own, as long as there are frames.
-    fn read_around(&mut self, now: Time, task: TaskId, number: PageNumber) {
+    fn read_around(&mut self, task: TaskId, number: PageNumber) {
         let slot = self
             .memory
             .page(number)
@@ -58,7 +57,6 @@ impl Sorting {
             .collect();
         self.memory.begin_read(number);
         let mut run: Option<(u32, u32)> = None;
-        let mut submitted = true;
         for other in around {
             let owner = self.memory.slots.owner(other).expect("only slots in use");
             let is_wanted = owner == number
@@ -73,26 +71,22 @@ impl Sorting {
             run = match run {
                 Some((first, slots)) if first + slots == other => Some((first, slots + 1)),
                 Some((first, slots)) => {
-                    submitted &= self.area.submit(now, task, Direction::Read, first, slots);
+                    self.submit(task, Direction::Read, first, slots);
                     Some((other, 1))
                 }
                 None => Some((other, 1)),
             };
         }
         let (first, slots) = run.expect("its own slot is among them");
-        submitted &= self.area.submit(now, task, Direction::Read, first, slots);
-        self.area.unplug();
-        if submitted {
-            self.wait_for(task, number);
-        } else {
-            self.task(task).wait = Wait::Requests;
-        }
+        self.submit(task, Direction::Read, first, slots);
+        // It waits for the page as soon as all of it is in the queue: `granted`.
+        self.task(task).wait = Wait::Requests;
     }
 
     /// Whether there is a frame for the task: it may have to free some itself, and wait. And the CPU time of looking.
     fn make_sure_of_a_frame(&mut self, now: Time, task: TaskId) -> (Time, bool) {
         if self.memory.free() < self.watermarks.low {
-            self.wake_daemon(now);
+            self.wake_daemon();
         }
         if self.memory.free() > self.watermarks.min && self.task(task).effort.is_none() {
             return (0, true);

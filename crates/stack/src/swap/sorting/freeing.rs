@@ -11,8 +11,7 @@ impl Sorting {
     pub(super) fn balance(&mut self, now: Time) -> Time {
         let daemon = self.daemon();
         if self.memory.free() >= self.watermarks.high && self.task(daemon).effort.is_none() {
-            self.area.unplug();
-            self.run_area(now);
+            self.unplug();
             self.task(daemon).wait = Wait::Work;
             return 0;
         }
@@ -20,7 +19,6 @@ impl Sorting {
         if freed == Some(false) {
             self.doze(daemon, Wait::Rest(now + REST_NS));
         }
-        self.run_area(now);
         self.task(daemon).usage.cpu_system_ns += took_ns;
         took_ns
     }
@@ -31,27 +29,25 @@ impl Sorting {
             Some(effort) => effort,
             None => self.reclaim.begin(),
         };
-        let freed = loop {
-            match self.reclaim.step(&mut self.memory, &mut effort) {
-                Step::Freed => break Some(true),
-                Step::Failed => break Some(false),
-                Step::Write(number) => {
-                    let slot = self.memory.page(number).slot.expect("a slot to write to");
-                    if !self.area.submit(now, task, Direction::Write, slot, 1) {
-                        self.task(task).wait = Wait::Requests;
-                        break None;
-                    }
-                }
-                Step::Wait(number) => {
-                    self.area.unplug();
-                    self.wait_for(task, number);
-                    break None;
-                }
-                Step::Nap => {
-                    self.area.unplug();
-                    self.doze(task, Wait::Nap(now + NAP_NS));
-                    break None;
-                }
+        let freed = match self.reclaim.step(&mut self.memory, &mut effort) {
+            Step::Freed => Some(true),
+            Step::Failed => Some(false),
+            Step::Write(number) => {
+                let slot = self.memory.page(number).slot.expect("a slot to write to");
+                self.submit(task, Direction::Write, slot, 1);
+                // It goes on as soon as the page is in the queue: `granted`.
+                self.task(task).wait = Wait::Requests;
+                None
+            }
+            Step::Wait(number) => {
+                self.unplug();
+                self.wait_for(task, number);
+                None
+            }
+            Step::Nap => {
+                self.unplug();
+                self.doze(task, Wait::Nap(now + NAP_NS));
+                None
             }
         };
         let took_ns = effort.take_scanned() * self.swap.scan_ns;
@@ -61,10 +57,10 @@ impl Sorting {
         (took_ns, freed)
     }
 
-    pub(super) fn wake_daemon(&mut self, now: Time) {
+    pub(super) fn wake_daemon(&mut self) {
         let daemon = self.daemon();
         if self.task(daemon).wait == Wait::Work {
-            self.wake(now, daemon);
+            self.wake(daemon);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The run: tasks on CPUs, faults, the daemon, the area; one event queue.
+//! The run: tasks that sort, faults, the daemon. A component of the machine: it is told what has happened (`worked`, `alarm`,
+//! `moved`, `granted`) and hands over what is to be done as `Effect`s, in their order.
 
 mod faults;
 mod freeing;
@@ -9,10 +10,10 @@ use std::collections::BTreeMap;
 use workload::measure::Usage;
 use workload::rng::stream;
 
-use crate::block::{Sector, TaskId};
-use crate::event_queue::EventQueue;
+use crate::block::TaskId;
+use crate::smp::TaskUsage;
 use crate::station::Violation;
-use crate::swap::area::{Area, Done};
+use crate::swap::effect::Effect;
 use crate::swap::pages::{Memory, PAGE_BYTES, PageNumber, PageState};
 use crate::swap::quicksort::Sort;
 use crate::swap::reclaim::{Reclaim, ReclaimKind, ReverseMap, VirtualScan};
@@ -20,19 +21,6 @@ use crate::swap::slots::Slots;
 use crate::swap::spec::{SortLoad, SwapSpec, Watermarks};
 use crate::swap::task::{State, Task, Wait};
 use crate::time::{MILLISECOND, SECOND, Time};
-use crate::world::{CpuSpec, Drive, Simple};
-
-/// What it runs on.
-pub struct Parts {
-    /// CPUs that all processes share.
-    pub cpus: CpuSpec,
-    /// The drive with the swap area.
-    pub drive: Drive,
-    /// Where the area begins on it.
-    pub area_begin: Sector,
-    /// How pages are found that can go.
-    pub reclaim: ReclaimKind,
-}
 
 /// What a process came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,33 +50,25 @@ pub struct Results {
     pub memory_bytes_max: u64,
 }
 
-/// Processes that sort, with the memory and the swap area that they share.
+/// Processes that sort, with the memory that they share. Tasks are numbered by process; the daemon is the last.
 pub struct Sorting {
-    events: EventQueue<Event>,
+    now: Time,
+    began: Time,
+    effects: Vec<Effect>,
     swap: SwapSpec,
     load: SortLoad,
     watermarks: Watermarks,
     memory: Memory,
     reclaim: Box<dyn Reclaim>,
-    area: Area,
-    area_called_at: Option<Time>,
-    cpus: Simple,
     /// By process, and the daemon last.
     tasks: Vec<Task>,
     /// By page that is on its way: who waits for it.
     waiting: BTreeMap<PageNumber, Vec<TaskId>>,
     /// Pages written when the first process had finished.
     written_by_first: Option<u64>,
-    done: Vec<Done>,
-    granted: Vec<TaskId>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    /// What the CPU does has had its time.
-    Cpu(u16),
-    Area,
-    Alarm(TaskId),
+    /// Processes that are not done.
+    active: u32,
+    ended: Time,
 }
 
 /// The longest that a task computes before its CPU looks up: pages count as touched at its beginning.
@@ -97,12 +77,15 @@ const BURST_NS: Time = MILLISECOND;
 const NAP_NS: Time = SECOND / 4;
 /// How long the daemon rests when it could free nothing: HZ.
 const REST_NS: Time = SECOND;
-/// Events between two looks at whether to go on.
-const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 14;
 
 impl Sorting {
-    /// What `load` and `swap` say has been checked.
-    pub fn new(swap: &SwapSpec, load: &SortLoad, parts: Parts) -> Sorting {
+    /// What `load` and `swap` say has been checked. All begin to sort now.
+    pub(crate) fn new(
+        now: Time,
+        swap: &SwapSpec,
+        load: &SortLoad,
+        reclaim: ReclaimKind,
+    ) -> Sorting {
         let pages_of_one = load.pages_of_one() as PageNumber;
         let watermarks = Watermarks::of(load.frames());
         let mut tasks: Vec<Task> = (0..load.processes)
@@ -113,7 +96,7 @@ impl Sorting {
             })
             .collect();
         tasks.push(Task::new(None, 0));
-        let reclaim: Box<dyn Reclaim> = match parts.reclaim {
+        let reclaim: Box<dyn Reclaim> = match reclaim {
             ReclaimKind::ReverseMap => Box::new(ReverseMap::new(watermarks.high)),
             ReclaimKind::VirtualScan => {
                 let tables = (0..load.processes)
@@ -122,65 +105,82 @@ impl Sorting {
             }
         };
         let pages = load.processes * pages_of_one;
-        Sorting {
-            events: EventQueue::new(),
+        let mut sorting = Sorting {
+            now,
+            began: now,
+            effects: Vec::new(),
             swap: *swap,
             load: *load,
             watermarks,
             memory: Memory::new(load.frames(), pages, Slots::new(load.slots(swap))),
             reclaim,
-            area: Area::new(parts.drive, parts.area_begin),
-            area_called_at: None,
-            cpus: Simple::new(parts.cpus),
+            active: load.processes,
             tasks,
             waiting: BTreeMap::new(),
             written_by_first: None,
-            done: Vec::new(),
-            granted: Vec::new(),
-        }
+            ended: now,
+        };
+        (0..load.processes).for_each(|process| sorting.wants_cpu(process));
+        sorting
     }
 
-    /// Until all is sorted. `go_on` is asked now and then with the time and the part that is sorted; false stops all.
-    pub fn run(&mut self, mut go_on: impl FnMut(Time, f64) -> bool) {
-        for process in 0..self.daemon() {
-            self.wants_cpu(0, process);
+    /// How many tasks there are, the daemon among them.
+    pub(crate) fn tasks(&self) -> u32 {
+        self.load.processes + 1
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.active > 0
+    }
+
+    /// Nobody begins anything any more.
+    pub(crate) fn stop(&mut self) {
+        self.active = 0;
+    }
+
+    /// Takes what is to be done since the last time.
+    pub(crate) fn take_effects(&mut self, into: &mut Vec<Effect>) {
+        into.append(&mut self.effects);
+    }
+
+    /// The task has a CPU, or its CPU has done what it was given: then it gets in line again, unless it waits.
+    pub(crate) fn worked(&mut self, now: Time, task: TaskId) {
+        self.now = now;
+        if self.active == 0 {
+            return;
         }
-        let mut events = 0;
-        while self
-            .tasks
-            .iter()
-            .any(|task| task.state != State::Finished && task.sort.is_some())
-        {
-            let Some((now, event)) = self.events.take() else {
-                unreachable!("somebody sorts, or waits for the device or the clock")
+        let running = self.task(task);
+        if std::mem::take(&mut running.asks) {
+            let ns = match task == self.daemon() {
+                true => self.balance(now),
+                false => self.sort_on(now, task),
             };
-            match event {
-                Event::Cpu(cpu) => self.next_burst(now, cpu),
-                Event::Area => {
-                    if self.area_called_at == Some(now) {
-                        self.area_called_at = None;
-                    }
-                    self.run_area(now);
-                }
-                Event::Alarm(task) => self.alarm(now, task),
-            }
-            events += 1;
-            if events % EVENTS_BETWEEN_QUESTIONS == 0 && !go_on(now, self.fraction()) {
-                return;
+            self.effects.push(Effect::Work { task, ns });
+        } else if running.state != State::Finished {
+            match running.wait {
+                Wait::Nothing => self.wants_cpu(task),
+                _ => running.state = State::Asleep,
             }
         }
-        go_on(self.events.now(), self.fraction());
     }
 
-    /// What it yielded so far.
-    pub fn results(&self) -> Results {
+    /// What it yielded so far. `used`: what each process has had of CPUs.
+    pub fn results(&self, used: impl Fn(TaskId) -> TaskUsage) -> Results {
         let processes = self.tasks.iter().filter(|task| task.sort.is_some());
         Results {
-            elapsed_ns: self.events.now(),
-            processes: processes
-                .map(|task| Sorted {
-                    finished_ns: task.finished_at,
-                    usage: task.usage,
+            elapsed_ns: self.ended.max(self.now) - self.began,
+            processes: (0..)
+                .zip(processes)
+                .map(|(number, task)| {
+                    let used = used(number);
+                    Sorted {
+                        finished_ns: task.finished_at.map(|at| at - self.began),
+                        usage: Usage {
+                            context_switches_voluntary: used.slept,
+                            context_switches_involuntary: used.gave_way,
+                            ..task.usage
+                        },
+                    }
                 })
                 .collect(),
             swap_in_bytes: self.memory.traffic.read * PAGE_BYTES,
@@ -191,10 +191,9 @@ impl Sorting {
         }
     }
 
-    /// Pages, frames and slots are conserved, and so is what the drive does.
+    /// Pages, frames and slots are conserved.
     pub fn check(&self) -> Result<(), Violation> {
-        self.memory.check()?;
-        self.area.drive().check("swap", self.events.now())
+        self.memory.check()
     }
 
     fn written_after_first(&self) -> u64 {
@@ -202,7 +201,7 @@ impl Sorting {
             .map_or(0, |before| self.memory.traffic.written - before)
     }
 
-    fn fraction(&self) -> f64 {
+    pub(crate) fn fraction(&self) -> f64 {
         let placed: u64 = self
             .tasks
             .iter()
@@ -223,44 +222,11 @@ impl Sorting {
         &mut self.tasks[task as usize]
     }
 
-    fn wants_cpu(&mut self, now: Time, task: TaskId) {
-        self.task(task).state = State::Runnable;
-        if let Some(cpu) = self.cpus.wants(now, task) {
-            self.burst(now, cpu, task);
-        }
-    }
-
-    /// The CPU has done what it was given.
-    fn next_burst(&mut self, now: Time, cpu: u16) {
-        let task = self.cpus.on(cpu);
-        let next = match self.task(task) {
-            running if running.state == State::Finished => self.cpus.leaves(now, cpu),
-            running if running.wait != Wait::Nothing => {
-                running.state = State::Asleep;
-                running.usage.context_switches_voluntary += 1;
-                self.cpus.leaves(now, cpu)
-            }
-            _ => {
-                let next = self.cpus.goes_on(now, cpu);
-                if next != task {
-                    self.task(task).usage.context_switches_involuntary += 1;
-                }
-                Some(next)
-            }
-        };
-        if let Some(next) = next {
-            self.burst(now, cpu, next);
-        }
-    }
-
-    /// What the task does until it waits or has computed for a while.
-    fn burst(&mut self, now: Time, cpu: u16, task: TaskId) {
-        let took_ns = if task == self.daemon() {
-            self.balance(now)
-        } else {
-            self.sort_on(now, task)
-        };
-        self.events.put(now + took_ns, Event::Cpu(cpu));
+    /// In line for a CPU; what it does is decided when it has one.
+    fn wants_cpu(&mut self, task: TaskId) {
+        let running = self.task(task);
+        (running.state, running.asks) = (State::Runnable, true);
+        self.effects.push(Effect::Work { task, ns: 0 });
     }
 
     fn sort_on(&mut self, now: Time, task: TaskId) -> Time {
@@ -301,6 +267,9 @@ impl Sorting {
             self.memory.abandon(number);
         }
         self.reclaim.exited(task as usize);
+        self.effects.push(Effect::Exit(task));
+        self.active = self.active.saturating_sub(1);
+        self.ended = now;
         self.written_by_first
             .get_or_insert(self.memory.traffic.written);
     }

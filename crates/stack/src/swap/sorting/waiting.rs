@@ -1,9 +1,10 @@
 //! What tasks wait for: pages on their way, requests, the clock.
 
-use super::{Event, Sorting};
+use super::Sorting;
 use crate::block::{Direction, TaskId};
-use crate::swap::area::Done;
+use crate::swap::effect::Effect;
 use crate::swap::pages::{PageNumber, PageState};
+use crate::swap::slots::SlotNumber;
 use crate::swap::task::{State, Wait};
 use crate::time::Time;
 
@@ -15,56 +16,37 @@ impl Sorting {
 
     pub(super) fn doze(&mut self, task: TaskId, wait: Wait) {
         if let Wait::Nap(until) | Wait::Rest(until) = wait {
-            self.events.put(until, Event::Alarm(task));
+            self.effects.push(Effect::Alarm(until, task));
         }
         self.task(task).wait = wait;
     }
 
-    pub(super) fn alarm(&mut self, now: Time, task: TaskId) {
+    /// It is the time that was asked for.
+    pub(crate) fn alarm(&mut self, now: Time, task: TaskId) {
+        self.now = now;
         if matches!(self.task(task).wait, Wait::Nap(until) | Wait::Rest(until) if until <= now) {
-            self.wake(now, task);
+            self.wake(task);
         }
     }
 
     /// The task needs nothing but a CPU; it may still be on one.
-    pub(super) fn wake(&mut self, now: Time, task: TaskId) {
+    pub(super) fn wake(&mut self, task: TaskId) {
         self.task(task).wait = Wait::Nothing;
         if self.task(task).state == State::Asleep {
-            self.wants_cpu(now, task);
+            self.wants_cpu(task);
         }
     }
 
-    /// Collects what the drive has completed and sends it what may go.
-    pub(super) fn run_area(&mut self, now: Time) {
-        let (mut done, mut granted) = (
-            std::mem::take(&mut self.done),
-            std::mem::take(&mut self.granted),
-        );
-        self.area.run(now, &mut done, &mut granted);
-        if let Some(at) = self.area.next_event()
-            && self.area_called_at.is_none_or(|called| at < called)
-        {
-            let at = at.max(now);
-            self.area_called_at = Some(at);
-            self.events.put(at, Event::Area);
-        }
-        for moved in done.drain(..) {
-            self.moved(now, moved);
-        }
-        for task in granted.drain(..) {
-            self.granted(now, task);
-        }
-        (self.done, self.granted) = (done, granted);
-    }
-
-    fn moved(&mut self, now: Time, moved: Done) {
-        for slot in moved.first..moved.first + moved.slots {
+    /// Slots in a row have been read or written.
+    pub(crate) fn moved(&mut self, now: Time, direction: Direction, first: SlotNumber, slots: u32) {
+        self.now = now;
+        for slot in first..first + slots {
             let number = self
                 .memory
                 .slots
                 .owner(slot)
                 .expect("a page keeps its slot on its way");
-            match moved.direction {
+            match direction {
                 Direction::Read => {
                     self.memory.end_read(number);
                 }
@@ -75,20 +57,21 @@ impl Sorting {
                 }
             }
             for task in self.waiting.remove(&number).unwrap_or_default() {
-                self.wake(now, task);
+                self.wake(task);
             }
         }
-        if moved.direction == Direction::Write {
+        if direction == Direction::Write {
             for task in 0..self.tasks.len() as TaskId {
                 if matches!(self.task(task).wait, Wait::Nap(_)) {
-                    self.wake(now, task);
+                    self.wake(task);
                 }
             }
         }
     }
 
     /// All of the task's requests are on their way: a reader waits for its page, a writer goes on.
-    fn granted(&mut self, now: Time, task: TaskId) {
+    pub(crate) fn granted(&mut self, now: Time, task: TaskId) {
+        self.now = now;
         let running = self.task(task);
         if running.wait != Wait::Requests {
             return;
@@ -96,10 +79,30 @@ impl Sorting {
         let reads = running.effort.is_none();
         let number = running.first_page + running.touch.map_or(0, |touch| touch.page);
         if reads && self.memory.page(number).place == PageState::Reading {
-            self.area.unplug();
+            self.unplug();
             self.wait_for(task, number);
         } else {
-            self.wake(now, task);
+            self.wake(task);
         }
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        task: TaskId,
+        direction: Direction,
+        first: SlotNumber,
+        slots: u32,
+    ) {
+        self.effects.push(Effect::Io {
+            task,
+            direction,
+            first,
+            slots,
+        });
+    }
+
+    /// Somebody waits for what is queued.
+    pub(super) fn unplug(&mut self) {
+        self.effects.push(Effect::Unplug);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::dma::Dma;
+use super::runner::{LockNumber, Origin, Piece, RunnerNumber};
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
 use crate::SpecError;
 use crate::block::{Bio, QueueMap, Request, TaskId};
@@ -9,7 +10,8 @@ use crate::completion::{Completions, Counters, Outcome, RequestId, Step};
 use crate::scheduler::hooks::{HookLock, Hooks};
 use crate::slab::Slab;
 use crate::smp::{
-    CpuSet, Distance, Done, Kind, ObjectId, Processors, Rank, TaskNumber, TaskSpec, TaskUsage, Work,
+    Context, CpuSet, Distance, Done, Kind, ObjectId, Processors, Rank, SchedulerEvent, TaskNumber,
+    TaskSpec, TaskUsage, Work,
 };
 use crate::station::Violation;
 use crate::time::{SECOND, Time};
@@ -23,6 +25,9 @@ pub struct Detailed {
     drives: Vec<DriveState>,
     /// By the phase's tasks.
     tasks: Vec<TaskNumber>,
+    /// By their own numbers, ascending.
+    runners: Vec<TaskNumber>,
+    locks: Vec<ObjectId>,
     /// Whose work is what happens now.
     here: Option<u16>,
     /// What of the scheduler's cost was in the call that takes effect now.
@@ -58,6 +63,8 @@ pub enum Tag {
     Called(TaskId),
     /// The same of a call that submits to a drive, whose scheduler has had its time too.
     Submits(TaskId),
+    /// A runner's piece of work is done.
+    Piece(Origin),
     /// A step on the way from an interrupt to a completed request is done.
     Completion(Step),
 }
@@ -71,6 +78,11 @@ pub(in crate::world) enum Finished {
     },
     Called {
         task: TaskId,
+        cpu: u16,
+    },
+    /// A runner's piece of work.
+    Piece {
+        origin: Origin,
         cpu: u16,
     },
     /// The bio may enter its queue, on this CPU.
@@ -107,6 +119,8 @@ impl Detailed {
             completions,
             calls: spec.calls,
             tasks: Vec::new(),
+            runners: Vec::new(),
+            locks: Vec::new(),
             here: None,
             paid: Paid::default(),
             entering: Slab::new(),
@@ -169,6 +183,7 @@ impl Detailed {
         match tag {
             Tag::Runs(task) => Some(Finished::Runs { task, cpu }),
             Tag::Called(task) => Some(Finished::Called { task, cpu }),
+            Tag::Piece(origin) => Some(Finished::Piece { origin, cpu }),
             Tag::Submits(task) => {
                 self.paid = Paid {
                     insertion: true,
@@ -273,6 +288,58 @@ impl Detailed {
 
     pub(in crate::world) fn used(&self, task: TaskId) -> TaskUsage {
         self.smp.task_usage(self.tasks[task as usize])
+    }
+
+    pub(super) fn add_runner(&mut self, spec: TaskSpec) -> RunnerNumber {
+        self.runners.push(self.smp.add_task(spec));
+        self.runners.len() as RunnerNumber - 1
+    }
+
+    pub(super) fn add_lock(&mut self) -> LockNumber {
+        self.locks.push(self.smp.add_object(Kind::Log, 1));
+        self.locks.len() as LockNumber - 1
+    }
+
+    pub(super) fn give_runner(
+        &mut self,
+        now: Time,
+        runner: RunnerNumber,
+        by: Option<u16>,
+        piece: Piece,
+    ) {
+        let mut work = Work::of(piece.cost.cycles(self.smp.spec().clock_hz));
+        work = match piece.context {
+            Context::User => work.in_user_mode(),
+            Context::KernelThread => work.of_kernel_thread(),
+            _ => work,
+        };
+        if let Some((lock, cycles)) = piece.lock {
+            work = work.holding(self.locks[lock as usize], cycles);
+        }
+        if let Some(origin) = piece.of {
+            work = work.tagged(Tag::Piece(origin));
+        }
+        self.smp.wake(now, self.runners[runner as usize], by, work);
+    }
+
+    pub(super) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
+        self.smp.task_usage(self.runners[runner as usize])
+    }
+
+    pub(super) fn runner_of_task(&self, task: TaskNumber) -> Option<RunnerNumber> {
+        let found = self.runners.binary_search(&task).ok()?;
+        Some(found as RunnerNumber)
+    }
+
+    pub(super) fn tap(&mut self, is: bool) {
+        match is {
+            true => self.smp.tap(),
+            false => self.smp.untap(),
+        }
+    }
+
+    pub(super) fn take_scheduled(&mut self, into: &mut Vec<SchedulerEvent>) {
+        self.smp.take_scheduled(into);
     }
 
     /// The bio comes back if it enters its queue here and now; else `Entered` brings it.

@@ -3,15 +3,18 @@
 
 mod detailed;
 mod dma;
+mod runner;
 mod simple;
 mod spec;
 
 use crate::block::TaskId;
-use crate::smp::CpuSet;
+use crate::smp::{CpuSet, SchedulerEvent, TaskSpec, TaskUsage};
 use crate::time::Time;
 pub(super) use detailed::Finished;
 pub use detailed::{Detailed, Tag};
 pub use dma::DmaSpec;
+pub(crate) use runner::{Cost, LockNumber, Piece, RUNNERS, runner_of};
+pub use runner::{Origin, RunnerNumber};
 pub(crate) use simple::CALL_NS_MAX;
 pub use simple::{CpuSpec, Simple};
 pub use spec::{CallCycles, DetailedSpec, DriveCpus, Interrupts};
@@ -113,6 +116,99 @@ impl Cpus {
         match self {
             Cpus::Simple(_) => None,
             Cpus::Detailed(cpus) => cpus.here(),
+        }
+    }
+
+    /// A runner that sleeps. Simple CPUs are all alike: it may run on any.
+    pub(super) fn add_runner(&mut self, spec: TaskSpec) -> RunnerNumber {
+        match self {
+            Cpus::Simple(cpus) => cpus.add_runner(),
+            Cpus::Detailed(cpus) => cpus.add_runner(spec),
+        }
+    }
+
+    /// A spinning lock for pieces of work.
+    pub(super) fn add_lock(&mut self) -> LockNumber {
+        match self {
+            Cpus::Simple(cpus) => cpus.add_lock(),
+            Cpus::Detailed(cpus) => cpus.add_lock(),
+        }
+    }
+
+    /// One more piece for the runner, which wakes if it sleeps. `by`: the CPU that does so. Some: the CPU begins with it at
+    /// once, until then.
+    pub(super) fn give(
+        &mut self,
+        now: Time,
+        runner: RunnerNumber,
+        by: Option<u16>,
+        piece: Piece,
+    ) -> Option<(u16, Time)> {
+        match self {
+            Cpus::Simple(cpus) => cpus.give_runner(now, runner, piece),
+            Cpus::Detailed(cpus) => {
+                cpus.give_runner(now, runner, by, piece);
+                None
+            }
+        }
+    }
+
+    /// The runner that the CPU has been given to begins its next piece: until when.
+    pub(super) fn begin_piece(&mut self, now: Time, runner: RunnerNumber) -> Time {
+        match self {
+            Cpus::Simple(cpus) => cpus.begin_piece(now, runner),
+            Cpus::Detailed(_) => unreachable!("their runners begin by themselves"),
+        }
+    }
+
+    /// The piece under way is done: who is to be told.
+    pub(super) fn end_piece(&mut self, runner: RunnerNumber) -> Option<Origin> {
+        match self {
+            Cpus::Simple(cpus) => cpus.end_piece(runner),
+            Cpus::Detailed(_) => unreachable!("their runners end by themselves"),
+        }
+    }
+
+    /// All that follows from the piece has happened: who has the CPU next.
+    pub(super) fn after_piece(
+        &mut self,
+        now: Time,
+        cpu: u16,
+        runner: RunnerNumber,
+    ) -> Option<TaskId> {
+        match self {
+            Cpus::Simple(cpus) => cpus.after_piece(now, cpu, runner),
+            Cpus::Detailed(_) => unreachable!("their runners go on by themselves"),
+        }
+    }
+
+    /// What the runner has had of the CPUs so far.
+    pub(super) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
+        match self {
+            Cpus::Simple(cpus) => cpus.runner_usage(runner),
+            Cpus::Detailed(cpus) => cpus.runner_usage(runner),
+        }
+    }
+
+    /// From now on, or no more, switches are kept for `take_scheduled`; simple CPUs keep none.
+    pub(super) fn tap(&mut self, is: bool) {
+        if let Cpus::Detailed(cpus) = self {
+            cpus.tap(is);
+        }
+    }
+
+    /// Appends who has left a CPU for whom since the last time.
+    pub(super) fn take_scheduled(&mut self, into: &mut Vec<SchedulerEvent>) {
+        if let Cpus::Detailed(cpus) = self {
+            cpus.take_scheduled(into);
+        }
+    }
+
+    /// Which runner a processors' task is; None: a load's.
+    pub(super) fn runner_of_task(&self, task: crate::smp::TaskNumber) -> Option<RunnerNumber> {
+        match self {
+            Cpus::Simple(_) => None,
+            Cpus::Detailed(cpus) => cpus.runner_of_task(task),
         }
     }
 }

@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
-use super::Call;
+use super::runner::{LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
+use super::{Call, Cost};
 use crate::block::TaskId;
+use crate::smp::{Context, TaskUsage};
 use crate::time::Time;
 
 /// CPUs as a number, and what calls cost on them.
@@ -44,6 +46,20 @@ pub struct Simple {
     /// By CPU: whose it is, and until when.
     running: Vec<Option<Running>>,
     ready: VecDeque<TaskId>,
+    runners: Vec<Runner>,
+    /// When each lock is free.
+    locks: Vec<Time>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Runner {
+    /// The one under way, or that it has no CPU for yet, and those that follow.
+    pieces: VecDeque<Piece>,
+    /// Has a CPU or waits for one.
+    is_awake: bool,
+    /// Of the piece under way, with its wait for a lock.
+    takes_ns: Time,
+    used: TaskUsage,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +79,8 @@ impl Simple {
             spec,
             running: vec![None; usize::from(spec.count)],
             ready: VecDeque::new(),
+            runners: Vec::new(),
+            locks: Vec::new(),
         }
     }
 
@@ -125,5 +143,82 @@ impl Simple {
             task,
             slice_ends_at: now + self.spec.time_slice_ns,
         });
+    }
+
+    pub(super) fn add_runner(&mut self) -> RunnerNumber {
+        self.runners.push(Runner::default());
+        self.runners.len() as RunnerNumber - 1
+    }
+
+    pub(super) fn add_lock(&mut self) -> LockNumber {
+        self.locks.push(0);
+        self.locks.len() as LockNumber - 1
+    }
+
+    pub(super) fn give_runner(
+        &mut self,
+        now: Time,
+        runner: RunnerNumber,
+        piece: Piece,
+    ) -> Option<(u16, Time)> {
+        let state = &mut self.runners[runner as usize];
+        state.pieces.push_back(piece);
+        if std::mem::replace(&mut state.is_awake, true) {
+            return None;
+        }
+        let cpu = self.wants(now, RUNNERS + runner)?;
+        Some((cpu, self.begin_piece(now, runner)))
+    }
+
+    pub(super) fn begin_piece(&mut self, now: Time, runner: RunnerNumber) -> Time {
+        let clock_hz = self.spec.clock_hz;
+        let piece = *self.piece(runner);
+        let mut takes_ns = piece.cost.ns(clock_hz);
+        if let Some((lock, held_cycles)) = piece.lock {
+            let free_at = &mut self.locks[lock as usize];
+            let begins = now.max(*free_at);
+            *free_at = begins + Cost::Cycles(held_cycles).ns(clock_hz);
+            takes_ns += begins - now;
+        }
+        self.runners[runner as usize].takes_ns = takes_ns;
+        now + takes_ns
+    }
+
+    pub(super) fn end_piece(&mut self, runner: RunnerNumber) -> Option<Origin> {
+        let state = &mut self.runners[runner as usize];
+        let piece = state.pieces.pop_front().expect("a piece was under way");
+        match piece.context {
+            Context::User => state.used.user_ns += state.takes_ns,
+            _ => state.used.system_ns += state.takes_ns,
+        }
+        piece.of
+    }
+
+    pub(super) fn after_piece(
+        &mut self,
+        now: Time,
+        cpu: u16,
+        runner: RunnerNumber,
+    ) -> Option<TaskId> {
+        let state = &mut self.runners[runner as usize];
+        if state.pieces.is_empty() {
+            state.is_awake = false;
+            state.used.slept += 1;
+            return self.leaves(now, cpu);
+        }
+        let next = self.goes_on(now, cpu);
+        if next != RUNNERS + runner {
+            self.runners[runner as usize].used.gave_way += 1;
+        }
+        Some(next)
+    }
+
+    pub(in crate::world) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
+        self.runners[runner as usize].used
+    }
+
+    fn piece(&self, runner: RunnerNumber) -> &Piece {
+        let pieces = &self.runners[runner as usize].pieces;
+        pieces.front().expect("it has something to do")
     }
 }

@@ -32,7 +32,7 @@ fn sites(results: &Results) -> impl Fn(&str) -> u64 {
 #[test]
 fn each_form_switches_where_its_kernel_does() {
     let found = ALL.map(|form| {
-        let mut machine = Mounted::new(&processors(4, true), &eager(8), form).unwrap();
+        let mut machine = Machine::new(processors(4, true), &eager(8), form);
         let results = run(&mut machine, &phase(1, 1_000, of_bytes(10_000, 4096)));
         assert_eq!(files(&results), 1_000);
         assert_eq!(machine.files.delayed_blocks(), 0);
@@ -56,8 +56,8 @@ fn a_mapping_makes_several_calls_under_one_switch() {
     let in_pieces = |form, bytes| {
         let mut spec = eager(1);
         (spec.blocks, spec.log_blocks) = (4096, 1024);
-        let mut machine = Mounted::new(&processors(4, true), &spec, form).unwrap();
-        machine.volume.break_up(2_900);
+        let mut machine = Machine::new(processors(4, true), &spec, form);
+        machine.0.xfs_mut(0).volume.break_up(2_900);
         let results = run(&mut machine, &phase(1, 20, of_bytes(bytes, 100_000)));
         let maps: u64 = machine.files.all().map(|file| file.map.len() as u64).sum();
         let site = sites(&results);
@@ -79,7 +79,7 @@ fn pages_stay_dirty_until_they_have_expired_or_are_too_many() {
         spec.writeback.period_ns = 5_000_000;
         spec.writeback.expire_ns = expire_ns;
         spec.writeback.background_blocks = background_blocks;
-        let mut machine = Mounted::new(&processors(4, true), &spec, Allocation::DataOnly).unwrap();
+        let mut machine = Machine::new(processors(4, true), &spec, Allocation::DataOnly);
         run(&mut machine, &phase(1, 1_000, of_bytes(4096, 4096)));
         machine
             .files
@@ -91,12 +91,13 @@ fn pages_stay_dirty_until_they_have_expired_or_are_too_many() {
     let expired = allocated(10_000_000, 100_000);
     assert!((500..1_000).contains(&expired), "{expired}");
     let over = allocated(3_600_000_000_000, 100);
-    assert_eq!(over, 900);
+    // What is on its way to the drive is dirty yet.
+    assert!((900..905).contains(&over), "{over}");
 }
 
 #[test]
 fn blocks_lie_near_the_inode() {
-    let mut machine = Mounted::new(&processors(4, true), &eager(8), Allocation::Direct).unwrap();
+    let mut machine = Machine::new(processors(4, true), &eager(8), Allocation::Direct);
     run(&mut machine, &phase(1, 500, of_bytes(8192, 8192)));
     for (inode, file) in machine.files.with_inodes() {
         assert_eq!(file.extents.len(), 1);
@@ -110,7 +111,7 @@ fn writes_find_a_filesystem_full_that_is_only_reserved() {
     let mut spec = filesystem(1);
     (spec.blocks, spec.log_blocks) = (4096, 1024);
     spec.writeback.expire_ns = 3_600_000_000_000;
-    let mut machine = Mounted::new(&processors(2, false), &spec, Allocation::Mapping).unwrap();
+    let mut machine = Machine::new(processors(2, false), &spec, Allocation::Mapping);
     let mut changes = of_bytes(1 << 20, 1 << 16);
     changes["/job/until_full"] = json!(true);
     let results = run(&mut machine, &phase(1, 1_000, changes));
@@ -124,12 +125,12 @@ fn with_one_worker(form: Allocation, bytes: u64) -> Result<(), Violation> {
     let mut spec = eager(1);
     spec.workers_max = 1;
     spec.writeback.flushers = 3;
-    let mut machine = Mounted::new(&processors(1, true), &spec, form).unwrap();
+    let mut machine = Machine::new(processors(1, true), &spec, form);
     let phase = phase(4, 20, of_bytes(bytes, 1 << 13));
-    machine.begin(&phase, None).unwrap();
-    machine.run(|_| true);
+    machine.begin(&phase, false).unwrap();
+    machine.0.run(|_| true);
     machine.end();
-    machine.check()
+    machine.0.check()
 }
 
 #[test]
@@ -172,8 +173,8 @@ proptest! {
         if matches!(form, Allocation::Mapping | Allocation::Direct) {
             spec.workers_max = 1;
         }
-        let mut machine = Mounted::new(&processors(4, false), &spec, form).unwrap();
-        machine.volume.break_up(pieces);
+        let mut machine = Machine::new(processors(4, false), &spec, form);
+        machine.0.xfs_mut(0).volume.break_up(pieces);
         let mut changes = of_bytes(bytes, write);
         changes["/job/keep"] = json!(keep);
         for _ in 0..2 {

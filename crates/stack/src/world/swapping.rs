@@ -1,0 +1,260 @@
+//! Processes that sort more than memory holds: their work, and the I/O of the swap area on its drive.
+
+use super::cpus::{Cost, Origin, Piece, RUNNERS, RunnerNumber};
+use super::files::Piece as Place;
+use super::{Event, World};
+use crate::block::{Bio, Direction, Sector, TaskId};
+use crate::component::Component;
+use crate::smp::{Context, Rank, TaskSpec, TaskUsage};
+use crate::station::Violation;
+use crate::swap::{Effect, ReclaimKind, Results, SortLoad, Sorting, SwapSpec};
+use crate::time::Time;
+
+/// The processes of a phase, and where they swap.
+pub(super) struct Swapping {
+    sorting: Sorting,
+    /// By the processes' own numbers.
+    runners: Vec<RunnerNumber>,
+    drive: usize,
+    /// Where the area begins.
+    begin: Sector,
+    /// Bios and pieces of work under way.
+    under_way: u64,
+    /// Counts phases: alarms of an earlier one mean nothing.
+    phase: u16,
+    /// Kept between events, so that none is allocated for each.
+    effects: Vec<Effect>,
+}
+
+/// Where a machine swaps, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct SwapArea {
+    /// Costs and sizes.
+    pub spec: SwapSpec,
+    /// Where the area begins on its drive.
+    pub begin: Sector,
+    /// How pages are found that can go.
+    pub reclaim: ReclaimKind,
+}
+
+/// The bit of a bio's tag that says so: of the swap area.
+pub(super) const OF_SWAP: u32 = 1 << 29;
+const SECTORS_PER_SLOT: u64 = 8;
+
+impl Swapping {
+    pub(super) fn check(&self) -> Result<(), Violation> {
+        self.sorting.check()
+    }
+}
+
+impl World {
+    /// Processes that sort, beside the jobs of the phase that was begun. What `load` says has been checked.
+    pub fn begin_sorting(&mut self, area: &SwapArea, load: &SortLoad) {
+        let now = self.now;
+        let sorting = Sorting::new(now, &area.spec, load, area.reclaim);
+        let cpus = u32::from(self.cpus.count());
+        let runners = (0..sorting.tasks()).map(|task| {
+            self.cpus.add_runner(TaskSpec {
+                rank: Rank::Normal,
+                last_cpu: (task % cpus) as u16,
+                allowed: None,
+                sleeps_for_io: false,
+            })
+        });
+        let runners: Vec<RunnerNumber> = runners.collect();
+        let phase = self
+            .swapping
+            .as_ref()
+            .map_or(0, |last| last.phase.wrapping_add(1));
+        self.swapping = Some(Swapping {
+            sorting,
+            runners,
+            drive: area.spec.drive,
+            begin: area.begin,
+            under_way: 0,
+            phase,
+            effects: Vec::new(),
+        });
+        self.touched.extend([
+            Component::Cpus,
+            Component::Swap,
+            Component::Drive(area.spec.drive as u16),
+        ]);
+        self.follow_swapping(now);
+    }
+
+    /// What the phase's processes came to; what of them is under way comes to its end.
+    pub fn end_sorting(&mut self) -> Results {
+        let cpus = &self.cpus;
+        let swapping = self.swapping.as_ref().expect("processes sort");
+        let used =
+            |task: TaskId| -> TaskUsage { cpus.runner_usage(swapping.runners[task as usize]) };
+        let results = swapping.sorting.results(used);
+        self.swap_mut().sorting.stop();
+        self.progressed(self.now);
+        while self.swap_mut().under_way > 0 {
+            let (at, event) = self.next_event().expect("something is under way");
+            self.handle(at, event);
+        }
+        results
+    }
+
+    /// What the phase's processes are called.
+    pub fn sorting_names(&self) -> Vec<(TaskId, String)> {
+        let runners = self.swapping.iter().flat_map(|swapping| &swapping.runners);
+        let count = runners.clone().count();
+        let name = |number: usize| match number == count {
+            true => "kswapd".to_owned(),
+            false => format!("sort.{number}"),
+        };
+        (1..)
+            .zip(runners)
+            .map(|(number, runner)| (RUNNERS + runner, name(number)))
+            .collect()
+    }
+
+    /// The part that is sorted, in the phase under way.
+    pub fn sorted_so_far(&self) -> f64 {
+        self.swapping
+            .as_ref()
+            .map_or(1.0, |swapping| swapping.sorting.fraction())
+    }
+
+    /// Whether processes still sort.
+    pub(super) fn sorts(&self) -> bool {
+        self.swapping
+            .as_ref()
+            .is_some_and(|swapping| swapping.sorting.is_active())
+    }
+
+    pub(super) fn stop_sorting(&mut self) {
+        if let Some(swapping) = &mut self.swapping {
+            swapping.sorting.stop();
+        }
+    }
+
+    pub(super) fn sorting_worked(&mut self, now: Time, task: TaskId) {
+        let swapping = self.swap_mut();
+        swapping.under_way -= 1;
+        swapping.sorting.worked(now, task);
+        self.follow_swapping(now);
+    }
+
+    pub(super) fn sorting_alarm(&mut self, now: Time, phase: u16, task: TaskId) {
+        let swapping = self.swap_mut();
+        if swapping.phase == phase {
+            swapping.sorting.alarm(now, task);
+            self.follow_swapping(now);
+        }
+    }
+
+    pub(super) fn swap_bio_done(&mut self, now: Time, bio: &Bio) {
+        let swapping = self.swap_mut();
+        swapping.under_way -= 1;
+        let first = bio.tag & !OF_SWAP;
+        let slots = bio.sectors / SECTORS_PER_SLOT as u32;
+        swapping.sorting.moved(now, bio.direction, first, slots);
+        self.follow_swapping(now);
+    }
+
+    /// A runner that waited for requests has them all.
+    pub(super) fn sorting_granted(&mut self, now: Time, task: TaskId) {
+        let Some(swapping) = &mut self.swapping else {
+            return;
+        };
+        let runner = task.checked_sub(RUNNERS);
+        let own = runner.and_then(|runner| swapping.runners.iter().position(|&one| one == runner));
+        if let Some(own) = own {
+            swapping.sorting.granted(now, own as TaskId);
+            self.follow_swapping(now);
+        }
+    }
+
+    fn swap_mut(&mut self) -> &mut Swapping {
+        self.swapping.as_mut().expect("processes sort")
+    }
+
+    fn follow_swapping(&mut self, now: Time) {
+        let swapping = self.swap_mut();
+        let (drive, phase) = (swapping.drive, swapping.phase);
+        let mut effects = std::mem::take(&mut swapping.effects);
+        swapping.sorting.take_effects(&mut effects);
+        let mut goes_to_drive = false;
+        let mut submitted: Vec<TaskId> = Vec::new();
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Work { task, ns } => {
+                    let swapping = self.swap_mut();
+                    swapping.under_way += 1;
+                    let runner = swapping.runners[task as usize];
+                    let piece = Piece {
+                        cost: Cost::Ns(ns),
+                        context: Context::User,
+                        lock: None,
+                        of: Some(Origin::Sorting(task)),
+                    };
+                    self.give(now, runner, None, piece);
+                }
+                Effect::Alarm(at, task) => self.events.put(at, Event::Alarm(phase, task)),
+                Effect::Io {
+                    task,
+                    direction,
+                    first,
+                    slots,
+                } => {
+                    goes_to_drive = true;
+                    submitted.push(task);
+                    self.start_swap_io(now, task, direction, first, slots);
+                }
+                Effect::Unplug => {
+                    goes_to_drive = true;
+                    self.drives[drive].unplug();
+                }
+                Effect::Exit(task) => {
+                    let task = RUNNERS + self.swap_mut().runners[task as usize];
+                    self.drives[drive].exited(now, task);
+                }
+            }
+        }
+        self.swap_mut().effects = effects;
+        if goes_to_drive {
+            self.flush_task_plug(now);
+            self.events.put(now, Event::Drive(drive as u16));
+        }
+        submitted.dedup();
+        for task in submitted {
+            let runner = RUNNERS + self.swap_mut().runners[task as usize];
+            if !self.waiting_bios.contains_key(&runner) {
+                self.swap_mut().sorting.granted(now, task);
+                self.follow_swapping(now);
+            }
+        }
+    }
+
+    fn start_swap_io(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        direction: Direction,
+        mut first: u32,
+        mut slots: u32,
+    ) {
+        let swapping = self.swap_mut();
+        let (drive, begin) = (swapping.drive, swapping.begin);
+        let task = RUNNERS + swapping.runners[task as usize];
+        let most = self.drives[drive].bio_sectors_max / SECTORS_PER_SLOT as u32;
+        while slots > 0 {
+            let here = slots.min(most);
+            let place = Place {
+                start: begin + u64::from(first) * SECTORS_PER_SLOT,
+                sectors: here * SECTORS_PER_SLOT as u32,
+            };
+            let sync = direction == Direction::Read;
+            let bio = self.bio(now, task, direction, sync, place, first | OF_SWAP);
+            self.swap_mut().under_way += 1;
+            self.submit(now, drive, bio);
+            first += here;
+            slots -= here;
+        }
+    }
+}
