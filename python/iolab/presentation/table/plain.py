@@ -80,7 +80,8 @@ def tables(summary: Summary) -> RenderableType:
             for workload in {point.workload for line in one.lines for point in line.points}:
                 in_tables.pop(workload, None)
             heading = Padding(Text(sweep.title(one), style="bold cyan"), (1, 0, 0, 0), expand=False)
-            swept += [heading, FirstThatFits(sweep.table(one, summary), Group(*sweep.tables_by_metric(one, summary)))]
+            by_metric, by_line = sweep.tables_by_metric(one, summary), sweep.tables_by_line(one, summary)
+            swept += [heading, FirstThatFits(sweep.table(one, summary), Group(*by_metric), Group(*by_line))]
     parts += swept
     for workload, block in in_tables.items():
         # Not as the table's own title, which is broken where the table is narrower.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import change, scale_for
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 METRICS_MAX = 4
 """Metrics that the table has columns for; the report has all."""
 LINES_TOLD_MAX = 4
+KNEE_CHARACTERS_MAX = 40
 LINES_MAX = 6
 """Lines of a sweep that a table has room for; of more, each workload keeps a table of its own."""
 
@@ -36,6 +38,12 @@ def table(sweep: Sweep, summary: Summary) -> Table:
 def tables_by_metric(sweep: Sweep, summary: Summary) -> list[Table]:
     """The same as a table per metric, for a narrow console."""
     return [_table(sweep, summary, [one]) for one in _measured(sweep, summary).items()]
+
+
+def tables_by_line(sweep: Sweep, summary: Summary) -> list[Table]:
+    """The same as a table per metric and line, for a console narrower still."""
+    lines = [replace(sweep, lines=[line]) for line in sweep.lines]
+    return [_table(one, summary, [rows]) for rows in _measured(sweep, summary).items() for one in lines]
 
 
 def _measured(sweep: Sweep, summary: Summary) -> dict[str, dict[str, Row]]:
@@ -59,7 +67,8 @@ def _table(sweep: Sweep, summary: Summary, shown: Sequence[tuple[str, dict[str, 
         scale = scales[metric] = scale_for(unit_of(metric), (one for line in sweep.lines for one in values(line, rows)))
         unit = f", {scale.suffix}" if scale.suffix and scale.suffix not in label(metric) else ""
         for line in sweep.lines:
-            heading = f"{label(metric)}{unit}" + (f"\n{line.name}" if line.name else "")
+            below = f"\n{line.name}".replace(", ", "\n") if line.name else ""
+            heading = f"{label(metric)}{unit}{below}"
             drawn.add_column(heading, justify="right", no_wrap=True)
     knees = knee_texts(sweep, summary)
     if knees:
@@ -87,7 +96,7 @@ def sentence(sweep: Sweep, summary: Summary) -> str | None:
 
 
 def knee_texts(sweep: Sweep, summary: Summary) -> dict[str, str]:
-    """By value of the parameter: `knee`, with the line's name where there are several."""
+    """By value of the parameter: `knee`, with the names of the lines that have theirs there where not all do."""
     by_metric = rows_of(sweep, summary)
     throughput = main_metric(list(by_metric), THROUGHPUTS)
     found: dict[str, list[str]] = {}
@@ -95,8 +104,14 @@ def knee_texts(sweep: Sweep, summary: Summary) -> dict[str, str]:
         points, heights = curve(line, by_metric[throughput or ""])
         if at := knee([point.x for point in points], heights):
             found.setdefault(points[at.index].text, []).append(line.name)
-    several = len(sweep.lines) > 1
-    return {text: f"knee: {', '.join(names)}" if several else "knee" for text, names in found.items()}
+    return {text: _knee_of(names, len(sweep.lines)) for text, names in found.items()}
+
+
+def _knee_of(names: list[str], lines: int) -> str:
+    if len(names) == lines:
+        return "knee"
+    told = f"knee: {'; '.join(names)}"
+    return told if len(told) <= KNEE_CHARACTERS_MAX else f"knee of {len(names)} of {lines} lines"
 
 
 def curve(line: Line, rows: dict[str, Row]) -> tuple[list[Point], list[float]]:
