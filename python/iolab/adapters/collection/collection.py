@@ -38,7 +38,7 @@ class Collection:
         self._index = Index(directory)
         self._entries: list[Entry] = []
         self._keys: dict[str, str] = {}
-        self._changes: dict[tuple[str, str], tuple[str, list[Changed]]] = {}
+        self._changes: dict[tuple[str, str], tuple[str, list[Changed]]] | None = None
         self.changed = 0
         """Grows whenever a refresh found something new."""
         self._parsed = lru_cache(EXTRACTS_KEPT)(self._parse)
@@ -136,24 +136,29 @@ class Collection:
         found = changes_of(self.extracts(entries))
         state = self._state_of(entries)
         self._index.put_changes(of.id, of.hardware, state, [one.model_dump() for one in found])
-        self._changes[of.id, of.hardware] = (state, found)
+        self._known()[of.id, of.hardware] = (state, found)
         return found
 
     def known_changes(self, of: Benchmark) -> list[Changed] | None:
         """The same as far as it was looked for already; None where it was not."""
-        from iolab.domain.collection.benchmark import Changed
         from iolab.domain.history.changes import FEWEST
 
         entries = _looked_at(of)
         if len(entries) < FEWEST:
             return []
-        if not self._changes:
+        state, found = self._known().get((of.id, of.hardware), ("", []))
+        return found if state == self._state_of(entries) else None
+
+    def _known(self) -> dict[tuple[str, str], tuple[str, list[Changed]]]:
+        """By benchmark and hardware, what was found, and of what state of its runs."""
+        from iolab.domain.collection.benchmark import Changed
+
+        if self._changes is None:
             self._changes = {
                 where: (state, [Changed.model_validate(one) for one in content])
                 for where, (state, content) in self._index.changes().items()
             }
-        state, found = self._changes.get((of.id, of.hardware), ("", []))
-        return found if state == self._state_of(entries) else None
+        return self._changes
 
     def _state_of(self, entries: Sequence[Entry]) -> str:
         text = "\n".join(f"{one.name} {self._keys.get(one.name)}" for one in entries)

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
@@ -105,46 +105,43 @@ class Index:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        if not self._is_checked:
-            self._make_usable()
-            self._is_checked = True
-        db = _connected(self.path)
+        """MachineError if SQLite can't use the file; it is looked at again by whoever comes next."""
         try:
-            yield db
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) and "locked" not in str(error):
-                self._is_checked = False  # looked at again by whoever comes next
-            raise MachineError(
-                f"the index can't be used: {error}", where=str(self.path), remedy="try again; if it stays, delete it"
-            ) from None
-        finally:
-            db.close()
+            if not self._is_checked:
+                self._make_usable()
+                self._is_checked = True
+            with closing(_connected(self.path)) as db:
+                yield db
+        except sqlite3.Error as error:
+            self._is_checked = False
+            remedy = "try again; if it stays, delete it"
+            raise MachineError(f"the index can't be used: {error}", where=str(self.path), remedy=remedy) from None
 
     def _make_usable(self) -> None:
-        """Makes the file, anew where it is damaged or another iolab's."""
-        for attempt in range(2):
-            try:
-                db = _connected(self.path)
-                try:
-                    db.execute("pragma journal_mode = wal").fetchone()
-                    with db:
-                        db.execute("begin immediate")
-                        tables = db.execute("select count(*) from sqlite_master where name = 'about'").fetchone()[0]
-                        if not tables:
-                            for statement in SCHEMA.split(";"):
-                                db.execute(statement)
-                            db.execute("insert into about values (?, ?)", _about())
-                        known = db.execute("select format, version from about").fetchone()
-                    if known == _about() and db.execute("pragma quick_check(1)").fetchone()[0] == "ok":
-                        return
-                finally:
-                    db.close()
-            except sqlite3.DatabaseError as error:
-                if attempt or "locked" in str(error):
-                    raise MachineError(f"the index can't be made: {error}", where=str(self.path)) from None
-            for suffix in ("", "-wal", "-shm"):
-                with suppress(FileNotFoundError):
-                    os.unlink(f"{self.path}{suffix}")  # noqa: PTH108 (a name beside the path)
+        """Makes the file, anew where it is damaged or another iolab's. sqlite3.Error if that can't be done."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if self._is_usable():
+                return
+        except sqlite3.DatabaseError as error:
+            if "locked" in str(error):
+                raise
+        for suffix in ("", "-wal", "-shm"):
+            self.path.with_name(f"{self.path.name}{suffix}").unlink(missing_ok=True)
+        self._is_usable()
+
+    def _is_usable(self) -> bool:
+        """Whether this iolab made it, and it is whole; an empty one is filled."""
+        with closing(_connected(self.path)) as db:
+            db.execute("pragma journal_mode = wal").fetchone()
+            with db:
+                db.execute("begin immediate")
+                if not db.execute("select count(*) from sqlite_master where name = 'about'").fetchone()[0]:
+                    for statement in SCHEMA.split(";"):
+                        db.execute(statement)
+                    db.execute("insert into about values (?, ?)", _about())
+                known = db.execute("select format, version from about").fetchone()
+            return known == _about() and db.execute("pragma quick_check(1)").fetchone()[0] == "ok"
 
 
 def _about() -> tuple[int, str]:
