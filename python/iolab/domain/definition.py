@@ -33,6 +33,8 @@ DIFFERENCES: dict[Nature, tuple[Verdict, Verdict]] = {
     "neutral": ("higher", "lower"),
 }
 """By the metric's nature: what a candidate is called whose values are higher, and one whose values are lower."""
+VERDICTS: tuple[Verdict, ...] = ("slower", "worse", "faster", "better", "higher", "lower", "same", "undecided")
+"""In the order in which they are told: what needs attention first."""
 GAINS: frozenset[Verdict] = frozenset({"faster", "better"})
 LOSSES: frozenset[Verdict] = frozenset({"slower", "worse"})
 NO_DIFFERENCE: frozenset[Verdict] = frozenset({"same", "undecided"})

@@ -38,6 +38,7 @@ class Collection:
         self._index = Index(directory)
         self._entries: list[Entry] = []
         self._keys: dict[str, str] = {}
+        self._running: set[str] = set()
         self._changes: dict[tuple[str, str], tuple[str, list[Changed]]] | None = None
         self.changed = 0
         """Grows whenever a refresh found something new."""
@@ -60,13 +61,15 @@ class Collection:
             self._read(stale, keys, on_read)
         held = journals_held()
         running = {one.name for one in found if one.inode in held}
+        if not stale and (keys, running) == (self._keys, self._running):
+            return
         entries = [self._as_is(entry, ended, running) for entry, ended in self._index.entries()]
         entries = _with_ids_of_their_own(
             sorted(entries, key=lambda one: (one.started_unix_ns or 0, one.name), reverse=True)
         )
         if entries != self._entries:
             self._entries, self.changed = entries, self.changed + 1
-        self._keys = keys
+        self._keys, self._running = keys, running
 
     def _read(self, stale: Sequence[str], keys: dict[str, str], on_read: Callable[[int, int], None]) -> None:
         from iolab.adapters.collection.reading import read_runs

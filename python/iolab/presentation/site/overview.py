@@ -16,7 +16,7 @@ from iolab.domain.collection.benchmark import Benchmark
 from iolab.domain.collection.entry import Entry
 from iolab.domain.collection.extract import Extract
 from iolab.domain.collection.query import KEYS
-from iolab.domain.definition import LOSSES
+from iolab.domain.definition import LOSSES, VERDICTS
 from iolab.presentation.site.model import (
     BenchmarkRow,
     ChangeRow,
@@ -31,7 +31,6 @@ from iolab.presentation.site.model import (
     Step,
 )
 from iolab.presentation.site.parts import metrics_of, run_row
-from iolab.presentation.table.words import VERDICTS
 
 SPARK_RUNS = 60
 BENCHMARKS_MAX = 300

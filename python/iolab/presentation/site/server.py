@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import socket
 import threading
 import time
@@ -18,6 +19,7 @@ REFRESH_S = 2.0
 REST = 20
 """Between two looks at all runs it waits so many times as long as the first took: at most 5 % of a CPU."""
 END_S = 2
+LATE = ("polars", "scipy.special")
 
 
 def serve(runs: Collection, host: str, port: int, on_ready: Callable[[str], None]) -> None:
@@ -26,6 +28,8 @@ def serve(runs: Collection, host: str, port: int, on_ready: Callable[[str], None
     InputError if the address can't be used; MachineError if the port is taken.
     """
     listener = _listener(host, port)
+    for name in LATE:  # what is loaded when it is first used would make the first comparison wait
+        importlib.import_module(name)
     app, answers = make_app(runs, host)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=END_S

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from iolab.base.plain_text import one_line
-from iolab.domain.definition import LOSSES
+from iolab.domain.definition import LOSSES, VERDICTS
 
 if TYPE_CHECKING:
     from iolab.domain.collection.entry import Entry
@@ -47,8 +47,6 @@ def as_csv(entries: Sequence[Entry]) -> str:
 
 def in_words(verdicts: Mapping[str, int]) -> str:
     """`1 slower, 2 same`, in the order in which they are told; empty where nothing was compared."""
-    from iolab.presentation.table.words import VERDICTS
-
     return ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts.get(verdict))
 
 
@@ -72,7 +70,12 @@ def _row(one: Entry) -> tuple[str, ...]:
     labels = " ".join([*(f"#{tag}" for tag in one.labels.tags), *([f"({one.labels.note})"] if one.labels.note else [])])
     host = f"{one.machine} {one.hostname}".strip()
     told = f"{state_in_words(one)}  {labels}".rstrip()
-    return tuple(map(one_line, (one.name, one.date, one.title, host, one.kernel, ", ".join(one.settings), told)))
+    return tuple(map(_line, (one.name, one.date, one.title, host, one.kernel, ", ".join(one.settings), told)))
+
+
+def _line(text: str) -> str:
+    """Of ten thousand runs most texts are a line already."""
+    return text if text.isprintable() and len(text) < WIDTHS["run"] and "  " not in text else one_line(text)
 
 
 def _cut(text: str, most: int) -> str:

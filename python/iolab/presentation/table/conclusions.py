@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import MULTIPLE_FROM, change
-from iolab.presentation.table.words import VERDICTS, label, tally
+from iolab.domain.definition import VERDICTS
+from iolab.presentation.table.words import label, tally
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison

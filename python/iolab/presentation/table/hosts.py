@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject
-from iolab.domain.definition import NO_DIFFERENCE
+from iolab.domain.definition import NO_DIFFERENCE, VERDICTS
 from iolab.domain.hosts import OnHosts, on_hosts
 from iolab.domain.summary import summarise
 from iolab.presentation.table.plain import STYLES, empty_table
-from iolab.presentation.table.words import VERDICTS, change_with_interval, label, verdict_with_rounds
+from iolab.presentation.table.words import change_with_interval, label, verdict_with_rounds
 from iolab.presentation.terminal import text_of
 
 if TYPE_CHECKING:

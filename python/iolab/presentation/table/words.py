@@ -9,17 +9,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from iolab.base.quantity import MULTIPLE_FROM, change, scale_for
+from iolab.domain.definition import VERDICTS
 from iolab.domain.metric import describe
 from iolab.domain.summary import Summary
 
 if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
-    from iolab.domain.definition import Verdict
     from iolab.domain.verdict import Judgement
-
-
-VERDICTS: tuple[Verdict, ...] = ("slower", "worse", "faster", "better", "higher", "lower", "same", "undecided")
-"""In the order in which they are told: what needs attention first."""
 
 
 def sentences(summary: Summary) -> list[tuple[Comparison, str]]:
