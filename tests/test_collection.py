@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from conftest import CommandLine
 from fake_machine import FakeExecutor
-from iolab.adapters.collection import Collection, labels
+from iolab.adapters.collection import labels
+from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError
 from iolab.domain.collection import query
 from iolab.domain.collection.hardware import hardware_id, hardware_of, unlike

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 from iolab.adapters.experiment import loads
 from iolab.base.errors import PROBLEMS_MAX, InputError
-from iolab.base.plain_text import LINE_MAX, escaped_for_json, one_line, visible
+from iolab.base.plain_text import LINE_MAX, escaped_for_json, no_formula, one_line, visible
 from iolab.domain.executor import error_from_json, error_to_json
 from iolab.presentation.report.plot import literal
-from iolab.presentation.table.csv import no_formula
 from support.browser import BROWSER, opened
 from support.command_line import PROGRAM, CommandLine
 

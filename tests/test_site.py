@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from iolab.adapters.collection import Collection, labels
+from iolab.adapters.collection import labels
+from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError
 from iolab.domain.verdict import judge
 from iolab.presentation.compared import Wanted, compare_paths

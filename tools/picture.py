@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 
 import iolab
-from iolab.adapters.collection import Collection
+from iolab.adapters.collection.collection import Collection
 from iolab.presentation.site.files import write
 from PIL import Image
 

@@ -60,3 +60,12 @@ def markdown_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> st
     """A Markdown table; bars in cells are escaped."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def no_formula(cell: str) -> str:
+    """A text that a spreadsheet would take for a formula gets an apostrophe, with which it takes it as it is."""
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
+
+
+_FORMULA = re.compile(r"\s*[=+\-@]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

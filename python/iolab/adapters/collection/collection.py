@@ -1,111 +1,33 @@
-"""The runs below a directory, as they are now."""
+"""The runs below a directory with what pages need of them: numbers in short, what repeats, what changed."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from iolab.adapters.collection.index import Index, Row
-from iolab.adapters.collection.place import check, journals_held, places
-from iolab.base.errors import InputError
-from iolab.domain.collection.entry import ID_LENGTH, Entry
+from iolab.adapters.collection.listing import Listing
+from iolab.adapters.collection.reading import read_runs
+from iolab.domain.collection.benchmark import Benchmark, Changed, benchmarks, changes_of
+from iolab.domain.collection.entry import Entry
+from iolab.domain.collection.extract import Extract
+from iolab.domain.history.changes import FEWEST
 
-if TYPE_CHECKING:
-    from iolab.domain.collection.benchmark import Benchmark, Changed
-    from iolab.domain.collection.extract import Extract
-
-BATCH_S = 2.0
-"""What was read is kept so often, so that a kill loses little."""
 EXTRACTS_KEPT = 300
 HISTORY_MAX = 730
 """The newest runs of a benchmark that are looked at."""
 
 
-class Collection:
-    """Runs below a directory. `refresh` looks at all of them and reads what is new; the rest answers from what was seen
-    then."""
+class Collection(Listing):
+    """A listing whose runs can be looked into."""
 
     def __init__(self, directory: Path) -> None:
-        """InputError if it is no directory that can be read; MachineError if there is no place for the index."""
-        self.directory = directory
-        check(directory)
-        self._index = Index(directory)
-        self._entries: list[Entry] = []
-        self._keys: dict[str, str] = {}
-        self._running: set[str] = set()
+        """As of `Listing`."""
+        super().__init__(directory, read_runs)
         self._changes: dict[tuple[str, str], tuple[str, list[Changed]]] | None = None
-        self.changed = 0
-        """Grows whenever a refresh found something new."""
         self._parsed = lru_cache(EXTRACTS_KEPT)(self._parse)
-
-    @property
-    def index_file(self) -> Path:
-        """Where the index is kept."""
-        return self._index.path
-
-    def refresh(self, on_read: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Looks which runs there are, and reads those that changed. `on_read`: told how many of how many are read."""
-        found = places(self.directory)
-        keys = {one.name: one.key for one in found}
-        known = self._index.keys()
-        if gone := known.keys() - keys.keys():
-            self._index.drop(gone)
-        stale = [name for name, key in keys.items() if known.get(name) != key]
-        if stale:
-            self._read(stale, keys, on_read)
-        held = journals_held()
-        running = {one.name for one in found if one.inode in held}
-        if not stale and (keys, running) == (self._keys, self._running):
-            return
-        entries = [self._as_is(entry, ended, running) for entry, ended in self._index.entries()]
-        entries = _with_ids_of_their_own(
-            sorted(entries, key=lambda one: (one.started_unix_ns or 0, one.name), reverse=True)
-        )
-        if entries != self._entries:
-            self._entries, self.changed = entries, self.changed + 1
-        self._keys, self._running = keys, running
-
-    def _read(self, stale: Sequence[str], keys: dict[str, str], on_read: Callable[[int, int], None]) -> None:
-        from iolab.adapters.collection.reading import read_runs
-
-        rows: list[Row] = []
-        kept_at = time.monotonic()
-        for one in read_runs(self.directory, sorted(stale), lambda done: on_read(done, len(stale))):
-            text = None if one.extract is None else one.extract.model_dump_json()
-            rows.append((one.entry.name, keys[one.entry.name], one.ended, one.entry, text))
-            if time.monotonic() - kept_at > BATCH_S:
-                self._index.put(rows)
-                rows, kept_at = [], time.monotonic()
-        self._index.put(rows)
-
-    @staticmethod
-    def _as_is(entry: Entry, ended: bool, running: set[str]) -> Entry:
-        """A run in progress ends without a word where it is killed: only the kernel knows."""
-        if entry.name in running and entry.state != "unreadable":
-            return replace(entry, state="running")
-        return entry
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The newest first."""
-        return self._entries
-
-    def entry(self, id: str) -> Entry:
-        """The run of this id, or of this name. InputError if there is none."""
-        found = next((one for one in self._entries if id in (one.id, one.name)), None)
-        if found is None:
-            raise InputError("there is no such run", where=id)
-        return found
-
-    def path(self, entry: Entry) -> Path:
-        """The run's directory."""
-        return self.directory / entry.name
 
     def extracts(self, entries: Sequence[Entry]) -> list[tuple[Entry, Extract]]:
         """Each run with what is kept of it; without those that could not be read."""
@@ -118,20 +40,14 @@ class Collection:
 
     @staticmethod
     def _parse(text: str) -> Extract:
-        from iolab.domain.collection.extract import Extract
-
         return Extract.model_validate_json(text)
 
     def benchmarks(self) -> list[Benchmark]:
         """Runs that repeat the same on the same hardware, the newest first."""
-        from iolab.domain.collection.benchmark import benchmarks
-
         return benchmarks(self._entries)
 
     def changes(self, of: Benchmark) -> list[Changed]:
         """What changed in the history of a benchmark; looked for once per state of its runs, and kept."""
-        from iolab.domain.collection.benchmark import changes_of
-
         known = self.known_changes(of)
         if known is not None:
             return known
@@ -144,8 +60,6 @@ class Collection:
 
     def known_changes(self, of: Benchmark) -> list[Changed] | None:
         """The same as far as it was looked for already; None where it was not."""
-        from iolab.domain.history.changes import FEWEST
-
         entries = _looked_at(of)
         if len(entries) < FEWEST:
             return []
@@ -154,8 +68,6 @@ class Collection:
 
     def _known(self) -> dict[tuple[str, str], tuple[str, list[Changed]]]:
         """By benchmark and hardware, what was found, and of what state of its runs."""
-        from iolab.domain.collection.benchmark import Changed
-
         if self._changes is None:
             self._changes = {
                 where: (state, [Changed.model_validate(one) for one in content])
@@ -170,16 +82,3 @@ class Collection:
 
 def _looked_at(of: Benchmark) -> list[Entry]:
     return [one for one in of.entries if one.state != "running"][-HISTORY_MAX:]
-
-
-def _with_ids_of_their_own(entries: Sequence[Entry]) -> list[Entry]:
-    """Copies of a run have its first event, and so its id: each but the first gets another, of its name too."""
-    seen: set[str] = set()
-    found = []
-    for one in entries:
-        if one.id in seen:
-            id = blake2b(f"{one.id} {one.name}".encode(), digest_size=ID_LENGTH // 2).hexdigest()
-            one = replace(one, id=id)
-        seen.add(one.id)
-        found.append(one)
-    return found

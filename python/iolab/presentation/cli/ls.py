@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,8 @@ from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
-    from iolab.adapters.collection import Collection
+    from iolab.adapters.collection.listing import Listing
+    from iolab.adapters.collection.reading import Read
 
 FORMATS = ("plain", "csv", "json")
 TOLD_FROM = 20
@@ -50,12 +52,12 @@ def ls(
     if as_ not in FORMATS:
         raise InputError(f"{as_}: {unknown('format', as_, FORMATS)}", where="--as")
 
-    from iolab.adapters.collection import Collection
+    from iolab.adapters.collection.listing import Listing
     from iolab.domain.collection.query import chosen, parse
     from iolab.presentation.table import collection as table
 
     conditions = parse(query or ())
-    runs = Collection(directory)
+    runs = Listing(directory, _read_runs)
     refresh(runs)
     entries = chosen(runs.entries, conditions)[:limit]
     if json or as_ == "json":
@@ -68,7 +70,14 @@ def ls(
         print(f"{table.summary(entries, len(runs.entries))}: {directory}")
 
 
-def refresh(runs: Collection) -> None:
+def _read_runs(directory: Path, names: Sequence[str], on_read: Callable[[int], None]) -> Iterable[Read]:
+    """Most often there is nothing new to read, and nothing that reads needs to be loaded."""
+    from iolab.adapters.collection.reading import read_runs
+
+    return read_runs(directory, names, on_read)
+
+
+def refresh(runs: Listing) -> None:
     """Brings the index up to date, and says so where that takes a while."""
     told = [False]
 

@@ -27,7 +27,7 @@ def site(
 
     Comparisons of any two runs, and runs in progress, need `iolab serve`.
     """
-    from iolab.adapters.collection import Collection
+    from iolab.adapters.collection.collection import Collection
     from iolab.presentation.site.files import write
 
     runs = Collection(directory)

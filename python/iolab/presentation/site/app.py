@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from starlette.middleware.gzip import GZipMiddleware
 
 import iolab
-from iolab.adapters.collection import Collection
+from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError, IolabError
 from iolab.presentation.site import benchmark, comparison, model, overview
 from iolab.presentation.site import run as run_page

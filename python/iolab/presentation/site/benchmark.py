@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from iolab.adapters.collection import Collection
+from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError
 from iolab.domain.collection.benchmark import Benchmark, natural_order
 from iolab.domain.collection.entry import Entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.adapters.collection import Collection
+from iolab.adapters.collection.collection import Collection
 from iolab.adapters.store import read
 from iolab.base.errors import InputError
 from iolab.domain.across import Arm

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from iolab.adapters.collection import Collection
+from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError
 from iolab.base.output_file import refused
 from iolab.domain.collection.entry import Entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import iolab
-from iolab.adapters.collection import Collection
+from iolab.adapters.collection.collection import Collection
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.event import TrialFinished
 from iolab.adapters.store.journal import read_journal

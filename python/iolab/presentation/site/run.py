@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iolab.adapters.collection import Collection
+from iolab.adapters.collection.collection import Collection
 from iolab.adapters.store import RunDirectory
 from iolab.adapters.store.directory import MACHINE_BYTES_MAX
 from iolab.adapters.store.trial_file import read_record

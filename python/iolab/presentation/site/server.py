@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import uvicorn
 
-from iolab.adapters.collection import Collection
+from iolab.adapters.collection.collection import Collection
 from iolab.base.errors import InputError, IolabError, MachineError
 from iolab.presentation.site.app import Answers, make_app
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from iolab.base.plain_text import one_line
+from iolab.base.plain_text import no_formula, one_line
 from iolab.domain.definition import LOSSES, VERDICTS
 
 if TYPE_CHECKING:
@@ -34,14 +34,12 @@ def lines(entries: Sequence[Entry]) -> Iterator[str]:
 
 def as_csv(entries: Sequence[Entry]) -> str:
     """A row per run; several names in a cell are separated by `; `."""
-    from iolab.presentation.table.csv import no_formula
-
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for one in entries:
         known = {**one.as_dict(), "date": one.date, "verdicts": in_words(one.verdicts)}
-        writer.writerow([_cell(known[name], no_formula) for name in COLUMNS])
+        writer.writerow([_cell(known[name]) for name in COLUMNS])
     return text.getvalue()
 
 
@@ -82,9 +80,9 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most or most == WIDTHS["verdicts"] else f"{text[: most - 3]}..."
 
 
-def _cell(value: object, no_formula: object) -> object:
+def _cell(value: object) -> object:
     if value is None:
         return ""
     if isinstance(value, list):
         value = "; ".join(map(str, value))
-    return no_formula(value) if isinstance(value, str) and callable(no_formula) else value
+    return no_formula(value) if isinstance(value, str) else value

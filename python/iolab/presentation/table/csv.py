@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from iolab.base.plain_text import no_formula
 from iolab.domain.summary import chosen_keys
 
 if TYPE_CHECKING:
@@ -24,12 +24,3 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     keys = [name for name in wide.columns if name in set(run.keys) and wide[name].null_count() < wide.height]
     texts = pl.col(pl.String).map_elements(no_formula, return_dtype=pl.String)
     return wide[[*identity, *keys]].sort("trial").with_columns(texts).rename(no_formula).write_csv()
-
-
-def no_formula(cell: str) -> str:
-    """A text that a spreadsheet would take for a formula gets an apostrophe, with which it takes it as it is."""
-    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
-
-
-_FORMULA = re.compile(r"\s*[=+\-@]|[\t\r\n]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from iolab.adapters.store import read
 from iolab.adapters.store.sweep import SweepDirectory, is_sweep
 from iolab.base.errors import InputError
+from iolab.base.plain_text import no_formula
 from iolab.base.quantity import ABSENT, change
 from iolab.base.strict_json import dumps
 from iolab.domain.definition import VERDICTS
 from iolab.domain.summary import summarise
-from iolab.presentation.table.csv import no_formula
 from iolab.presentation.table.plain import STYLES, empty_table
 from iolab.presentation.table.words import label
 from iolab.presentation.terminal import text_of
