@@ -209,7 +209,9 @@ def of_job_file(text: str) -> None:
 def test_time_grows_as_the_file_does(make: Callable[[int], str], use: Callable[[str], None], count: int) -> None:
     """Four times the file takes about four times as long; sixteen would be the square."""
     use(make(10))
-    assert cpu_s(use, make(4 * count)) < 9 * cpu_s(use, make(count)) + 0.05
+    # What else the machine does is in CPU time too: one that grows too fast does so every time.
+    attempts = ((cpu_s(use, make(4 * count)), cpu_s(use, make(count))) for _ in range(3))
+    assert any(long < 9 * short + 0.05 for long, short in attempts)
 
 
 def cpu_s(use: Callable[[str], None], text: str) -> float:
