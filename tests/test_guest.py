@@ -7,10 +7,11 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from iolab.adapters.experiment import loads
-from iolab.adapters.guest import counted, debian, modules, plan, qemu, symbols
+from iolab.adapters.guest import counted, debian, describe, kernel, modules, plan, qemu, symbols
 from iolab.adapters.guest.initramfs import Archive
 from iolab.adapters.run.plan import Plan
 from iolab.base.errors import InputError
@@ -116,15 +117,17 @@ def test_a_setting_changes_kernel_and_machine() -> None:
     assert (old.kernel, old.cpus, old.drive_parameters) == ("6.1.0-1-cloud", 1, {})
     assert (new.kernel, new.cpus, new.drive_parameters) == ("6.12.1-cloud", 2, {"irqmode": "1"})
     (trial,) = [trial for trial in Plan(experiment, 1).round(0) if trial.setting == "new"]
-    steps = plan.make(trial, modules.Modules(None)).steps
-    written = [(step["path"], step["value"]) for step in steps if step["do"] == "write"]
+    made = plan.make(trial, modules.Modules(None))
+    # A kernel that has null_blk built in takes it from there.
+    assert made.parameters == ["null_blk.nr_devices=0"]
+    written = [(step["path"], step["value"]) for step in made.steps if step["do"] == "write"]
     assert ("/sys/kernel/config/nullb/nullb0/irqmode", "1") in written
     assert written[-2:] == [
         ("/sys/block/nullb0/queue/scheduler", "bfq"),
         ("/sys/block/nullb0/queue/nr_requests", "64"),
     ]
     (load,) = [
-        step for step in steps if step["do"] == "load" and json.loads(json.dumps(step))["phase"]["name"] == "main"
+        step for step in made.steps if step["do"] == "load" and json.loads(json.dumps(step))["phase"]["name"] == "main"
     ]
     assert load["phase"]["files"][0]["path"] == "/dev/nullb0"  # type: ignore[index]
 
@@ -143,6 +146,16 @@ def test_what_a_guest_has_not_is_told_on_its_line(more: str, what: str) -> None:
     with pytest.raises(InputError) as error:
         loads(EXPERIMENT + more, "guest.toml")
     assert what in str(error.value)
+
+
+def test_commits_of_a_tree_are_not_built_before_a_trial_takes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(describe.programs, "agent", lambda: None)
+    monkeypatch.setattr(describe.programs, "counter", lambda: None)
+    monkeypatch.setattr(describe, "_version", lambda: "7.2")
+    monkeypatch.setattr(kernel.tree, "build", lambda name: pytest.fail("built"))
+    experiment = loads(EXPERIMENT + '[settings.one]\nkernel = "/linux@abc"\n', "guest.toml")
+    told: Any = describe.describe(experiment.machine, experiment.guests)
+    assert told["guest"]["kernels"] == {"/linux@abc": {"commit": "abc"}}
 
 
 def test_only_a_guest_counts_instructions() -> None:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 
 from iolab import __version__, _native
-from iolab.adapters.guest import kernel, programs
+from iolab.adapters.guest import kernel, programs, tree
 from iolab.base import child_process
 from iolab.base.strict_json import JsonObject
 from iolab.domain.record import Observed
@@ -17,7 +17,8 @@ VERSION_LIMIT_S = 10.0
 
 
 def describe(name: str, guests: Mapping[str, GuestMachine]) -> JsonObject:
-    """What machine.json says; fetches or builds the kernels, so that no trial waits for them.
+    """What machine.json says; fetches the kernels, so that no trial waits for them. Commits of a tree are built by the
+    first trial that takes one: of many, a search takes few.
 
     Raises:
         InputError, MachineError: there is no such kernel, or this machine cannot run guests.
@@ -27,7 +28,9 @@ def describe(name: str, guests: Mapping[str, GuestMachine]) -> JsonObject:
     first = next(iter(guests.values()))
     images: JsonObject = {}
     for guest in guests.values():
-        if guest.kernel not in images:
+        if tree.is_commit(guest.kernel):
+            images[guest.kernel] = {"commit": guest.kernel.rpartition("@")[2]}
+        elif guest.kernel not in images:
             found = kernel.find(guest.kernel, guest.modules)
             images[guest.kernel] = {"image": str(found.image), "blake2b": found.identity()}
     return {

@@ -86,7 +86,7 @@ class _Machine:
             initramfs,
             self.guest.cpus,
             self.guest.memory_bytes,
-            self.guest.command_line,
+            " ".join([*self.plan.parameters, self.guest.command_line]),
             _drives(self.trial, self.directory),
             None if self.functions is None else self._counts,
             self._contexts(),

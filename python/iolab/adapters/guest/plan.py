@@ -42,6 +42,8 @@ class Plan:
     steps: list[JsonObject] = field(default_factory=list)
     phases: dict[int, Phase] = field(default_factory=dict)
     """By its step's number."""
+    parameters: list[str] = field(default_factory=list)
+    """Of modules, as the kernel's command line has them for those that are built into it."""
     controls: dict[int, str] = field(default_factory=dict)
     """By the number of a step that writes a kernel's file: the control that it is of."""
 
@@ -81,6 +83,7 @@ def make(trial: Trial, modules: Modules) -> Plan:
     own = {name.replace("-", "_"): dict(given) for name, given in machine.module_parameters.items()}
     if machine.drive == "null_blk":
         own["null_blk"] = {"nr_devices": "0", **own.get("null_blk", {})}
+    plan.parameters += [f"{name}.{key}={value}" for name, given in own.items() for key, value in given.items()]
     scheduler = str(cast(Any, trial.controls.get("scheduler", {})).get("name"))
     wanted = [*machine.module_parameters, *_MODULES_OF[machine.drive]]
     wanted += [_SCHEDULERS[scheduler]] if scheduler in _SCHEDULERS else []
