@@ -27,6 +27,7 @@ pub(crate) mod noop;
 mod request_fifo;
 mod sorted;
 pub mod spec;
+mod task_queues;
 mod turns;
 
 #[cfg(test)]

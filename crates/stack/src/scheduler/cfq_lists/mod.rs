@@ -8,17 +8,15 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
-use crate::block::{Bio, IoClass, Priority, RequestId, Requests, Sector, Side, TaskId};
+use crate::block::{Bio, Priority, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
-use crate::scheduler::by_task::ByTask;
 use crate::scheduler::cfq;
 use crate::scheduler::leaving::Leaving;
 use crate::scheduler::request_fifo::RequestFifos;
+use crate::scheduler::task_queues::{QueueId, TaskQueues};
 use crate::time::{MILLISECOND, Tick, Time};
-use queue::{IoContext, List, Lists, Queue, QueueId};
+use queue::{List, Lists, Queue};
 
 /// What may be set: of CFQ's common tunables those of 2.6.15, and one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +62,8 @@ pub struct CfqLists {
     ticks: Ticks,
     tick: Tick,
     backwards: Backwards,
-    queues: Vec<Queue>,
+    queues: TaskQueues<Queue>,
     fifos: RequestFifos,
-    io_contexts: ByTask<IoContext>,
-    async_queues: BTreeMap<(IoClass, u8), QueueId>,
-    /// Of tasks that are gone: to be used again.
-    free_queues: Vec<QueueId>,
     lists: Lists,
     /// Queues that have requests.
     busy: u32,
@@ -129,11 +123,8 @@ impl CfqLists {
                 penalty: common.back_seek_penalty,
             },
             tunables,
-            queues: Vec::new(),
+            queues: TaskQueues::default(),
             fifos: RequestFifos::default(),
-            io_contexts: ByTask::default(),
-            async_queues: BTreeMap::new(),
-            free_queues: Vec::new(),
             lists: Lists::default(),
             busy: 0,
             active: None,
@@ -212,53 +203,28 @@ impl CfqLists {
     }
 
     fn queue_for(&mut self, task: TaskId, sync: bool, priority: Priority) -> QueueId {
-        let (jiffies, slot) = (self.jiffies, self.slot(sync));
-        let io_context = self
-            .io_contexts
-            .get_or_insert_with(task, || IoContext::new(jiffies));
-        if io_context.exited {
-            // Another task, which has the number now.
-            *io_context = IoContext::new(jiffies);
-        }
-        if let Some(known) = io_context.queues[slot] {
-            return known;
-        }
-        let key = (priority.class, priority.level);
-        let shared = self.async_queues.get(&key).copied().filter(|_| !sync);
-        let id = shared.unwrap_or_else(|| {
-            let queue = Queue::new(sync, priority);
-            match self.free_queues.pop() {
-                Some(id) => {
-                    self.queues[id] = queue;
-                    id
-                }
-                None => {
-                    self.queues.push(queue);
-                    self.queues.len() - 1
-                }
-            }
-        });
-        if !sync {
-            self.async_queues.insert(key, id);
-        }
-        let io_context = self.io_contexts.get_mut(task).expect("the task is known");
-        io_context.queues[slot] = Some(id);
-        id
+        self.queues.forget_if_exited(task, self.jiffies);
+        let shared_by = (!sync).then_some(priority);
+        let new = || Queue::new(sync, priority);
+        let slot = self.slot(sync);
+        self.queues
+            .of_task(task, slot, shared_by, self.jiffies, new)
     }
 
     fn learn(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
         let slice_idle = self.ticks.slice_idle;
         let request = &requests[id];
         let io_context = self
-            .io_contexts
-            .get_mut(request.task)
+            .queues
+            .io_context_mut(request.task)
             .expect("it has a queue");
         io_context.learn(request, self.jiffies, slice_idle);
+        let (exited, think) = (io_context.exited, io_context.usual_think());
         let queue = &mut self.queues[queue_id];
         let never_idles = self.version == Version::Linux2_6_18 && self.device_is_deep;
-        if io_context.exited || slice_idle == 0 || never_idles {
+        if exited || slice_idle == 0 || never_idles {
             queue.idle_window = false;
-        } else if let Some(think) = io_context.usual_think() {
+        } else if let Some(think) = think {
             queue.idle_window = think <= slice_idle;
         }
     }
@@ -280,7 +246,7 @@ impl CfqLists {
         let queue = &mut self.queues[id];
         if queue.is_over() && self.active != Some(id) {
             queue.is_free = true;
-            self.free_queues.push(id);
+            self.queues.free(id);
         }
     }
 }
@@ -288,7 +254,7 @@ impl CfqLists {
 impl Scheduler for CfqLists {
     /// A task's own requests only; at the back, anybody's.
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = self.io_contexts.get(bio.task)?.queues[self.slot(bio.sync)]?;
+        let queue = self.queues.io_context(bio.task)?.queues[self.slot(bio.sync)]?;
         let may_search = self.queues[queue].is_tasks || self.version == Version::Linux2_6_18;
         let queue = may_search.then_some(queue)?;
         self.fifos.front_merge(requests, queue, bio)
@@ -381,11 +347,7 @@ impl Scheduler for CfqLists {
 
     fn exited(&mut self, now: Time, task: TaskId) {
         self.at(now);
-        let Some(io_context) = self.io_contexts.get_mut(task) else {
-            return;
-        };
-        io_context.exited = true;
-        for id in std::mem::take(&mut io_context.queues).into_iter().flatten() {
+        for id in self.queues.exited(task).into_iter().flatten() {
             if self.active == Some(id) {
                 self.expire(id, false);
             }
@@ -398,7 +360,7 @@ impl Scheduler for CfqLists {
 
     /// The task that is idled for, once a slice.
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
-        let known = self.io_contexts.get(bio.task);
+        let known = self.queues.io_context(bio.task);
         let Some(id) = known.and_then(|known| known.queues[self.slot(bio.sync)]) else {
             return false;
         };

@@ -2,10 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::block::{IoClass, Priority, Request, RequestId, Sector};
-use crate::scheduler::mean::Mean;
-
-pub(super) type QueueId = usize;
+use crate::block::{IoClass, Priority, RequestId};
+use crate::scheduler::task_queues::QueueId;
 
 /// Levels of the best-effort class.
 pub(super) const LEVELS: usize = 8;
@@ -166,66 +164,5 @@ impl Lists {
         if self.last_level == LEVELS {
             (self.level, self.last_level) = (0, 0);
         }
-    }
-}
-
-/// What is known of a task's I/O.
-#[derive(Clone, Debug)]
-pub(super) struct IoContext {
-    /// Where its requests go, decided by its first: None before. Of async and sync ones, from 2.6.18 on; before, all go to the
-    /// first of these.
-    pub(super) queues: [Option<QueueId>; 2],
-    pub(super) last_end: u64,
-    pub(super) exited: bool,
-    think: Mean,
-    seek: Mean,
-    last_position: Sector,
-}
-
-/// Means of so many samples are believed (`sample_valid`).
-const SAMPLES_MIN: u64 = 80;
-/// Longer mean steps are seeks.
-const SEEK_SECTORS: u64 = 131_072;
-
-impl IoContext {
-    pub(super) fn new(jiffies: u64) -> IoContext {
-        IoContext {
-            queues: [None; 2],
-            last_end: jiffies,
-            exited: false,
-            think: Mean::default(),
-            seek: Mean::default(),
-            last_position: 0,
-        }
-    }
-
-    /// How long the task thought before a sync request, at most twice as long as anybody idles, and how far it went.
-    pub(super) fn learn(&mut self, request: &Request, jiffies: u64, slice_idle: u64) {
-        let think = jiffies.saturating_sub(self.last_end).min(2 * slice_idle);
-        self.think.add(7, think);
-        let beyond = match self.seek.samples() <= 60 {
-            true => 2 * 1024 * 1024,
-            false => 2 * 1024 * 64,
-        };
-        let most = self.seek.get().unwrap_or(0) * 4 + beyond;
-        let distance = self.last_position.abs_diff(request.start);
-        self.seek.add(7, distance.min(most));
-        self.last_position = request.end();
-    }
-
-    /// Its mean step is known, and long.
-    pub(super) fn is_seeky(&self) -> bool {
-        let mean = self
-            .seek
-            .get()
-            .filter(|_| self.seek.samples() > SAMPLES_MIN);
-        mean.is_some_and(|mean| mean > SEEK_SECTORS)
-    }
-
-    /// None: too little has been seen.
-    pub(super) fn usual_think(&self) -> Option<u64> {
-        self.think
-            .get()
-            .filter(|_| self.think.samples() > SAMPLES_MIN)
     }
 }

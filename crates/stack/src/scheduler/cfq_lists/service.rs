@@ -1,10 +1,13 @@
 //! Who is served, for how long, and who is waited for.
 
-use super::{CfqLists, IoContext, List, QueueId, Version};
+use super::{CfqLists, List, QueueId, Version};
 use crate::block::{IoClass, RequestId, Requests};
+use crate::scheduler::task_queues::IoContext;
 
 /// So long a task that seeks is waited for.
 const TICKS_FOR_SEEKERS: u64 = 2;
+/// Longer mean steps are seeks.
+const SEEK_SECTORS: u64 = 131_072;
 
 impl CfqLists {
     /// The queue to dispatch from; None: what is there has to wait.
@@ -119,12 +122,15 @@ impl CfqLists {
 
     /// Arms the idle timer; false: the queue's task is not waited for.
     fn wait_for_more(&mut self, id: QueueId) -> bool {
-        let task = self.active_task.and_then(|task| self.io_contexts.get(task));
+        let task = self
+            .active_task
+            .and_then(|task| self.queues.io_context(task));
         let is_gone = match self.version {
             Version::Linux2_6_15 => task.is_some_and(|task: &IoContext| task.exited),
             Version::Linux2_6_18 => task.is_none_or(|task| task.exited),
         };
-        let is_seeky = task.is_some_and(IoContext::is_seeky);
+        let mean_seek = task.and_then(IoContext::usual_seek);
+        let is_seeky = mean_seek.is_some_and(|mean| mean > SEEK_SECTORS);
         let queue = &mut self.queues[id];
         if self.ticks.slice_idle == 0 || !queue.idle_window || is_gone {
             return false;
@@ -264,7 +270,7 @@ impl CfqLists {
             self.kick();
         }
         if request.sync
-            && let Some(io_context) = self.io_contexts.get_mut(request.task)
+            && let Some(io_context) = self.queues.io_context_mut(request.task)
         {
             io_context.last_end = self.jiffies;
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::block::Direction::{Read, Write};
+use crate::block::IoClass;
 use crate::scheduler::invariants::{self, bench::Bench, bench::bio};
 use proptest::prelude::*;
 

@@ -8,18 +8,16 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 use crate::block::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use crate::scheduler::Scheduler;
 use crate::scheduler::backwards::Backwards;
-use crate::scheduler::by_task::ByTask;
 use crate::scheduler::cfq::{Surroundings, Tunables};
 use crate::scheduler::leaving::Leaving;
 use crate::scheduler::request_fifo::RequestFifos;
 use crate::scheduler::sorted::Sorted;
+use crate::scheduler::task_queues::{IoContext, QueueId, TaskQueues};
 use crate::time::{MILLISECOND, Tick, Time};
-use queue::{IoContext, Place, Queue, QueueId};
+use queue::{Place, Queue};
 
 /// The state of one queue's CFQ.
 #[derive(Clone, Debug)]
@@ -29,13 +27,8 @@ pub struct CfqSlices {
     tick: Tick,
     rotational: bool,
     backwards: Backwards,
-    queues: Vec<Queue>,
+    queues: TaskQueues<Queue>,
     fifos: RequestFifos,
-    io_contexts: ByTask<IoContext>,
-    /// Shared by all tasks for what nobody waits for, by priority.
-    async_queues: BTreeMap<(IoClass, u8), QueueId>,
-    /// Of tasks that are gone: to be used again.
-    free_queues: Vec<QueueId>,
     /// Queues that have requests, in the order of service.
     line: Sorted<Place>,
     next_sequence: u64,
@@ -81,6 +74,13 @@ const DEEP_DEVICE: u32 = 5;
 const DEPTH_SAMPLES: u32 = 50;
 const LEVELS: u32 = 8;
 
+/// Longer steps are seeks (`CIC_SEEKY`).
+const SEEK_SECTORS: u64 = 8 * 1024;
+
+fn is_seeky(task: &IoContext) -> bool {
+    task.mean_seek().is_some_and(|mean| mean > SEEK_SECTORS)
+}
+
 impl CfqSlices {
     /// An idle scheduler.
     pub fn new(tunables: Tunables, surroundings: Surroundings) -> CfqSlices {
@@ -107,11 +107,8 @@ impl CfqSlices {
                 sectors_max: tunables.back_seek_max_kib * 2,
                 penalty: tunables.back_seek_penalty,
             },
-            queues: Vec::new(),
+            queues: TaskQueues::default(),
             fifos: RequestFifos::default(),
-            io_contexts: ByTask::default(),
-            async_queues: BTreeMap::new(),
-            free_queues: Vec::new(),
             line: Sorted::default(),
             next_sequence: 0,
             active: None,
@@ -262,38 +259,13 @@ impl CfqSlices {
     }
 
     fn queue_for(&mut self, task: TaskId, sync: bool, priority: crate::block::Priority) -> QueueId {
-        let jiffies = self.jiffies;
-        let io_context = self
-            .io_contexts
-            .get_or_insert_with(task, || IoContext::new(jiffies));
-        if io_context.exited && sync {
-            // Another task, which has the number now.
-            *io_context = IoContext::new(jiffies);
+        if sync {
+            self.queues.forget_if_exited(task, self.jiffies);
         }
-        if let Some(known) = io_context.queues[usize::from(sync)] {
-            return known;
-        }
-        let key = (priority.class, priority.level);
-        let shared = self.async_queues.get(&key).copied().filter(|_| !sync);
-        let id = shared.unwrap_or_else(|| {
-            let queue = Queue::new(sync, priority);
-            match self.free_queues.pop() {
-                Some(id) => {
-                    self.queues[id] = queue;
-                    id
-                }
-                None => {
-                    self.queues.push(queue);
-                    self.queues.len() - 1
-                }
-            }
-        });
-        if !sync {
-            self.async_queues.insert(key, id);
-        }
-        let io_context = self.io_contexts.get_mut(task).expect("the task is known");
-        io_context.queues[usize::from(sync)] = Some(id);
-        id
+        let shared_by = (!sync).then_some(priority);
+        let new = || Queue::new(sync, priority);
+        self.queues
+            .of_task(task, usize::from(sync), shared_by, self.jiffies, new)
     }
 
     fn learn(&mut self, requests: &Requests, id: RequestId, queue_id: QueueId) {
@@ -301,17 +273,19 @@ impl CfqSlices {
         let slice_idle = self.ticks.slice_idle;
         let (jiffies, is_deep) = (self.jiffies, self.depth.is_deep);
         let io_context = self
-            .io_contexts
-            .get_mut(request.task)
+            .queues
+            .io_context_mut(request.task)
             .expect("it has a queue");
         io_context.learn(request, jiffies, slice_idle);
+        let (exited, think) = (io_context.exited, io_context.usual_think());
+        let is_seeky = is_seeky(io_context);
         let queue = &mut self.queues[queue_id];
         if !queue.sync || queue.priority.class == IoClass::Idle {
             return;
         }
-        if io_context.exited || slice_idle == 0 || is_deep && io_context.is_seeky() {
+        if exited || slice_idle == 0 || is_deep && is_seeky {
             queue.idle_window = false;
-        } else if let Some(think) = io_context.usual_think() {
+        } else if let Some(think) = think {
             queue.idle_window = think <= slice_idle;
         }
     }
@@ -354,7 +328,7 @@ impl CfqSlices {
         // As good as what is waited for.
         let awaited = self.active_task.filter(|_| active.waits_for_request);
         let usual = awaited
-            .and_then(|task| self.io_contexts.get(task))
+            .and_then(|task| self.queues.io_context(task))
             .and_then(IoContext::usual_seek);
         usual.is_some_and(|seek| self.last_position.abs_diff(request.start) <= seek)
     }
@@ -452,7 +426,7 @@ impl CfqSlices {
         queue.dispatched -= 1;
         self.sync_in_flight -= u32::from(queue.sync);
         if request.sync
-            && let Some(io_context) = self.io_contexts.get_mut(request.task)
+            && let Some(io_context) = self.queues.io_context_mut(request.task)
         {
             io_context.last_end = self.jiffies;
         }
@@ -480,17 +454,20 @@ impl CfqSlices {
 
     /// Arms the idle timer: nobody else is served until the queue's task sends its next request, or the time is over.
     fn wait_for_more(&mut self, id: QueueId) {
-        let task = self.active_task.and_then(|task| self.io_contexts.get(task));
+        let task = self
+            .active_task
+            .and_then(|task| self.queues.io_context(task));
         let Some(task) = task.filter(|task| !task.exited) else {
             return;
         };
+        let seeks = task.usual_seek().is_some() && is_seeky(task);
         let is_fast_device = !self.rotational && self.depth.is_deep;
         let queue = &mut self.queues[id];
         if is_fast_device || self.ticks.slice_idle == 0 || !queue.idle_window || self.in_driver > 0
         {
             return;
         }
-        let ticks = match task.usual_seek().is_some() && task.is_seeky() {
+        let ticks = match seeks {
             true => self.ticks.slice_idle.min(self.ticks.slice_idle_seeky),
             false => self.ticks.slice_idle,
         };
@@ -533,14 +510,14 @@ impl CfqSlices {
         let queue = &mut self.queues[id];
         if queue.is_over() && self.active != Some(id) {
             queue.is_free = true;
-            self.free_queues.push(id);
+            self.queues.free(id);
         }
     }
 }
 
 impl Scheduler for CfqSlices {
     fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
-        let queue = self.io_contexts.get(bio.task)?.queues[usize::from(bio.sync)]?;
+        let queue = self.queues.io_context(bio.task)?.queues[usize::from(bio.sync)]?;
         self.fifos.front_merge(requests, queue, bio)
     }
 
@@ -549,7 +526,7 @@ impl Scheduler for CfqSlices {
         if bio.sync && !requests[request].sync || self.leaving.has(request) {
             return false;
         }
-        let io_context = self.io_contexts.get(bio.task);
+        let io_context = self.queues.io_context(bio.task);
         let queue = io_context.and_then(|known| known.queues[usize::from(bio.sync)]);
         queue == Some(self.fifos.fifo_of(request))
     }
@@ -634,11 +611,7 @@ impl Scheduler for CfqSlices {
 
     fn exited(&mut self, now: Time, task: TaskId) {
         self.at(now);
-        let Some(io_context) = self.io_contexts.get_mut(task) else {
-            return;
-        };
-        io_context.exited = true;
-        let [_, of_sync] = std::mem::take(&mut io_context.queues);
+        let [_, of_sync] = self.queues.exited(task);
         if let Some(id) = of_sync {
             self.queues[id].has_task = false;
             if self.active == Some(id) {
@@ -652,7 +625,7 @@ impl Scheduler for CfqSlices {
 
     /// The task that is idled for, once a slice.
     fn may_exceed_pool(&mut self, bio: &Bio) -> bool {
-        let io_context = self.io_contexts.get(bio.task);
+        let io_context = self.queues.io_context(bio.task);
         let Some(id) = io_context.and_then(|known| known.queues[usize::from(bio.sync)]) else {
             return false;
         };
