@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from iolab.adapters.tuner.proposer import SAMPLER, SAMPLERS, proposer
+from iolab.adapters.tuner.proposer import SAMPLER, SAMPLERS, drawn, proposer
 from iolab.domain.tune.answer import Fresh
 from iolab.domain.tune.answer import answer as decide
 from iolab.domain.tune.search import Arm, Block, Budget, Search
@@ -312,15 +312,7 @@ def peer(name: str, number: int) -> Tried:
     incumbent, top = DEFAULT, -np.inf
     while machine.trials < PEER_TRIALS:
         trial = study.ask()
-        places: dict[str, int] = {}
-        for one in SPACE.parameters:
-            if one.in_force(places):
-                last = len(one.values) - 1
-                places[one.key] = (
-                    trial.suggest_int(one.key, 0, last)
-                    if one.ordered
-                    else trial.suggest_categorical(one.key, list(range(last + 1)))
-                )
+        places = drawn(trial, SPACE)
         value = float(np.mean([machine.measure(places) for _ in range(REPEATS)]))
         study.tell(trial, value)
         if value > top:

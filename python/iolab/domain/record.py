@@ -18,6 +18,9 @@ NOT_RESTORED = "not restored"
 """How a note begins that says what a trial changed and could not put back."""
 
 
+Status = Literal["ok", "faulty", "failed", "impossible", "interrupted"]
+
+
 class Fault(BaseModel):
     """Something that went wrong inside a trial, by errno where the kernel gave one."""
 
@@ -67,7 +70,7 @@ class Record(BaseModel):
 
     format: Literal[1] = 1
     spec: Trial
-    status: Literal["ok", "faulty", "failed", "impossible", "interrupted"]
+    status: Status
     """ok: all as asked. faulty: I/O errors, short transfers or wrong data, numbers to be read with care.
     failed: no numbers. impossible: not run, since the device or kernel cannot do what the setting asks for
     (controls_absent says why). interrupted: stopped from outside, to be run again."""
@@ -90,10 +93,19 @@ class Record(BaseModel):
 
 def impossible(trial: Trial, reasons: dict[str, str]) -> Record:
     """The record of a trial that is not run: why, by control."""
+    return _of_nothing(trial, "impossible", reasons)
+
+
+def interrupted(trial: Trial) -> Record:
+    """The record of a trial that was stopped before it had one."""
+    return _of_nothing(trial, "interrupted", {})
+
+
+def _of_nothing(trial: Trial, status: Status, reasons: dict[str, str]) -> Record:
     now_unix_ns = time.time_ns()
     return Record(
         spec=trial,
-        status="impossible",
+        status=status,
         started_unix_ns=now_unix_ns,
         ended_unix_ns=now_unix_ns,
         controls_applied={},

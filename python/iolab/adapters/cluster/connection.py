@@ -23,7 +23,7 @@ from iolab.adapters.cluster.environment import environment
 from iolab.base import child_process
 from iolab.base.errors import IolabError, MachineError
 from iolab.domain.executor import LeftBehind, ShouldStop, Stalled, error_from_json
-from iolab.domain.record import Record
+from iolab.domain.record import Record, interrupted
 
 if TYPE_CHECKING:
     from iolab.adapters.cluster.message import Report, Request
@@ -221,23 +221,6 @@ class Connection:
     @property
     def _where(self) -> str:
         return addresses.HERE if self.address == "auto" else self.address
-
-
-def interrupted(trial: Trial) -> Record:
-    """Of a trial that was stopped before it had a record."""
-    now_unix_ns = time.time_ns()
-    return Record(
-        spec=trial,
-        status="interrupted",
-        started_unix_ns=now_unix_ns,
-        ended_unix_ns=now_unix_ns,
-        controls_applied={},
-        controls_absent={},
-        phases=[],
-        observed={},
-        faults=[],
-        notes=[],
-    )
 
 
 def _result(trial: Trial, text: str) -> Record | BaseException:

@@ -14,10 +14,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.adapters.cluster.connection import HostLost, interrupted
+from iolab.adapters.cluster.connection import HostLost
 from iolab.base.errors import MachineError
 from iolab.domain.executor import LeftBehind, Progress
-from iolab.domain.record import NOT_RESTORED
+from iolab.domain.record import NOT_RESTORED, interrupted
 
 if TYPE_CHECKING:
     from iolab.adapters.cluster.connection import Connection

@@ -62,15 +62,7 @@ def proposer(space: Space, objectives: int = 1, sampler: str = SAMPLER) -> Propo
                 if len(found) >= count:
                     break
                 trial = study.ask()
-                places: dict[str, int] = {}
-                for one in space.parameters:
-                    if one.in_force(places):
-                        last = len(one.values) - 1
-                        places[one.key] = (
-                            trial.suggest_int(one.key, 0, last)
-                            if one.ordered
-                            else trial.suggest_categorical(one.key, list(range(last + 1)))
-                        )
+                places = drawn(trial, space)
                 if space.allows(places):
                     found.append(places)
                 else:
@@ -78,6 +70,20 @@ def proposer(space: Space, objectives: int = 1, sampler: str = SAMPLER) -> Propo
             return found
 
     return propose
+
+
+def drawn(trial: Any, space: Space) -> Point:
+    """What a trial of Optuna's suggests for each key that is in force, as places among the key's values."""
+    places: dict[str, int] = {}
+    for one in space.parameters:
+        if one.in_force(places):
+            last = len(one.values) - 1
+            places[one.key] = (
+                trial.suggest_int(one.key, 0, last)
+                if one.ordered
+                else trial.suggest_categorical(one.key, list(range(last + 1)))
+            )
+    return places
 
 
 def _sampler(name: str, seed: int) -> Any:

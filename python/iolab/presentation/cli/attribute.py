@@ -9,7 +9,7 @@ import typer
 
 from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
-from iolab.presentation.cli.options import Json, Out, Patience, seconds
+from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, Seed, seconds
 from iolab.presentation.cli.output import print_json, print_lines
 
 MOST_MAX = 1000
@@ -42,17 +42,8 @@ def attribute(
     confidence: Annotated[float, typer.Option(help="Stop when a set of keys has this probability.")] = 0.95,
     most: Annotated[int, typer.Option(help="Stop after so many rounds, each with every mixture once.")] = 8,
     out: Out = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            help="Where trials run, instead of the experiment's machine.",
-            show_default=False,
-            autocompletion=complete.machines,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all that is random.  [default: drawn and recorded]", show_default=False)
-    ] = None,
+    machine: InsteadOfMachine = None,
+    seed: Seed = None,
     patience: Patience = None,
     json: Json = False,
 ) -> None:

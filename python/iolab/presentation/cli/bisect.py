@@ -12,7 +12,7 @@ import typer
 from iolab.base.errors import InputError
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli import complete
-from iolab.presentation.cli.options import Json, Out, Patience, seconds
+from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, ResumeSearch, Seed, seconds
 from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -77,12 +77,7 @@ def bisect(
         ),
     ] = 0,
     out: Out = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Continue the search in DIR.", show_default=False, autocompletion=complete.runs
-        ),
-    ] = None,
+    resume: ResumeSearch = None,
     repository: Annotated[
         Path | None,
         typer.Option(
@@ -154,17 +149,8 @@ def bisect(
             show_default=False,
         ),
     ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            help="Where trials run, instead of the experiment's machine.",
-            show_default=False,
-            autocompletion=complete.machines,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all that is random.  [default: drawn and recorded]", show_default=False)
-    ] = None,
+    machine: InsteadOfMachine = None,
+    seed: Seed = None,
     patience: Patience = None,
     json: Json = False,
 ) -> None:

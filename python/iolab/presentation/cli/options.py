@@ -32,6 +32,31 @@ Out = Annotated[
     ),
 ]
 
+InsteadOfMachine = Annotated[
+    str | None,
+    typer.Option(
+        "--machine",
+        help="Where trials run, instead of the experiment's machine.",
+        show_default=False,
+        autocompletion=complete.machines,
+    ),
+]
+
+Seed = Annotated[
+    int | None, typer.Option(help="Seed of all that is random.  [default: drawn and recorded]", show_default=False)
+]
+
+ResumeSearch = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="DIR",
+        help="Continue the search in DIR.",
+        show_default=False,
+        autocompletion=complete.runs,
+    ),
+]
+
 On = Annotated[
     str | None,
     typer.Option(

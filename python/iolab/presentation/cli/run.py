@@ -36,8 +36,8 @@ def run(
     machine: Annotated[
         str | None,
         typer.Option(
-            help="Where trials run, instead of the experiment's machine: host, or a simulated machine, model:NAME. "
-            "See: iolab list machines",
+            help="Where trials run, instead of the experiment's machine: host, a simulated machine, model:NAME, or a "
+            "guest, guest:KERNEL. See: iolab list machines, iolab list kernels",
             show_default=False,
             autocompletion=complete.machines,
         ),

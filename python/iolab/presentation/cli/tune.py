@@ -9,7 +9,7 @@ import typer
 
 from iolab.base.errors import InputError
 from iolab.presentation.cli import complete
-from iolab.presentation.cli.options import Json, Out, Patience, seconds
+from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, ResumeSearch, Seed, seconds
 from iolab.presentation.cli.output import print_json, print_lines
 
 
@@ -24,23 +24,9 @@ def tune(
         ),
     ] = None,
     out: Out = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Continue the search in DIR.", show_default=False, autocompletion=complete.runs
-        ),
-    ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            help="Where trials run, instead of the experiment's machine.",
-            show_default=False,
-            autocompletion=complete.machines,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all that is random.  [default: drawn and recorded]", show_default=False)
-    ] = None,
+    resume: ResumeSearch = None,
+    machine: InsteadOfMachine = None,
+    seed: Seed = None,
     patience: Patience = None,
     json: Json = False,
 ) -> None:
