@@ -57,7 +57,7 @@ metrics = ["iops", "rate_bytes_per_s", "latency_ns_mean", "latency_ns_p99"]
 """
 
 
-def measure(*, quick: bool) -> list[Result]:
+def measure(quick: bool) -> list[Result]:
     count, rounds = (300, 2) if quick else (10_000, 5)
     with tempfile.TemporaryDirectory(prefix="iolab-bench-", dir="/dev/shm") as made:
         runs = Path(made, "runs")
