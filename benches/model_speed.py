@@ -25,9 +25,16 @@ from result import NotMeasured, Result, at_least, bounded, paired
 ROOT = Path(__file__).parents[1]
 TIME_LIMIT_S = 600.0
 SIMPY = "simpy==4.1.1"
-EXAMPLES = ("cost", "whole_stack", "nfs_calls", "detailed_cpus", "creates")
-BUILD = ["cargo", "build", "--release", "--quiet", "-p", "iolab-stack"]
-BUILD += [word for example in EXAMPLES for word in ("--example", example)]
+PACKAGES = {
+    "device_cost": "iolab-devices",
+    "whole_stack": "iolab-stack",
+    "nfs_calls": "iolab-stack",
+    "detailed_cpus": "iolab-stack",
+    "creates": "iolab-stack",
+}
+"""The examples, and whose they are."""
+BUILD = ["cargo", "build", "--release", "--quiet", "-p", "iolab-devices", "-p", "iolab-stack"]
+BUILD += [word for example in PACKAGES for word in ("--example", example)]
 
 ONE_QUEUE = """
 import sys, time, random, simpy
@@ -48,15 +55,15 @@ print(requests / (time.perf_counter() - began))
 """
 
 RATES = {
-    "disk reads at depth 1": ("cost", 1.0),
-    "disk reads at depth 32": ("cost", 1.0),
+    "disk reads at depth 1": ("device_cost", 1.0),
+    "disk reads at depth 32": ("device_cost", 1.0),
     "array hits through CFQ, 8 tasks": ("whole_stack", 0.3),
     "array reads through CFQ, 8 tasks": ("whole_stack", 0.3),
 }
 """Load, its example, and the rate that is wanted in millions of requests per second."""
 
 TIMES = {
-    "144 disks at random": ("cost", 10.0),
+    "144 disks at random": ("device_cost", 10.0),
     "144 disks at random through noop": ("whole_stack", 10.0),
     "a million NFS/RDMA calls, mapped": ("nfs_calls", 3.0),
     "a million NFS/RDMA calls, pulled up": ("nfs_calls", 3.0),
@@ -122,7 +129,7 @@ def run(arguments: list[str]) -> str:
 
 
 def command(example: str, name: str) -> str:
-    return f"cargo run --release -p iolab-stack --example {example} {name!r}"
+    return f"cargo run --release -p {PACKAGES[example]} --example {example} {name!r}"
 
 
 def install_simpy(folder: Path) -> Path:

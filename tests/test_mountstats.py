@@ -167,7 +167,7 @@ def test_differences_add_up(first: dict[str, list[int]], more: dict[str, list[in
 
 
 def test_the_models_mountstats_are_read_back() -> None:
-    """The text that `stack::nfs` is tested against: 12 threads that each write and then read 1000 records of 1 KiB."""
+    """The text that `nfs` is tested against: 12 threads that each write and then read 1000 records of 1 KiB."""
     golden = Path(__file__).parent / "golden" / "mountstats" / "nfs-rdma.txt"
     (read,) = snapshots(golden.read_text())
     assert (read.mount, len(read.operations)) == ("/mnt", 22)

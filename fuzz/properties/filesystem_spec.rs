@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use stack::allocator::FilesystemSpec;
+use filesystems::allocator::FilesystemSpec;
 
 /// Larger ones are only checked: their groups take memory.
 const BLOCKS_MAX: u64 = 1 << 18;

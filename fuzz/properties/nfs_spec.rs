@@ -1,7 +1,7 @@
 //! Any JSON is an NFS client or an error that names what is wrong; one that is accepted completes every call, and its
 //! invariants hold.
 
-use stack::nfs::{Call, Completed, Mount, NfsSpec, Operation};
+use nfs::{Call, Completed, Mount, NfsSpec, Operation};
 
 const CALLS: u64 = 100;
 const SECOND_CROWD_NS: u64 = 1_000_000;

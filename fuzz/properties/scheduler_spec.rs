@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use stack::block::plug::PlugRules;
-use stack::block::pool::PoolRules;
-use stack::block::{Bio, Direction, Merges, Priority, QueueRules, RequestQueue, Submitted};
-use stack::scheduler::spec::{BadScheduler, SchedulerSpec, Surroundings};
-use stack::time::MILLISECOND;
+use block_layer::plug::PlugRules;
+use block_layer::pool::PoolRules;
+use block_layer::scheduler::spec::{BadScheduler, SchedulerSpec, Surroundings};
+use block_layer::{Bio, Direction, Merges, Priority, QueueRules, RequestQueue, Submitted};
+use events::time::MILLISECOND;
 
 const BIOS: u32 = 48;
 const TASKS: u32 = 5;
@@ -51,7 +51,7 @@ fn names_what_is_wrong(error: &BadScheduler, given: &BTreeMap<String, String>) {
 fn serve(spec: &SchedulerSpec, rotational: bool) {
     let scheduler = spec.build(&Surroundings {
         rotational,
-        queue_map: &stack::block::QueueMap::SINGLE,
+        queue_map: &block_layer::QueueMap::SINGLE,
         request_sectors_max: 64,
         pool_requests: 128,
         group_weights: &[1000, 100, 900],

@@ -1,10 +1,10 @@
 //! Any JSON is an XFS filesystem or an error that names a key; in one that is accepted files are made until all are or it is
 //! full, whoever runs the allocator, and blocks, inodes and locks add up.
 
+use filesystems::xfs::{Allocation, Mounted, XfsSpec};
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::PhaseSpec;
-use stack::xfs::{Allocation, Mounted, XfsSpec};
 
 /// Building more groups, or making files in more simulated time, takes longer than a fuzzer has patience.
 const AG_COUNT_MAX: u32 = 1000;

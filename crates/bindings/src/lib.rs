@@ -123,7 +123,7 @@ fn check_load(phase_json: &str) -> PyResult<()> {
 /// What one unit of each scheduler tunable that is a time is in nanoseconds, as JSON.
 #[pyfunction]
 fn time_tunables_ns() -> PyResult<String> {
-    json(&stack::scheduler::spec::time_tunables_ns())
+    json(&stack::time_tunables_ns())
 }
 
 /// "release" or "debug".

@@ -7,9 +7,9 @@
 
 use std::time::Instant;
 
+use events::time::{SECOND, Time};
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
-use stack::time::{SECOND, Time};
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, World};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 use workload::timeline::totals;

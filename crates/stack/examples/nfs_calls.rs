@@ -8,9 +8,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use events::time::SECOND;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
-use stack::time::SECOND;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 
@@ -48,7 +48,7 @@ fn wall_s(kernel: &str) -> f64 {
         cpus: None,
         path: Path::Direct,
         cgroup: 0,
-        priority: stack::block::Priority::default(),
+        priority: block_layer::Priority::default(),
         jobs: vec![writes(thread, ops)],
     });
     machine

@@ -8,9 +8,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use events::time::SECOND;
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
-use stack::time::SECOND;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 use workload::timeline::totals;
@@ -97,7 +97,7 @@ fn run(load: &Load) {
                     Path::DirectAsync
                 },
                 cgroup: 0,
-                priority: stack::block::Priority::default(),
+                priority: block_layer::Priority::default(),
                 jobs: vec![job(load, drive, device_bytes, seed)],
             });
         }

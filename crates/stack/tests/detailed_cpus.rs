@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use events::smp::Context;
+use events::time::{MILLISECOND, SECOND, Time};
 use stack::machine::MachineSpec;
-use stack::smp::Context;
-use stack::time::{MILLISECOND, SECOND, Time};
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, Results, World};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 use workload::timeline::totals;

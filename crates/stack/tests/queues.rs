@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use stack::block::{Direction, EventKind, QueueEvent};
+use block_layer::{Direction, EventKind, QueueEvent};
+use events::time::SECOND;
 use stack::machine::MachineSpec;
-use stack::time::SECOND;
 use stack::world::{FileLayout, FileSpec, GroupSpec, Path, PhaseSpec, World};
 use workload::spec::{Arrival, BlockSize, FileOrder, JobSpec, Pattern, Until};
 

@@ -2,14 +2,14 @@
 
 use super::drive::DrivePlan;
 use super::{Kernel, MachineSpec};
-use crate::SpecError;
-use crate::block::{HardwareRules, RequestQueue, SECTOR_BYTES};
-use crate::cache::PageCache;
-use crate::nfs::DirectIo;
-use crate::scheduler::spec::Surroundings;
-use crate::swap::SortLoad;
 use crate::world::{DriveParts, SwapArea, World};
-use crate::xfs::{self, XfsSpec};
+use block_layer::scheduler::spec::Surroundings;
+use block_layer::{HardwareRules, RequestQueue, SECTOR_BYTES};
+use events::SpecError;
+use filesystems::xfs::{self, XfsSpec};
+use memory::cache::PageCache;
+use memory::swap::SortLoad;
+use nfs::DirectIo;
 
 /// The root group's weight (`CFQ_WEIGHT_DEFAULT` doubled, as blk-cgroup gives it to the root).
 const ROOT_WEIGHT: u32 = 1000;

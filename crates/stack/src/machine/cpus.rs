@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use super::drive::DrivePlan;
 use super::{Kernel, Table, read};
-use crate::SpecError;
-use crate::completion::{CompletionSpec, CompletionVariant};
-use crate::smp::{SmpSpec, Topology};
-use crate::spec_error::{share, within};
-use crate::time::Time;
 use crate::world::{
     CALL_NS_MAX, CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DriveCpus, World,
 };
+use block_layer::completion::{CompletionSpec, CompletionVariant};
+use events::SpecError;
+use events::smp::{SmpSpec, Topology};
+use events::spec_error::{share, within};
+use events::time::Time;
 
 #[derive(Clone, Debug)]
 pub(super) enum CpusPlan {

@@ -8,18 +8,18 @@ use serde_json::Value;
 use super::drive_cpus::{AffinityKeys, DriveCpuKeys};
 use super::queue_keys::QueueSpec;
 use super::{Kernel, Table, read};
-use crate::SpecError;
-use crate::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
-use crate::block::pool::PoolRules;
-use crate::block::{HardwareRules, Merges, QueueMap, QueueRules, SECTOR_BYTES, Sector, WbtRules};
-use crate::completion::{Affinity, RequestAffinity};
-use crate::device::{Device, DeviceSpec};
-use crate::scheduler::hooks::Hooks;
-use crate::scheduler::spec::SchedulerSpec;
-use crate::smp::Topology;
-use crate::spec_error::within;
 use crate::world::{DmaSpec, DriveCpus};
-use crate::xfs::XfsSpec;
+use block_layer::completion::{Affinity, RequestAffinity};
+use block_layer::pool::PoolRules;
+use block_layer::scheduler::hooks::Hooks;
+use block_layer::scheduler::spec::SchedulerSpec;
+use block_layer::{HardwareRules, Merges, QueueMap, QueueRules, SECTOR_BYTES, Sector, WbtRules};
+use devices::{Device, DeviceSpec};
+use events::SpecError;
+use events::smp::Topology;
+use events::spec_error::within;
+use filesystems::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
+use filesystems::xfs::XfsSpec;
 
 /// The file's keys.
 #[derive(Deserialize, schemars::JsonSchema)]

@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-use crate::SpecError;
-use crate::block::{HardwareRules, QueueMap};
-use crate::completion::Affinity;
-use crate::scheduler::hooks::Hooks;
-use crate::smp::{Distance, Topology};
-use crate::spec_error::within;
 use crate::world::{DmaSpec, DriveCpus, Interrupts};
+use block_layer::completion::Affinity;
+use block_layer::scheduler::hooks::Hooks;
+use block_layer::{HardwareRules, QueueMap};
+use events::SpecError;
+use events::smp::{Distance, Topology};
+use events::spec_error::within;
 
 /// The keys of a drive that only detailed CPUs have.
 #[derive(Clone, Debug)]

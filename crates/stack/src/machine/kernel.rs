@@ -3,15 +3,15 @@
 //! Sources: the notes on merging and plugging (sections C and D), on the schedulers and on the allocators, which name the
 //! versions that were read. Where a change lies between two of them, the version given here is inferred.
 
-use crate::block::plug::PlugRules;
-use crate::block::pool::PoolRules;
-use crate::block::{Merges, TaskPlug};
-use crate::block::{QueueRules, QueueSpread};
-use crate::cache::CacheVariant;
-use crate::completion::CompletionVariant;
-use crate::scheduler::spec::{Version, mm_patch, version};
-use crate::swap::ReclaimKind;
-use crate::xfs::Allocation;
+use block_layer::completion::CompletionVariant;
+use block_layer::plug::PlugRules;
+use block_layer::pool::PoolRules;
+use block_layer::scheduler::spec::{Version, mm_patch, version};
+use block_layer::{Merges, TaskPlug};
+use block_layer::{QueueRules, QueueSpread};
+use filesystems::xfs::Allocation;
+use memory::cache::CacheVariant;
+use memory::swap::ReclaimKind;
 
 /// A kernel that machines can have.
 #[derive(Clone, Debug)]
@@ -255,8 +255,8 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Bio, Direction};
-    use crate::scheduler::invariants::bench::bio;
+    use block_layer::scheduler::invariants::bench::bio;
+    use block_layer::{Bio, Direction};
 
     fn kernel(name: &str) -> Kernel {
         Kernel::named(name).unwrap()

@@ -4,9 +4,9 @@ use serde::Deserialize;
 
 use super::Kernel;
 use super::drive::DrivePlan;
-use crate::SpecError;
-use crate::cache::{CacheSpec, DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
-use crate::time::{SECOND, Time};
+use events::SpecError;
+use events::time::{SECOND, Time};
+use memory::cache::{CacheSpec, DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
 
 /// Everything left out is as the kernel has it.
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]

@@ -13,18 +13,18 @@ pub(crate) mod tests;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::SpecError;
-use crate::block::{Priority, SECTOR_BYTES, Sector};
-use crate::completion::CompletionSpec;
-use crate::nfs::NfsSpec;
-use crate::scheduler::spec::SchedulerSpec;
-use crate::spec_error::within;
-use crate::swap::{SortLoad, SwapSpec};
 use crate::world::{SwapArea, World};
+use ::memory::swap::{SortLoad, SwapSpec};
+use block_layer::completion::CompletionSpec;
+use block_layer::scheduler::spec::SchedulerSpec;
+use block_layer::{Priority, SECTOR_BYTES, Sector};
 use cpus::{CpusPlan, CpusTable};
 use drive::{DrivePlan, DriveSpec};
+use events::SpecError;
+use events::spec_error::within;
 pub use kernel::Kernel;
 use memory::MemorySpec;
+use nfs::NfsSpec;
 pub use queue_keys::QueueSpec;
 
 /// A machine that can be built: everything in it has been checked.

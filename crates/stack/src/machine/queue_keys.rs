@@ -3,12 +3,12 @@
 use serde::Deserialize;
 
 use super::Kernel;
-use crate::SpecError;
-use crate::block::{HardwareRules, Merges, QueueMap, QueueRules, WbtRules};
-use crate::device::Device;
-use crate::scheduler::spec::SchedulerSpec;
-use crate::spec_error::within;
-use crate::time::MICROSECOND;
+use block_layer::scheduler::spec::SchedulerSpec;
+use block_layer::{HardwareRules, Merges, QueueMap, QueueRules, WbtRules};
+use devices::Device;
+use events::SpecError;
+use events::spec_error::within;
+use events::time::MICROSECOND;
 
 /// The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's.
 #[derive(Clone, Copy, Debug, Default, Deserialize, schemars::JsonSchema)]

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::completion::RequestAffinity;
+use block_layer::completion::RequestAffinity;
 
 fn machine() -> Value {
     json!({
@@ -33,7 +33,7 @@ fn a_machine_has_what_its_kernel_has() {
     assert_eq!(drive.scheduler.version(), "2.6.35-group-idle-v2");
     assert_eq!(
         drive.filesystem.unwrap().kind,
-        crate::allocator::Kind::Ext3Windows
+        filesystems::allocator::Kind::Ext3Windows
     );
     assert_eq!(drive.filesystem.unwrap().blocks, (1 << 34) / 4096);
     spec.build().unwrap();
@@ -41,7 +41,7 @@ fn a_machine_has_what_its_kernel_has() {
     assert_eq!(old.drives[0].scheduler.name(), "linus");
     assert_eq!(
         old.drives[0].filesystem.unwrap().kind,
-        crate::allocator::Kind::Ext3
+        filesystems::allocator::Kind::Ext3
     );
     let new = with("/kernel", json!("6.1")).unwrap();
     assert_eq!(new.drives[0].scheduler.name(), "mq-deadline");

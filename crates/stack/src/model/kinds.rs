@@ -8,7 +8,7 @@ use workload::phase::Phase;
 use workload::record::PhaseRecord;
 
 use super::sort::{SortPhase, SortRecord};
-use crate::SpecError;
+use events::SpecError;
 
 /// A phase of any kind.
 #[derive(Clone, Debug)]

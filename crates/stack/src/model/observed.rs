@@ -7,15 +7,15 @@ use serde_json::Value;
 use trace::sample::cpu::CpuObservation;
 
 use super::kinds::{AnyPhase, AnyRecord};
-use crate::SpecError;
-use crate::block::{QueueEvent, TaskId};
-use crate::completion::Counters;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
 use crate::probe::counters::{CounterObservation, CounterOptions, CounterProbe};
 use crate::probe::cpu::{CpuOptions, CpuProbe};
 use crate::probe::nfs::{NfsObservation, NfsOptions, NfsProbe};
 use crate::world::World;
-use crate::xfs::{SwitchesObservation, SwitchesOptions};
+use block_layer::completion::Counters;
+use block_layer::{QueueEvent, TaskId};
+use events::SpecError;
+use filesystems::xfs::{SwitchesObservation, SwitchesOptions};
 
 /// A phase, and the probes that watch it.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{Arrival, JobSpec, Time};
 
-use crate::SpecError;
 use crate::machine::MachineSpec;
 use crate::world::{self, Path, PhaseSpec};
+use events::SpecError;
 
 /// Thirty years: sums of a few such times do not overflow.
 const TIME_NS_MAX: Time = 1_000_000_000_000_000_000;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::SpecError;
 use crate::component::{Component, is_read, when_read};
 use crate::machine::MachineSpec;
+use events::SpecError;
 
 /// As much of a phase as says what it uses: the keys of `AnyPhase`, others ignored.
 #[derive(Clone, Debug, Deserialize)]

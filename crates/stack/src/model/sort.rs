@@ -8,8 +8,8 @@ use workload::assemble::Circumstances;
 use workload::metadata::ThreadRecord;
 use workload::record::{GroupRecord, PhaseRecord, Snapshot};
 
-use crate::swap::{Results, SortLoad, Sorted};
 use crate::world::World;
+use memory::swap::{Results, SortLoad, Sorted};
 
 /// Processes that fill memory with random numbers and sort them, swapping where it is too small.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]

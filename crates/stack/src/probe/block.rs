@@ -8,9 +8,9 @@ use trace::block::{Activity, Analysis, BlockReport};
 use super::line::device;
 use super::line::{line, names};
 use super::trace_files::{TraceFiles, TraceFormat};
-use crate::block::{QueueEvent, TaskId};
-use crate::completion::Counters;
-use crate::time::Time;
+use block_layer::completion::Counters;
+use block_layer::{QueueEvent, TaskId};
+use events::time::Time;
 
 /// The options of the probe `block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::smp::{Context, KINDS, Kind, Processors, Sharing};
-use crate::time::{SECOND, Time};
+use events::smp::{Context, KINDS, Kind, Processors, Sharing};
+use events::time::{SECOND, Time};
 
 /// It has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]

@@ -8,10 +8,10 @@ use trace::sample::Times;
 use trace::sample::cpu::{self, CpuObservation, CpuReading, Stat, Ticks};
 use trace::sample::series::{Level, Series};
 
-use crate::SpecError;
-use crate::smp::{Context, Processors, Usage};
-use crate::spec_error::within;
-use crate::time::{SECOND, Time};
+use events::SpecError;
+use events::smp::{Context, Processors, Usage};
+use events::spec_error::within;
+use events::time::{SECOND, Time};
 
 /// The options of the probe `cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]

@@ -3,7 +3,7 @@
 use trace::extents::{Bounds, Examined, Extent, FileMap, Method, Refused};
 
 use super::line::device;
-use crate::allocator::{self, BLOCK_BYTES};
+use filesystems::allocator::{self, BLOCK_BYTES};
 
 /// A file of the model.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use trace::block::{Device, Flags, Op, TraceLine, What};
 
-use crate::block::{Direction, EventKind, QueueEvent, TaskId};
-use crate::cache::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
-use crate::scheduler::SchedulerMessage;
-use crate::time::Time;
+use block_layer::scheduler::SchedulerMessage;
+use block_layer::{Direction, EventKind, QueueEvent, TaskId};
+use events::time::Time;
+use memory::cache::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
 
 /// The number of a drive's device: that of the SCSI disks sda, sdb, ...
 pub fn device(drive: u16) -> Device {

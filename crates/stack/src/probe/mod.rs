@@ -15,8 +15,6 @@ pub use line::device;
 pub use trace_files::TraceFormat;
 
 #[cfg(test)]
-pub(crate) mod bench;
-#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tools;

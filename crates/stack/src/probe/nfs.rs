@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nfs::{DirectIo, Mounted, OperationCounters};
-use crate::time::{MILLISECOND, Time};
+use events::time::{MILLISECOND, Time};
+use nfs::{DirectIo, Mounted, OperationCounters};
 
 /// It has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]

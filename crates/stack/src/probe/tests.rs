@@ -1,12 +1,12 @@
 use proptest::prelude::*;
 
-use super::bench::{Tapped, serve_tapped};
 use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
-use crate::block::{Counts, RequestQueue};
-use crate::scheduler::invariants;
-use crate::scheduler::noop::Noop;
-use crate::time::{MILLISECOND, Time};
+use block_layer::scheduler::invariants;
+use block_layer::scheduler::invariants::tapped::{Tapped, serve_tapped};
+use block_layer::scheduler::noop::Noop;
+use block_layer::{Counts, RequestQueue};
+use events::time::{MILLISECOND, Time};
 
 const SERVICE_NS: Time = 2 * MILLISECOND;
 

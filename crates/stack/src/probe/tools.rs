@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::bench::{Tapped, serve_tapped};
 use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
-use crate::block::plug::PlugRules;
-use crate::block::{Counts, Direction, EventKind, QueueRules, RequestQueue};
-use crate::scheduler::cfq::{Cfq, Surroundings, Tunables, Version};
-use crate::scheduler::invariants::{self, Arrival};
-use crate::time::{MICROSECOND, MILLISECOND, Time};
+use block_layer::plug::PlugRules;
+use block_layer::scheduler::cfq::{Cfq, Surroundings, Tunables, Version};
+use block_layer::scheduler::invariants::tapped::{Tapped, serve_tapped};
+use block_layer::scheduler::invariants::{self, Arrival};
+use block_layer::{Counts, Direction, EventKind, QueueRules, RequestQueue};
+use events::time::{MICROSECOND, MILLISECOND, Time};
 
 /// Of all, on sectors of its own each: btt finds by sectors what belongs together.
 const BIOS: u32 = 2000;

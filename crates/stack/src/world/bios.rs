@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use super::cpus::Cpus;
 use super::files::{Piece, pieces};
-use super::filesystems::OF_FILESYSTEM;
+use super::on_drive::OF_FILESYSTEM;
 use super::swapping::OF_SWAP;
 use super::task::State;
 use super::{Event, World};
-use crate::block::{Bio, Direction, Priority, Submitted, TaskId};
-use crate::cache::{FileId, PAGE_BYTES, PageCache};
 use crate::component::Component;
-use crate::time::Time;
+use block_layer::{Bio, Direction, Priority, Submitted, TaskId};
+use events::time::Time;
+use memory::cache::{FileId, PAGE_BYTES, PageCache};
 
 /// The largest bio that direct I/O and the page cache submit where the queue takes requests as large (`BIO_MAX_PAGES`).
 pub(super) const BIO_SECTORS_MAX: u32 = 2048;

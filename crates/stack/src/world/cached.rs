@@ -2,9 +2,9 @@
 
 use super::bios::OF_CACHE;
 use super::{Event, HOUSEKEEPER, World};
-use crate::block::{Bio, Direction};
-use crate::cache::{Effects, FileId, Io, Outcome, PAGE_BYTES, PageCache};
-use crate::time::Time;
+use block_layer::{Bio, Direction};
+use events::time::Time;
+use memory::cache::{Effects, FileId, Io, Outcome, PAGE_BYTES, PageCache};
 
 impl World {
     /// Calls the cache, then does what it asks for.

@@ -2,12 +2,12 @@
 
 use super::DriveParts;
 use super::bios::BIO_SECTORS_MAX;
-use crate::allocator::Allocator;
-use crate::block::{Bio, Direction, Request, RequestId, RequestQueue, Submitted, TaskId};
-use crate::device::{Command, Completion, Device};
-use crate::scheduler::hooks::HookLock;
-use crate::station::Violation;
-use crate::time::Time;
+use block_layer::scheduler::hooks::HookLock;
+use block_layer::{Bio, Direction, Request, RequestId, RequestQueue, Submitted, TaskId};
+use devices::{Command, Completion, Device};
+use events::station::Violation;
+use events::time::Time;
+use filesystems::allocator::Allocator;
 
 /// A device with its request queue, and the requests between the two.
 pub struct Drive {

@@ -1,9 +1,9 @@
 //! Where files are: each on a drive, contiguous there or as an allocator laid it out.
 
 use super::World;
-use crate::allocator::{Allocator, BLOCK_BYTES, Extent};
-use crate::block::{SECTOR_BYTES, Sector};
-use crate::cache::FileId;
+use block_layer::{SECTOR_BYTES, Sector};
+use filesystems::allocator::{Allocator, BLOCK_BYTES, Extent};
+use memory::cache::FileId;
 
 /// A file of the machine.
 #[derive(Clone, Debug)]

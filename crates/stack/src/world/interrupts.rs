@@ -4,8 +4,8 @@ use workload::rng::stream;
 
 use super::cpus::{Cpus, Finished};
 use super::{GroupSpec, PhaseSpec, World};
-use crate::smp::CpuSet;
-use crate::time::Time;
+use events::smp::CpuSet;
+use events::time::Time;
 
 impl World {
     pub(super) fn run_cpus(&mut self, now: Time) {

@@ -5,9 +5,9 @@ mod cached;
 mod cpus;
 mod drive;
 mod files;
-mod filesystems;
 mod interrupts;
 mod mounts;
+mod on_drive;
 mod operations;
 mod phase;
 mod standstill;
@@ -21,28 +21,28 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use workload::measure::Usage;
 
-use crate::allocator::Allocator;
-use crate::block::{Bio, QueueEvent, RequestQueue, TaskId, TaskPlug};
-use crate::cache::{Effects, FileId, PageCache};
-use crate::completion::Counters;
 use crate::component::Component;
-use crate::device::Device;
-use crate::event_queue::EventQueue;
-use crate::nfs::DirectIo;
-use crate::slab::Slab;
-use crate::smp::{Processors, SchedulerEvent};
-use crate::station::Violation;
-use crate::time::Time;
-use crate::xfs::Timer;
+use block_layer::completion::Counters;
+use block_layer::{Bio, KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
 pub(crate) use cpus::CALL_NS_MAX;
 pub use cpus::{
     CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
 };
+use devices::Device;
 pub use drive::Drive;
+use events::event_queue::EventQueue;
+use events::slab::Slab;
+use events::smp::{Processors, SchedulerEvent};
+use events::station::Violation;
+use events::time::Time;
 use files::Piece;
 pub use files::{FileLayout, FileSpec};
-use filesystems::OnDrive;
+use filesystems::allocator::Allocator;
+use filesystems::xfs::Timer;
+use memory::cache::{Effects, FileId, PageCache};
 use mounts::Mounted;
+use nfs::DirectIo;
+use on_drive::OnDrive;
 use phase::Phase;
 pub use phase::{GroupSpec, PhaseError, PhaseSpec, Results};
 pub use swapping::SwapArea;
@@ -64,8 +64,6 @@ pub struct DriveParts {
     pub peek: bool,
 }
 
-/// Tasks of the machine itself, such as flushers, have numbers from here on.
-pub const KERNEL_TASKS: TaskId = 1 << 30;
 /// Who syncs, and drops the page cache, between phases.
 const HOUSEKEEPER: TaskId = KERNEL_TASKS + 1024;
 

@@ -4,12 +4,12 @@ use workload::job::{Op, OpKind};
 
 use super::task::{Action, Operation};
 use super::{Event, FileLayout, Path, World};
-use crate::block::TaskId;
-use crate::cache::FileId;
 use crate::component::Component;
-use crate::nfs::{self, DirectIo, Request};
-use crate::station::Violation;
-use crate::time::Time;
+use block_layer::TaskId;
+use events::station::Violation;
+use events::time::Time;
+use memory::cache::FileId;
+use nfs::{self, DirectIo, Request};
 
 pub(super) struct Mounted {
     io: DirectIo,

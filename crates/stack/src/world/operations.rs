@@ -4,11 +4,11 @@ use workload::job::{Op, OpKind};
 
 use super::task::{Action, ENOSPC, OpId, Operation, State};
 use super::{Event, FileLayout, Path, World};
-use crate::allocator::{BLOCK_BYTES, Full};
-use crate::block::{Bio, Direction, TaskId};
-use crate::cache::{FileId, Outcome};
 use crate::component::Component;
-use crate::time::Time;
+use block_layer::{Bio, Direction, TaskId};
+use events::time::Time;
+use filesystems::allocator::{BLOCK_BYTES, Full};
+use memory::cache::{FileId, Outcome};
 
 impl World {
     /// Blocks the task if it has to wait for what it starts.

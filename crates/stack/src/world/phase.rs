@@ -10,9 +10,9 @@ use workload::spec::JobSpec;
 
 use super::task::{RunningJob, State, Task};
 use super::{Event, FileLayout, Path, Progress, World};
-use crate::block::{Counts, Priority, TaskId};
-use crate::cache::FileId;
-use crate::time::Time;
+use block_layer::{Counts, Priority, TaskId};
+use events::time::Time;
+use memory::cache::FileId;
 
 /// Jobs that share a thread.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //! empty, so that a run would have no end. It is a defect of the model, and told as one.
 
 use super::World;
-use crate::time::{SECOND, Time};
+use events::time::{SECOND, Time};
 
 /// So long, in simulated time, no I/O ends while a task waits for some: far beyond the slowest request of any device.
 pub(super) const STANDSTILL_NS: Time = 3600 * SECOND;

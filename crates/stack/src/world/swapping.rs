@@ -3,12 +3,12 @@
 use super::cpus::{Cost, Origin, Piece, RUNNERS, RunnerNumber};
 use super::files::Piece as Place;
 use super::{Event, World};
-use crate::block::{Bio, Direction, Sector, TaskId};
 use crate::component::Component;
-use crate::smp::{Context, Rank, TaskSpec, TaskUsage};
-use crate::station::Violation;
-use crate::swap::{Effect, ReclaimKind, Results, SortLoad, Sorting, SwapSpec};
-use crate::time::Time;
+use block_layer::{Bio, Direction, Sector, TaskId};
+use events::smp::{Context, Rank, TaskSpec, TaskUsage};
+use events::station::Violation;
+use events::time::Time;
+use memory::swap::{Effect, ReclaimKind, Results, SortLoad, Sorting, SwapSpec};
 
 /// The processes of a phase, and where they swap.
 pub(super) struct Swapping {

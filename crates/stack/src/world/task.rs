@@ -7,9 +7,9 @@ use workload::job::{Job, Next, Op};
 use workload::measure::{Measure, Measured, Sample, Samples, Usage, Verdict};
 use workload::rng::Stream;
 
-use crate::block::Priority;
-use crate::slab::Id;
-use crate::time::Time;
+use block_layer::Priority;
+use events::slab::Id;
+use events::time::Time;
 
 /// How a task's jobs do their I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use workload::job::Next;
 
 use super::cpus::{Call, Cpus, Piece, RunnerNumber, runner_of};
 use super::task::{Action, Part, State};
-use super::{Event, HOUSEKEEPER, KERNEL_TASKS, Path, World};
-use crate::block::TaskId;
-use crate::cache::PAGE_BYTES;
+use super::{Event, HOUSEKEEPER, Path, World};
 use crate::component::Component;
-use crate::time::Time;
+use block_layer::{KERNEL_TASKS, TaskId};
+use events::time::Time;
+use memory::cache::PAGE_BYTES;
 
 impl World {
     /// The task goes on unless it waits for something else too. A wake-up may be one of an earlier phase.

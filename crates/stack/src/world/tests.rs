@@ -1,17 +1,20 @@
+mod swap;
+mod xfs;
+
 use super::*;
-use crate::allocator::{FilesystemSpec, Kind};
-use crate::block::Priority;
-use crate::block::Sector;
-use crate::block::plug::PlugRules;
-use crate::block::pool::PoolRules;
-use crate::block::{Merges, QueueRules};
-use crate::cache::{self, CacheSpec};
-use crate::device::disk::{Disk, test_disk};
-use crate::device::{Command, Completion, Device};
-use crate::scheduler::cfq::{self, Cfq};
-use crate::scheduler::deadline::{Deadline, DeadlineVariant, Tunables};
-use crate::scheduler::noop::Noop;
-use crate::time::SECOND;
+use block_layer::Priority;
+use block_layer::Sector;
+use block_layer::plug::PlugRules;
+use block_layer::pool::PoolRules;
+use block_layer::scheduler::cfq::{self, Cfq};
+use block_layer::scheduler::deadline::{Deadline, DeadlineVariant, Tunables};
+use block_layer::scheduler::noop::Noop;
+use block_layer::{Merges, QueueRules};
+use devices::disk::{Disk, test_disk};
+use devices::{Command, Completion, Device};
+use events::time::SECOND;
+use filesystems::allocator::{FilesystemSpec, Kind};
+use memory::cache::{self, CacheSpec};
 use workload::measure::Measured;
 use workload::spec::JobSpec;
 use workload::spec::{Arrival, BlockSize, FileOrder, Pattern, Until};
@@ -77,7 +80,7 @@ fn for_ops(ops: u64) -> Until {
 }
 
 /// One disk, whole, as the only file.
-fn world(scheduler: Box<dyn crate::scheduler::Scheduler>) -> World {
+fn world(scheduler: Box<dyn block_layer::scheduler::Scheduler>) -> World {
     let disk = Disk::new(&test_disk()).unwrap();
     let size_bytes = disk.sectors() * 512;
     let drive = DriveParts {

@@ -4,17 +4,17 @@ use super::Call;
 use super::dma::Dma;
 use super::runner::{LockNumber, Origin, Piece, RunnerNumber};
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
-use crate::SpecError;
-use crate::block::{Bio, QueueMap, Request, TaskId};
-use crate::completion::{Completions, Counters, Outcome, RequestId, Step};
-use crate::scheduler::hooks::{HookLock, Hooks};
-use crate::slab::Slab;
-use crate::smp::{
+use block_layer::completion::{Completions, Counters, Outcome, RequestId, Step};
+use block_layer::scheduler::hooks::{HookLock, Hooks};
+use block_layer::{Bio, QueueMap, Request, TaskId};
+use events::SpecError;
+use events::slab::Slab;
+use events::smp::{
     Context, CpuSet, Distance, Done, Kind, ObjectId, Processors, Rank, SchedulerEvent, TaskNumber,
     TaskSpec, TaskUsage, Work,
 };
-use crate::station::Violation;
-use crate::time::{SECOND, Time};
+use events::station::Violation;
+use events::time::{SECOND, Time};
 
 /// Processors with contexts, interrupts and messages, and the completions of the drives on them.
 #[derive(Debug)]

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
-use crate::SpecError;
-use crate::block::SECTOR_BYTES;
-use crate::spec_error::{RATE, within};
-use crate::station::{Station, Violation};
-use crate::time::{SECOND, Time};
+use block_layer::SECTOR_BYTES;
+use events::SpecError;
+use events::spec_error::{RATE, within};
+use events::station::{Station, Violation};
+use events::time::{SECOND, Time};
 
 /// How fast it moves data to or from the memory of the NUMA node that it interrupts, and of any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]

@@ -7,12 +7,12 @@ mod runner;
 mod simple;
 mod spec;
 
-use crate::block::TaskId;
-use crate::smp::{CpuSet, SchedulerEvent, TaskSpec, TaskUsage};
-use crate::time::Time;
+use block_layer::TaskId;
 pub(super) use detailed::Finished;
 pub use detailed::{Detailed, Tag};
 pub use dma::DmaSpec;
+use events::smp::{CpuSet, SchedulerEvent, TaskSpec, TaskUsage};
+use events::time::Time;
 pub(crate) use runner::{Cost, LockNumber, Piece, RUNNERS, runner_of};
 pub use runner::{Origin, RunnerNumber};
 pub(crate) use simple::CALL_NS_MAX;
@@ -205,7 +205,7 @@ impl Cpus {
     }
 
     /// Which runner a processors' task is; None: a load's.
-    pub(super) fn runner_of_task(&self, task: crate::smp::TaskNumber) -> Option<RunnerNumber> {
+    pub(super) fn runner_of_task(&self, task: events::smp::TaskNumber) -> Option<RunnerNumber> {
         match self {
             Cpus::Simple(_) => None,
             Cpus::Detailed(cpus) => cpus.runner_of_task(task),

@@ -1,11 +1,11 @@
 //! Runners: tasks that whoever owns them gives work in pieces: threads of metadata loads, kernel threads, processes that
 //! sort. Between two pieces they sleep.
 
-use crate::block::TaskId;
-use crate::smp::Context;
-use crate::time::{SECOND, Time};
-use crate::world::KERNEL_TASKS;
-use crate::xfs::Actor;
+use block_layer::KERNEL_TASKS;
+use block_layer::TaskId;
+use events::smp::Context;
+use events::time::{SECOND, Time};
+use filesystems::xfs::Actor;
 
 /// From 0, in the order in which they were made.
 pub type RunnerNumber = u32;

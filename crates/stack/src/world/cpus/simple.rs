@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::runner::{LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
 use super::{Call, Cost};
-use crate::block::TaskId;
-use crate::smp::{Context, TaskUsage};
-use crate::time::Time;
+use block_layer::TaskId;
+use events::smp::{Context, TaskUsage};
+use events::time::Time;
 
 /// CPUs as a number, and what calls cost on them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]

@@ -4,12 +4,12 @@ use serde::Deserialize;
 
 use super::Call;
 use super::dma::DmaSpec;
-use crate::SpecError;
-use crate::block::QueueMap;
-use crate::completion::{Affinity, CompletionSpec, CompletionVariant};
-use crate::scheduler::hooks::Hooks;
-use crate::smp::SmpSpec;
-use crate::spec_error::{share, within};
+use block_layer::QueueMap;
+use block_layer::completion::{Affinity, CompletionSpec, CompletionVariant};
+use block_layer::scheduler::hooks::Hooks;
+use events::SpecError;
+use events::smp::SmpSpec;
+use events::spec_error::{share, within};
 
 /// Everything about them, of a machine with so many drives.
 #[derive(Clone, Debug)]

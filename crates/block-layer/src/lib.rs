@@ -1,0 +1,27 @@
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+//! The block layer: from bios to requests, and what every scheduler and device knows of them.
+
+pub mod completion;
+mod event;
+mod hardware;
+pub mod plug;
+pub mod pool;
+mod queue;
+mod queue_map;
+mod request;
+pub mod scheduler;
+mod task_plug;
+mod wbt;
+
+pub use event::{EventKind, QueueEvent};
+pub use hardware::HardwareRules;
+pub use queue::{Counts, Merges, QueueRules, RequestQueue, Submitted};
+pub use queue_map::{QueueMap, QueueSpread};
+
+pub use request::{
+    Bio, BioId, Direction, IoClass, KERNEL_TASKS, Priority, Request, RequestId, Requests,
+    SECTOR_BYTES, Sector, Side, TaskId,
+};
+pub use task_plug::TaskPlug;
+pub use wbt::WbtRules;

@@ -1,0 +1,105 @@
+//! Batches: a class is served for a time, and writes only so many that they take about theirs.
+
+use crate::scheduler::anticipatory::anticipate::Waiting;
+use crate::scheduler::anticipatory::{Anticipatory, Class, Version};
+use crate::{RequestId, Requests};
+
+impl Anticipatory {
+    /// A new batch: of the other class where it has anything, else of the same.
+    pub(super) fn begin_batch(
+        &mut self,
+        requests: &Requests,
+        sync: bool,
+        writes: bool,
+    ) -> Option<RequestId> {
+        let to_sync = sync && !(writes && self.class == Class::Sync);
+        let class = if to_sync { Class::Sync } else { Class::Async };
+        if self.class != class {
+            self.changed_batch = true;
+        }
+        if class == Class::Async {
+            if self.class == Class::Sync {
+                self.new_batch = false;
+            }
+            self.write_count_left = self.write_count_max;
+            self.write_batch_idled = false;
+        }
+        self.class = class;
+        let now = self.jiffies();
+        self.of[class as usize].checked_at = now;
+        let id = self.first_in_line(class)?;
+        if self.changed_batch {
+            if self.in_flight > 0 {
+                return None;
+            }
+            if class == Class::Async {
+                self.batch_end = now + self.batch_expire[Class::Async as usize];
+            } else {
+                self.new_batch = true;
+            }
+            self.changed_batch = false;
+        }
+        Some(self.send(requests, id))
+    }
+
+    pub(super) fn batch_expired(&self) -> bool {
+        if self.changed_batch || self.new_batch {
+            return false;
+        }
+        let over = self.jiffies() > self.batch_end;
+        over || (self.class == Class::Async && self.write_count_left == 0)
+    }
+
+    pub(super) fn complete(&mut self, requests: &Requests, id: RequestId) {
+        let request = &requests[id];
+        let now = self.jiffies();
+        self.in_flight -= 1;
+        if self.changed_batch && self.in_flight == 0 {
+            self.batch_end = now + self.batch_expire[self.class as usize];
+            self.kick();
+            self.changed_batch = false;
+            if self.class == Class::Sync {
+                self.new_batch = true;
+            }
+        }
+        if self.new_batch && self.class == Class::Sync && self.is_awaited(request) {
+            self.retune_writes();
+            self.batch_end = now + self.batch_expire[Class::Sync as usize];
+            self.new_batch = false;
+        }
+        self.note_end(request);
+        if self.target == Some(request.task) {
+            self.waiting_since = now;
+            self.target_finished = true;
+            if self.waiting == Waiting::ForCompletion {
+                // The wait has begun already: now its end is known.
+                self.waiting = Waiting::ForRequest;
+                self.timer = Some(now + self.antic_expire);
+            }
+        }
+    }
+
+    /// How many writes the next batch of them may have, so that it takes about its time.
+    fn retune_writes(&mut self) {
+        if self.version == Version::Draft {
+            return;
+        }
+        let batch = self.batch_expire[Class::Async as usize];
+        let took = (self.jiffies() + batch).saturating_sub(self.batch_end);
+        let used_up = self.write_count_left == 0;
+        if took > batch && !self.write_batch_idled {
+            self.write_count_max = if took > 3 * batch {
+                self.write_count_max / 2
+            } else {
+                self.write_count_max - 1
+            };
+        } else if took < batch && used_up {
+            self.write_count_max = if batch > 3 * took {
+                self.write_count_max * 2
+            } else {
+                self.write_count_max + 1
+            };
+        }
+        self.write_count_max = self.write_count_max.max(1);
+    }
+}

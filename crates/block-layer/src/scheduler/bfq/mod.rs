@@ -1,0 +1,295 @@
+//! BFQ: a queue for each task, each served for a budget of sectors, shared by weight with B-WF2Q+, idling where the
+//! shares or the throughput need it.
+//!
+//! Source: note on BFQ (`block/bfq-iosched.c` and `bfq-wf2q.c` of 5.10). Left out: merging queues by where their
+//! requests are. In order: requests come in (`enqueue`), a queue is chosen and goes again
+//! (`select`), requests go out and come back (`service`).
+
+mod enqueue;
+mod hierarchy;
+mod inject;
+mod merge;
+mod queue;
+mod raise;
+mod rate;
+mod select;
+mod service;
+mod soft_real_time;
+mod tree;
+mod tunables;
+
+use std::collections::BTreeMap;
+
+use crate::scheduler::Scheduler;
+use crate::scheduler::backwards::Backwards;
+use crate::scheduler::by_task::ByTask;
+use crate::scheduler::request_fifo::RequestFifos;
+use crate::{Bio, Direction, IoClass, RequestId, Requests, Sector, Side, TaskId};
+use events::time::Time;
+use hierarchy::{GroupId, Hierarchy};
+use inject::Measuring;
+use queue::{Queue, QueueId};
+use raise::Burst;
+use rate::PeakRate;
+pub use tunables::Tunables;
+
+/// The state of one queue's BFQ.
+#[derive(Clone, Debug)]
+pub struct Bfq {
+    tunables: Tunables,
+    rotational: bool,
+    backwards: Backwards,
+    queues: Vec<Queue>,
+    /// A FIFO for each queue; which a request is in is known until it completes.
+    fifos: RequestFifos,
+    /// By entity; groups have none.
+    queue_of_entity: Vec<Option<QueueId>>,
+    hierarchy: Hierarchy,
+    sync_queues: ByTask<QueueId>,
+    async_queues: BTreeMap<(GroupId, IoClass, u8), QueueId>,
+
+    active: Option<QueueId>,
+    active_since: Time,
+    times_out_at: Time,
+    idling_since: Time,
+    idle_timer: Option<Time>,
+    /// Asks to be dispatched from although nothing has completed.
+    kicked: Option<Time>,
+
+    queued: u32,
+    in_driver: u32,
+    last_position: Sector,
+    /// Busy queues by class.
+    busy: [u32; 3],
+    /// Those that wait for their turn or have it, the one that came last at the end.
+    busy_queues: Vec<QueueId>,
+    /// Of them, those whose weight is raised.
+    raised_busy: u32,
+    /// Counted queues by weight, and by group.
+    weights: BTreeMap<u64, u32>,
+    counted_in_groups: BTreeMap<GroupId, u32>,
+    depth: DeviceDepth,
+    measuring: Measuring,
+    /// Queues that come soon after one another become one: from 5.13 on.
+    merges_queues: bool,
+    /// By group: the queue with which those that come soon are merged.
+    last_made: BTreeMap<GroupId, QueueId>,
+    /// Nears 256 as budgets are given.
+    budgets_given: u64,
+    burst: Burst,
+    peak_rate: PeakRate,
+    now: Time,
+}
+
+/// Whether the device takes several requests at once; unknown counts as yes.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeviceDepth {
+    known: Option<bool>,
+    samples: u32,
+    peak: u32,
+}
+
+const DEPTH_SAMPLES: u32 = 32;
+const DEEP_DEVICE: u32 = 3;
+
+const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
+/// `budgets_given` from which the peak rate is believed: the eleventh budget.
+const BUDGETS_ENOUGH: u64 = 194;
+const DEFAULT_GROUP_WEIGHT: u64 = 100;
+
+impl Bfq {
+    /// `group_weights`: by group; the first, the root's, has no meaning here. Groups beyond have 100.
+    pub fn new(tunables: Tunables, rotational: bool, group_weights: &[u32]) -> Bfq {
+        Bfq {
+            backwards: Backwards {
+                sectors_max: tunables.back_seek_max_kib * 2,
+                penalty: tunables.back_seek_penalty,
+            },
+            tunables,
+            rotational,
+            queues: Vec::new(),
+            fifos: RequestFifos::default(),
+            queue_of_entity: Vec::new(),
+            hierarchy: Hierarchy::new(group_weights),
+            sync_queues: ByTask::default(),
+            async_queues: BTreeMap::new(),
+            active: None,
+            active_since: 0,
+            times_out_at: 0,
+            idling_since: 0,
+            idle_timer: None,
+            kicked: None,
+            queued: 0,
+            in_driver: 0,
+            last_position: 0,
+            busy: [0; 3],
+            busy_queues: Vec::new(),
+            raised_busy: 0,
+            weights: BTreeMap::new(),
+            counted_in_groups: BTreeMap::new(),
+            depth: DeviceDepth::default(),
+            measuring: Measuring::default(),
+            merges_queues: false,
+            last_made: BTreeMap::new(),
+            budgets_given: 0,
+            burst: Burst::default(),
+            peak_rate: PeakRate::new(rotational),
+            now: 0,
+        }
+    }
+
+    /// Whether queues that come soon after one another become one: those of kernels from 5.13 on do.
+    pub fn with_queue_merging(mut self, merges: bool) -> Bfq {
+        self.merges_queues = merges;
+        self
+    }
+
+    /// The queue has something to do from now on, or nothing.
+    fn set_busy(&mut self, id: QueueId, is: bool) {
+        let queue = &mut self.queues[id];
+        if queue.busy == is {
+            return;
+        }
+        queue.busy = is;
+        let (class, raised) = (
+            queue.priority.class as usize,
+            u32::from(queue.raised.is_some()),
+        );
+        if is {
+            self.busy[class] += 1;
+            self.raised_busy += raised;
+            self.busy_queues.push(id);
+        } else {
+            self.busy[class] -= 1;
+            self.raised_busy -= raised;
+            self.busy_queues.retain(|&busy| busy != id);
+        }
+    }
+
+    /// The largest budget of all.
+    fn max_budget(&self) -> u64 {
+        if self.tunables.max_budget > 0 {
+            self.tunables.max_budget
+        } else if self.budgets_given < BUDGETS_ENOUGH {
+            DEFAULT_MAX_BUDGET
+        } else {
+            self.peak_rate.sectors_in(self.tunables.timeout_ns).max(1)
+        }
+    }
+
+    fn kick(&mut self) {
+        self.kicked = Some(self.now);
+    }
+}
+
+impl Scheduler for Bfq {
+    fn front_merge(&self, requests: &Requests, bio: &Bio) -> Option<RequestId> {
+        let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority)?;
+        self.fifos.front_merge(requests, queue, bio)
+    }
+
+    /// Only in the queue to which the bio would go.
+    fn may_merge(&self, requests: &Requests, request: RequestId, bio: &Bio) -> bool {
+        let queue = self.known_queue(bio.task, bio.group, bio.sync, bio.priority);
+        bio.sync == requests[request].sync && queue == Some(self.fifos.fifo_of(request))
+    }
+
+    fn neighbour(&self, requests: &Requests, id: RequestId, side: Side) -> Option<RequestId> {
+        self.fifos.neighbour(requests, id, side)
+    }
+
+    fn merged_bio(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        id: RequestId,
+        side: Side,
+        was: Sector,
+    ) {
+        self.now = now;
+        self.fifos.merged_bio(requests, id, side, was);
+        if side == Side::Front {
+            let queue_id = self.fifos.fifo_of(id);
+            let next = self.queues[queue_id].next;
+            self.queues[queue_id].next =
+                self.backwards
+                    .better(requests, self.last_position, next, Some(id));
+        }
+    }
+
+    fn merged_requests(
+        &mut self,
+        now: Time,
+        requests: &Requests,
+        survivor: RequestId,
+        merged: RequestId,
+    ) {
+        self.now = now;
+        self.merge_requests(requests, survivor, merged);
+    }
+
+    /// All but sync reads leave tags to these, the more while a weight is raised (`bfq_update_depths`, `bfq_limit_depth`).
+    fn tags_allowed(&self, bio: &Bio, tags: u32) -> u32 {
+        let sixteenths = match (bio.sync, self.raised_busy > 0) {
+            (true, _) if bio.direction == Direction::Read => return tags,
+            (true, false) => 12,
+            (true, true) => 6,
+            (false, false) => 8,
+            (false, true) => 3,
+        };
+        (tags * sixteenths / 16).max(1)
+    }
+
+    fn add(&mut self, now: Time, requests: &Requests, request: RequestId) {
+        self.now = now;
+        self.enqueue(requests, request);
+    }
+
+    fn dispatch(&mut self, now: Time, requests: &Requests) -> Option<RequestId> {
+        self.now = now;
+        self.kicked = None;
+        if self.tunables.strict_guarantees && self.in_driver > 0 {
+            return None;
+        }
+        let queue = self.select(requests)?;
+        Some(self.serve(requests, queue))
+    }
+
+    fn completed(&mut self, now: Time, requests: &Requests, request: RequestId) {
+        self.now = now;
+        self.complete(requests, request);
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        [self.kicked, self.idle_timer].into_iter().flatten().min()
+    }
+
+    fn wake(&mut self, now: Time, requests: &Requests) {
+        self.now = now;
+        self.kicked = None;
+        if self.idle_timer.is_some_and(|at| at <= now) {
+            self.idle_timer = None;
+            self.idled_long_enough(requests);
+        }
+    }
+
+    fn exited(&mut self, _: Time, task: TaskId) {
+        let Some(id) = self.sync_queues.remove(task) else {
+            return;
+        };
+        let queue = &mut self.queues[id];
+        queue.tasks -= 1;
+        if queue.tasks == 0 {
+            queue.exited = true;
+            queue.judge_think(self.tunables.slice_idle_ns);
+            self.leave_line(id);
+        }
+    }
+
+    fn queued(&self) -> usize {
+        self.queued as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+//! A flash device as its parts' data sheets, or a measurement, give it.
+
+use serde::Deserialize;
+
+use crate::flash::coalesce::Coalesce;
+use crate::spec::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
+use events::SpecError;
+use events::spec_error::{RATE, within};
+
+/// Everything about a flash device; a machine file's device of kind `flash`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlashSpec {
+    /// Commands that the device takes at once.
+    #[schemars(range(min = 1, max = QUEUE_DEPTH_MAX))]
+    pub queue_depth: u32,
+    /// Channels, dies and blocks.
+    pub geometry: Geometry,
+    /// Times of the dies and rate of the channels.
+    pub timing: Timing,
+    /// Processing, mapping, write buffer and garbage collection.
+    pub firmware: Firmware,
+    /// The link to the host.
+    pub interface: Interface,
+}
+
+/// How the flash is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Geometry {
+    /// Buses between controller and dies, which carry data at the same time.
+    #[schemars(range(min = 1, max = 256))]
+    pub channels: u32,
+    /// Dies on each bus, which work at the same time.
+    #[schemars(range(min = 1, max = 256))]
+    pub dies_per_channel: u32,
+    /// Programmed and erased together, read one at a time.
+    #[schemars(range(min = 1, max = 16))]
+    pub planes_per_die: u32,
+    /// Blocks of each plane, spare ones included.
+    #[schemars(range(min = 1, max = 1 << 20))]
+    pub blocks_per_plane: u32,
+    /// Pages of each block.
+    #[schemars(range(min = 1, max = 1 << 16))]
+    pub pages_per_block: u32,
+    /// Data that one plane reads or programs at once.
+    #[schemars(range(min = 512, max = 1 << 20))]
+    pub page_bytes: u32,
+    /// Of the flash: what the host does not see.
+    #[schemars(range(min = 1, max = 999))]
+    pub over_provision_per_mille: u32,
+}
+
+/// What the flash itself takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// From the cells to the die's register.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub page_read_ns: u64,
+    /// From the register to the cells, of all planes of a die at once.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub page_program_ns: u64,
+    /// Of a block of each plane of a die at once.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub block_erase_ns: u64,
+    /// Rate of a channel, one transfer after the other.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
+    pub channel_bytes_per_s: u64,
+    /// A read may interrupt a program or an erasure; absent: it waits.
+    pub suspend: Option<Suspend>,
+}
+
+/// How long it takes to interrupt a die's work for a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Suspend {
+    /// Until the die is free for the read.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub program_ns: u64,
+    /// The same for an erase.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub erase_ns: u64,
+}
+
+/// What the controller does, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Firmware {
+    /// Processing time of a command.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub command_ns: u64,
+    /// Commands that are worked on at once.
+    #[schemars(range(min = 1, max = 1024))]
+    pub cores: u32,
+    /// What is mapped, and moved, as one; a page holds one or several.
+    #[schemars(range(min = 512))]
+    pub unit_bytes: u32,
+    /// Data that may wait to be programmed; with no room in it writes wait.
+    #[schemars(range(max = 1_u64 << 40))]
+    pub buffer_bytes: u64,
+    /// A part of a page that has waited in the buffer so long is programmed as it is.
+    #[schemars(range(max = WORK_NS_MAX))]
+    pub buffer_ns_max: u64,
+    /// Of the blocks of a die: with so few free, collecting begins; and nothing else is programmed.
+    #[schemars(range(max = 999))]
+    pub collect_per_mille: u32,
+    /// Share of the blocks of a die, in 1/1000: with at most so many free it collects before it programs.
+    #[schemars(range(max = 999))]
+    pub collect_only_per_mille: u32,
+    /// Reads go before what a die has to program or collect; otherwise in order of arrival.
+    pub read_first: bool,
+    /// All of it has been written in sequence before the start; otherwise it is new, and reads of what was never
+    /// written do not touch the flash.
+    pub filled: bool,
+}
+
+/// The link to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Interface {
+    /// Rate of the link; in each direction, unless it is half-duplex.
+    #[schemars(range(min = RATE.0, max = RATE.1))]
+    pub bytes_per_s: u64,
+    /// One direction at a time, as SATA.
+    pub half_duplex: bool,
+    /// Completions wait for others before the host is interrupted; absent: none does.
+    pub coalesce: Option<Coalesce>,
+}
+
+/// What follows from the geometry; a block here is one of each plane of a die, programmed and erased as one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) dies: u32,
+    pub(super) blocks: u32,
+    pub(super) pages: u32,
+    /// Units of a page of one plane, and of a page of all planes.
+    pub(super) page_units: u32,
+    pub(super) program_units: u32,
+    pub(super) block_units: u32,
+    /// What the host sees.
+    pub(super) units: u32,
+    /// Free blocks of a die with which collecting begins, and has to come first.
+    pub(super) collect_blocks: u32,
+    pub(super) collect_only_blocks: u32,
+    /// With more than so many units wanted, a die might have no block that is worth collecting.
+    pub(super) die_units_max: u32,
+}
+
+impl FlashSpec {
+    /// Checks every value by itself, and that collection can go on. The error names the first key that is wrong.
+    pub fn check(&self) -> Result<(), SpecError> {
+        queue_depth("queue_depth", self.queue_depth)?;
+        self.geometry
+            .check()
+            .map_err(|error| error.within("geometry"))?;
+        self.timing
+            .check()
+            .map_err(|error| error.within("timing"))?;
+        self.firmware
+            .check()
+            .map_err(|error| error.within("firmware"))?;
+        rate("interface.bytes_per_s", self.interface.bytes_per_s)?;
+        if let Some(coalesce) = self.interface.coalesce {
+            coalesce
+                .check()
+                .map_err(|error| error.within("interface.coalesce"))?;
+        }
+        if !self
+            .geometry
+            .page_bytes
+            .is_multiple_of(self.firmware.unit_bytes)
+        {
+            let what = format!(
+                "expected a divisor of geometry.page_bytes, {}",
+                self.geometry.page_bytes
+            );
+            return Err(SpecError::of("firmware.unit_bytes", what));
+        }
+        let program_bytes =
+            u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes_per_die);
+        within(
+            "firmware.buffer_bytes",
+            self.firmware.buffer_bytes,
+            2 * program_bytes,
+            1 << 40,
+        )?;
+        if self.units_of_flash() >= UNITS_MAX {
+            let what = format!(
+                "{} units of firmware.unit_bytes: expected less than 2^31",
+                self.units_of_flash()
+            );
+            return Err(SpecError::of("geometry", what));
+        }
+        let sizes = self.sizes();
+        if sizes.units == 0 {
+            return Err(SpecError::of(
+                "geometry.over_provision_per_mille",
+                "nothing is left for the host",
+            ));
+        }
+        // A die may get a little more than its share.
+        let used = sizes.units.div_ceil(sizes.dies) + sizes.block_units;
+        if used > sizes.die_units_max {
+            let what = format!(
+                "too little: a die of {} blocks begins to collect at {} free ones, and needs some more to gain by it",
+                sizes.blocks, sizes.collect_blocks
+            );
+            return Err(SpecError::of("geometry.over_provision_per_mille", what));
+        }
+        Ok(())
+    }
+
+    /// The specification has passed `check`.
+    pub(super) fn sizes(&self) -> Sizes {
+        let geometry = &self.geometry;
+        let page_units = geometry.page_bytes / self.firmware.unit_bytes;
+        let program_units = page_units * geometry.planes_per_die;
+        let kept = 1000 - u128::from(geometry.over_provision_per_mille);
+        let share = |per_mille: u32| {
+            (u64::from(geometry.blocks_per_plane) * u64::from(per_mille) / 1000) as u32
+        };
+        let collect_only_blocks = share(self.firmware.collect_only_per_mille).max(2);
+        let collect_blocks = share(self.firmware.collect_per_mille).max(collect_only_blocks + 1);
+        let block_units = program_units * geometry.pages_per_block;
+        // Two open blocks, one that is being collected, and so many that what is not wanted in all the others together
+        // makes a page in at least one of them.
+        let spare =
+            collect_blocks + 3 + geometry.blocks_per_plane.div_ceil(geometry.pages_per_block);
+        Sizes {
+            dies: geometry.channels * geometry.dies_per_channel,
+            blocks: geometry.blocks_per_plane,
+            pages: geometry.pages_per_block,
+            page_units,
+            program_units,
+            block_units,
+            units: (u128::from(self.units_of_flash()) * kept / 1000) as u32,
+            collect_blocks,
+            collect_only_blocks,
+            die_units_max: geometry.blocks_per_plane.saturating_sub(spare) * block_units,
+        }
+    }
+
+    fn units_of_flash(&self) -> u64 {
+        let geometry = &self.geometry;
+        [
+            geometry.channels,
+            geometry.dies_per_channel,
+            geometry.planes_per_die,
+            geometry.blocks_per_plane,
+            geometry.pages_per_block,
+            geometry.page_bytes / self.firmware.unit_bytes,
+        ]
+        .iter()
+        .fold(1, |product: u64, &factor| {
+            product.saturating_mul(u64::from(factor))
+        })
+    }
+}
+
+const UNITS_MAX: u64 = 1 << 31;
+
+impl Geometry {
+    fn check(&self) -> Result<(), SpecError> {
+        for (key, value, most) in [
+            ("channels", self.channels, 256),
+            ("dies_per_channel", self.dies_per_channel, 256),
+            ("planes_per_die", self.planes_per_die, 16),
+            ("blocks_per_plane", self.blocks_per_plane, 1 << 20),
+            ("pages_per_block", self.pages_per_block, 1 << 16),
+            ("page_bytes", self.page_bytes, 1 << 20),
+        ] {
+            within(key, u64::from(value), 1, most)?;
+        }
+        whole_sectors("page_bytes", u64::from(self.page_bytes))?;
+        within(
+            "over_provision_per_mille",
+            u64::from(self.over_provision_per_mille),
+            1,
+            999,
+        )
+    }
+}
+
+impl Timing {
+    fn check(&self) -> Result<(), SpecError> {
+        for (key, time_ns) in [
+            ("page_read_ns", self.page_read_ns),
+            ("page_program_ns", self.page_program_ns),
+            ("block_erase_ns", self.block_erase_ns),
+            (
+                "suspend.program_ns",
+                self.suspend.map_or(0, |suspend| suspend.program_ns),
+            ),
+            (
+                "suspend.erase_ns",
+                self.suspend.map_or(0, |suspend| suspend.erase_ns),
+            ),
+        ] {
+            within(key, time_ns, 0, WORK_NS_MAX)?;
+        }
+        rate("channel_bytes_per_s", self.channel_bytes_per_s)
+    }
+}
+
+impl Firmware {
+    fn check(&self) -> Result<(), SpecError> {
+        within("command_ns", self.command_ns, 0, WORK_NS_MAX)?;
+        within("cores", u64::from(self.cores), 1, 1024)?;
+        whole_sectors("unit_bytes", u64::from(self.unit_bytes))?;
+        within("buffer_ns_max", self.buffer_ns_max, 0, WORK_NS_MAX)?;
+        within(
+            "collect_per_mille",
+            u64::from(self.collect_per_mille),
+            0,
+            999,
+        )?;
+        let most = u64::from(self.collect_per_mille);
+        within(
+            "collect_only_per_mille",
+            u64::from(self.collect_only_per_mille),
+            0,
+            most,
+        )
+    }
+}

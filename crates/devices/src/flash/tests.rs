@@ -1,0 +1,300 @@
+use super::*;
+use crate::trial::{
+    command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
+};
+use events::time::{MICROSECOND, MILLISECOND};
+use proptest::prelude::*;
+
+/// Four channels of two dies of two planes, 64 blocks of 32 pages of 8 KiB: 256 MiB, a fifth of it spare.
+fn spec() -> FlashSpec {
+    FlashSpec {
+        queue_depth: 256,
+        geometry: Geometry {
+            channels: 4,
+            dies_per_channel: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 64,
+            pages_per_block: 32,
+            page_bytes: 8192,
+            over_provision_per_mille: 200,
+        },
+        timing: Timing {
+            page_read_ns: 75_000,
+            page_program_ns: 750_000,
+            block_erase_ns: 3_800_000,
+            channel_bytes_per_s: 333_000_000,
+            suspend: None,
+        },
+        firmware: Firmware {
+            command_ns: 5_000,
+            cores: 2,
+            unit_bytes: 4096,
+            buffer_bytes: 1 << 20,
+            buffer_ns_max: 10_000_000,
+            collect_per_mille: 50,
+            collect_only_per_mille: 5,
+            read_first: true,
+            filled: true,
+        },
+        interface: Interface {
+            bytes_per_s: 1_000_000_000,
+            half_duplex: false,
+            coalesce: None,
+        },
+    }
+}
+
+fn with(change: impl FnOnce(&mut FlashSpec)) -> Flash {
+    let mut spec = spec();
+    change(&mut spec);
+    Flash::new(&spec).unwrap()
+}
+
+fn sectors() -> Sector {
+    with(|_| ()).sectors()
+}
+
+#[test]
+fn a_read_takes_firmware_and_flash_and_channel_and_interface() {
+    let run = run(
+        &mut with(|_| ()),
+        &random(Direction::Read, 200, sectors()),
+        1,
+    );
+    // 5 + 75 + 12.3 + 4.1 us.
+    assert!(run.latencies().all(|latency| latency.abs_diff(96_396) < 10));
+}
+
+#[test]
+fn a_completion_waits_for_others_but_not_for_ever() {
+    let latency = |completions, depth| {
+        let mut flash = with(|spec| {
+            let time_ns = 100 * MICROSECOND;
+            spec.interface.coalesce = Some(Coalesce {
+                completions,
+                time_ns,
+            });
+        });
+        let reads = random(Direction::Read, 200, sectors());
+        let run = run(&mut flash, &reads, depth);
+        run.latencies().sum::<Time>() / 200
+    };
+    let alone = latency(1, 1);
+    assert!(alone.abs_diff(96_396) < 10, "one brings its interrupt");
+    assert!(latency(2, 1).abs_diff(alone + 100 * MICROSECOND) < 10);
+    assert!(
+        latency(2, 2) < latency(2, 1),
+        "two wait for each other only"
+    );
+}
+
+#[test]
+fn reads_go_as_deep_as_there_are_dies() {
+    let reads = random(Direction::Read, 4000, sectors());
+    let iops = |depth| run(&mut with(|_| ()), &reads, depth).iops();
+    let (one, eight, deep) = (iops(1), iops(8), iops(128));
+    assert!((10_300.0..10_450.0).contains(&one), "{one}");
+    assert!((4.0 * one..7.5 * one).contains(&eight), "{eight}");
+    // Eight dies, 87 us for each read with its transfer.
+    assert!((75_000.0..92_000.0).contains(&deep), "{deep}");
+}
+
+#[test]
+fn large_reads_are_as_fast_as_the_interface() {
+    let rate = run(
+        &mut with(|_| ()),
+        &sequential(Direction::Read, 0, 500, 512),
+        8,
+    )
+    .rate_bytes_per_s();
+    assert!((650e6..1001e6).contains(&rate), "{rate}");
+    let slow = |spec: &mut FlashSpec| spec.interface.bytes_per_s = 300_000_000;
+    let rate = run(
+        &mut with(slow),
+        &sequential(Direction::Read, 0, 500, 512),
+        8,
+    )
+    .rate_bytes_per_s();
+    assert!((285e6..301e6).contains(&rate), "{rate}");
+}
+
+#[test]
+fn writes_are_acknowledged_from_the_buffer_and_then_as_fast_as_dies_program() {
+    let mut flash = with(|_| ());
+    let written = run(&mut flash, &sequential(Direction::Write, 0, 2000, 64), 4);
+    assert!(written.latency_of(0) < 50 * MICROSECOND);
+    // Eight dies of 16 KiB in 750 us and the transfer of 49 us.
+    let rate = written.rate_bytes_per_s();
+    assert!((150e6..185e6).contains(&rate), "{rate}");
+    run_until_idle(&mut flash);
+}
+
+#[test]
+fn force_unit_access_waits_for_the_program() {
+    let write = Command {
+        force_unit_access: true,
+        ..command(Direction::Write, 0, 8)
+    };
+    let took = run(&mut with(|_| ()), &[write], 1).took;
+    assert!(
+        (750 * MICROSECOND..790 * MICROSECOND).contains(&took),
+        "{took}"
+    );
+}
+
+#[test]
+fn a_new_device_answers_reads_without_the_flash() {
+    let run = run(
+        &mut with(|spec| spec.firmware.filled = false),
+        &random(Direction::Read, 10, sectors()),
+        1,
+    );
+    assert!(run.latencies().all(|latency| latency < 10 * MICROSECOND));
+}
+
+fn amplification(over_provision_per_mille: u32, writes: &[Command]) -> f64 {
+    let mut flash = with(|spec| spec.geometry.over_provision_per_mille = over_provision_per_mille);
+    run(&mut flash, writes, 32);
+    flash.written().amplification().unwrap()
+}
+
+#[test]
+fn what_is_written_twice_comes_of_how_little_is_spare() {
+    let random = |per_mille| {
+        let writes = random(
+            Direction::Write,
+            60_000,
+            with(|spec| spec.geometry.over_provision_per_mille = per_mille).sectors(),
+        );
+        amplification(per_mille, &writes)
+    };
+    let (much, little) = (random(400), random(200));
+    assert!((1.05..1.6).contains(&much), "{much}");
+    assert!((much + 0.3..4.0).contains(&little), "{little}");
+}
+
+#[test]
+fn sequential_overwriting_moves_next_to_nothing() {
+    let commands: Vec<Command> = (0..2)
+        .flat_map(|_| sequential(Direction::Write, 0, (sectors() / 256) as usize, 256))
+        .collect();
+    let sequential = amplification(200, &commands);
+    assert!(sequential < 1.1, "{sequential}");
+}
+
+#[test]
+fn a_read_behind_an_erasure_waits_unless_that_can_be_suspended() {
+    let slowest = |suspend| {
+        let mut flash = with(|spec| spec.timing.suspend = suspend);
+        let fill = random(Direction::Write, 20_000, sectors());
+        let from = run(&mut flash, &fill, 32).took;
+        let (reads, writes) = (
+            random(Direction::Read, 3000, sectors()),
+            random(Direction::Write, 3000, sectors()),
+        );
+        let both = run_from(&mut flash, from, &[&reads, &writes], 2);
+        let reads = both.completed.iter().filter(|&&(number, _)| number < 3000);
+        reads.map(|&(_, latency)| latency).max().unwrap()
+    };
+    let suspend = Suspend {
+        program_ns: 100_000,
+        erase_ns: 700_000,
+    };
+    let (waiting, suspended) = (slowest(None), slowest(Some(suspend)));
+    assert!(waiting > 3 * MILLISECOND, "{waiting}");
+    assert!(suspended < waiting / 2, "{suspended} {waiting}");
+}
+
+#[test]
+fn reads_first_are_faster_beside_writes() {
+    let mean = |read_first| {
+        let mut flash = with(|spec| spec.firmware.read_first = read_first);
+        let (reads, writes) = (
+            random(Direction::Read, 3000, sectors()),
+            sequential(Direction::Write, 0, 3000, 64),
+        );
+        let both = run_streams(&mut flash, &[&reads, &writes], 8);
+        let reads = both.completed.iter().filter(|&&(number, _)| number < 3000);
+        reads.map(|&(_, latency)| latency).sum::<Time>() / 3000
+    };
+    assert!(mean(true) < mean(false));
+}
+
+#[test]
+fn what_is_impossible_names_its_key() {
+    let key = |change: fn(&mut FlashSpec)| {
+        let mut spec = spec();
+        change(&mut spec);
+        spec.check().unwrap_err().key
+    };
+    assert_eq!(key(|spec| spec.geometry.channels = 0), "geometry.channels");
+    assert_eq!(
+        key(|spec| spec.geometry.page_bytes = 1000),
+        "geometry.page_bytes"
+    );
+    assert_eq!(
+        key(|spec| spec.geometry.blocks_per_plane = 8),
+        "geometry.over_provision_per_mille"
+    );
+    assert_eq!(
+        key(|spec| spec.geometry.over_provision_per_mille = 10),
+        "geometry.over_provision_per_mille"
+    );
+    assert_eq!(
+        key(|spec| spec.firmware.unit_bytes = 16_384),
+        "firmware.unit_bytes"
+    );
+    assert_eq!(
+        key(|spec| spec.firmware.buffer_bytes = 0),
+        "firmware.buffer_bytes"
+    );
+    assert_eq!(
+        key(|spec| spec.timing.page_read_ns = u64::MAX),
+        "timing.page_read_ns"
+    );
+    assert_eq!(
+        key(|spec| spec.interface.bytes_per_s = 0),
+        "interface.bytes_per_s"
+    );
+    let too_large = |spec: &mut FlashSpec| {
+        (
+            spec.geometry.blocks_per_plane,
+            spec.geometry.pages_per_block,
+        ) = (1 << 20, 1 << 16);
+    };
+    assert_eq!(key(too_large), "geometry");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_command_completes_once_and_nothing_is_lost(
+        kinds in prop::collection::vec((any::<u8>(), 0u64..3000, 1u32..300), 1..400),
+        depth in 1usize..40,
+        (read_first, filled, suspend, half_duplex) in any::<(bool, bool, bool, bool)>(),
+        coalesce: bool,
+    ) {
+        // So small that it collects.
+        let flash = || with(|spec| {
+            (spec.geometry.channels, spec.geometry.dies_per_channel) = (1, 2);
+            (spec.geometry.blocks_per_plane, spec.geometry.pages_per_block) = (24, 8);
+            spec.geometry.over_provision_per_mille = 500;
+            spec.firmware.buffer_bytes = 65_536;
+            spec.firmware.read_first = read_first;
+            spec.firmware.filled = filled;
+            spec.interface.half_duplex = half_duplex;
+            spec.interface.coalesce = coalesce.then_some(Coalesce {
+                completions: 4,
+                time_ns: 100 * MICROSECOND,
+            });
+            if suspend {
+                spec.timing.suspend = Some(Suspend { program_ns: 100_000, erase_ns: 700_000 });
+            }
+        });
+        let mut first = flash();
+        let commands = mixture(&kinds, first.sectors());
+        let result = run(&mut first, &commands, depth);
+        run_until_idle(&mut first);
+        prop_assert_eq!(result, run(&mut flash(), &commands, depth));
+    }
+}

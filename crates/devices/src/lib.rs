@@ -1,0 +1,112 @@
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+//! Devices: what takes commands and completes them.
+
+pub mod array;
+mod chain;
+mod completing;
+pub mod disk;
+pub mod flash;
+mod index;
+mod inside;
+mod line_cache;
+pub mod lun;
+pub mod null;
+mod room;
+mod server;
+mod soonest;
+mod spec;
+#[cfg(test)]
+mod trial;
+
+use block_layer::{Direction, Sector};
+use events::station::Violation;
+use events::time::Time;
+pub use spec::DeviceSpec;
+
+/// What is sent to a device. `tag` comes back with the completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The sender's number for it.
+    pub tag: u32,
+    /// Read or write.
+    pub direction: Direction,
+    /// First sector on the device.
+    pub start: Sector,
+    /// Length in sectors of 512 bytes.
+    pub sectors: u32,
+    /// A write that is on the medium, not in a volatile cache, when it completes.
+    pub force_unit_access: bool,
+}
+
+/// A command has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// That of the command.
+    pub tag: u32,
+    /// It ended with an I/O error; no simulated device fails one.
+    pub failed: bool,
+}
+
+/// What takes commands in simulated time. The owner calls `advance` no later than at `next_event`.
+pub trait Device: Send {
+    /// Size of the device, in sectors of 512 bytes.
+    fn sectors(&self) -> Sector;
+
+    /// Commands that it takes at once, or each of its queues does.
+    fn queue_depth(&self) -> u32;
+
+    /// Whether each of its queues takes so many, as with NVMe; otherwise all together, as with a SCSI device, whose depth is
+    /// the device's whatever its adapter has (`scsi_device::queue_depth`).
+    fn has_depth_by_queue(&self) -> bool {
+        false
+    }
+
+    /// Whether its interrupts are spread over CPUs by the kernel, as those of PCI devices.
+    fn manages_interrupts(&self) -> bool {
+        true
+    }
+
+    /// Takes a command. The caller keeps within `queue_depth` and `sectors`.
+    fn submit(&mut self, now: Time, command: Command);
+
+    /// Completes as that tag when all that has been acknowledged is on the medium (FLUSH CACHE, SYNCHRONIZE CACHE, NVMe's
+    /// Flush). The caller has one under way at a time, with a tag that no command has. False: there is no cache that
+    /// forgets, and nothing to wait for.
+    fn flush(&mut self, _now: Time, _tag: u32) -> bool {
+        false
+    }
+
+    /// When `advance` has something to do.
+    fn next_event(&self) -> Option<Time>;
+
+    /// Does what is due up to `now`, and appends what has completed, in order of completion.
+    fn advance(&mut self, now: Time, completed: &mut Vec<Completion>);
+
+    /// Seeks cost time: what the kernel's `rotational` flag says.
+    fn rotational(&self) -> bool {
+        true
+    }
+
+    /// It acknowledges writes from a cache that forgets without power: what the kernel's `write_cache` says.
+    fn has_volatile_cache(&self) -> bool {
+        false
+    }
+
+    /// Acknowledged data that are not on the medium yet.
+    fn dirty_sectors(&self) -> u64 {
+        0
+    }
+
+    /// Conservation and Little's law at the stations inside, at the end of a run.
+    fn check(&self, _now: Time) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+impl Command {
+    #[inline]
+    fn end(&self) -> Sector {
+        self.start + Sector::from(self.sectors)
+    }
+}

@@ -1,0 +1,141 @@
+//! What the workers of the allocation workqueue do for their callers.
+
+use super::allocation::Space;
+use super::site::Site;
+use super::switches::Comm;
+use super::volume::Request;
+use super::{Actor, Caller, Effect, Mounted, Timer, bound};
+use events::smp::Context;
+
+/// What a worker is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    pub(super) caller: Caller,
+    pub(super) job: Job,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Job {
+    /// One call of the allocator. The group whose header is locked; None: none had room.
+    Call {
+        request: Request,
+        group: Option<u32>,
+    },
+    /// A flusher's mapping, with all its calls (`xfs_bmapi_allocate`).
+    Mapping,
+}
+
+impl Mounted {
+    /// Puts it in line on the CPU where its caller runs, who sleeps.
+    pub(super) fn hand_over(&mut self, item: Item, cpu: u16, site: Site) {
+        let task = self.task_of(item.caller);
+        self.scheduling.sleeps_in(task, site);
+        self.workers.put(cpu, item);
+        self.start_worker(cpu, cpu);
+    }
+
+    /// A worker has done its piece of work.
+    pub(super) fn worker_done(&mut self, worker: u32, cpu: u16) {
+        let Item { caller, job } = self.item(worker);
+        match (job, caller) {
+            (Job::Call { request, group }, _) => {
+                if let Some(group) = group {
+                    self.run_allocator(caller, &request, group);
+                }
+                self.complete(worker, cpu);
+            }
+            (Job::Mapping, caller) => self.caller_goes_on(caller, Some(cpu)),
+        }
+    }
+
+    /// The caller has its answer, and the worker the next item, if there is one.
+    pub(super) fn complete(&mut self, worker: u32, cpu: u16) {
+        let caller = self.item(worker).caller;
+        match self.volume.spec().call_stall_ns {
+            0 => self.caller_goes_on(caller, Some(cpu)),
+            stall_ns => {
+                self.under_way += 1;
+                self.call_back(stall_ns, Timer::Answered(caller));
+            }
+        }
+        let task = self.workers.worker(worker).task;
+        self.scheduling.sleeps_in(task, Site::WorkerIdle);
+        if self.workers.finish(worker).is_some() {
+            self.begin_item(worker, cpu);
+        }
+    }
+
+    /// A worker that waited for a free-space header has it.
+    pub(super) fn worker_got_space(&mut self, worker: u32, by: Option<u16>) {
+        self.workers.goes_on(worker);
+        let Item { caller, job } = self.item(worker);
+        match job {
+            Job::Call { group, .. } => {
+                self.keep_space(caller, group.expect("it waited for one"));
+                self.work_off(worker, by);
+            }
+            Job::Mapping => self.caller_goes_on(caller, by),
+        }
+    }
+
+    /// It waits for a free-space header: another one of its CPU may begin.
+    pub(super) fn worker_blocks(&mut self, worker: u32, by: u16) {
+        let state = self.workers.worker(worker);
+        let (task, cpu) = (state.task, state.cpu);
+        let site = match self.item(worker).job {
+            Job::Call { .. } => Site::WorkerSpaceLock,
+            Job::Mapping => Site::MappingSpaceLock,
+        };
+        self.scheduling.sleeps_in(task, site);
+        self.workers.blocks(worker);
+        self.start_worker(cpu, by);
+    }
+
+    /// `by`: the CPU that does so.
+    fn start_worker(&mut self, cpu: u16, by: u16) {
+        let (cpus, effects, scheduling) = (self.cpus, &mut self.effects, &mut self.scheduling);
+        let started = self.workers.start(cpu, |of_cpu| {
+            effects.push(Effect::Task(bound(cpus, cpu)));
+            scheduling.add(Comm::kworker(cpu, of_cpu + 1), Site::WorkerIdle)
+        });
+        if let Some(worker) = started {
+            self.begin_item(worker, by);
+        }
+    }
+
+    fn begin_item(&mut self, worker: u32, by: u16) {
+        let Item { caller, job } = self.item(worker);
+        let Job::Call { request, .. } = job else {
+            let cycles = self.volume.spec().cycles.hand_over;
+            self.mapping_moves_to(caller, worker);
+            return self.give_worker(worker, Some(by), cycles);
+        };
+        let space = self.lock_space(caller, &request, Actor::Worker(worker));
+        let group = match space {
+            Space::Locked(group) | Space::Awaited(group) => Some(group),
+            Space::Nowhere => None,
+        };
+        let job = Job::Call { request, group };
+        self.workers.set_item(worker, Item { caller, job });
+        if matches!(space, Space::Awaited(_)) {
+            self.worker_blocks(worker, by);
+        } else {
+            self.work_off(worker, Some(by));
+        }
+    }
+
+    fn work_off(&mut self, worker: u32, by: Option<u16>) {
+        let cycles = self.volume.spec().cycles;
+        self.give_worker(worker, by, cycles.allocate + cycles.hand_over);
+    }
+
+    pub(super) fn give_worker(&mut self, worker: u32, by: Option<u16>, cycles: u32) {
+        let task = self.workers.worker(worker).task;
+        let actor = Actor::Worker(worker);
+        self.give(task, by, (cycles, 0), Context::KernelThread, actor);
+    }
+
+    fn item(&self, worker: u32) -> Item {
+        self.workers.worker(worker).item.expect("it has work")
+    }
+}

@@ -1,0 +1,62 @@
+//! What the filesystem hands over to the machine that it is mounted on, after each time that it was told something.
+
+use super::{Actor, Timer};
+use block_layer::{Direction, TaskId};
+use events::smp::{Context, TaskNumber, TaskSpec};
+use events::time::Time;
+
+/// To be done in the order in which they come.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// A task is made. The filesystem numbers its own from 0.
+    Task(TaskSpec),
+    /// A task has more to do.
+    Work {
+        /// Whose it is.
+        task: TaskNumber,
+        /// The CPU that wakes it, if it sleeps.
+        by: Option<u16>,
+        /// How much, the locked ones among them.
+        cycles: u32,
+        /// Of them, with the checkpoint's list locked.
+        locked_cycles: u32,
+        /// What the CPU does it as.
+        context: Context,
+        /// Who goes on then; None: nobody has to be told.
+        of: Option<Actor>,
+    },
+    /// `Mounted::ring` is to be called then.
+    Timer(Time, Timer),
+    /// Blocks in a row are read or written.
+    Io(BlockIo),
+    /// The drive's cache is to be on the medium.
+    Flush(FlushNumber),
+    /// What the load's task has waited for has happened.
+    Unblock(TaskId),
+    /// The task has ended.
+    Exit(TaskNumber),
+}
+
+/// What comes back to `Mounted::flushed`.
+pub type FlushNumber = u32;
+
+/// Of blocks of the volume, in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockIo {
+    /// What comes back to `Mounted::completed`.
+    pub tag: u32,
+    /// The filesystem's own number of who submits it.
+    pub task: TaskNumber,
+    /// Read or written.
+    pub direction: Direction,
+    /// Somebody waits for it.
+    pub sync: bool,
+    /// Not a file's data.
+    pub metadata: bool,
+    /// Written back from memory, by nobody in a hurry.
+    pub writeback: bool,
+    /// The first block of the volume.
+    pub block: u64,
+    /// How many blocks.
+    pub blocks: u32,
+}

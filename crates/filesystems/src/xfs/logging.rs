@@ -1,0 +1,258 @@
+//! Who writes the log and who waits for it.
+
+use std::collections::VecDeque;
+
+use super::io::Purpose;
+use super::log::LogWrite;
+use super::site::Site;
+use super::step::Next;
+use super::thread::Stage;
+use super::volume::violated;
+use super::{BLOCK_BYTES, Effect, Mounted, Timer};
+use block_layer::TaskId;
+use events::smp::TaskNumber;
+use events::station::Violation;
+use events::time::{SECOND, Time};
+
+/// Threads by their numbers, except where said.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waits {
+    /// Transactions under way: each has room in the log.
+    pub(super) transactions: u64,
+    /// For room in the log.
+    room: VecDeque<u32>,
+    /// For the checkpoint of that number to be in the log's buffers.
+    buffers: Vec<(u64, u32)>,
+    /// For it to be on the drive.
+    written: Vec<(u64, Waiter)>,
+    /// For the one that is being forced; then for one of their own.
+    behind: Vec<Waiter>,
+    /// The checkpoint that was forced last.
+    forced: Option<u64>,
+    /// By buffer: what is written when the drive's cache is empty.
+    flushing: Vec<(u32, LogWrite)>,
+    /// For dirty pages to become fewer.
+    pub(super) pages: Vec<u32>,
+    /// For all that was dirty when they asked.
+    pub(super) all: Vec<u32>,
+}
+
+/// Who waits for the log to be forced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiter {
+    /// Of those that make files.
+    Thread(u32),
+    /// The task of a load.
+    Load(TaskId),
+}
+
+/// How often the log is forced and written in place (`xfs_syncd_centisecs`).
+const SYNC_NS: Time = 30 * SECOND;
+const CHECKPOINT_CYCLES_MAX: u64 = 1_000_000_000;
+
+impl Mounted {
+    /// Room in the log for a transaction of the thread; None: it has it.
+    pub(super) fn reserve_log(&mut self, number: u32) -> Option<Next> {
+        let transactions = self.waits.transactions;
+        if let Some(target) = self.log.push_target(transactions) {
+            self.push_to(target);
+        }
+        if self.log.has_room(transactions) {
+            self.waits.transactions += 1;
+            return None;
+        }
+        self.waits.room.push_back(number);
+        self.make_room();
+        Some(Next::Sleep(Stage::Begun, Site::LogSpace))
+    }
+
+    /// The transaction is over: what it has changed is in memory, and its room is what it took.
+    pub(super) fn end_transaction(&mut self) {
+        self.waits.transactions -= 1;
+        self.room_goes_on();
+    }
+
+    /// The transaction's changes of the blocks are committed.
+    pub(super) fn commit_to_log(&mut self, blocks: Vec<u64>) {
+        let bytes = self.volume.spec().log_bytes_per_create;
+        self.log.commit(bytes, blocks);
+        if !std::mem::replace(&mut self.armed.sync, true) {
+            self.call_back(SYNC_NS, Timer::Sync);
+        }
+    }
+
+    /// Enough is committed for a checkpoint, which whoever committed last writes: its number, and the cycles of that.
+    pub(super) fn checkpoint_if_due(&mut self) -> Option<(u64, u32)> {
+        let bytes = self.log.pending_bytes();
+        if bytes < self.volume.spec().checkpoint_bytes() {
+            return None;
+        }
+        let blocks = bytes / u64::from(BLOCK_BYTES);
+        let cycles = blocks * u64::from(self.volume.spec().cycles.checkpoint_block);
+        let number = self.log.begin_checkpoint()?;
+        Some((number, cycles.min(CHECKPOINT_CYCLES_MAX) as u32))
+    }
+
+    /// A thread's checkpoint goes into the log's buffers; while none is free, it sleeps.
+    pub(super) fn logs(&mut self, number: u32) -> Next {
+        let thread = &mut self.threads[number as usize];
+        let checkpoint = thread.checkpoint.take().expect("it has begun one");
+        let task = thread.task;
+        self.fill_buffers(task);
+        if self.log.is_in_buffers(checkpoint) {
+            return Next::Stage(Stage::Over);
+        }
+        self.waits.buffers.push((checkpoint, number));
+        Next::Sleep(Stage::Over, Site::LogBuffers)
+    }
+
+    /// What is committed is to be on the drive. None: it is.
+    pub(super) fn force(&mut self, number: u32) -> Option<Next> {
+        let waits = self.force_for(Waiter::Thread(number));
+        waits.then_some(Next::Sleep(Stage::Forced, Site::LogForce))
+    }
+
+    /// The same for anybody; whether it has to wait.
+    pub(super) fn force_for(&mut self, waiter: Waiter) -> bool {
+        let is_forcing = self
+            .waits
+            .forced
+            .is_some_and(|forced| !self.log.is_written(forced));
+        if is_forcing && self.log.pending_bytes() > 0 {
+            // Who comes now shares the next one with all who do.
+            self.waits.behind.push(waiter);
+            return true;
+        }
+        let Some(checkpoint) = self.log.begin_checkpoint().or(self.log.newest()) else {
+            return false;
+        };
+        self.waits.forced = Some(checkpoint);
+        self.waits.written.push((checkpoint, waiter));
+        let task = match waiter {
+            Waiter::Thread(number) => self.threads[number as usize].task,
+            Waiter::Load(_) => self.pusher.task,
+        };
+        self.fill_buffers(task);
+        true
+    }
+
+    /// Nobody waits for it.
+    pub(super) fn force_for_nobody(&mut self) {
+        if self.log.begin_checkpoint().is_some() {
+            self.fill_buffers(self.pusher.task);
+        }
+    }
+
+    pub(super) fn sync_log(&mut self) {
+        self.armed.sync = false;
+        self.force_for_nobody();
+        self.push_to(u64::MAX);
+        if !self.log.items.is_empty() || self.log.newest().is_some() {
+            self.armed.sync = true;
+            self.call_back(SYNC_NS, Timer::Sync);
+        }
+    }
+
+    pub(super) fn buffer_is_flushed(&mut self, buffer: u32) {
+        let flushing = &mut self.waits.flushing;
+        match flushing.iter().position(|(waiting, _)| *waiting == buffer) {
+            Some(place) => {
+                let (_, write) = flushing.swap_remove(place);
+                self.write_buffer(self.pusher.task, write);
+            }
+            // The second time: what it holds is on the medium too.
+            None => self.buffer_is_written(buffer),
+        }
+    }
+
+    /// On the drive, or in its cache.
+    pub(super) fn buffer_is_on_drive(&mut self, buffer: u32) {
+        match self.flushes {
+            true => self.flush_for_buffer(buffer),
+            false => self.buffer_is_written(buffer),
+        }
+    }
+
+    /// Whoever waits for room has it now, in line.
+    pub(super) fn room_goes_on(&mut self) {
+        while !self.waits.room.is_empty() && self.log.has_room(self.waits.transactions) {
+            let next = self.waits.room.pop_front().expect("just seen");
+            self.go_on(next, None);
+        }
+        if !self.waits.room.is_empty() {
+            self.make_room();
+        }
+    }
+
+    pub(super) fn log_is_in_order(&self) -> Result<(), Violation> {
+        let sleeps = !self.waits.room.is_empty() && self.under_way == 0;
+        match sleeps {
+            true => Err(violated("a thread waits for room in the log for ever")),
+            false => Ok(()),
+        }
+    }
+
+    /// What keeps the log's oldest part goes where it belongs; what is not in the log yet goes there.
+    fn make_room(&mut self) {
+        if let Some(target) = self.log.push_target(self.waits.transactions) {
+            self.push_to(target);
+        }
+        if self.waits.transactions == 0 && self.log.items.is_empty() {
+            self.force_for_nobody();
+        }
+    }
+
+    /// As many buffers as are free.
+    pub(super) fn fill_buffers(&mut self, task: TaskNumber) {
+        while let Some(write) = self.log.next_write() {
+            if self.flushes {
+                self.waits.flushing.push((write.buffer, write));
+                self.flush_for_buffer(write.buffer);
+            } else {
+                self.write_buffer(task, write);
+            }
+        }
+    }
+
+    fn write_buffer(&mut self, task: TaskNumber, write: LogWrite) {
+        let block = self.volume.log_block() + write.block;
+        self.write(Purpose::LogBuffer(write.buffer), task, block, write.blocks);
+    }
+
+    fn buffer_is_written(&mut self, buffer: u32) {
+        self.log.written(buffer);
+        self.fill_buffers(self.pusher.task);
+        let log = &self.log;
+        let in_buffers = self
+            .waits
+            .buffers
+            .extract_if(.., |(number, _)| log.is_in_buffers(*number));
+        let next: Vec<u32> = in_buffers.map(|(_, thread)| thread).collect();
+        let written = self
+            .waits
+            .written
+            .extract_if(.., |(number, _)| log.is_written(*number));
+        let forced: Vec<Waiter> = written.map(|(_, waiter)| waiter).collect();
+        let is_over = |forced: u64| self.log.is_written(forced);
+        let behind = match self.waits.forced.is_none_or(is_over) {
+            true => std::mem::take(&mut self.waits.behind),
+            false => Vec::new(),
+        };
+        next.into_iter().for_each(|thread| self.go_on(thread, None));
+        forced.into_iter().for_each(|waiter| self.is_forced(waiter));
+        for waiter in behind {
+            // Somebody else may have had it written meanwhile.
+            if !self.force_for(waiter) {
+                self.is_forced(waiter);
+            }
+        }
+        self.room_goes_on();
+    }
+
+    fn is_forced(&mut self, waiter: Waiter) {
+        match waiter {
+            Waiter::Thread(thread) => self.go_on(thread, None),
+            Waiter::Load(task) => self.effects.push(Effect::Unblock(task)),
+        }
+    }
+}

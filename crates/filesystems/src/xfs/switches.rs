@@ -1,0 +1,196 @@
+//! The probe `switches`: who leaves a CPU, where, and for how long, by the analysis that the host's has.
+
+use serde::{Deserialize, Serialize};
+use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State, SwitchReport};
+
+use super::site::Site;
+use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
+use events::time::Time;
+
+/// What the probe is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchesOptions {
+    /// Between two points of the series.
+    pub interval_ns: u64,
+}
+
+/// What docs/reference/probes.md describes as the observation of `switches`. Each switch has its stack.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ModelSwitchesObservation")]
+pub struct SwitchesObservation {
+    /// The report that the host's probe makes too.
+    #[serde(flatten)]
+    pub report: SwitchReport,
+    /// Always 0: the simulation loses nothing.
+    pub trace_events_lost: u64,
+    /// Always 0, likewise.
+    pub stack_samples_lost: u64,
+    /// One line each: what was left out.
+    pub notes: Vec<String>,
+}
+
+/// A task's name.
+#[derive(Clone, Debug)]
+pub(super) struct Comm(Name);
+
+impl Comm {
+    pub(super) fn thread() -> Comm {
+        Comm(Name::new(b"fs_mark"))
+    }
+
+    /// The drive's, of 3.3 to 3.9.
+    pub(super) fn flusher() -> Comm {
+        Comm(Name::new(b"flush-8:0"))
+    }
+
+    /// Who writes in place what the log has.
+    pub(super) fn pusher() -> Comm {
+        Comm(Name::new(b"xfsaild/sda"))
+    }
+
+    /// The so many-th worker of a CPU.
+    pub(super) fn kworker(cpu: u16, number: u32) -> Comm {
+        Comm(Name::new(format!("kworker/{cpu}:{number}").as_bytes()))
+    }
+}
+
+/// Every task's name, where it sleeps, and how often it left its CPU.
+#[derive(Debug, Default)]
+pub(super) struct Scheduling {
+    /// By the filesystem's number.
+    tasks: Vec<Seen>,
+    analysis: Option<Analysis>,
+    began: Time,
+}
+
+#[derive(Debug)]
+struct Seen {
+    comm: Name,
+    site: Site,
+    switches: Switches,
+}
+
+/// Of a task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Switches {
+    pub(super) voluntary: u64,
+    pub(super) involuntary: u64,
+}
+
+impl Scheduling {
+    /// A task that was just made: its number, which is the next.
+    pub(super) fn add(&mut self, comm: Comm, site: Site) -> TaskNumber {
+        self.tasks.push(Seen {
+            comm: comm.0,
+            site,
+            switches: Switches::default(),
+        });
+        self.tasks.len() as TaskNumber - 1
+    }
+
+    pub(super) fn begin(&mut self, now: Time, options: Option<&SwitchesOptions>) {
+        self.began = now;
+        self.analysis = options.map(|options| Analysis::new(0, options.interval_ns.max(1)));
+    }
+
+    /// If it sleeps from now on, it does so there.
+    pub(super) fn sleeps_in(&mut self, task: TaskNumber, site: Site) {
+        self.tasks[task as usize].site = site;
+    }
+
+    pub(super) fn set_switches(&mut self, task: TaskNumber, voluntary: u64, involuntary: u64) {
+        self.tasks[task as usize].switches = Switches {
+            voluntary,
+            involuntary,
+        };
+    }
+
+    pub(super) fn switches_of(&self, task: TaskNumber) -> Switches {
+        self.tasks[task as usize].switches
+    }
+
+    pub(super) fn look(&mut self, event: &SchedulerEvent) {
+        self.count(event);
+        self.show(event);
+    }
+
+    pub(super) fn finish(&mut self, now: Time) -> Option<SwitchesObservation> {
+        let frames = |stack: u32| {
+            let frames = Site::ALL[stack as usize].frames();
+            frames.map(str::to_owned).collect()
+        };
+        let report = self.analysis.take()?.finish(now - self.began, frames);
+        Some(SwitchesObservation {
+            report,
+            trace_events_lost: 0,
+            stack_samples_lost: 0,
+            notes: Vec::new(),
+        })
+    }
+
+    fn count(&mut self, event: &SchedulerEvent) {
+        if let Scheduled::Switch {
+            previous: Some(task),
+            preempted,
+            ..
+        } = event.what
+            && let Some(seen) = self.tasks.get_mut(task as usize)
+        {
+            let switches = &mut seen.switches;
+            if preempted {
+                switches.involuntary += 1;
+            } else {
+                switches.voluntary += 1;
+            }
+        }
+    }
+
+    fn show(&mut self, event: &SchedulerEvent) {
+        let Some(analysis) = &mut self.analysis else {
+            return;
+        };
+        // Task 0 is idle.
+        let pid = |task: TaskNumber| task + 1;
+        let (at_ns, cpu) = (event.at.saturating_sub(self.began), u32::from(event.cpu));
+        let mut add = |kind| analysis.add(&SchedEvent { at_ns, cpu, kind });
+        match event.what {
+            Scheduled::Woken(task) => {
+                add(SchedKind::Waking { pid: pid(task) });
+                add(SchedKind::Wakeup { pid: pid(task) });
+            }
+            Scheduled::Switch {
+                previous,
+                preempted,
+                next,
+            } => {
+                // A task that is none of the filesystem's has no stack here.
+                let seen = previous.and_then(|task| self.tasks.get(task as usize));
+                let site = seen.map(|seen| {
+                    if preempted {
+                        seen.site.preempted()
+                    } else {
+                        seen.site
+                    }
+                });
+                add(SchedKind::Switch {
+                    previous: previous.map_or(0, pid),
+                    previous_comm: match (seen, previous) {
+                        (Some(seen), _) => seen.comm,
+                        (None, Some(_)) => Name::new(b"load"),
+                        (None, None) => Name::new(b"swapper"),
+                    },
+                    state: match (site, previous) {
+                        (Some(site), _) => site.state(),
+                        (None, Some(_)) if !preempted => State::DiskSleep,
+                        (None, _) => State::Preempted,
+                    },
+                    next: next.map_or(0, pid),
+                });
+                if let Some((task, site)) = previous.zip(site) {
+                    analysis.add_stack(at_ns, cpu, pid(task), 1, site as u32);
+                }
+            }
+        }
+    }
+}

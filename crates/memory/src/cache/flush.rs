@@ -1,0 +1,223 @@
+//! Who writes back: flusher threads, throttled writers, fsync and commits, a step at a time in turn while the queue takes it.
+//!
+//! A kernel's flusher sleeps in the queue or looks at its congestion after each page; here each does after each step. From
+//! 2.6.32 on each sleeps by itself (`PageCache::blocked`); before, all hold back while the queue is congested.
+
+use crate::cache::flushers::{Flusher, OLD_DATA_FLUSHER, Purpose, Then, Wait};
+use crate::cache::page_cache::PageCache;
+use crate::cache::spec::{COMMIT_BATCH, CONGESTION_WAIT, CacheVariant};
+use crate::cache::{Effects, FileId};
+use block_layer::TaskId;
+
+impl PageCache {
+    /// The file's inode is dirty: at the end of the line, unless it is there or with a flusher.
+    pub(super) fn queue_inode(&mut self, file: FileId) {
+        let now = self.now;
+        let of = self.file(file);
+        if !of.queued {
+            of.queued = true;
+            of.dirtied_at = now;
+            self.flushers.inodes.push_back(file);
+        }
+    }
+
+    /// What is due now; one step of one flusher.
+    pub(super) fn flush(&mut self, effects: &mut Effects) {
+        let now = self.now;
+        self.look_for_old_data();
+        let flushers = &mut self.flushers;
+        if !flushers.paused.is_empty() {
+            let due = flushers.paused.extract_if(.., |(at, _)| *at <= now);
+            flushers.running.extend(due.map(|(_, flusher)| flusher));
+        }
+        if let Some(first) = flushers.first_to_run() {
+            let flusher = flushers.running.remove(first).expect("it is in line");
+            self.step(flusher, effects);
+        }
+    }
+
+    /// Ends what waited for writes that are no longer under way.
+    pub(super) fn end_waits(&mut self, effects: &mut Effects) {
+        let mut number = 0;
+        while let Some(&wait) = self.flushers.waits.get(number) {
+            if !self.is_over(&wait) {
+                number += 1;
+                continue;
+            }
+            self.flushers.waits.swap_remove(number);
+            match wait.then {
+                Then::Release(task) => self.flushers.release(task, effects),
+                Then::Synced(task) => self.file_is_written(task, effects),
+                Then::Committed => self.committed(effects),
+            }
+        }
+    }
+
+    /// Calls `file_is_written` for the task when what is under way of the file now has been written.
+    pub(super) fn await_file(&mut self, task: TaskId, file: FileId, effects: &mut Effects) {
+        self.wait(Some(file), self.last_write, Then::Synced(task), effects);
+    }
+
+    fn look_for_old_data(&mut self) {
+        let now = self.now;
+        if self.flushers.look_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let dirty = self.pages.dirty() > 0;
+        self.flushers.look_at = dirty.then_some(now + self.rules.interval);
+        if dirty && !self.flushers.old_data && now >= self.rules.expire {
+            self.flushers.old_data = true;
+            let purpose = Purpose::OldData(now - self.rules.expire);
+            let turn = self.turn();
+            self.flushers
+                .start(purpose, OLD_DATA_FLUSHER, u64::MAX, turn);
+        }
+    }
+
+    fn step(&mut self, mut flusher: Flusher, effects: &mut Effects) {
+        let batch = match flusher.purpose {
+            Purpose::Commit => COMMIT_BATCH,
+            _ => self.rules.step,
+        };
+        let mut left = batch.min(flusher.left).min(flusher.turn);
+        let mut dry = false;
+        while left > 0 {
+            let Some((file, page, pages)) = self.next_piece(&mut flusher, left) else {
+                dry = true;
+                break;
+            };
+            let sync = matches!(flusher.purpose, Purpose::Sync(..));
+            self.submit_write(flusher.task, file, page, pages, sync, effects);
+            flusher.left -= pages;
+            flusher.turn -= pages;
+            left -= pages;
+        }
+        if dry || flusher.left == 0 {
+            self.return_inode(&mut flusher);
+            self.finish(flusher, dry, effects);
+        } else if flusher.turn == 0 {
+            self.return_inode(&mut flusher);
+            let enough = self.pages.waiting() < self.rules.background_stop.max(1);
+            if flusher.purpose == Purpose::Background && enough {
+                self.flushers.background = false;
+            } else {
+                flusher.turn = self.turn();
+                self.flushers.running.push_back(flusher);
+            }
+        } else {
+            self.flushers.running.push_back(flusher);
+        }
+    }
+
+    /// It has written its share, or has found nothing more to write.
+    fn finish(&mut self, flusher: Flusher, dry: bool, effects: &mut Effects) {
+        let task = flusher.task;
+        effects.unplug = true;
+        match flusher.purpose {
+            Purpose::Background => self.flushers.background = false,
+            Purpose::OldData(_) => self.flushers.old_data = false,
+            // 2.4: until the oldest write that is under way is done.
+            Purpose::Throttled if self.rules.variant == CacheVariant::Linux2_4 => {
+                let oldest = self.writes.first().copied().unwrap_or(0);
+                self.wait(None, oldest, Then::Release(task), effects);
+            }
+            Purpose::Throttled => {
+                let counted = self.pages.dirty() + self.pages.writing();
+                if dry && counted > self.rules.foreground {
+                    self.flushers
+                        .paused
+                        .push((self.now + CONGESTION_WAIT, flusher));
+                } else {
+                    self.flushers.release(task, effects);
+                }
+            }
+            Purpose::Sync(file, ..) => self.file_is_submitted(task, file, effects),
+            Purpose::Commit => self.wait(None, self.last_write, Then::Committed, effects),
+        }
+    }
+
+    fn wait(&mut self, file: Option<FileId>, until: u64, then: Then, effects: &mut Effects) {
+        let wait = Wait { until, file, then };
+        self.flushers.waits.push(wait);
+        if self.is_over(&wait) {
+            self.end_waits(effects);
+        }
+    }
+
+    fn is_over(&self, wait: &Wait) -> bool {
+        let writes = match wait.file {
+            Some(file) => &self.files[file as usize].writes,
+            None => &self.writes,
+        };
+        writes.first().is_none_or(|&first| first > wait.until)
+    }
+
+    /// The next consecutive pages that this flusher writes.
+    fn next_piece(&mut self, flusher: &mut Flusher, left: u64) -> Option<(FileId, u64, u64)> {
+        let most = left.min(self.rules.io_pages_max);
+        let pages = &self.pages;
+        let is_waiting = |file, page| pages.is_waiting(file, page);
+        match flusher.purpose {
+            Purpose::Commit => self.journal.as_mut()?.pop(most, is_waiting),
+            Purpose::Sync(file, from, end) => {
+                let (start, count) = pages.waiting_run(file, from, most)?;
+                let count = count.min(end.checked_sub(start)?);
+                flusher.purpose = Purpose::Sync(file, start + count, end);
+                (count > 0).then_some((file, start, count))
+            }
+            Purpose::OldData(before) if self.rules.variant == CacheVariant::Linux2_4 => {
+                let is_old = self.order.oldest().is_some_and(|since| since <= before);
+                is_old.then(|| self.order.pop(most, is_waiting)).flatten()
+            }
+            _ if self.rules.variant == CacheVariant::Linux2_4 => self.order.pop(most, is_waiting),
+            _ => self.next_of_inodes(flusher, most),
+        }
+    }
+
+    fn next_of_inodes(&mut self, flusher: &mut Flusher, most: u64) -> Option<(FileId, u64, u64)> {
+        loop {
+            let file = match flusher.inode {
+                Some(file) => file,
+                None => {
+                    let &file = self.flushers.inodes.front()?;
+                    let dirtied_at = self.files[file as usize].dirtied_at;
+                    if let Purpose::OldData(before) = flusher.purpose
+                        && dirtied_at > before
+                    {
+                        return None;
+                    }
+                    self.flushers.inodes.pop_front();
+                    file
+                }
+            };
+            flusher.inode = Some(file);
+            let (pages, of) = (&self.pages, &mut self.files[file as usize]);
+            let piece = match self.rules.variant {
+                CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => pages
+                    .waiting_run(file, of.cursor, most)
+                    .or_else(|| pages.waiting_run(file, 0, most))
+                    .map(|(start, count)| (file, start, count)),
+                _ => of
+                    .order
+                    .pop(most, |file, page| pages.is_waiting(file, page)),
+            };
+            if let Some((_, start, count)) = piece {
+                of.cursor = start + count;
+                return piece;
+            }
+            // Nothing left of this one.
+            of.queued = false;
+            flusher.inode = None;
+        }
+    }
+
+    /// The inode that it has had: at the end of the line if pages are left.
+    fn return_inode(&mut self, flusher: &mut Flusher) {
+        if let Some(file) = flusher.inode.take() {
+            self.files[file as usize].queued = false;
+            if self.pages.waiting_of(file) > 0 {
+                self.queue_inode(file);
+            }
+        }
+    }
+}

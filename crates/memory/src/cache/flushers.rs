@@ -1,0 +1,145 @@
+//! What flushers, throttled writers, syncs and commits are doing: the state that writeback goes through.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::cache::{Effects, FileId};
+use block_layer::KERNEL_TASKS;
+use block_layer::TaskId;
+use events::time::Time;
+
+/// The task on whose account background writeback is: bdflush, pdflush or the device's flusher.
+pub const FLUSHER: TaskId = KERNEL_TASKS;
+/// The task that writes back what has been dirty for too long: kupdate.
+pub const OLD_DATA_FLUSHER: TaskId = KERNEL_TASKS + 1;
+/// The task that commits the journal: kjournald.
+pub const JOURNAL: TaskId = KERNEL_TASKS + 2;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flushers {
+    pub(super) running: VecDeque<Flusher>,
+    /// Those that found nothing to write, until then or until the queue's congestion ends.
+    pub(super) paused: Vec<(Time, Flusher)>,
+    /// Dirty inodes, the one that has been so for longest first.
+    pub(super) inodes: VecDeque<FileId>,
+    pub(super) waits: Vec<Wait>,
+    pub(super) throttled: BTreeSet<TaskId>,
+    pub(super) released: BTreeSet<TaskId>,
+    pub(super) background: bool,
+    pub(super) old_data: bool,
+    /// When kupdate looks for old data; None while nothing is dirty.
+    pub(super) look_at: Option<Time>,
+    pub(super) congested: bool,
+    /// Whose last I/O has found no request: each sleeps by itself, from 2.6.32 on.
+    pub(super) blocked: BTreeSet<TaskId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flusher {
+    pub(super) purpose: Purpose,
+    pub(super) task: TaskId,
+    /// Pages that it still has to write.
+    pub(super) left: u64,
+    /// Of them in this turn: then another inode's comes, and background writeback looks at the threshold.
+    pub(super) turn: u64,
+    pub(super) inode: Option<FileId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Background,
+    /// What has been dirty since before.
+    OldData(Time),
+    Throttled,
+    /// A file, from the first page to before the second: what is dirtied behind its end meanwhile does not keep it.
+    Sync(FileId, u64, u64),
+    Commit,
+}
+
+/// Until no write with this number or a lower one is under way, of a file or of all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) until: u64,
+    pub(super) file: Option<FileId>,
+    pub(super) then: Then,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then {
+    Release(TaskId),
+    Synced(TaskId),
+    Committed,
+}
+
+impl Flushers {
+    pub(super) fn start(&mut self, purpose: Purpose, task: TaskId, left: u64, turn: u64) {
+        if purpose == Purpose::Throttled {
+            self.throttled.insert(task);
+        }
+        self.running.push_back(Flusher {
+            purpose,
+            task,
+            left,
+            turn,
+            inode: None,
+        });
+    }
+
+    pub(super) fn start_background(&mut self, turn: u64) {
+        if !std::mem::replace(&mut self.background, true) {
+            self.start(Purpose::Background, FLUSHER, u64::MAX, turn);
+        }
+    }
+
+    /// None: the task is not kept. Else whether it may go now.
+    #[inline]
+    pub(super) fn was_throttled(&mut self, task: TaskId) -> Option<bool> {
+        if !self.released.is_empty() && self.released.remove(&task) {
+            return Some(true);
+        }
+        (!self.throttled.is_empty() && self.throttled.contains(&task)).then_some(false)
+    }
+
+    pub(super) fn something_is_dirty(&mut self, now: Time, interval: Time) {
+        if self.look_at.is_none() {
+            self.look_at = Some((now / interval + 1) * interval);
+        }
+    }
+
+    pub(super) fn congested(&mut self, is: bool) {
+        self.congested = is;
+        if !is {
+            self.running
+                .extend(self.paused.drain(..).map(|(_, flusher)| flusher));
+        }
+    }
+
+    /// The place in line of the flusher whose step is next; None: all of them wait.
+    pub(super) fn first_to_run(&self) -> Option<usize> {
+        if self.congested {
+            return None;
+        }
+        let waits = |flusher: &Flusher| self.blocked.contains(&flusher.task);
+        match self.blocked.is_empty() {
+            true => (!self.running.is_empty()).then_some(0),
+            false => self.running.iter().position(|flusher| !waits(flusher)),
+        }
+    }
+
+    /// `now`: when the cache was last called.
+    pub(super) fn next_wakeup(&self, now: Time) -> Option<Time> {
+        if self.first_to_run().is_some() {
+            return Some(now);
+        }
+        self.paused
+            .iter()
+            .map(|&(at, _)| at)
+            .chain(self.look_at)
+            .min()
+    }
+
+    pub(super) fn release(&mut self, task: TaskId, effects: &mut Effects) {
+        self.throttled.remove(&task);
+        self.released.insert(task);
+        effects.woken.push(task);
+    }
+}

@@ -1,0 +1,76 @@
+//! The page cache: what of files is in memory, what is read ahead, and what is written back when.
+//!
+//! It knows files and pages, not sectors: what it wants done leaves as `Io`, and whoever maps files to devices tells it
+//! when that is done.
+
+mod commit;
+mod dirty_order;
+mod dirty_rate;
+mod flush;
+mod flushers;
+#[cfg(test)]
+mod invariants;
+mod journal;
+mod page_cache;
+mod pages;
+mod read;
+mod read_ahead;
+mod spec;
+mod sync;
+mod syncs;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use block_layer::{Direction, TaskId};
+pub use flushers::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
+pub use page_cache::PageCache;
+pub use spec::{CacheSpec, CacheVariant};
+pub use spec::{DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
+
+/// Size of a page, the only one that is simulated.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// Index into the machine's files.
+pub type FileId = u32;
+
+/// Consecutive pages to read or write. Its `tag` comes back when it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// The cache's number for it.
+    pub tag: u32,
+    /// Whose pages they are.
+    pub file: FileId,
+    /// The first page, from 0 at the start of the file.
+    pub page: u64,
+    /// How many pages follow one another, the first included.
+    pub pages: u32,
+    /// Read: into the cache. Write: back to the device.
+    pub direction: Direction,
+    /// Somebody waits for it.
+    pub sync: bool,
+    /// Nobody has asked for the pages yet.
+    pub read_ahead: bool,
+    /// On whose account: the reader, or whoever writes back.
+    pub task: TaskId,
+}
+
+/// What a call came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is over; the task goes on.
+    Done,
+    /// The task sleeps until it is named in `woken`, and makes the same call again.
+    Wait,
+}
+
+/// What the cache asks for and whom it wakes.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// To be submitted in this order.
+    pub io: Vec<Io>,
+    /// Who submitted has no more, and waits or sleeps: what is held back in plugs goes to the device.
+    pub unplug: bool,
+    /// Tasks that are to make their call again.
+    pub woken: Vec<TaskId>,
+}

@@ -1,0 +1,304 @@
+//! The cache as a whole: what is under way, and what its completion leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cache::dirty_rate::{DirtyRate, Level};
+use crate::cache::flushers::Flushers;
+use crate::cache::journal::Journal;
+use crate::cache::pages::Pages;
+use crate::cache::read_ahead::Stream;
+use crate::cache::spec::{CacheSpec, CacheVariant, Rules};
+use crate::cache::syncs::Syncs;
+use crate::cache::{Effects, FileId, Io, PAGE_BYTES, dirty_order::DirtyOrder};
+use block_layer::{Direction, TaskId};
+use events::SpecError;
+use events::slab::Slab;
+use events::time::Time;
+
+/// A page cache of some kernel. Offsets and lengths are in bytes. `read`, `write`, `fsync` and `direct` are in files of
+/// their own.
+#[derive(Clone, Debug)]
+pub struct PageCache {
+    pub(super) rules: Rules,
+    /// When it was last called.
+    pub(super) now: Time,
+    pub(super) pages: Pages,
+    pub(super) files: Vec<File>,
+    pub(super) streams: BTreeMap<(TaskId, FileId), Stream>,
+    /// Readers that sleep, and the page that they go on with.
+    pub(super) resume: BTreeMap<TaskId, u64>,
+    /// Who waits for which page.
+    pub(super) readers: BTreeSet<(FileId, u64, TaskId)>,
+    /// Dirty pages of all files in the order of dirtying; only 2.4 has it.
+    pub(super) order: DirtyOrder,
+    /// Who calls runs there.
+    pub(super) cpu: u16,
+    /// Pages dirtied since the last look at the thresholds, by CPU.
+    pub(super) dirtied: Vec<u64>,
+    pub(super) flushers: Flushers,
+    /// Of kernels whose writers do not write back themselves.
+    pub(super) dirty_rate: Option<DirtyRate>,
+    pub(super) syncs: Syncs,
+    pub(super) journal: Option<Journal>,
+    under_way: Slab<UnderWay>,
+    /// Writes under way by number, in the order in which they were submitted.
+    pub(super) writes: BTreeSet<u64>,
+    pub(super) last_write: u64,
+    pub(super) reads_congested: bool,
+    again: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct File {
+    pub(super) pages: u64,
+    /// In the order of dirtying; only 2.5 has it.
+    pub(super) order: DirtyOrder,
+    /// Where writeback in the order of the file goes on; only 2.6.35 has it.
+    pub(super) cursor: u64,
+    /// In the line of inodes to be written, or with a flusher.
+    pub(super) queued: bool,
+    pub(super) dirtied_at: Time,
+    pub(super) writes: BTreeSet<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    file: FileId,
+    page: u64,
+    pages: u64,
+    /// The number of a write.
+    write: Option<u64>,
+}
+
+impl PageCache {
+    /// An empty cache. The error names the key of the specification that is wrong.
+    pub fn new(spec: &CacheSpec) -> Result<PageCache, SpecError> {
+        spec.check()?;
+        let rules = spec.rules();
+        Ok(PageCache {
+            rules,
+            now: 0,
+            pages: Pages::new(rules.memory),
+            files: Vec::new(),
+            streams: BTreeMap::new(),
+            resume: BTreeMap::new(),
+            readers: BTreeSet::new(),
+            order: DirtyOrder::default(),
+            cpu: 0,
+            dirtied: vec![0],
+            flushers: Flushers::default(),
+            dirty_rate: (rules.variant == CacheVariant::Linux3_2).then(DirtyRate::new),
+            syncs: Syncs::default(),
+            journal: rules.commit_interval.map(Journal::new),
+            under_way: Slab::new(),
+            writes: BTreeSet::new(),
+            last_write: 0,
+            reads_congested: false,
+            again: Vec::new(),
+        })
+    }
+
+    /// The CPU that the next calls come from: thresholds are looked at by CPU.
+    pub fn on_cpu(&mut self, cpu: u16) {
+        self.cpu = cpu;
+        if self.dirtied.len() <= usize::from(cpu) {
+            self.dirtied.resize(usize::from(cpu) + 1, 0);
+        }
+    }
+
+    /// How long the file is before anything is written to it: read-ahead ends there. Unknown: with what is asked for.
+    pub fn set_size(&mut self, file: FileId, bytes: u64) {
+        self.file(file).pages = bytes.div_ceil(PAGE_BYTES);
+    }
+
+    /// What an `Io` of that tag asked for is done.
+    pub fn completed(&mut self, now: Time, tag: u32, effects: &mut Effects) {
+        self.now = now;
+        let id = self.under_way.id(tag);
+        let done = self.under_way.take(id);
+        match done.write {
+            None => self.read_done(done, effects),
+            Some(number) => self.write_done(done, number, effects),
+        }
+    }
+
+    /// The device's queue has become congested in that direction, or is so no more.
+    pub fn congested(&mut self, now: Time, direction: Direction, is: bool) {
+        self.now = now;
+        match direction {
+            Direction::Read => self.reads_congested = is,
+            Direction::Write => self.flushers.congested(is),
+        }
+    }
+
+    /// Whether who writes back sleeps in the queue, each by itself, whatever its congestion (`wb_writeback` of 2.6.32 on);
+    /// otherwise all hold back while the queue is congested.
+    pub fn blocks_each(&self) -> bool {
+        matches!(
+            self.rules.variant,
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2
+        )
+    }
+
+    /// What the task writes back has found no request: it goes on when there is one.
+    pub fn blocked(&mut self, task: TaskId) {
+        self.flushers.blocked.insert(task);
+    }
+
+    /// All that it had submitted is in the queue.
+    pub fn unblocked(&mut self, now: Time, task: TaskId) {
+        self.now = now;
+        self.flushers.blocked.remove(&task);
+    }
+
+    /// Whether the task is kept because too much is dirty.
+    pub fn holds(&self, task: TaskId) -> bool {
+        self.flushers.throttled.contains(&task)
+    }
+
+    /// When a flusher, or a journal's commit, is due.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        let commit = self.journal.as_ref().and_then(Journal::next_commit);
+        let sleepers = self.dirty_rate.as_ref().and_then(DirtyRate::next_wakeup);
+        [self.flushers.next_wakeup(self.now), commit, sleepers]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Does what is due: flushers go on, and the journal commits.
+    pub fn wake(&mut self, now: Time, effects: &mut Effects) {
+        self.now = now;
+        self.commit_if_due();
+        self.release_sleepers(effects);
+        self.flush(effects);
+    }
+
+    /// Pages in memory that the device does not have.
+    pub fn dirty_pages(&self) -> u64 {
+        self.pages.unwritten()
+    }
+
+    /// Where dirty pages stand: those that are being written count.
+    pub(super) fn level(&self) -> Level {
+        Level {
+            dirty: self.pages.dirty() + self.pages.writing(),
+            background: self.rules.background,
+            limit: self.rules.foreground,
+        }
+    }
+
+    fn release_sleepers(&mut self, effects: &mut Effects) {
+        let level = self.level();
+        let Some(rate) = &mut self.dirty_rate else {
+            return;
+        };
+        while let Some(task) = rate.due(self.now, level) {
+            self.flushers.release(task, effects);
+        }
+    }
+
+    /// What a flusher writes of an inode before the next has its turn.
+    pub(super) fn turn(&self) -> u64 {
+        match &self.dirty_rate {
+            Some(rate) => rate.chunk_pages(self.rules.foreground),
+            None => self.rules.turn,
+        }
+    }
+
+    pub(super) fn file(&mut self, file: FileId) -> &mut File {
+        if self.files.len() <= file as usize {
+            self.files.resize_with(file as usize + 1, File::default);
+        }
+        &mut self.files[file as usize]
+    }
+
+    pub(super) fn submit_read(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        page: u64,
+        pages: u64,
+        read_ahead: bool,
+        effects: &mut Effects,
+    ) {
+        (page..page + pages).for_each(|page| self.pages.start_reading(file, page));
+        let tag = self.put(UnderWay {
+            file,
+            page,
+            pages,
+            write: None,
+        });
+        effects.io.push(Io {
+            tag,
+            file,
+            page,
+            pages: pages as u32,
+            direction: Direction::Read,
+            sync: true,
+            read_ahead,
+            task,
+        });
+    }
+
+    pub(super) fn submit_write(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        page: u64,
+        pages: u64,
+        sync: bool,
+        effects: &mut Effects,
+    ) {
+        self.pages.start_writing(file, page, pages);
+        self.last_write += 1;
+        let number = self.last_write;
+        self.writes.insert(number);
+        self.file(file).writes.insert(number);
+        let tag = self.put(UnderWay {
+            file,
+            page,
+            pages,
+            write: Some(number),
+        });
+        effects.io.push(Io {
+            tag,
+            file,
+            page,
+            pages: pages as u32,
+            direction: Direction::Write,
+            sync,
+            read_ahead: false,
+            task,
+        });
+    }
+
+    fn put(&mut self, under_way: UnderWay) -> u32 {
+        self.under_way.put(under_way).number()
+    }
+
+    fn read_done(&mut self, done: UnderWay, effects: &mut Effects) {
+        self.pages.read(done.file, done.page, done.pages);
+        let range = (done.file, done.page, 0)..(done.file, done.page + done.pages, 0);
+        while let Some(&reader) = self.readers.range(range.clone()).next() {
+            self.readers.remove(&reader);
+            effects.woken.push(reader.2);
+        }
+    }
+
+    fn write_done(&mut self, done: UnderWay, number: u64, effects: &mut Effects) {
+        if let Some(rate) = &mut self.dirty_rate {
+            rate.written(done.pages);
+        }
+        self.writes.remove(&number);
+        self.file(done.file).writes.remove(&number);
+        let mut again = std::mem::take(&mut self.again);
+        self.pages
+            .written(done.file, done.page, done.pages, &mut again);
+        for page in again.drain(..) {
+            self.became_dirty(done.file, page);
+        }
+        self.again = again;
+        self.end_waits(effects);
+    }
+}

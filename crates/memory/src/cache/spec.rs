@@ -1,0 +1,271 @@
+//! A page cache as a machine file describes it, and the rules of the kernel's variant that follow.
+
+use serde::Deserialize;
+
+use crate::cache::PAGE_BYTES;
+use events::SpecError;
+use events::spec_error::within;
+use events::time::{MILLISECOND, SECOND, Time};
+
+/// Everything left out is as that kernel has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheSpec {
+    /// Which kernel's cache it is.
+    pub variant: CacheVariant,
+    /// Memory for pages of files: the machine's, less what programs and the kernel itself have.
+    pub memory_bytes: u64,
+    /// Of it, what the kernel addresses directly; a 32-bit machine has up to 896 MiB. All of it, unless said.
+    pub lowmem_bytes: Option<u64>,
+    /// The largest read-ahead window.
+    pub read_ahead_bytes: Option<u64>,
+    /// A longer read than a window is read ahead as a whole up to this: the device's largest request, from 4.10 on. None:
+    /// in windows.
+    pub request_bytes: Option<u64>,
+    /// A window and the one that comes with it stay within the largest: from 4.18 on.
+    #[serde(default)]
+    pub windows_stay_within: bool,
+    /// Writeback begins with more of the memory dirty than this.
+    pub dirty_background_percent: Option<u8>,
+    /// Writers are made to wait with more than this.
+    pub dirty_percent: Option<u8>,
+    /// Age at which dirty pages are written back (`dirty_expire_centisecs`), in nanoseconds.
+    #[serde(rename = "dirty_expire")]
+    pub dirty_expire_ns: Option<Time>,
+    /// Time between two looks for old dirty pages (`dirty_writeback_centisecs`), in nanoseconds.
+    #[serde(rename = "dirty_writeback_interval")]
+    pub dirty_writeback_interval_ns: Option<Time>,
+    /// A journal in ordered mode writes data before it commits, this long after a transaction began: 5 s in ext3. None: no
+    /// such journal.
+    #[serde(rename = "ordered_commit_interval")]
+    pub ordered_commit_interval_ns: Option<Time>,
+}
+
+/// Page caches by the kernel that was read; the version in each name is that of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+pub enum CacheVariant {
+    /// A list of all dirty buffers in the order of dirtying, 32 at a time (2.4.20).
+    #[serde(rename = "2.4")]
+    Linux2_4,
+    /// A list for each inode, 1024 pages at a time (2.5.59).
+    #[serde(rename = "2.5")]
+    Linux2_5,
+    /// Each inode in the order of the file, a flusher per device, read-ahead on demand (2.6.35).
+    #[serde(rename = "2.6.35")]
+    Linux2_6_35,
+    /// The same, with writers that are held to the rate of writeback instead of writing back themselves (3.2).
+    #[serde(rename = "3.2")]
+    Linux3_2,
+}
+
+/// A specification resolved. Counts in pages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) variant: CacheVariant,
+    pub(super) memory: u64,
+    pub(super) read_ahead: u64,
+    /// 0: calls are read in windows, however long they are.
+    pub(super) request_pages: u64,
+    pub(super) windows_stay_within: bool,
+    pub(super) background: u64,
+    /// Background writeback goes on until fewer are dirty.
+    pub(super) background_stop: u64,
+    pub(super) foreground: u64,
+    /// Between two looks at how much is dirty; the second while the limit is exceeded.
+    pub(super) ratelimit: u64,
+    pub(super) ratelimit_exceeded: u64,
+    /// What a writer that is made to wait writes back itself.
+    pub(super) throttled_writes: u64,
+    /// What an inode may write before the next has its turn.
+    pub(super) turn: u64,
+    /// The longest piece that is submitted, and how much between two looks at the queue.
+    pub(super) io_pages_max: u64,
+    pub(super) step: u64,
+    pub(super) expire: Time,
+    pub(super) interval: Time,
+    pub(super) commit_interval: Option<Time>,
+}
+
+/// A commit hands its buffers over so many at a time (2.5.59 `fs/jbd/commit.c`; not in the notes).
+pub(super) const COMMIT_BATCH: u64 = 64;
+/// How long who finds nothing to write waits, unless the queue's congestion ends before.
+pub(super) const CONGESTION_WAIT: Time = 100 * MILLISECOND;
+
+/// 1 MiB to 64 TiB.
+pub const MEMORY_BYTES: (u64, u64) = (1 << 20, 64 << 40);
+/// Of the memory, that may be dirty before writers wait.
+pub const DIRTY_PERCENT: (u8, u8) = (1, 90);
+/// Between two rounds of writeback: 1 ms to a day.
+pub const INTERVAL_NS: (Time, Time) = (MILLISECOND, 86_400 * SECOND);
+
+impl CacheSpec {
+    /// That kernel's defaults with so much memory.
+    pub fn new(variant: CacheVariant, memory_bytes: u64) -> CacheSpec {
+        CacheSpec {
+            variant,
+            memory_bytes,
+            lowmem_bytes: None,
+            read_ahead_bytes: None,
+            request_bytes: None,
+            windows_stay_within: false,
+            dirty_background_percent: None,
+            dirty_percent: None,
+            dirty_expire_ns: None,
+            dirty_writeback_interval_ns: None,
+            ordered_commit_interval_ns: None,
+        }
+    }
+
+    /// Checks that every value lies in its range. The error names the first key whose value does not.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let wrong = |key, what: &str| Err(SpecError::of(key, what));
+        let bytes = self.memory_bytes;
+        within("memory_bytes", bytes, MEMORY_BYTES.0, MEMORY_BYTES.1)?;
+        within("lowmem_bytes", self.lowmem_bytes.unwrap_or(bytes), 1, bytes)?;
+        if self
+            .read_ahead_bytes
+            .is_some_and(|most| most > self.memory_bytes / 4)
+        {
+            return wrong(
+                "read_ahead_bytes",
+                "expected at most a quarter of the memory",
+            );
+        }
+        let (_, _, background, foreground) = self.percentages();
+        let (least, most) = DIRTY_PERCENT;
+        within("dirty_percent", foreground, least.into(), most.into())?;
+        within("dirty_background_percent", background, 0, foreground)?;
+        for (key, value) in [
+            ("dirty_expire", self.dirty_expire_ns),
+            ("dirty_writeback_interval", self.dirty_writeback_interval_ns),
+            ("ordered_commit_interval", self.ordered_commit_interval_ns),
+        ] {
+            if let Some(time) = value {
+                within(key, time, INTERVAL_NS.0, INTERVAL_NS.1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The base of the percentages in pages, where background writeback stops, begins, and where writers wait.
+    ///
+    /// 2.4 counts memory that is not highmem (`nr_free_buffer_pages`, inferred: as if all of it were free or cached) and has
+    /// 30, 60 and 20 % (2.4.20 `bdf_prm`). 2.5 has 10 and 40 % of all, scaled down by highmem. 2.6.35 has 10 and 20 %.
+    fn percentages(&self) -> (u64, u64, u64, u64) {
+        let total = self.memory_bytes / PAGE_BYTES;
+        let low = self.lowmem_bytes.unwrap_or(self.memory_bytes) / PAGE_BYTES;
+        let (base, stop, background, foreground) = match self.variant {
+            CacheVariant::Linux2_4 => (low, Some(20), 30, 60),
+            CacheVariant::Linux2_5 => (total.min(4 * low), None, 10, 40),
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => (total, None, 10, 20),
+        };
+        let background = self.dirty_background_percent.map_or(background, u64::from);
+        let foreground = self.dirty_percent.map_or(foreground, u64::from);
+        let stop = stop.map_or(background, |stop: u64| stop.min(background));
+        (base, stop, background, foreground)
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        let (base, stop, background, foreground) = self.percentages();
+        let of = |percent: u64| base * percent / 100;
+        let memory = self.memory_bytes / PAGE_BYTES;
+        let newer = self.variant != CacheVariant::Linux2_4;
+        // A thirty-second of the memory per CPU, at most 4 MiB (2.5.59); the number of CPUs is taken as 1.
+        let ratelimit = if newer {
+            (memory / 32).clamp(16, 1024)
+        } else {
+            1
+        };
+        // 2.4 has a maximum of 31 pages.
+        let read_ahead_bytes = if newer { 128 << 10 } else { 31 * PAGE_BYTES };
+        let io_pages_max = match self.variant {
+            CacheVariant::Linux2_4 => 32,
+            CacheVariant::Linux2_5 => 16,
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => 256,
+        };
+        Rules {
+            variant: self.variant,
+            memory,
+            read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,
+            request_pages: self.request_bytes.unwrap_or(0) / PAGE_BYTES,
+            windows_stay_within: self.windows_stay_within,
+            background: of(background),
+            background_stop: of(stop),
+            foreground: of(foreground).max(1),
+            ratelimit,
+            ratelimit_exceeded: match self.variant {
+                CacheVariant::Linux2_6_35 => 8,
+                _ => ratelimit,
+            },
+            throttled_writes: if newer { ratelimit + ratelimit / 2 } else { 32 },
+            turn: if newer { 1024 } else { 512 },
+            io_pages_max,
+            step: io_pages_max,
+            expire: self.dirty_expire_ns.unwrap_or(30 * SECOND),
+            interval: self.dirty_writeback_interval_ns.unwrap_or(5 * SECOND),
+            commit_interval: self.ordered_commit_interval_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn highmem_scales_2_5s_thresholds_to_9_and_37_percent_with_3_75_gb() {
+        let mut spec = CacheSpec::new(CacheVariant::Linux2_5, 3840 << 20);
+        spec.lowmem_bytes = Some(896 << 20);
+        let (rules, pages) = (spec.rules(), (3840 << 20) / PAGE_BYTES);
+        assert_eq!(
+            (
+                rules.background * 1000 / pages,
+                rules.foreground * 1000 / pages
+            ),
+            (93, 373)
+        );
+        assert_eq!(rules.throttled_writes, 1536);
+    }
+
+    #[test]
+    fn what_is_impossible_is_said_with_its_key() {
+        let good = CacheSpec::new(CacheVariant::Linux2_4, 1 << 30);
+        assert_eq!(good.check(), Ok(()));
+        let key = |spec: CacheSpec| spec.check().unwrap_err().key;
+        assert_eq!(
+            key(CacheSpec {
+                memory_bytes: 0,
+                ..good
+            }),
+            "memory_bytes"
+        );
+        assert_eq!(
+            key(CacheSpec {
+                lowmem_bytes: Some(2 << 30),
+                ..good
+            }),
+            "lowmem_bytes"
+        );
+        assert_eq!(
+            key(CacheSpec {
+                dirty_percent: Some(0),
+                ..good
+            }),
+            "dirty_percent"
+        );
+        assert_eq!(
+            key(CacheSpec {
+                dirty_percent: Some(20),
+                ..good
+            }),
+            "dirty_background_percent"
+        );
+        assert_eq!(
+            key(CacheSpec {
+                dirty_expire_ns: Some(0),
+                ..good
+            }),
+            "dirty_expire"
+        );
+    }
+}

@@ -1,0 +1,499 @@
+//! What each kernel's rules lead to.
+
+use super::*;
+use crate::cache::spec::CacheSpec;
+use events::time::{MILLISECOND, SECOND, Time};
+
+const PAGE: u64 = PAGE_BYTES;
+/// 400 MiB: 102400 pages.
+const MEMORY: u64 = 400 << 20;
+const PERCENT: u64 = MEMORY / PAGE / 100;
+
+/// A cache, and a device that keeps what it is asked for until it is told to be done.
+struct Bench {
+    cache: PageCache,
+    now: Time,
+    under_way: Vec<Io>,
+    woken: Vec<TaskId>,
+}
+
+impl Bench {
+    fn new(spec: CacheSpec) -> Bench {
+        Bench {
+            cache: PageCache::new(&spec).unwrap(),
+            now: 0,
+            under_way: Vec::new(),
+            woken: Vec::new(),
+        }
+    }
+
+    fn of(variant: CacheVariant) -> Bench {
+        Bench::new(CacheSpec::new(variant, MEMORY))
+    }
+
+    fn with_journal(variant: CacheVariant) -> Bench {
+        Bench::new(CacheSpec {
+            ordered_commit_interval_ns: Some(5 * SECOND),
+            ..CacheSpec::new(variant, MEMORY)
+        })
+    }
+
+    fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time, &mut Effects) -> T) -> T {
+        let mut effects = Effects::default();
+        let result = call(&mut self.cache, self.now, &mut effects);
+        self.under_way.extend(effects.io);
+        self.woken.extend(effects.woken);
+        result
+    }
+
+    fn write(&mut self, task: TaskId, file: FileId, page: u64, pages: u64) -> Outcome {
+        self.call(|cache, now, effects| {
+            cache.write(now, task, file, page * PAGE, pages * PAGE, effects)
+        })
+    }
+
+    fn read(&mut self, file: FileId, page: u64, pages: u64) -> Outcome {
+        self.call(|cache, now, effects| {
+            cache.read(now, 7, file, page * PAGE, pages * PAGE, effects)
+        })
+    }
+
+    fn fsync(&mut self, task: TaskId, file: FileId) -> Outcome {
+        self.call(|cache, now, _| cache.fsync(now, task, file))
+    }
+
+    fn congested(&mut self, is: bool) {
+        self.call(|cache, now, _| cache.congested(now, Direction::Write, is));
+    }
+
+    /// Lets the flushers do what they do at once, the device not answering.
+    fn flush(&mut self) -> Vec<Io> {
+        let before = self.under_way.len();
+        while self.cache.next_wakeup().is_some_and(|at| at <= self.now) {
+            self.call(|cache, now, effects| cache.wake(now, effects));
+        }
+        self.under_way[before..].to_vec()
+    }
+
+    fn wait_until(&mut self, time: Time) -> Vec<Io> {
+        let before = self.under_way.len();
+        while let Some(at) = self.cache.next_wakeup().filter(|&at| at <= time) {
+            self.now = self.now.max(at);
+            self.call(|cache, now, effects| cache.wake(now, effects));
+        }
+        self.now = time;
+        self.under_way[before..].to_vec()
+    }
+
+    fn complete_all(&mut self) {
+        while let Some(io) = self.under_way.pop() {
+            self.call(|cache, now, effects| cache.completed(now, io.tag, effects));
+            self.flush();
+        }
+    }
+}
+
+fn places(io: &[Io]) -> Vec<(FileId, u64, u32)> {
+    io.iter().map(|io| (io.file, io.page, io.pages)).collect()
+}
+
+fn pages(io: &[Io]) -> u64 {
+    io.iter().map(|io| u64::from(io.pages)).sum()
+}
+
+// Writeback.
+
+#[test]
+fn in_2_4_pieces_of_files_alternate_in_the_order_of_dirtying_32_buffers_at_a_time() {
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
+    for page in 0..=15 * PERCENT {
+        bench.write(1, 1, page, 1);
+        bench.write(2, 2, page, 1);
+    }
+    bench.call(|cache, now, effects| cache.wake(now, effects));
+    let batch = places(&bench.under_way);
+    assert_eq!(batch.len(), 32);
+    assert_eq!(batch[..4], [(1, 0, 1), (2, 0, 1), (1, 1, 1), (2, 1, 1)]);
+}
+
+#[test]
+fn bdflush_begins_at_30_percent_and_goes_on_until_20() {
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
+    bench.write(1, 1, 0, 30 * PERCENT);
+    assert_eq!(bench.flush(), []);
+    bench.write(1, 1, 30 * PERCENT, 1);
+    let written = pages(&bench.flush());
+    assert!(
+        (10 * PERCENT..=10 * PERCENT + 512).contains(&written),
+        "{written} pages"
+    );
+    assert!(bench.under_way.iter().all(|io| io.task == FLUSHER));
+}
+
+#[test]
+fn beyond_60_percent_a_writer_of_2_4_writes_32_buffers_and_waits_for_the_oldest() {
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
+    bench.congested(true);
+    bench.write(1, 1, 0, 60 * PERCENT);
+    assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Wait);
+    bench.congested(false);
+    let of_writer: Vec<Io> = bench
+        .flush()
+        .into_iter()
+        .filter(|io| io.task == 1)
+        .collect();
+    assert_eq!(pages(&of_writer), 32);
+    assert!(bench.woken.is_empty());
+    let oldest = bench.under_way.remove(0);
+    bench.call(|cache, now, effects| cache.completed(now, oldest.tag, effects));
+    assert_eq!(bench.woken, [1]);
+    assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Done);
+}
+
+#[test]
+fn in_2_5_background_writeback_begins_at_10_percent_and_takes_1024_pages_of_each_inode_in_turn() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    for page in 0..8 * PERCENT {
+        bench.write(1, 1, page, 1);
+        bench.write(2, 2, page, 1);
+    }
+    let written = bench.flush();
+    let mut turns: Vec<(FileId, u64)> = Vec::new();
+    for io in &written {
+        match turns.last_mut() {
+            Some((file, pages)) if *file == io.file => *pages += u64::from(io.pages),
+            _ => turns.push((io.file, u64::from(io.pages))),
+        }
+    }
+    assert_eq!(turns[..4], [(1, 1024), (2, 1024), (1, 1024), (2, 1024)]);
+    let left = bench.cache.pages.waiting();
+    assert!(
+        (10 * PERCENT - 1024..10 * PERCENT).contains(&left),
+        "{left}"
+    );
+}
+
+#[test]
+fn each_cpu_looks_at_the_thresholds_for_itself() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    bench.congested(true);
+    bench.write(1, 1, 0, 42 * PERCENT);
+    // 1024 pages of each CPU's own, however many the other has dirtied.
+    for page in 0..1023 {
+        for cpu in [2, 3] {
+            bench.cache.on_cpu(cpu);
+            let (task, file) = (TaskId::from(cpu), FileId::from(cpu));
+            assert_eq!(bench.write(task, file, page, 1), Outcome::Done);
+        }
+    }
+    for cpu in [2, 3] {
+        bench.cache.on_cpu(cpu);
+        let (task, file) = (TaskId::from(cpu), FileId::from(cpu));
+        assert_eq!(bench.write(task, file, 1023, 1), Outcome::Wait);
+    }
+}
+
+#[test]
+fn a_flusher_that_has_no_more_unplugs_the_queue() {
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
+    bench.write(1, 1, 0, 1);
+    bench.fsync(1, 1);
+    let mut effects = Effects::default();
+    bench.cache.wake(bench.now, &mut effects);
+    assert!(effects.unplug && effects.io.len() == 1);
+}
+
+#[test]
+fn in_2_5_a_throttled_writer_writes_1536_pages_of_any_inode() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    bench.congested(true);
+    bench.write(1, 1, 0, 20 * PERCENT);
+    bench.write(1, 3, 0, 19 * PERCENT);
+    assert_eq!(bench.write(2, 2, 0, 2 * PERCENT), Outcome::Wait);
+    assert_eq!(
+        bench.write(2, 2, 0, 2 * PERCENT),
+        Outcome::Wait,
+        "called before its time"
+    );
+    bench.congested(false);
+    let of_writer: Vec<Io> = bench
+        .flush()
+        .into_iter()
+        .filter(|io| io.task == 2)
+        .collect();
+    assert_eq!(pages(&of_writer), 1536);
+    // Background writeback has the first in the line.
+    assert!(
+        of_writer.iter().all(|io| io.file == 3),
+        "{:?}",
+        places(&of_writer)
+    );
+    assert_eq!(bench.woken, [2]);
+    assert_eq!(bench.write(2, 2, 0, 2 * PERCENT), Outcome::Done);
+}
+
+#[test]
+fn who_finds_nothing_to_write_waits_100_ms_and_looks_again() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    bench.write(1, 1, 0, 39 * PERCENT);
+    assert_eq!(bench.write(2, 1, 39 * PERCENT, 2 * PERCENT), Outcome::Wait);
+    // Background writeback has the only inode.
+    assert!(bench.flush().iter().all(|io| io.task == FLUSHER));
+    assert_eq!(bench.wait_until(99 * MILLISECOND), []);
+    let of_writer = bench.wait_until(100 * MILLISECOND);
+    assert_eq!((pages(&of_writer), of_writer[0].task), (1536, 2));
+    assert_eq!(bench.woken, [2]);
+}
+
+#[test]
+fn a_congested_queue_stops_flushers_until_it_is_so_no_more() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    bench.write(1, 1, 0, 12 * PERCENT);
+    bench.call(|cache, now, effects| cache.wake(now, effects));
+    assert_eq!(pages(&bench.under_way), 16);
+    bench.congested(true);
+    assert_eq!(bench.flush(), []);
+    bench.congested(false);
+    assert!(pages(&bench.flush()) >= 1024 - 16);
+}
+
+#[test]
+fn what_has_been_dirty_for_30_s_is_written() {
+    for variant in [
+        CacheVariant::Linux2_4,
+        CacheVariant::Linux2_5,
+        CacheVariant::Linux2_6_35,
+    ] {
+        let mut bench = Bench::of(variant);
+        bench.now = 12 * SECOND;
+        bench.write(1, 1, 0, 10);
+        bench.now = 20 * SECOND;
+        bench.write(1, 2, 0, 10);
+        assert_eq!(bench.wait_until(44 * SECOND), []);
+        assert_eq!(places(&bench.wait_until(49 * SECOND)), [(1, 0, 10)]);
+        assert_eq!(places(&bench.wait_until(51 * SECOND)), [(2, 0, 10)]);
+        bench.complete_all();
+        bench.wait_until(60 * SECOND);
+        assert_eq!(
+            bench.cache.next_wakeup(),
+            None,
+            "nothing dirty, nothing to do"
+        );
+    }
+}
+
+#[test]
+fn in_2_6_35_an_inode_is_written_in_the_order_of_the_file() {
+    let mut bench = Bench::of(CacheVariant::Linux2_6_35);
+    for page in (0..20).rev() {
+        bench.write(1, 1, page, 1);
+    }
+    assert_eq!(places(&bench.wait_until(36 * SECOND)), [(1, 0, 20)]);
+}
+
+#[test]
+fn from_3_2_on_writers_sleep_instead_of_writing_back() {
+    let held_at = |variant| {
+        let mut bench = Bench::of(variant);
+        // Half-way between both thresholds nobody is held.
+        assert_eq!(bench.write(1, 1, 0, 15 * PERCENT - 1), Outcome::Done);
+        let mut page = 15 * PERCENT;
+        while bench.write(1, 1, page, 32) == Outcome::Done {
+            page += 32;
+        }
+        (bench, page / PERCENT)
+    };
+    let (_, percent) = held_at(CacheVariant::Linux2_6_35);
+    assert_eq!(percent, 20);
+    let (mut bench, percent) = held_at(CacheVariant::Linux3_2);
+    assert!((15..20).contains(&percent), "{percent}");
+    bench.flush();
+    assert!(bench.under_way.iter().all(|io| io.task == FLUSHER));
+    bench.wait_until(200 * MILLISECOND);
+    assert_eq!(bench.woken, [1]);
+}
+
+// The journal and fsync.
+
+#[test]
+fn an_ordered_commit_writes_data_of_all_files_5_s_later_in_the_order_of_dirtying() {
+    for variant in [CacheVariant::Linux2_4, CacheVariant::Linux2_5] {
+        let mut bench = Bench::with_journal(variant);
+        bench.now = SECOND;
+        for page in 0..3 {
+            bench.write(1, 1, page, 1);
+            bench.write(2, 2, page, 1);
+        }
+        assert_eq!(bench.wait_until(6 * SECOND - 1), []);
+        let written = bench.wait_until(6 * SECOND);
+        let expected = [
+            (1, 0, 1),
+            (2, 0, 1),
+            (1, 1, 1),
+            (2, 1, 1),
+            (1, 2, 1),
+            (2, 2, 1),
+        ];
+        assert_eq!(places(&written), expected);
+        assert!(written.iter().all(|io| io.task == JOURNAL));
+    }
+}
+
+#[test]
+fn one_transaction_commits_at_a_time() {
+    let mut bench = Bench::with_journal(CacheVariant::Linux2_5);
+    bench.write(1, 1, 0, 1);
+    bench.wait_until(5 * SECOND);
+    bench.write(1, 1, 1, 1);
+    assert_eq!(
+        bench.wait_until(20 * SECOND),
+        [],
+        "the first is still being written"
+    );
+    bench.complete_all();
+    assert_eq!(places(&bench.wait_until(20 * SECOND)), []);
+    assert_eq!(
+        bench.cache.dirty_pages(),
+        0,
+        "and the second when that is done"
+    );
+}
+
+#[test]
+fn fsync_waits_for_all_that_was_written_to_the_file_before() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    bench.write(1, 1, 0, 100);
+    bench.write(1, 2, 0, 100);
+    assert_eq!(bench.fsync(1, 1), Outcome::Wait);
+    let written = bench.flush();
+    assert_eq!(pages(&written), 100);
+    assert!(written.iter().all(|io| io.file == 1 && io.sync));
+    let last = bench.under_way.pop().unwrap();
+    bench.complete_all();
+    assert!(bench.woken.is_empty());
+    bench.call(|cache, now, effects| cache.completed(now, last.tag, effects));
+    assert_eq!(bench.woken, [1]);
+    assert_eq!(bench.fsync(1, 1), Outcome::Done);
+    assert_eq!(bench.fsync(1, 1), Outcome::Done, "nothing is dirty");
+}
+
+#[test]
+fn fsync_of_a_page_that_was_dirtied_while_it_was_written_writes_it_again() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    bench.write(1, 1, 0, 1);
+    bench.fsync(1, 1);
+    bench.flush();
+    bench.write(2, 1, 0, 1);
+    assert_eq!(bench.fsync(2, 1), Outcome::Wait);
+    let first = bench.under_way.remove(0);
+    bench.call(|cache, now, effects| cache.completed(now, first.tag, effects));
+    assert_eq!(bench.woken, [1]);
+    assert_eq!(pages(&bench.flush()), 1);
+    bench.complete_all();
+    assert_eq!(bench.woken, [1, 2]);
+}
+
+#[test]
+fn fsync_with_an_ordered_journal_writes_what_others_have_dirtied_too() {
+    let mut bench = Bench::with_journal(CacheVariant::Linux2_5);
+    bench.write(1, 1, 0, 10);
+    bench.write(2, 2, 0, 500);
+    bench.fsync(1, 1);
+    assert_eq!(pages(&bench.flush()), 510);
+    bench.complete_all();
+    assert_eq!(bench.woken, [1]);
+}
+
+// Reading.
+
+#[test]
+fn a_reader_waits_until_its_page_is_there_and_goes_on_with_it() {
+    for variant in [
+        CacheVariant::Linux2_4,
+        CacheVariant::Linux2_5,
+        CacheVariant::Linux2_6_35,
+    ] {
+        let mut bench = Bench::of(variant);
+        bench.cache.set_size(1, 1000 * PAGE);
+        assert_eq!(bench.read(1, 0, 1), Outcome::Wait);
+        bench.complete_all();
+        assert_eq!(bench.woken, [7]);
+        assert_eq!(bench.read(1, 0, 1), Outcome::Done);
+        assert_eq!(bench.read(1, 0, 1), Outcome::Done);
+    }
+}
+
+#[test]
+fn nothing_is_read_ahead_beyond_the_end_of_a_file() {
+    for variant in [
+        CacheVariant::Linux2_4,
+        CacheVariant::Linux2_5,
+        CacheVariant::Linux2_6_35,
+    ] {
+        let mut bench = Bench::of(variant);
+        bench.cache.set_size(1, 10 * PAGE - 5);
+        for page in 0..10 {
+            while bench.read(1, page, 1) == Outcome::Wait {
+                bench.complete_all();
+            }
+        }
+        bench.complete_all();
+        assert_eq!(bench.cache.pages.in_memory(), 10);
+    }
+}
+
+#[test]
+fn a_stream_of_2_6_35_has_two_windows_of_128_kib_under_way() {
+    let mut bench = Bench::of(CacheVariant::Linux2_6_35);
+    bench.cache.set_size(1, 100_000 * PAGE);
+    let mut most = 0;
+    for page in 0..500 {
+        while bench.read(1, page, 1) == Outcome::Wait {
+            most = most.max(pages(&bench.under_way));
+            bench.complete_all();
+        }
+        most = most.max(pages(&bench.under_way));
+    }
+    assert_eq!(
+        most, 64,
+        "the second is asked for when the reader comes to the first"
+    );
+    assert!(bench.under_way.iter().all(|io| io.read_ahead));
+}
+
+#[test]
+fn a_page_that_is_written_to_in_part_is_read_first() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    bench.cache.set_size(1, 10 * PAGE);
+    let write = |bench: &mut Bench, offset, bytes| {
+        bench.call(|cache, now, effects| cache.write(now, 7, 1, offset, bytes, effects))
+    };
+    assert_eq!(write(&mut bench, 100, PAGE), Outcome::Wait);
+    assert_eq!(places(&bench.under_way), [(1, 0, 1)]);
+    bench.complete_all();
+    assert_eq!(write(&mut bench, 100, PAGE), Outcome::Wait);
+    assert_eq!(places(&bench.under_way), [(1, 1, 1)]);
+    bench.complete_all();
+    assert_eq!(write(&mut bench, 100, PAGE), Outcome::Done);
+    assert_eq!(
+        write(&mut bench, 10 * PAGE, 5),
+        Outcome::Done,
+        "there is nothing to read"
+    );
+}
+
+#[test]
+fn direct_io_has_dirty_pages_written_and_cached_ones_forgotten() {
+    let mut bench = Bench::of(CacheVariant::Linux2_6_35);
+    bench.write(1, 1, 0, 10);
+    let direct = |bench: &mut Bench, offset| {
+        bench.call(|cache, now, _| cache.direct(now, 5, 1, offset, PAGE))
+    };
+    assert_eq!(direct(&mut bench, 20 * PAGE), Outcome::Done);
+    assert_eq!(direct(&mut bench, 0), Outcome::Wait);
+    bench.flush();
+    bench.complete_all();
+    assert_eq!(bench.woken, [5]);
+    assert_eq!(direct(&mut bench, 0), Outcome::Done);
+    assert!(!bench.cache.pages.is_present(1, 0) && bench.cache.pages.is_present(1, 1));
+}

@@ -1,0 +1,166 @@
+//! Writing: into memory, and by whom it is written back when there is too much.
+
+use crate::cache::flushers::Purpose;
+use crate::cache::page_cache::PageCache;
+use crate::cache::pages::Dirtied;
+use crate::cache::spec::CacheVariant;
+use crate::cache::{Effects, FileId, Outcome, PAGE_BYTES};
+use block_layer::TaskId;
+use events::time::Time;
+
+impl PageCache {
+    /// May keep the writer until enough has been written back.
+    pub fn write(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        effects: &mut Effects,
+    ) -> Outcome {
+        self.now = now;
+        if let Some(released) = self.flushers.was_throttled(task) {
+            return if released {
+                Outcome::Done
+            } else {
+                Outcome::Wait
+            };
+        }
+        if bytes == 0 {
+            return Outcome::Done;
+        }
+        let end = offset + bytes;
+        let (first, last) = (offset / PAGE_BYTES, (end - 1) / PAGE_BYTES);
+        if self.reads_first(task, file, offset, end, effects) {
+            return Outcome::Wait;
+        }
+        for page in first..=last {
+            match self.pages.write_to(file, page) {
+                Dirtied::Now => self.became_dirty(file, page),
+                // When it has been written it becomes dirty once more.
+                Dirtied::WhileWriting => self.count_dirtied(),
+                Dirtied::Before => {}
+            }
+        }
+        let of = self.file(file);
+        of.pages = of.pages.max(last + 1);
+        self.balance(task)
+    }
+
+    /// A page that is written to in part, exists and is not in memory has to be read.
+    fn reads_first(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        offset: u64,
+        end: u64,
+        effects: &mut Effects,
+    ) -> bool {
+        let pages = self.file(file).pages;
+        let mut waits = false;
+        for edge in [offset, end] {
+            let page = edge / PAGE_BYTES;
+            if edge % PAGE_BYTES == 0 || page >= pages || self.pages.is_present(file, page) {
+                continue;
+            }
+            if !self.pages.is_cached(file, page) {
+                self.submit_read(task, file, page, 1, false, effects);
+            }
+            self.readers.insert((file, page, task));
+            waits = true;
+            break;
+        }
+        waits
+    }
+
+    /// The page is dirty and nobody is writing it: into the lists that the kernel has.
+    #[inline]
+    pub(super) fn became_dirty(&mut self, file: FileId, page: u64) {
+        let now = self.now;
+        self.count_dirtied();
+        let pages = &self.pages;
+        let is_waiting = |file, page| pages.is_waiting(file, page);
+        match self.rules.variant {
+            CacheVariant::Linux2_4 => {
+                self.order.push(file, page, now);
+                self.order.tidy(pages.waiting(), is_waiting);
+            }
+            CacheVariant::Linux2_5 => {
+                if self.files.len() <= file as usize {
+                    self.files.resize_with(file as usize + 1, Default::default);
+                }
+                let order = &mut self.files[file as usize].order;
+                order.push(file, page, now);
+                order.tidy(pages.waiting_of(file), is_waiting);
+            }
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {}
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.dirtied(now, file, page);
+            journal.tidy(pages.waiting(), is_waiting);
+        }
+        if self.rules.variant != CacheVariant::Linux2_4 {
+            self.queue_inode(file);
+        }
+        self.flushers.something_is_dirty(now, self.rules.interval);
+    }
+
+    /// From 3.2 on: the writer sleeps for as long as its pages take at the rate that it may have.
+    fn hold_to_rate(&mut self, task: TaskId) -> Outcome {
+        let pages = std::mem::take(&mut self.dirtied[usize::from(self.cpu)]);
+        if self.pages.dirty() > self.rules.background {
+            self.flushers.start_background(self.turn());
+        }
+        let level = self.level();
+        let rate = self.dirty_rate.as_mut().expect("asked for by who has it");
+        if !rate.holds(self.now, task, pages, level) {
+            return Outcome::Done;
+        }
+        self.flushers.throttled.insert(task);
+        Outcome::Wait
+    }
+
+    #[inline]
+    fn count_dirtied(&mut self) {
+        self.dirtied[usize::from(self.cpu)] += 1;
+    }
+
+    /// Looks at the thresholds now and then, each CPU for itself; may keep the writer. Writers that dirty pages in turn on
+    /// CPUs of their own are thus made to wait together, and go on together.
+    fn balance(&mut self, task: TaskId) -> Outcome {
+        if self.dirty_rate.is_some() {
+            return self.hold_to_rate(task);
+        }
+        let rules = &self.rules;
+        let exceeded = self.pages.unwritten() > rules.foreground;
+        let limit = if exceeded {
+            rules.ratelimit_exceeded
+        } else {
+            rules.ratelimit
+        };
+        let dirtied = &mut self.dirtied[usize::from(self.cpu)];
+        if *dirtied < limit {
+            return Outcome::Done;
+        }
+        *dirtied = 0;
+        // 2.4 counts what nobody writes yet; later kernels what is being written as well.
+        let (dirty, counted) = match rules.variant {
+            CacheVariant::Linux2_4 => (self.pages.waiting(), self.pages.waiting()),
+            _ => (
+                self.pages.dirty(),
+                self.pages.dirty() + self.pages.writing(),
+            ),
+        };
+        if dirty > rules.background {
+            self.flushers.start_background(rules.turn);
+        }
+        if counted <= rules.foreground {
+            return Outcome::Done;
+        }
+        let writes = rules.throttled_writes;
+        self.flushers
+            .start(Purpose::Throttled, task, writes, writes);
+        Outcome::Wait
+    }
+}

@@ -1,0 +1,35 @@
+//! What sorting processes hand over to the machine that they run on, after each time that they were told something.
+
+use super::slots::SlotNumber;
+use block_layer::{Direction, TaskId};
+use events::time::Time;
+
+/// To be done in the order in which they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The task has so much for a CPU to do; then `Sorting::worked`.
+    Work {
+        /// Whose it is.
+        task: TaskId,
+        /// For how long.
+        ns: Time,
+    },
+    /// `Sorting::alarm` is to be called then.
+    Alarm(Time, TaskId),
+    /// Slots in a row are read or written; `Sorting::granted` when all the task's are in the queue, `Sorting::moved` when
+    /// they have been.
+    Io {
+        /// Who waits for it.
+        task: TaskId,
+        /// Read for a fault, or written by reclaim.
+        direction: Direction,
+        /// The first slot.
+        first: SlotNumber,
+        /// How many slots.
+        slots: u32,
+    },
+    /// Somebody waits for what is in the queue.
+    Unplug,
+    /// The task has ended.
+    Exit(TaskId),
+}

@@ -1,0 +1,387 @@
+//! Filesystems whose metadata are simulated: what they hand over becomes work of runners, I/O on their drive and timers.
+
+use std::collections::BTreeMap;
+
+use workload::metadata::MetadataPhase;
+
+use super::cpus::{Cost, Cpus, LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
+use super::files::Piece as Place;
+use super::{Event, World};
+use crate::component::Component;
+use block_layer::{Bio, KERNEL_TASKS, TaskId};
+use events::SpecError;
+use events::smp::{Context, Scheduled, SchedulerEvent, TaskNumber};
+use events::station::Violation;
+use events::time::Time;
+use filesystems::allocator::Allocator;
+use filesystems::xfs::{self, BlockIo, Effect, FlushNumber, Mounted, SwitchesOptions, Timer};
+use memory::cache::FileId;
+
+/// A filesystem on its drive.
+pub(super) struct OnDrive {
+    xfs: Mounted,
+    /// By the filesystem's own number of a task.
+    runners: Vec<RunnerNumber>,
+    /// Of the list of the checkpoint under way.
+    lock: LockNumber,
+    /// Bios left of what it asked for, by its tag.
+    io: BTreeMap<u32, u32>,
+    /// Kept between events, so that none is allocated for each.
+    effects: Vec<Effect>,
+}
+
+/// The bit of a bio's tag that says so: of a filesystem.
+pub(super) const OF_FILESYSTEM: u32 = 1 << 30;
+/// Who waits for a drive's flush on behalf of its filesystem.
+const FLUSHES: TaskId = KERNEL_TASKS + (1 << 28);
+/// In a trace's numbers of tasks, those that are none of the filesystem's.
+const OTHERS: TaskNumber = 1 << 24;
+const SECTORS_PER_BLOCK: u64 = 8;
+
+impl OnDrive {
+    pub(super) fn check(&self) -> Result<(), Violation> {
+        self.xfs.check()
+    }
+}
+
+impl World {
+    /// The same with a filesystem on a drive.
+    pub fn with_xfs(mut self, drive: usize, xfs: Mounted) -> World {
+        let lock = self.cpus.add_lock();
+        self.filesystems.insert(
+            drive,
+            OnDrive {
+                xfs,
+                runners: Vec::new(),
+                lock,
+                io: BTreeMap::new(),
+                effects: Vec::new(),
+            },
+        );
+        self.follow_effects(self.now, drive);
+        self
+    }
+
+    /// The XFS of the drive; panics where there is none.
+    pub fn xfs(&self, drive: usize) -> &Mounted {
+        &self.filesystems[&drive].xfs
+    }
+
+    /// Until nothing of the filesystem's is under way.
+    #[cfg(test)]
+    pub(crate) fn settle_filesystem(&mut self, drive: usize) {
+        while self.xfs(drive).is_busy() {
+            let (at, event) = self.next_event().expect("something is under way");
+            self.handle(at, event);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn xfs_mut(&mut self, drive: usize) -> &mut Mounted {
+        &mut self.filesystem(drive).xfs
+    }
+
+    /// Threads that make files, beside the jobs of the phase that was begun. The error names a key of the phase.
+    pub fn begin_metadata(
+        &mut self,
+        drive: usize,
+        phase: &MetadataPhase,
+        switches: Option<&SwitchesOptions>,
+    ) -> Result<(), SpecError> {
+        let now = self.now;
+        self.cpus.tap(true);
+        self.touched
+            .extend([Component::Cpus, Component::Filesystem(drive as u16)]);
+        self.with_filesystem(now, drive, |xfs| xfs.begin(now, phase, switches))
+    }
+
+    /// What the phase's threads came to.
+    pub fn end_metadata(&mut self, drive: usize) -> xfs::Results {
+        self.look_at_switches();
+        self.cpus.tap(false);
+        let used = self.used_by_all();
+        if let Cpus::Simple(cpus) = &self.cpus {
+            let on = self
+                .filesystems
+                .get_mut(&drive)
+                .expect("it was begun there");
+            for (task, &runner) in (0..).zip(&on.runners) {
+                on.xfs.count_switches(task, &cpus.runner_usage(runner));
+            }
+        }
+        let now = self.now;
+        self.filesystem(drive).xfs.end(now, used)
+    }
+
+    /// How far the phase's threads have come.
+    pub fn metadata_progress(&self, drive: usize) -> xfs::Progress {
+        self.xfs(drive).progress()
+    }
+
+    /// What the filesystem's tasks are called, the phase's threads as their jobs are.
+    pub fn task_names(&self, drive: usize) -> Vec<(TaskId, String)> {
+        let on = &self.filesystems[&drive];
+        let names = on.xfs.task_names();
+        names
+            .map(|(task, name)| (RUNNERS + on.runners[task as usize], name))
+            .collect()
+    }
+
+    /// Whether threads still make files.
+    pub(super) fn makes_files(&self) -> bool {
+        self.filesystems.values().any(|on| on.xfs.is_active())
+    }
+
+    pub(super) fn stop_metadata(&mut self) {
+        self.filesystems.values_mut().for_each(|on| on.xfs.stop());
+    }
+
+    /// Who has left a CPU for whom until now.
+    pub(super) fn look_at_switches(&mut self) {
+        if self.filesystems.is_empty() {
+            return;
+        }
+        let mut events = std::mem::take(&mut self.scheduled);
+        self.cpus.take_scheduled(&mut events);
+        for event in events.drain(..) {
+            for on in self.filesystems.values_mut() {
+                let cpus = &self.cpus;
+                let own = |task: TaskNumber| {
+                    let runner = cpus.runner_of_task(task);
+                    let own = runner.and_then(|runner| on.runners.binary_search(&runner).ok());
+                    own.map_or(OTHERS + task, |own| own as TaskNumber)
+                };
+                let event = renumbered(&event, own);
+                on.xfs.scheduled(&event);
+            }
+        }
+        self.scheduled = events;
+    }
+
+    /// A runner's piece of work is done.
+    pub(super) fn piece_done(&mut self, now: Time, cpu: u16, origin: Origin) {
+        self.progressed(now);
+        match origin {
+            Origin::Filesystem(drive, actor) => {
+                self.with_filesystem(now, usize::from(drive), |xfs| xfs.worked(now, actor, cpu));
+            }
+            Origin::Sorting(task) => self.sorting_worked(now, task),
+        }
+    }
+
+    pub(super) fn ring_filesystem(&mut self, now: Time, drive: usize, timer: Timer) {
+        self.with_filesystem(now, drive, |xfs| xfs.ring(now, timer));
+    }
+
+    pub(super) fn filesystem_bio_done(&mut self, now: Time, drive: usize, tag: u32) {
+        let on = self.filesystem(drive);
+        let left = on.io.get_mut(&tag).expect("the filesystem asked for it");
+        *left -= 1;
+        if *left == 0 {
+            on.io.remove(&tag);
+            self.with_filesystem(now, drive, |xfs| xfs.completed(now, tag));
+        }
+    }
+
+    /// True: the drive's cache was emptied for the filesystem on it, which knows now.
+    pub(super) fn flushed_for_filesystem(&mut self, now: Time, drive: usize, task: TaskId) -> bool {
+        let Some(number) = task.checked_sub(FLUSHES) else {
+            return false;
+        };
+        self.with_filesystem(now, drive, |xfs| xfs.flushed(now, number));
+        true
+    }
+
+    /// Whether the task waits for the log of the filesystem before its sync of the file is over.
+    pub(super) fn forces_log(
+        &mut self,
+        now: Time,
+        drive: usize,
+        task: TaskId,
+        file: FileId,
+    ) -> bool {
+        self.filesystems.contains_key(&drive)
+            && self.with_filesystem(now, drive, |xfs| {
+                xfs.reach(now);
+                xfs.force_for_load(task, file)
+            })
+    }
+
+    /// Who gives the drive's blocks to files; None: nobody does.
+    pub(super) fn allocator(&self, drive: usize) -> Option<&dyn Allocator> {
+        match self.filesystems.get(&drive) {
+            Some(on) => Some(&on.xfs),
+            None => self.allocators[drive].as_deref(),
+        }
+    }
+
+    /// Calls it; None: there is none.
+    pub(super) fn with_allocator<T>(
+        &mut self,
+        drive: usize,
+        call: impl FnOnce(&mut dyn Allocator) -> T,
+    ) -> Option<T> {
+        let now = self.now;
+        if self.filesystems.contains_key(&drive) {
+            return Some(self.with_filesystem(now, drive, |xfs| {
+                xfs.reach(now);
+                call(xfs)
+            }));
+        }
+        let allocator = self.allocators[drive].as_mut()?;
+        Some(call(allocator.as_mut()))
+    }
+
+    /// Calls the filesystem, then does what it hands over.
+    fn with_filesystem<T>(
+        &mut self,
+        now: Time,
+        drive: usize,
+        call: impl FnOnce(&mut Mounted) -> T,
+    ) -> T {
+        let result = call(&mut self.filesystem(drive).xfs);
+        self.follow_effects(now, drive);
+        result
+    }
+
+    fn filesystem(&mut self, drive: usize) -> &mut OnDrive {
+        let on = self.filesystems.get_mut(&drive);
+        on.expect("a drive with a filesystem")
+    }
+
+    fn follow_effects(&mut self, now: Time, drive: usize) {
+        let on = self.filesystem(drive);
+        let mut effects = std::mem::take(&mut on.effects);
+        on.xfs.take_effects(&mut effects);
+        let mut goes_to_drive = false;
+        let mut empty: Vec<FlushNumber> = Vec::new();
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Task(spec) => {
+                    let runner = self.cpus.add_runner(spec);
+                    self.filesystem(drive).runners.push(runner);
+                }
+                Effect::Work {
+                    task,
+                    by,
+                    cycles,
+                    locked_cycles,
+                    context,
+                    of,
+                } => {
+                    let on = &self.filesystems[&drive];
+                    let piece = Piece {
+                        cost: Cost::Cycles(cycles),
+                        context,
+                        lock: (locked_cycles > 0).then_some((on.lock, locked_cycles)),
+                        of: of.map(|actor| Origin::Filesystem(drive as u16, actor)),
+                    };
+                    let runner = on.runners[task as usize];
+                    self.give(now, runner, by, piece);
+                }
+                Effect::Timer(at, timer) => {
+                    self.events.put(at, Event::Filesystem(drive as u16, timer));
+                }
+                Effect::Io(io) => {
+                    goes_to_drive = true;
+                    self.start_block_io(now, drive, &io);
+                }
+                Effect::Flush(number) => {
+                    goes_to_drive = true;
+                    self.touched.insert(Component::Flushes(drive as u16));
+                    if !self.drives[drive].flush_for(now, FLUSHES + number) {
+                        empty.push(number);
+                    }
+                }
+                Effect::Unblock(task) => {
+                    self.flushed.insert(task);
+                    self.unblock(now, task);
+                }
+                Effect::Exit(task) => {
+                    let task = RUNNERS + self.filesystems[&drive].runners[task as usize];
+                    self.drives[drive].exited(now, task);
+                }
+            }
+        }
+        self.filesystem(drive).effects = effects;
+        if goes_to_drive {
+            self.flush_task_plug(now);
+            self.drives[drive].unplug();
+            self.events.put(now, Event::Drive(drive as u16));
+        }
+        for number in empty {
+            self.with_filesystem(now, drive, |xfs| xfs.flushed(now, number));
+        }
+    }
+
+    fn start_block_io(&mut self, now: Time, drive: usize, io: &BlockIo) {
+        let sectors_max = match io.writeback {
+            true => self.drives[drive].write_bio_sectors_max,
+            false => self.drives[drive].bio_sectors_max,
+        };
+        let task = RUNNERS + self.filesystems[&drive].runners[io.task as usize];
+        let mut start = io.block * SECTORS_PER_BLOCK;
+        let mut left = io.blocks * SECTORS_PER_BLOCK as u32;
+        let bios = left.div_ceil(sectors_max);
+        self.filesystem(drive).io.insert(io.tag, bios);
+        while left > 0 {
+            let sectors = left.min(sectors_max);
+            let tag = io.tag | OF_FILESYSTEM;
+            let place = Place { start, sectors };
+            let bio = Bio {
+                metadata: io.metadata,
+                writeback: io.writeback,
+                ..self.bio(now, task, io.direction, io.sync, place, tag)
+            };
+            self.submit(now, drive, bio);
+            start += u64::from(sectors);
+            left -= sectors;
+        }
+    }
+
+    /// In user mode and in the kernel, of all CPUs until now.
+    fn used_by_all(&mut self) -> (Time, Time) {
+        let runners: Vec<RunnerNumber> = self
+            .filesystems
+            .values()
+            .flat_map(|on| on.runners.iter().copied())
+            .collect();
+        match self.processors() {
+            Some(processors) => {
+                let of = |context| {
+                    (0..processors.cpus())
+                        .map(|cpu| processors.usage(cpu).ns(context))
+                        .sum()
+                };
+                (of(Context::User), of(Context::System))
+            }
+            None => {
+                let used = self.used;
+                let mut sums = (used.cpu_user_ns, used.cpu_system_ns);
+                for runner in runners {
+                    let usage = self.cpus.runner_usage(runner);
+                    sums.0 += usage.user_ns;
+                    sums.1 += usage.system_ns;
+                }
+                sums
+            }
+        }
+    }
+}
+
+/// The event with other numbers of tasks.
+fn renumbered(event: &SchedulerEvent, own: impl Fn(TaskNumber) -> TaskNumber) -> SchedulerEvent {
+    let what = match event.what {
+        Scheduled::Woken(task) => Scheduled::Woken(own(task)),
+        Scheduled::Switch {
+            previous,
+            preempted,
+            next,
+        } => Scheduled::Switch {
+            previous: previous.map(&own),
+            preempted,
+            next: next.map(&own),
+        },
+    };
+    SchedulerEvent { what, ..*event }
+}
