@@ -187,14 +187,6 @@ impl Kernel {
         }
     }
 
-    /// Whether commits of an ordered journal write the data of their transaction, in the order of dirtying. `fs/jbd/commit.c`
-    /// does in all versions (note on allocators); but with it nothing of what was measured on 2.5 comes out, neither two
-    /// writers' 2.7 MB/s nor the 0.5 MB/s of writing back intermingled files, and without it both do. So that of 2.5 is
-    /// inferred from those figures (docs/case-studies/ext3-tiobench.md).
-    pub fn commits_write_data(&self) -> bool {
-        !([2, 5, 0]..[2, 6, 0]).contains(&self.version)
-    }
-
     /// The largest bio in which files are written back. Buffer by buffer in 2.4; in 2.5 ext3 in ordered mode page by page,
     /// and what has no journal 16 pages at once (note on allocators: `fs/mpage.c`, no multi-page writing in ext3). What
     /// follows is as general knowledge has it: ext4, from 2.6.19 on, submits what it has.
@@ -347,13 +339,6 @@ mod tests {
             kernel("6.1").completion_form(true),
             CompletionVariant::MultiQueue
         );
-    }
-
-    #[test]
-    fn commits_of_2_5_leave_data_to_the_flushers() {
-        let writes =
-            ["2.4.20", "2.5.59-mm2", "2.6.10"].map(|name| kernel(name).commits_write_data());
-        assert_eq!(writes, [true, false, true]);
     }
 
     #[test]

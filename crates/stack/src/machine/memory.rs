@@ -62,8 +62,7 @@ impl MemorySpec {
 
     pub(super) fn cache(&self, kernel: &Kernel, drives: &[DrivePlan]) -> CacheSpec {
         let is_journaled = drives.iter().any(DrivePlan::is_journaled);
-        let kernels = kernel.commits_write_data().then_some(COMMIT_INTERVAL_NS);
-        let interval = self.commit_interval_ns.or(kernels);
+        let interval = self.commit_interval_ns.unwrap_or(COMMIT_INTERVAL_NS);
         CacheSpec {
             lowmem_bytes: self.lowmem_bytes,
             read_ahead_bytes: drives
@@ -79,7 +78,7 @@ impl MemorySpec {
             dirty_percent: self.dirty_percent,
             dirty_expire_ns: self.dirty_expire_ns,
             dirty_writeback_interval_ns: self.dirty_writeback_interval_ns,
-            ordered_commit_interval_ns: interval.filter(|_| is_journaled),
+            ordered_commit_interval_ns: is_journaled.then_some(interval),
             ..CacheSpec::new(kernel.cache_generation(), self.bytes)
         }
     }
