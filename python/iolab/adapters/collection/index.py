@@ -27,6 +27,7 @@ from iolab.domain.collection.entry import Entry, Labels, Main
 FOLDER = ".iolab-index"
 FILE = "index.sqlite"
 FORMAT = 1
+UNLABELLED = Labels()
 PATIENCE_S = 30.0
 """How long a writer waits for another."""
 SCHEMA = """
@@ -172,7 +173,7 @@ def _entry(found: dict[str, Any]) -> Entry:
     for name in ("settings", "workloads", "problems"):
         found[name] = tuple(found[name])
     found["main"] = Main(**main) if main else None
-    found["labels"] = Labels(tuple(given["tags"]), given["note"])
+    found["labels"] = Labels(tuple(given["tags"]), given["note"]) if given["tags"] or given["note"] else UNLABELLED
     made = object.__new__(Entry)
     made.__dict__.update(found)  # ten thousand times: to set each field of a frozen class by itself takes longer
     return made

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from iolab.base.errors import InputError
 
@@ -14,8 +14,7 @@ DEPTH_MAX = 3
 LABELS = "labels.json"
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A run's directory. `name`: its path below the collection's; `key`: what changes when the run does; `inode`: the
     journal's."""
 

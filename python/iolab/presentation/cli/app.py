@@ -37,14 +37,6 @@ from iolab.presentation.cli.tag import tag
 from iolab.presentation.cli.trace import trace
 from iolab.presentation.cli.tune import tune
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -52,7 +44,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def iolab(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
@@ -69,7 +60,7 @@ def iolab(
     """
 
 
-for command, name, summary in (
+COMMANDS = (
     (demo, "demo", "Compare two or three settings on this machine, in a minute."),
     (doctor, "doctor", "Show what iolab can control and observe here, and how to get the rest."),
     (run, "run", "Run an experiment, or resume a run."),
@@ -98,5 +89,23 @@ for command, name, summary in (
     (reproduce, "reproduce", "Published figures beside the simulated machine's, with the error of each."),
     (list_names, "list", "List machines, workloads, settings, probes and metrics, with help."),
     (restore, "restore", "Undo what a killed iolab left changed."),
-):
-    app.command(name, short_help=summary)(command)
+)
+"""Each with its name and what the list of commands says of it."""
+NAMES = frozenset(name for _, name, _ in COMMANDS)
+
+
+def app_of(only: str | None = None) -> typer.Typer:
+    """The program with all of its commands, or with the one of this name alone: to read what all of them take costs
+    more than many a command takes to run."""
+    app = typer.Typer(
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(iolab)
+    for command, name, summary in COMMANDS:
+        if only in (None, name):
+            app.command(name, short_help=summary)(command)
+    return app

@@ -22,7 +22,7 @@ from iolab.base.errors import (
     from_os_error,
 )
 from iolab.base.plain_text import one_line
-from iolab.presentation.cli.app import app
+from iolab.presentation.cli.app import NAMES, app_of
 from iolab.presentation.cli.output import report_defect, report_error, silence_standard_streams
 from iolab.presentation.terminal import guarded_streams
 
@@ -47,9 +47,8 @@ def invoke(arguments: Sequence[str]) -> int:
 
 
 @functools.cache
-def _command() -> TyperGroup:
-    """The table of commands, which costs more to build than many a command to run."""
-    command = get_command(app)
+def _command(only: str | None) -> TyperGroup:
+    command = get_command(app_of(only))
     assert isinstance(command, TyperGroup)
     return command
 
@@ -58,7 +57,8 @@ def _invoke(arguments: Sequence[str]) -> int:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     as_json = "--json" in arguments
     try:
-        status = _command().main(list(arguments), prog_name="iolab", standalone_mode=False)
+        only = arguments[0] if arguments and arguments[0] in NAMES else None
+        status = _command(only).main(list(arguments), prog_name="iolab", standalone_mode=False)
         sys.stdout.flush()
         if status == EXIT_INTERRUPTED:  # what newer versions of typer make of Ctrl-C
             raise KeyboardInterrupt

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError, unknown
 from iolab.base.strict_json import dumps
-from iolab.presentation.table.seen import seen
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
@@ -63,5 +62,5 @@ def render_json(run: RunData, name: str, metrics: Sequence[str] = ()) -> str:
     else every value and verdict of the run. InputError as `render`."""
     if name not in OF_PROBES:
         return render(run, "json" if name in FORMATS else name, metrics)
-
+    seen = import_module("iolab.presentation.table.seen").seen
     return dumps({"run": str(run.path), "probe": name, "seen": [place.as_dict() for place in seen(run, name)]}) + "\n"
