@@ -1,124 +1,69 @@
-"""The public demonstration: every experiment of experiments/schedulers on every class of device, and the verdicts as
-the tables of docs/schedulers.md.
+"""The public demonstration: the verdicts of the sweep experiments/schedulers/sweep.toml as the tables of
+docs/schedulers.md.
 
-    benches/scheduler_verdicts.py --runs DIR [CLASS ...]
-
-A class that is not named keeps its table. Runs stay in DIR, and are gone on with where they are.
+    sudo iolab sweep experiments/schedulers/sweep.toml --out DIR
+    benches/scheduler_verdicts.py DIR
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from iolab.adapters.experiment import loads
-from iolab.adapters.run import resume, run
-from iolab.adapters.run.by_machine import ByMachine
 from iolab.adapters.store.read import read
-from iolab.base.errors import IolabError
+from iolab.adapters.store.sweep import Cell, SweepDirectory
 from iolab.base.quantity import change, scale_for
 from iolab.domain.summary import Summary, summarise
-from iolab.presentation.progress import display
 from statistics_simulation import write
 
-if TYPE_CHECKING:
-    from iolab.domain.executor import Executor
-
-ROOT = Path(__file__).resolve().parent.parent
-EXPERIMENTS = ROOT / "experiments" / "schedulers"
-DOCUMENT = ROOT / "docs" / "schedulers.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "schedulers.md"
 WORKLOADS = ("boot", "database", "compile", "vm-images", "streaming", "small-files", "swap", "containers")
-GUEST = "guest:6.1.0-56-cloud"
-OF_GUESTS = ("boot",)
-DRIVE = "\n[guest.drive_parameters]\nirqmode = 2\ncompletion_nsec = 100000\nhw_queue_depth = 4\n"
-"""Of a guest: each request takes 100 microseconds, four at a time."""
-
-ROUNDS_OF_MODELS = 6
-MODELS = ("disk", "ssd", "nvme")
-
-
-@dataclass(frozen=True)
-class Class:
-    """A class of devices. `machine`: instead of the file's; `left_out`: workloads that it can't do, and why."""
-
-    machine: str | None
-    left_out: dict[str, str]
-
-
+SETTINGS = ("none", "mq-deadline", "kyber", "bfq")
 CLASSES = {
-    "host": Class(None, {"swap": "swap is a matter of the whole machine"}),
-    "guest": Class(GUEST, {name: "an emulated second takes minutes" for name in WORKLOADS if name not in OF_GUESTS}),
-    "disk": Class("model:one_disk", {"small-files": "the simulated disk has no mechanism for making files"}),
-    "ssd": Class("model:sata_ssd", {"small-files": "the simulated device has no mechanism for making files"}),
-    "nvme": Class("model:nvme", {"small-files": "the simulated device has no mechanism for making files"}),
+    "host": "host",
+    "guest": "guest:6.1.0-56-cloud",
+    "disk": "model:one_disk",
+    "ssd": "model:sata_ssd",
+    "nvme": "model:nvme",
 }
+"""By table, the machine that it is of."""
+REFUSED = {
+    ("host", "swap"): "swap is a matter of the whole machine",
+    ("guest", "swap"): "a guest runs no programs of the host's, which fill its memory",
+    ("guest", "containers"): "a guest has no weighted groups",
+    **{(name, "small-files"): "the simulated machine makes files on XFS only" for name in ("disk", "ssd", "nvme")},
+}
+"""In short why a cell has no run; the sweep's own file has the long line."""
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Judge four schedulers over workloads and devices.")
-    parser.add_argument("--runs", type=Path, required=True)
-    parser.add_argument("classes", nargs="*", choices=[*CLASSES, []], metavar="CLASS")
-    given = parser.parse_args()
-    with ByMachine() as executor:
-        for name in given.classes or CLASSES:
-            write({name: table(name, given.runs, executor)}, DOCUMENT)
+    parser = argparse.ArgumentParser(description="Write the tables of docs/schedulers.md.")
+    parser.add_argument("sweep", type=Path, metavar="DIR")
+    sweep = SweepDirectory.open(parser.parse_args().sweep)
+    write({name: table(name, sweep) for name in CLASSES}, DOCUMENT)
     return 0
 
 
-def table(name: str, runs: Path, executor: Executor) -> list[list[str]]:
+def table(name: str, sweep: SweepDirectory) -> list[list[str]]:
     """A class's table: a row for each metric of each workload, a cell for each scheduler."""
-    rows = [["workload", "metric", "none", "mq-deadline", "kyber", "bfq"]]
+    rows = [["workload", "metric", *SETTINGS]]
+    of_machine = {cell.experiment: cell for cell in sweep.cells if cell.machine == CLASSES[name]}
     for workload in WORKLOADS:
-        if why := CLASSES[name].left_out.get(workload):
-            rows.append([workload, f"not measured: {why}", "", "", "", ""])
-            continue
-        try:
-            rows += verdicts(workload, measured(name, workload, runs / name / workload, executor))
-        except IolabError as error:
-            print(f"!! {name}, {workload}: {error}", file=sys.stderr)
-            rows.append([workload, f"refused: {first_words(str(error))}", "", "", "", ""])
+        cell = of_machine.get(workload)
+        if cell is None or cell.impossible is not None:
+            rows.append([workload, f"not measured: {REFUSED[name, workload]}", *[""] * len(SETTINGS)])
+        else:
+            rows += verdicts(cell, summarise(read(sweep.path / cell.run)))
     return rows
 
 
-def measured(name: str, workload: str, path: Path, executor: Executor) -> Summary:
-    file = EXPERIMENTS / f"{workload}.toml"
-    text = file.read_text()
-    if (path / "journal.jsonl").is_file():
-        rounds = ROUNDS_OF_MODELS if name in MODELS else None
-        resume(path, executor=executor, progress=display(as_json=True), rounds=rounds)
-    else:
-        machine = CLASSES[name].machine
-        if machine == GUEST:
-            text = for_guest(text)
-        experiment = loads(text, str(file), machine=machine if machine != GUEST else None)
-        rounds = ROUNDS_OF_MODELS if name in MODELS else None
-        run(experiment, path, executor=executor, progress=display(as_json=True), rounds=rounds)
-    return summarise(read(path))
-
-
-def for_guest(text: str) -> str:
-    """The experiment in an emulated machine, where a second takes minutes: shorter, and on a bare drive."""
-    text = text.replace("seed = 1\n", f'seed = 1\nmachine = "{GUEST}"\n', 1)
-    text = re.sub(r"rounds = \d+", "rounds = 3", text)
-    text = re.sub(r'duration = "2s"', 'duration = "200ms"', text)
-    text = re.sub(r'file_size = "(\d+)MiB"', lambda found: f'file_size = "{max(8, int(found[1]) // 8)}MiB"', text)
-    text = text.replace('size = "1GiB"', 'size = "256MiB"').replace("files = 300", "files = 50")
-    if "fs_mark" not in text:
-        text = text.replace('filesystem = "ext4"', 'filesystem = "none"')
-        text = text.replace("direct = false\n", "")
-    return text + DRIVE
-
-
-def verdicts(workload: str, summary: Summary) -> list[list[str]]:
+def verdicts(of: Cell, summary: Summary) -> list[list[str]]:
     rows = []
     for row in summary.rows:
         scale = scale_for(row.unit, [cell.typical for cell in row.cells.values()])
-        cells = [workload, f"{row.metric}{f', {scale.suffix}' if scale.suffix else ''}"]
-        for setting in ("none", "mq-deadline", "kyber", "bfq"):
+        cells = [of.experiment, f"{row.metric}{f', {scale.suffix}' if scale.suffix else ''}"]
+        for setting in SETTINGS:
             cell = row.cells.get(setting)
             if cell is None or cell.typical is None:
                 cells.append("-")
@@ -131,11 +76,6 @@ def verdicts(workload: str, summary: Summary) -> list[list[str]]:
                 cells.append(f"{scale.number(cell.typical)} {strong}{ratio}")
         rows.append(cells)
     return rows
-
-
-def first_words(text: str) -> str:
-    line = text.splitlines()[0].split(": ", 1)[-1]
-    return line.replace("|", "/")[:120]
 
 
 if __name__ == "__main__":

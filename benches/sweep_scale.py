@@ -96,7 +96,8 @@ def _trials_per_s(executor: RunAhead, slots: int, per_slot: int = PER_SLOT) -> f
     try:
         source = sweep.Source(directory / "reads.toml", EXPERIMENT)
         rounds = max(1, slots * per_slot // 4)
-        made = sweep.create([source], MACHINES, directory / "out", rounds=rounds, seed=1)
+        asked = [sweep.Asked(source, machine, rounds) for machine in MACHINES]
+        made = sweep.create(asked, directory / "out", seed=1)
         with executor:
             started = time.monotonic()
             done = sweep.complete(made, executor=executor, progress=PlainDisplay(io.StringIO(), brief=True))

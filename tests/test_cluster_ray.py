@@ -68,15 +68,15 @@ class Killing(SilentDisplay):
                     os.kill(process, signal.SIGKILL)
 
 
-def sources() -> list[sweep.Source]:
-    return [sweep.Source(Path("reads.toml"), EXPERIMENT)]
+def asked() -> list[sweep.Asked]:
+    return [sweep.Asked(sweep.Source(Path("reads.toml"), EXPERIMENT), machine, ROUNDS) for machine in MACHINES]
 
 
 def test_a_sweep_survives_its_worker_and_its_cluster(
     nodes: RayNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
-    made = sweep.create(sources(), MACHINES, tmp_path / "out", rounds=ROUNDS, seed=1)
+    made = sweep.create(asked(), tmp_path / "out", seed=1)
     display = Killing(nodes)
     with OnCluster("ray", patience_s=15) as executor, pytest.raises(MachineError, match="Ray cluster") as gone:
         sweep.complete(made, executor=executor, progress=display)
@@ -86,7 +86,7 @@ def test_a_sweep_survives_its_worker_and_its_cluster(
 
     with RunAhead(cores=1) as here:
         sweep.complete(SweepDirectory.open(made.path), executor=here, progress=SilentDisplay())
-        alone = sweep.create(sources(), MACHINES, tmp_path / "alone", rounds=ROUNDS, seed=1)
+        alone = sweep.create(asked(), tmp_path / "alone", seed=1)
         sweep.complete(alone, executor=here, progress=SilentDisplay())
     for (_, run), (_, other) in zip(made.runs, alone.runs, strict=True):
         assert times_finished(run) == dict.fromkeys(range(2 * ROUNDS), 1)

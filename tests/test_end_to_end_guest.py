@@ -8,25 +8,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from iolab.adapters.guest import debian, kernel, programs
 from iolab.adapters.store import read
-from iolab.base.errors import IolabError
 from support.command_line import CommandLine, wait_until
+from support.guests import kernel_or_skip
 
 
 @pytest.fixture(scope="module")
 def kernel_name() -> str:
-    """A cached kernel, else the newest that the package index has; skipped where there is none."""
-    try:
-        programs.qemu(), programs.agent(), programs.counter()
-        cached = [one["name"] for one in kernel.listed() if one["state"] == "cached" and "-cloud" in one["name"]]
-        names = cached or [name for name in debian.available() if name.startswith("6.1.") and name.endswith("-cloud")]
-        if not names:
-            pytest.skip("no kernel is cached, and the package index has none")
-        kernel.find(names[-1])
-    except IolabError as error:
-        pytest.skip(f"no guest machine here: {error}")
-    return names[-1]
+    return kernel_or_skip()
 
 
 def experiment(kernel: str, more: str = "") -> str:

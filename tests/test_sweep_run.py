@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from conftest import CommandLine
 from fake_machine import SilentDisplay
-from iolab.adapters.run import sweep
-from iolab.adapters.run.sweep import Source, Swept
+from iolab.adapters.run import origin, sweep
+from iolab.adapters.run.by_machine import ByMachine
+from iolab.adapters.run.sweep import Asked, Source, Swept
 from iolab.adapters.simulator import RunAhead
 from iolab.adapters.store import read, trial_file
 from iolab.adapters.store.journal import Journal
@@ -45,7 +46,7 @@ class Killed(BaseException):
 
 def made(out: Path, *machines: str) -> SweepDirectory:
     source = Source(Path("reads.toml"), EXPERIMENT)
-    return sweep.create([source], machines or MACHINES, out, rounds=None, seed=7)
+    return sweep.create([Asked(source, machine) for machine in machines or MACHINES], out, seed=7)
 
 
 def complete(out: Path, simulate: Callable[[Trial, OnProgress, ShouldStop], Record] | None = None) -> Swept:
@@ -137,13 +138,109 @@ def test_a_stop_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> 
     assert finished(tmp_path / "out") == [1] * TRIALS
 
 
-def test_two_at_once_and_a_host_are_refused(tmp_path: Path) -> None:
+def test_two_at_once_are_refused(tmp_path: Path) -> None:
     directory = made(tmp_path / "out", "model:one_disk")
     with directory.locked(), pytest.raises(InputError, match="another iolab is running here"):
         complete(tmp_path / "out")
-    with pytest.raises(InputError, match="is measured on this machine"):
-        sweep.create([Source(Path("x.toml"), EXPERIMENT)], ["host"], tmp_path / "other", rounds=1, seed=1)
-    assert not (tmp_path / "other").exists()
+
+
+ON_THIS_MACHINE = """\
+rounds = 2
+target = {{ kind = "directory", path = "{place}" }}
+[workloads.reads]
+file_size = "1MiB"
+duration = "20ms"
+[settings.one]
+[settings.two]
+workload = {{ queue_depth = 2 }}
+"""
+
+
+def test_trials_of_this_machine_come_first_and_one_at_a_time(tmp_path: Path) -> None:
+    """Whatever ran beside them would show in their numbers."""
+    source = Source(Path("reads.toml"), ON_THIS_MACHINE.format(place=tmp_path))
+    machines = ("model:one_disk", "host", "model:nvme")
+    directory = sweep.create([Asked(source, machine) for machine in machines], tmp_path / "out", seed=7)
+    with ByMachine() as executor:
+        executor._model = RunAhead(cores=2, simulate=Recording())
+        done = sweep.complete(directory, executor=executor, progress=SilentDisplay())
+    assert done.trials_by_status == {"ok": 3 * 4}
+    ends = {cell.run: [one["monotonic_ns"] for one in events(run, "trial_finished")] for cell, run in directory.runs}
+    begins = [one["monotonic_ns"] for one in events(tmp_path / "out" / "reads.host", "trial_started")]
+    of_models = [*ends["reads.one_disk"], *ends["reads.nvme"]]
+    assert max(ends["reads.host"]) < min(of_models)
+    assert all(began >= ended for began, ended in zip(begins[1:], ends["reads.host"], strict=False))
+
+
+def test_a_cluster_takes_no_trials_of_this_machine(tmp_path: Path) -> None:
+    class Cluster(RunAhead):
+        def pin(self, host_of: Mapping[int, str]) -> None: ...
+
+    source = Source(Path("reads.toml"), ON_THIS_MACHINE.format(place=tmp_path))
+    directory = sweep.create([Asked(source, "host")], tmp_path / "out", seed=7)
+    with Cluster(cores=1) as executor, pytest.raises(InputError, match="a cluster's hosts are other ones"):
+        sweep.complete(directory, executor=executor, progress=SilentDisplay())
+
+
+def test_what_somebody_else_made_is_not_run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(Path("reads.toml"), ON_THIS_MACHINE.format(place=tmp_path))
+    directory = sweep.create([Asked(source, "host")], tmp_path / "out", seed=7)
+    monkeypatch.setattr(origin, "is_ours", lambda experiment, state: False)
+    with ByMachine() as executor, pytest.raises(InputError, match="was made by somebody else"):
+        sweep.complete(directory, executor=executor, progress=SilentDisplay())
+
+
+SWEEP = """\
+seed = 3
+[[sweep]]
+experiments = ["reads.toml"]
+machines = ["model:one_disk", "model:nvme"]
+rounds = 1
+[[sweep]]
+experiments = ["reads.toml", "more/reads.toml"]
+"""
+
+
+def test_a_sweep_is_a_file(iolab: CommandLine) -> None:
+    iolab.write("reads.toml", EXPERIMENT)
+    (iolab.cwd / "more").mkdir()
+    iolab.write("more/reads.toml", EXPERIMENT.replace("rounds = 2", "rounds = 3"))
+    iolab.write("all.toml", SWEEP)
+    iolab("sweep", "all.toml", "--out", "out")
+    runs = [read(run) for _, run in SweepDirectory.open(iolab.cwd / "out").runs]
+    assert [(run.path.name, run.machine_name, run.trials.height // 2) for run in runs] == [
+        ("reads.one_disk", "model:one_disk", 1),
+        ("reads.nvme", "model:nvme", 1),
+        ("reads", "model:one_disk", 2),
+        ("reads-2", "model:one_disk", 3),
+    ]
+    assert {run.seed for run in runs} == {3}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SWEEP.replace("rounds = 1", "rounds = 0"), "all.toml:5: sweep.0.rounds"),
+        (SWEEP.replace('"model:nvme"', '"nvm"'), "nvm: no machine"),
+        (SWEEP.replace("rounds = 1", "machine = 1"), "all.toml:5"),
+        (SWEEP.replace('"model:one_disk", "model:nvme"', ""), "all.toml:4: sweep.0.machines: an empty list"),
+        ("sweep = 1\n", "all.toml:1: sweep"),
+    ],
+)
+def test_a_mistake_in_a_sweeps_file_is_one_line(iolab: CommandLine, text: str, said: str) -> None:
+    iolab.write("reads.toml", EXPERIMENT)
+    (iolab.cwd / "more").mkdir()
+    iolab.write("more/reads.toml", EXPERIMENT)
+    iolab.write("all.toml", text)
+    iolab("sweep", "all.toml", "--out", "out", status=2).assert_one_clear_line(2, said)
+    assert not (iolab.cwd / "out").exists()
+
+
+def test_a_sweeps_file_names_its_machines_and_stands_alone(iolab: CommandLine) -> None:
+    iolab.write("reads.toml", EXPERIMENT)
+    iolab.write("all.toml", SWEEP)
+    iolab("sweep", "all.toml", "--machine", "model:nvme", status=2).assert_one_clear_line(2, "leave it out")
+    iolab("sweep", "all.toml", "reads.toml", status=2).assert_one_clear_line(2, "give it alone")
 
 
 def test_a_sweep_from_the_command_line_and_its_grid(iolab: CommandLine) -> None:
@@ -162,4 +259,4 @@ def test_a_sweep_from_the_command_line_and_its_grid(iolab: CommandLine) -> None:
     assert cells == iolab("sweep", "--resume", "out", "--json").json()["cells"]
     iolab("show", "out", "--as", "tiobench", status=2).assert_one_clear_line(2, "is a table of one run")
     iolab("sweep", status=2).assert_one_clear_line(2, "name experiments")
-    iolab("sweep", "reads.toml", "--machine", "host", status=2).assert_one_clear_line(2, "--machine")
+    iolab("sweep", "reads.toml", "--machine", "nvme", status=2).assert_one_clear_line(2, "--machine")

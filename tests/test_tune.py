@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from iolab.adapters.experiment import load, loads
 from iolab.adapters.experiment.grid import grid
+from iolab.adapters.run.sweep_file import cells_of, source_of
 from iolab.adapters.tuner.commands import commands
 from iolab.adapters.tuner.proposer import proposer
 from iolab.base.errors import InputError
@@ -229,14 +230,18 @@ def test_ranges_of_the_registry_and_a_scheduler_with_its_keys() -> None:
     assert flat(nested(values)) == values
 
 
-@pytest.mark.parametrize(
-    "path", sorted(EXPERIMENTS.glob("*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
-def test_the_experiments_of_the_demonstration_and_of_the_tuner_are_valid(path: Path) -> None:
-    loaded = load(path)
-    assert (loaded.tuning is not None) == (path.parent.name == "tune")
-    if path.parent.name == "schedulers":
-        assert list(loaded.settings) == ["none", "mq-deadline", "kyber", "bfq"]
+@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("tune/*.toml")), ids=lambda path: path.stem)
+def test_the_experiments_of_the_tuner_are_valid(path: Path) -> None:
+    assert load(path).tuning is not None
+
+
+def test_the_demonstration_is_one_sweep_of_valid_experiments() -> None:
+    file = EXPERIMENTS / "schedulers" / "sweep.toml"
+    cells, seed = cells_of(source_of(file))
+    assert seed == 1
+    assert {one.source.path for one in cells} == {*file.parent.rglob("*.toml")} - {file}
+    for path in {one.source.path for one in cells}:
+        assert list(load(path).settings) == ["none", "mq-deadline", "kyber", "bfq"]
 
 
 def test_a_written_table_is_read_back() -> None:

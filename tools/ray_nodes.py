@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,17 +22,20 @@ OBJECT_STORE_BYTES = 80 << 20
 class RayNodes:
     """Use as a context: nothing of it is left behind."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None, ip: str | None = None) -> None:
+        """`environment`: more variables of every node; `ip`: the head's address, where Ray is not to choose one."""
         # Sockets lie in it, whose paths are short.
         self.directory = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))
         self.port, self.client_port = free_port(), free_port()
-        self.ip = "127.0.0.1"
+        self._ip_given = ip
+        self.ip = ip or "127.0.0.1"
         self._environment = {
             **os.environ,
             "RAY_enable_worker_prestart": "0",
             "RAY_prestart_worker_first_driver": "0",
             "RAY_worker_niceness": "0",
             "RAY_TMPDIR": str(self.directory),
+            **(environment or {}),
         }
         self.started: list[subprocess.Popen[bytes]] = []
         """Those that live, the head first."""
@@ -50,11 +54,13 @@ class RayNodes:
         return self._start(
             *("--head", "--port", str(self.port), "--ray-client-server-port", str(self.client_port)),
             *("--include-dashboard", "false", "--temp-dir", str(self.directory), "--num-cpus", str(cpus)),
-            "--no-monitor",
+            *("--no-monitor", *(("--node-ip-address", self._ip_given) if self._ip_given else ())),
         )
 
-    def node(self, cpus: int) -> subprocess.Popen[bytes]:
-        return self._start("--address", self.address, "--num-cpus", str(cpus))
+    def node(self, cpus: int, *, ip: str | None = None, inside: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """`ip`: its address, else as Ray chooses; `inside`: a command that starts it, such as `ip netns exec NAME`."""
+        own_ip = ("--node-ip-address", ip) if ip else ()
+        return self._start("--address", self.address, "--num-cpus", str(cpus), *own_ip, inside=inside)
 
     def kill(self, node: subprocess.Popen[bytes]) -> None:
         """All of the node's processes, at once."""
@@ -77,11 +83,11 @@ class RayNodes:
         self.kill_all()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, *arguments: str, inside: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         said = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the node lives)
         node = subprocess.Popen(
             [
-                *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
+                *(*inside, sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
                 *("--object-store-memory", str(OBJECT_STORE_BYTES), "--include-log-monitor", "false"),
                 *("--dashboard-agent-listen-port", str(free_port()), *arguments),
             ],

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import iolab
 from iolab.adapters.experiment import loads
-from iolab.adapters.host import probe_needs
-from iolab.adapters.run import begin, elsewhere, origin, parts
+from iolab.adapters.run import begin, elsewhere, here, origin, parts
 from iolab.adapters.run.bisect import BisectLoop, Question
 from iolab.adapters.run.goal import Goal
 from iolab.adapters.run.loop import Loop, Run
@@ -21,11 +20,8 @@ from iolab.adapters.store import directory
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.journal import Journal, read_journal
 from iolab.adapters.store.state import RunState, fold
-from iolab.adapters.system import reach
-from iolab.adapters.system.undo import restore_dead
 from iolab.base.errors import InputError, MachineError
 from iolab.base.strict_json import JsonObject
-from iolab.domain.probe import PROBES
 from iolab.domain.trial.trial import SEED_MAX
 
 if TYPE_CHECKING:
@@ -70,7 +66,7 @@ def run(
     parts.check_rounds(experiment, goal)
     path = out or directory.default_path(experiment.title)
     directory.check_free(path)
-    _look_at_this_machine(experiment, progress, on)
+    here.look(experiment, progress, on)
     given = experiment.seed if seed is None else seed
     plan = Plan(experiment, secrets.randbelow(SEED_MAX) if given is None else given)
     plan.check()
@@ -143,7 +139,7 @@ def resume(
         parts.check_rounds(experiment, goal)
         for problem in contents.problems:
             progress.say(f"{opened.path}/{problem}")
-        _look_at_this_machine(experiment, progress, on)
+        here.look(experiment, progress, on)
         plan = Plan(experiment, started["seed"])
         state.rounds = goal.rounds
         described = {} if part is None else begin.describe_machine(experiment)
@@ -170,33 +166,3 @@ def _loop(
     if asked is None:
         return Loop(directory, journal, state, plan, goal, executor, progress, block)
     return BisectLoop(directory, journal, state, plan, goal, executor, progress, block, question=asked)
-
-
-def _look_at_this_machine(experiment: Experiment, progress: Display, on: str | None) -> None:
-    """Before trials run here: what was left is restored, the target answers, and what probes lack is said."""
-    is_here = experiment.is_of_host and on is None
-    _restore_abandoned(progress, simulated=not is_here)
-    if is_here:
-        reach.check_answer(experiment.target)
-        _say_what_probes_lack(experiment, progress)
-
-
-def _restore_abandoned(progress: Display, *, simulated: bool) -> None:
-    try:
-        restored = restore_dead()
-    except MachineError as error:
-        if not simulated:
-            raise
-        progress.say(str(error))  # nothing of this machine is needed
-        return
-    for line in restored.done:
-        progress.say(f"restored, after a run that was killed: {line}")
-    for line in restored.problems:
-        progress.say(f"not restored, after a run that was killed: {line}")
-
-
-def _say_what_probes_lack(experiment: Experiment, progress: Display) -> None:
-    """Before it takes long; the run goes on, and each trial's record has the reason too."""
-    for name in dict.fromkeys(name for probes in experiment.probes.values() for name in probes):
-        for supply in probe_needs.lacking(PROBES[name]):
-            progress.say(f"probe {name}: {supply.detail}; {supply.remedy}")

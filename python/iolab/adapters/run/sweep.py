@@ -1,7 +1,9 @@
-"""A sweep: experiments on machines, each pair of them a run, all trials of all runs side by side.
+"""A sweep: experiments on machines, each pair of them a run.
 
-Each trial's file is durable, and its run's journal says so, as soon as its record is there, whatever the order. A sweep
-that was killed goes on from its directory: what is finished stays, and is not run again.
+The runs of this machine come first, a trial at a time with nothing beside it. Then come those of simulated machines and
+guests, all trials of all runs side by side, since nothing that runs beside them changes their records. Each trial's
+file is durable, and its run's journal says so, as soon as its record is there, whatever the order. A sweep that was
+killed goes on from its directory: what is finished stays, and is not run again.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import iolab
 from iolab.adapters.experiment import loads
-from iolab.adapters.run import begin
+from iolab.adapters.run import begin, elsewhere, here, origin
 from iolab.adapters.run.goal import Goal
 from iolab.adapters.run.loop import Loop, Stopped, stop_flag
 from iolab.adapters.run.plan import Plan
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from iolab.domain.trial import Trial
 
 CELLS_MAX = 10_000
+HOST = "host"
 NAME_LENGTH_MAX = 80
 
 
@@ -52,6 +55,15 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A cell as it is asked for. `machine`, `rounds`: instead of the experiment's own."""
+
+    source: Source
+    machine: str | None = None
+    rounds: int | None = None
+
+
+@dataclass(frozen=True)
 class Swept:
     """How a sweep ended."""
 
@@ -62,40 +74,37 @@ class Swept:
     trials_by_status: dict[str, int]
 
 
-def create(
-    sources: Sequence[Source], machines: Sequence[str], out: Path | None, *, rounds: int | None, seed: int | None
-) -> SweepDirectory:
-    """Makes the directory of a sweep with a run for each experiment on each machine, all of one seed, so that every
-    machine sees the same offsets.
+def create(asked: Sequence[Asked], out: Path | None, *, seed: int | None) -> SweepDirectory:
+    """Makes the directory of a sweep with a run for each cell that is asked for, all of one seed, so that every machine
+    sees the same offsets.
 
     Args:
-        machines: none: each experiment's own.
         out: None: a new one under ./iolab-runs.
 
     A cell that cannot be run has its reason. InputError if none can be, or `out` is taken.
     """
-    path = out or default_path(sources[0].path.stem if len(sources) == 1 else "sweep")
+    stems = {one.source.path.stem for one in asked}
+    path = out or default_path(stems.pop() if len(stems) == 1 else "sweep")
     check_free(path)
-    if len(sources) * max(1, len(machines)) > CELLS_MAX:
-        raise InputError(f"{len(sources)} experiments on {len(machines)} machines; {CELLS_MAX:,} cells are the most")
+    if len(asked) > CELLS_MAX:
+        raise InputError(f"{len(asked):,} cells; {CELLS_MAX:,} are the most")
     seed = secrets.randbelow(SEED_MAX) if seed is None else seed
-    chosen: list[str | None] = [*machines] or [None]
     cells: list[Cell] = []
     ready: dict[str, tuple[Experiment, Plan, Goal]] = {}
-    for source in sources:
-        for machine in chosen:
-            name = _free(_name(source.path.stem, machine), {cell.run for cell in cells})
-            try:
-                experiment = loads(source.text, str(source.path), machine=machine)
-                _check_simulated(experiment, source.path)
-                plan = Plan(experiment, seed)
-                plan.check()
-                ready[name] = experiment, plan, Goal.at_start(experiment, rounds, until_decided=False)
-                why = None
-            except InputError as error:
-                why = str(error).splitlines()[0]
-            described = ready[name][0].machine if why is None else machine or "?"
-            cells.append(Cell(experiment=source.path.stem, machine=described, run=name, impossible=why))
+    for one in asked:
+        stem = one.source.path.stem
+        name = _free(_name(stem, one.machine), {cell.run for cell in cells})
+        try:
+            experiment = loads(one.source.text, str(one.source.path), machine=one.machine)
+            _check_one_boot(experiment, one.source.path)
+            plan = Plan(experiment, seed)
+            plan.check()
+            ready[name] = experiment, plan, Goal.at_start(experiment, one.rounds, until_decided=False)
+            why = None
+        except InputError as error:
+            why = str(error).splitlines()[0]
+        described = ready[name][0].machine if why is None else one.machine or "?"
+        cells.append(Cell(experiment=stem, machine=described, run=name, impossible=why))
     if not ready:
         raise InputError(f"no cell of the sweep can be run; the first: {cells[0].impossible}")
 
@@ -113,18 +122,16 @@ def complete(directory: SweepDirectory, *, executor: Executor, progress: Display
         return _Sweep(directory, executor, progress).complete()
 
 
-def _check_simulated(experiment: Experiment, path: Path) -> None:
-    if experiment.is_of_host:
+def _check_one_boot(experiment: Experiment, path: Path) -> None:
+    if experiment.parts:
         raise InputError(
-            "is measured on this machine, and a sweep is of simulated machines and guests",
-            where=str(path),
-            remedy="name machines with --machine model:NAME, or measure it with iolab run",
+            "has settings that need several boots", where=str(path), remedy="measure it with iolab run --part"
         )
 
 
 def _name(experiment: str, machine: str | None) -> str:
     """`schedulers.one_disk`."""
-    of_machine = None if machine is None else Path(machine.partition(":")[2]).name.removesuffix(".toml")
+    of_machine = None if machine is None else Path(machine.rpartition(":")[2]).name.removesuffix(".toml")
     name = experiment if of_machine is None else f"{experiment}.{of_machine}"
     return re.sub(r"[^\w.+-]+", "-", name).strip(".-")[:NAME_LENGTH_MAX] or "run"
 
@@ -149,7 +156,8 @@ class _Sweep:
     statuses: Counter[str] = field(default_factory=Counter)
 
     def complete(self) -> Swept:
-        missing: list[tuple[Cell, Path]] = []
+        of_host: list[tuple[Cell, Path]] = []
+        side_by_side: list[tuple[Cell, Path]] = []
         to_come: Counter[str] = Counter()
         finished = 0
         for cell, path in self.directory.runs:
@@ -158,14 +166,23 @@ class _Sweep:
             if state.ended:
                 self.statuses.update(event["status"] for event in state.finished.values())
             else:
-                missing.append((cell, path))
+                (of_host if cell.machine == HOST else side_by_side).append((cell, path))
                 to_come += _to_come(state)
+        if of_host and isinstance(self.executor, elsewhere.OnHosts):
+            raise InputError(
+                f"has trials of this machine, such as those of {of_host[0][0].run}; a cluster's hosts are other ones",
+                where=str(self.directory.path),
+                remedy=f"run it here: iolab sweep --resume {self.directory.path}",
+            )
         self.progress.begin(self.directory.path, finished=finished)
         self.progress.planned(to_come)
         try:
             with stop_flag() as stop:
-                self.executor.expect(self._coming(missing))
-                for cell, path in missing:
+                for cell, path in of_host:
+                    self._complete(self._opened(cell, path), stop)
+                    self._close(cell.run)
+                self.executor.expect(self._coming(side_by_side))
+                for cell, path in side_by_side:
                     self._complete(self._opened(cell, path), stop)
                     self._close(cell.run)
         except (Stopped, InterruptedRun, KeyboardInterrupt):
@@ -219,6 +236,8 @@ class _Sweep:
                 already_run=True,
                 copies=opened.files,
             )
+            if experiment.is_of_host:
+                self._look_at_this_machine(experiment, state, opened)
             plan, goal = Plan(experiment, started["seed"]), Goal(state.rounds, until_decided=False)
             if len(events) > 1:  # not just made: an earlier session ended, or was killed, in it
                 resumed: SessionEvent = {"event": "run_resumed", "rounds": goal.rounds}
@@ -229,6 +248,15 @@ class _Sweep:
             journal.close()
             raise
         return _CellLoop(opened, journal, state, plan, goal, self.executor, self.progress, sweep=self)
+
+    def _look_at_this_machine(self, experiment: Experiment, state: RunState, opened: RunDirectory) -> None:
+        if not origin.is_ours(experiment, state):
+            raise InputError(
+                "changes this machine, and was made by somebody else, or changed since",
+                where=str(opened.path),
+                remedy=f"look at it, then go on with: iolab run --resume {opened.path}",
+            )
+        here.look(experiment, self.progress)
 
     def _close(self, run: str) -> None:
         loop = self.open.pop(run)

@@ -17,7 +17,7 @@ from iolab.presentation.cli.where import executor_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolab.adapters.run.sweep import Source
+    from iolab.adapters.run.sweep import Asked
 
 
 def sweep(
@@ -25,7 +25,8 @@ def sweep(
         list[Path] | None,
         typer.Argument(
             metavar="[EXPERIMENT...]",
-            help="Experiments, fio job files, or names of experiments that come with iolab.",
+            help="Experiments, fio job files, or names of experiments that come with iolab; or a sweep's file, which "
+            "names experiments and machines.",
             show_default=False,
             autocompletion=complete.experiments,
         ),
@@ -34,8 +35,8 @@ def sweep(
         list[str] | None,
         typer.Option(
             metavar="MACHINE",
-            help="A machine of the matrix: model:NAME, a machine's file FILE.toml, or guest:KERNEL. May be given "
-            "several times.  [default: each experiment's own]",
+            help="A machine of the matrix: host, model:NAME, a machine's file FILE.toml, or guest:KERNEL. May be "
+            "given several times.  [default: each experiment's own]",
             show_default=False,
             autocompletion=complete.machines,
         ),
@@ -65,10 +66,11 @@ def sweep(
     metric: Metrics = None,
     json: Json = False,
 ) -> None:
-    """Run experiments on many simulated machines and guests: every experiment on every machine, a run for each.
+    """Run experiments on many machines: every experiment on every machine, a run for each.
 
-    Trials of all runs go side by side, on all cores. Each is on disk as soon as it ends, so a sweep that was killed
-    goes on with --resume and repeats nothing. The grid of verdicts at the end is that of `iolab show DIR`.
+    Trials of this machine itself come first, one at a time. Those of simulated machines and guests follow, side by
+    side, on all cores. Each is on disk as soon as it ends, so a sweep that was killed goes on with --resume and repeats
+    nothing. The grid of verdicts at the end is that of `iolab show DIR`.
     """
     given = {"EXPERIMENT": experiments, "--machine": machine, "--rounds": rounds, "--seed": seed, "--out": out}
     if resume is not None:
@@ -82,13 +84,12 @@ def sweep(
     from iolab.adapters.store.sweep import SweepDirectory
     from iolab.presentation.progress import display
 
-    sources = [_source(path) for path in experiments or ()]
-    machines = [_machine(name) for name in machine or ()]
+    asked, own_seed = ([], None) if resume else _asked(experiments or (), machine or (), rounds)
     with executor_on(on, seconds(patience)) as executor:
         if resume is not None:
             directory = SweepDirectory.open(resume)
         else:
-            directory = runner.create(sources, machines, out, rounds=rounds, seed=seed)
+            directory = runner.create(asked, out, seed=own_seed if seed is None else seed)
         swept = runner.complete(directory, executor=executor, progress=display(as_json=json))
     _show(swept.path, metric or (), as_json=json)
     if set(swept.trials_by_status) <= {"failed", "impossible"}:
@@ -96,31 +97,25 @@ def sweep(
         raise typer.Exit(EXIT_CONDITION)
 
 
-def _source(path: Path) -> Source:
-    """What the file, or the experiment of that name, says. InputError if there is none."""
-    from iolab.adapters.experiment.from_fio import is_job_file, text_of
-    from iolab.adapters.experiment.parse import find, read_text
-    from iolab.adapters.run.sweep import Source
+def _asked(experiments: Sequence[Path], machines: Sequence[str], rounds: int | None) -> tuple[list[Asked], int | None]:
+    """The cells of the sweep, and the seed that a sweep's file names."""
+    from dataclasses import replace
 
-    found = find(path)
-    text = read_text(found)
-    return Source(found, text_of(found, text)[0] if is_job_file(found, text) else text)
+    from iolab.adapters.run import sweep_file
+    from iolab.adapters.run.sweep import Asked
 
-
-def _machine(name: str) -> str:
-    """As an experiment names it. A file's path counts from the current directory here."""
-    from iolab.adapters.machine_file import PREFIX, is_model
-    from iolab.domain.trial.guest import is_guest
-
-    if is_guest(name) or (is_model(name) and not name.endswith(".toml")):
-        return name
-    if name.endswith(".toml"):
-        return f"{PREFIX}{Path(name.removeprefix(PREFIX)).absolute()}"
-    raise InputError(
-        f"{name}: a sweep is of simulated machines and guests",
-        where="--machine",
-        remedy="expected model:NAME, FILE.toml or guest:KERNEL; see: iolab list machines",
-    )
+    sources = [sweep_file.source_of(path) for path in experiments]
+    if not any(map(sweep_file.is_sweep_file, sources)):
+        on: list[str | None] = [sweep_file.machine_named(name) for name in machines]
+        return [Asked(source, machine, rounds) for source in sources for machine in on or [None]], None
+    if len(sources) > 1:
+        raise InputError(
+            "is a sweep's file, which names all experiments", where=str(experiments[0]), remedy="give it alone"
+        )
+    if machines:
+        raise InputError("the sweep's file names the machines", where="--machine", remedy="leave it out")
+    cells, seed = sweep_file.cells_of(sources[0])
+    return [cell if rounds is None else replace(cell, rounds=rounds) for cell in cells], seed
 
 
 def _show(path: Path, metrics: Sequence[str], *, as_json: bool) -> None:
