@@ -115,10 +115,8 @@ def test_a_node_that_comes_late_is_used(where: Path, tmp_path: Path, monkeypatch
         nodes.head(1)
         monkeypatch.setenv("RAY_ADDRESS", nodes.address)
         directory = sweep.create(asked(), tmp_path / "out", seed=1)
-        joining = threading.Thread(target=lambda: nodes.node(1))
         with sleeping("ray") as executor:
-            sweep.complete(directory, executor=executor, progress=Told(2, joining.start))
-        joining.join()
+            sweep.complete(directory, executor=executor, progress=Told(2, lambda: nodes.node(1)))
     assert len(nodes_in(where)) == 2
     assert times_finished(tmp_path / "out" / "reads") == dict.fromkeys(range(TRIALS), 1)
 
@@ -170,16 +168,13 @@ def wire() -> Iterator[Wire]:
     made.remove()
 
 
-def test_what_a_node_ran_that_is_cut_off_is_begun_again_elsewhere(
-    where: Path, wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_node_ran_that_is_cut_off_is_begun_again_elsewhere(where: Path, wire: Wire, tmp_path: Path) -> None:
     """The wire is cut while both nodes run a trial."""
     with RayNodes(QUICK_CHECKS, ip=wire.OURS) as nodes:
         nodes.head(1)
         nodes.node(1, ip=wire.THEIRS, inside=wire.inside)
-        monkeypatch.setenv("RAY_ADDRESS", nodes.address)
         directory = sweep.create(asked(), tmp_path / "out", seed=1)
-        with sleeping("ray") as executor:
+        with sleeping(nodes.on) as executor:
             wait_until(lambda: executor._pool.slots == 2, "both nodes")
             sweep.complete(directory, executor=executor, progress=Told(8, wire.cut))
     assert {line.split()[0] for line in where.read_text().splitlines()} == {wire.OURS, wire.THEIRS}

@@ -54,9 +54,10 @@ class Lines:
     """Where the last whole line ends: where the next one belongs."""
 
 
-def append(fd: int, entry: Entry, *, where: str, remedy: str | None = None) -> None:
+def append(fd: int, entry: Entry, *, where: str, remedy: str | None = None, synced: bool = True) -> None:
     """Writes one entry as a line at the end (`O_APPEND`) or at the descriptor's position. On return it survives a power
-    cut; after an error nothing of it is left in the file, as far as the disk still obeys.
+    cut, unless it is not to be `synced`; after an error nothing of it is left in the file, as far as the disk still
+    obeys.
 
     Raises:
         MachineError: the disk refuses; it names `where` and `remedy`.
@@ -66,7 +67,8 @@ def append(fd: int, entry: Entry, *, where: str, remedy: str | None = None) -> N
     start = os.fstat(fd).st_size if _appends(fd) else os.lseek(fd, 0, os.SEEK_CUR)
     try:
         _write_all(fd, line)
-        os.fsync(fd)
+        if synced:
+            os.fsync(fd)
     except OSError as error:
         with suppress(OSError):
             _take_back(fd, start, len(line))

@@ -204,6 +204,7 @@ class Loop:
         attempt = self.state.attempts.get(trial.trial, 0) + 1
         started = self.journal.append(
             "trial_started",
+            synced=trial.is_of_host,  # what is simulated may have ended by now, and does nothing to this machine
             trial=trial.trial,
             round=trial.round,
             workload=trial.workload,

@@ -56,15 +56,16 @@ class Journal:
             sync_directory(path.parent)
         self._cut_torn_tail()
 
-    def append(self, event: str, **content: object) -> Event:
-        """Writes one event; on return it survives a power cut. MachineError if the disk refuses."""
+    def append(self, event: str, *, synced: bool = True, **content: object) -> Event:
+        """Writes one event; on return it survives a power cut. What nothing relies on before the next event need not be
+        `synced`: it survives with that one. MachineError if the disk refuses."""
         entry: Event = {
             "event": event,
             "wall_unix_ns": self._clocks.wall_unix_ns(),
             "monotonic_ns": self.monotonic_ns(),
             **content,
         }
-        checked_lines.append(self._descriptor, entry, where=str(self.path), remedy=REMEDY)
+        checked_lines.append(self._descriptor, entry, where=str(self.path), remedy=REMEDY, synced=synced)
         return entry
 
     def monotonic_ns(self) -> int:

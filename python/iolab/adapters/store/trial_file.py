@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,7 +15,6 @@ from iolab.adapters.store.rows import TableRow, table_rows
 from iolab.base.bounded_file import read_bounded
 from iolab.base.durable import write_atomically
 from iolab.base.errors import InputError
-from iolab.base.strict_json import JsonObject
 from iolab.domain.phase_record import without_series
 from iolab.domain.record import Record
 
@@ -111,6 +111,7 @@ def _frame(record: Record, rows: list[TableRow]) -> polars.DataFrame:
     spec = record.spec
     of_trial = {"trial": spec.trial, "round": spec.round, "workload": spec.workload, "setting": spec.setting}
     of_rows = zip(*rows, strict=True) if rows else ((),) * len(TableRow._fields)
-    columns: JsonObject = {name: [value] * len(rows) for name, value in of_trial.items()}
-    columns |= {name: list(values) for name, values in zip(TableRow._fields, of_rows, strict=True)}
-    return pl.DataFrame(columns, schema=table_schema())
+    columns: dict[str, Sequence[object]] = {name: [value] * len(rows) for name, value in of_trial.items()}
+    columns |= dict(zip(TableRow._fields, of_rows, strict=True))
+    # Each of its type from the start: to have a whole frame cast takes polars' threads, once for each trial.
+    return pl.DataFrame([pl.Series(name, columns[name], type) for name, type in table_schema().items()])
