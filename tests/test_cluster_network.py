@@ -46,11 +46,12 @@ scheduler = "mq-deadline"
 """
 TRIALS = 20
 QUICK_CHECKS = {
-    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_initial_delay_ms": "10000",
     "RAY_health_check_period_ms": "1000",
-    "RAY_health_check_timeout_ms": "1000",
-    "RAY_health_check_failure_threshold": "2",
+    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_failure_threshold": "4",
 }
+"""A node that is cut off is given up sooner than by default; one that starts on a busy machine is not."""
 SLEEPING = '''
 import os
 import time

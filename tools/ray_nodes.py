@@ -103,7 +103,7 @@ class RayNodes:
             said.seek(0)
             text = said.read().decode(errors="replace")
             if "Ray runtime started" in text:
-                if found := re.search(r"Local node IP: *(\S+)", text):
+                if (found := re.search(r"Local node IP: *(\S+)", text)) and node is self.started[0]:
                     self.ip = found[1]
                 return node
             assert node.poll() is None and time.monotonic() < give_up, text

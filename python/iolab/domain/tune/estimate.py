@@ -26,8 +26,6 @@ STEPS_AT_FIRST, STEPS = 30, 6
 """Of the search for the variances: from nothing, and from what fewer trials said."""
 NEAR = 0.35
 """Distance, as a share of a range, at which two values' effects have a correlation of 0.6. Chosen."""
-ROUGH_SHARE = 0.0
-"""Share of a key's effect that a value has by itself, whatever its neighbours in the range do. Chosen."""
 OUTLIER_SD = 3.0
 """A residual beyond is drawn in to here: a burst tells of nothing."""
 KEYS_SHARE, PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE = 0.4, 0.1, 0.05, 0.2, 0.25
@@ -59,8 +57,7 @@ class Encoded:
             both_out, one_out = np.isinf(ours) & np.isinf(theirs), np.isinf(ours) ^ np.isinf(theirs)
             if parameter.ordered:
                 apart = np.where(np.isinf(ours) | np.isinf(theirs), 0.0, _finite(ours) - _finite(theirs))
-                same = (apart == 0).astype(np.float64)
-                near = (1 - ROUGH_SHARE) * np.exp(-((apart / NEAR) ** 2) / 2) + ROUGH_SHARE * same
+                near = np.exp(-((apart / NEAR) ** 2) / 2)
             else:
                 near = (_finite(ours) == _finite(theirs)).astype(np.float64)
             found[column] = np.where(one_out, 0.0, np.where(both_out, 1.0, near))
