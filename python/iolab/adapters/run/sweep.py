@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import iolab
 from iolab.adapters.experiment import loads
@@ -263,7 +263,7 @@ class _Sweep:
         self.statuses.update(event["status"] for event in loop.state.finished.values())
         loop.journal.close()
 
-    def _say_everywhere(self, event: str, **content: object) -> None:
+    def _say_everywhere(self, event: str, **content: Any) -> None:
         for loop in self.open.values():
             with suppress(IolabError):  # the journal's disk may be what failed
                 loop.journal.append(event, **content)
