@@ -167,7 +167,7 @@ class WorkerProcess:
         """The worker's lines as they come, None when there was none for a while."""
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
-        buffer = bytearray()
+        begun: list[bytes] = []
         with selectors.DefaultSelector() as selector:
             selector.register(fd, selectors.EVENT_READ)
             while True:
@@ -185,10 +185,12 @@ class WorkerProcess:
                 chunk = os.read(fd, 1 << 20)
                 if not chunk:
                     return
-                buffer += chunk
-                *lines, rest = buffer.split(b"\n")
-                buffer = bytearray(rest)
-                for line in lines:
+                # A record may have tens of megabytes: only what is new is looked through.
+                first, *others = chunk.split(b"\n")
+                begun.append(first)
+                for other in others:
+                    line = b"".join(begun)
+                    begun = [other]
                     yield json.loads(line)
 
     def _stop(self) -> None:
