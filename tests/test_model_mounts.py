@@ -131,6 +131,8 @@ def test_the_probe_sees_what_each_phase_called() -> None:
     assert values["write/rpc_write_bytes_sent_per_op"] == 1172
     assert values["read/rpc_read_bytes_received_per_op"] == 1152
     assert values["read/rpc_write_execute_ns_mean"] is None
+    assert values["write/rpc_pulled_up_bytes"] == 4 * 256 * 1024, "the kernel copies what is shorter than its buffer"
+    assert values["read/rpc_pulled_up_bytes"] == 0
     for phase in ("write", "read"):
         waits, rtt, execute = (
             values[f"{phase}/rpc_{phase}_{name}_ns_mean"] for name in ("backlog_wait", "rtt", "execute")
@@ -175,8 +177,10 @@ def test_any_text_of_the_model_reads_back_as_the_probe_saw_it(
         model.start(json.dumps({**phase.load, "probes": {"nfs": {}}}))
         while (record := model.wait(1.0)) is None:
             pass
-        seen = json.loads(record)["probes"]["nfs"]["mounts"]["/mnt/0"]["operations"]
+        mount = json.loads(record)["probes"]["nfs"]["mounts"]["/mnt/0"]
+        seen = mount["operations"]
         before, after = snapshots(model.take_traces()["mountstats"].decode())
+        assert after.since(before).pulled_up_bytes == mount["pulled_up_bytes"]
         counted = {name.lower(): values for name, values in after.since(before).operations.items() if any(values)}
         assert counted == {name: [values[counter] for counter in COUNTERS] for name, values in seen.items()}
         assert sum(values["ops"] for values in seen.values()) == count

@@ -104,6 +104,25 @@ def test_the_difference_gives_what_mountstats_prints(mounted: Path, version: str
     assert (found["rpc_retransmissions"], found["rpc_timeouts"]) == (3, 1)
 
 
+def test_rdma_tells_the_bytes_that_it_pulled_up_and_tcp_does_not(mounted: Path) -> None:
+    def over(transports: str) -> str:
+        both = "".join(text(point, write_line()) for point in (r"/srv/my\040data", "/again"))
+        return both.replace("\txprt:\ttcp 800 1 1 0 0 9 9 0 9 0 2 0 0\n", transports)
+
+    def connection(pulled_up: int) -> str:
+        return f"\txprt:\trdma 0 0 1 0 0 9 9 0 9 0 1 2 3 4 5 {pulled_up} 7 8 9 10 11\n"
+
+    mounted.write_text(over(connection(1024) + connection(10)))
+    reader = nfs.Mountstats({}, site())
+    mounted.write_text(over(connection(3072) + connection(30)))
+    seen = reader.stop()
+    assert [mount.get("pulled_up_bytes") for mount in seen["mounts"].values()] == [2068]
+    assert metrics_of({**seen})["rpc_pulled_up_bytes"] == 2068
+    assert snapshots(text("/again", write_line()))[0].pulled_up_bytes is None
+    of_tcp = {"source": "server:/export", "operations": {}}
+    assert metrics_of({"elapsed_ns": 1, "mounts": {"/again": of_tcp}})["rpc_pulled_up_bytes"] is None
+
+
 def test_a_mount_that_is_new_gone_or_another_is_absent(mounted: Path) -> None:
     points = (r"/srv/my\040data", "/again")
     whole = "".join(text(point, "READ: 5 5 0 5 5 5 5 5 0") for point in points)

@@ -2,7 +2,8 @@
 
 A line for each operation of a mount: how often it was called, transmissions, major timeouts, bytes sent, bytes
 received, and three times summed over all calls, in milliseconds: waiting in the queue, from transmission to reply, from
-start to end; from version 1.1 on errors too. All counters count since the mount.
+start to end; from version 1.1 on errors too. A line for each transport: of RDMA it has the bytes that were pulled up,
+copied behind a message's head to be sent. All counters count since the mount.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ NS_PER_MS = 1_000_000
 
 DEVICE = re.compile(r"\s*+device (?P<device>\S++) mounted on (?P<mount>.+?) with fstype (?P<type>\S++)")
 _AGE = re.compile(r"\s*age:\s+(?P<age>\d{1,15})\s*$")
+_RDMA = re.compile(r"\s*xprt:\s+rdma(?:\s+-?\d{1,20}){15}\s+(?P<pulled_up>\d{1,20})(?:\s|$)")
+"""`xprt_rdma_print_stats`: ten counters of every transport, five of chunks, then `pullup_copy_count`."""
 _OPERATION = re.compile(r"\s*(?P<name>[A-Z][A-Z0-9_]*):(?P<counters>(?:\s+\d{1,20}){8,10})\s*$")
 
 
@@ -41,6 +44,8 @@ class Snapshot:
     age_s: int | None = None
     operations: dict[str, list[int]] = field(default_factory=dict)
     """By the kernel's name, such as READ: a number for each of `COUNTERS`."""
+    pulled_up_bytes: int | None = None
+    """Over all connections; None: the transport is not RDMA."""
 
     def since(self, before: Snapshot) -> Snapshot:
         """What happened from `before` to this one."""
@@ -50,12 +55,15 @@ class Snapshot:
         }
         both = self.age_s is not None and before.age_s is not None
         age_s = (self.age_s or 0) - (before.age_s or 0) if both else None
-        return Snapshot(self.mount, self.line, age_s, operations)
+        ours, theirs = self.pulled_up_bytes, before.pulled_up_bytes
+        pulled_up = None if ours is None else ours - (theirs or 0)
+        return Snapshot(self.mount, self.line, age_s, operations, pulled_up)
 
     @property
     def went_backwards(self) -> bool:
         """Whether any counter is negative, as a difference is when the mount was made anew in between."""
-        return any(counter < 0 for counters in self.operations.values() for counter in counters)
+        counters = [counter for counters in self.operations.values() for counter in counters]
+        return any(counter < 0 for counter in (*counters, self.pulled_up_bytes or 0))
 
 
 class SnapshotReader:
@@ -73,6 +81,8 @@ class SnapshotReader:
                 self.snapshots.append(self._current)
         elif self._current and (found := _AGE.match(line)):
             self._current.age_s = int(found["age"])
+        elif self._current and (found := _RDMA.match(line)):
+            self._current.pulled_up_bytes = (self._current.pulled_up_bytes or 0) + int(found["pulled_up"])
         elif self._current and (found := _OPERATION.match(line)):
             self._current.operations[found["name"]] = [int(word) for word in found["counters"].split()[: len(COUNTERS)]]
         else:

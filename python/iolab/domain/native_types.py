@@ -1731,6 +1731,7 @@ class MountObserved(TypedDict):
     """What one mount counted."""
 
     operations: dict[str, OperationObserved]
+    pulled_up_bytes: NotRequired[int | None]
     source: str
 
 

@@ -33,6 +33,9 @@ struct MountObserved {
     source: String,
     /// Those that were called, by their names in small letters.
     operations: BTreeMap<&'static str, OperationObserved>,
+    /// Data that were copied behind their head to be sent, which only RDMA counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pulled_up_bytes: Option<u64>,
 }
 
 /// Times in whole milliseconds, as the kernel tells them.
@@ -52,6 +55,7 @@ struct OperationObserved {
 struct Snapshot {
     read: OperationCounters,
     write: OperationCounters,
+    pulled_up_bytes: u64,
     text: String,
 }
 
@@ -86,7 +90,12 @@ impl NfsProbe {
             .filter(|(_, before, after)| after.calls > before.calls)
             .map(|(name, before, after)| (name, OperationObserved::between(&before, &after)))
             .collect();
-            observed.insert(mount_point, MountObserved { source, operations });
+            let mount = MountObserved {
+                source,
+                operations,
+                pulled_up_bytes: Some(after.pulled_up_bytes - before.pulled_up_bytes),
+            };
+            observed.insert(mount_point, mount);
         }
         let observation = NfsObservation {
             elapsed_ns: ended - self.began,
@@ -124,10 +133,11 @@ fn snapshots<'a>(now: Time, mounts: impl Iterator<Item = &'a DirectIo>) -> Vec<S
             device: &device,
             mount_point: &mount_point,
         };
-        let operations = io.mount().counters().operations;
+        let counters = io.mount().counters();
         Snapshot {
-            read: operations.read,
-            write: operations.write,
+            read: counters.operations.read,
+            write: counters.operations.write,
+            pulled_up_bytes: counters.pulled_up_bytes,
             text: io.mount().mountstats(now, &mounted),
         }
     };

@@ -60,6 +60,8 @@ def differences(
             if any(counters)
         }
         found[point] = {"source": mount.source, "operations": operations}
+        if difference.pulled_up_bytes is not None:
+            found[point]["pulled_up_bytes"] = difference.pulled_up_bytes
     return found
 
 

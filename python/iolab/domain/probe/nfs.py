@@ -65,6 +65,19 @@ def _metrics() -> Iterator[Metric]:
         "no call was made",
         partial(_mean, operation=ALL_OPERATIONS, metric="rpc_timeouts"),
     )
+    yield READER.metric(
+        "rpc_pulled_up_bytes",
+        "bytes",
+        "neutral",
+        "Bytes of data that were copied behind their message's head to be sent, instead of being mapped (RDMA).",
+        "the transport is not RDMA",
+        _pulled_up,
+    )
+
+
+def _pulled_up(found: NfsObservation) -> float | None:
+    of_rdma = [count for mount in found["mounts"].values() if (count := mount.get("pulled_up_bytes")) is not None]
+    return float(sum(of_rdma)) if of_rdma else None
 
 
 def _calls_per_s(found: NfsObservation, operation: str) -> float | None:

@@ -83,6 +83,14 @@ def _metrics() -> Iterator[Metric]:
                 partial(_of_times, column=column, statistic=statistic),
             )
     yield READER.metric(
+        "kworkers",
+        "count",
+        "neutral",
+        "Threads of the kernel's work queues (kworker) that switched.",
+        "not told",
+        lambda found: float(sum(task["comm"].startswith("kworker/") for task in found["tasks"])),
+    )
+    yield READER.metric(
         "switch_events_lost",
         "count",
         "cost",
