@@ -23,7 +23,7 @@ from iolab.adapters.reproduction.part import Part
 from iolab.adapters.reproduction.published import Published
 from iolab.adapters.reproduction.reproduced import Reproduced
 from iolab.adapters.reproduction.score import FACTOR_MAX, Compared, claims, mean_error, within_factor
-from iolab.adapters.reproduction.scorecard import RESULTS, markdown, overall, scores, statements_markdown
+from iolab.adapters.reproduction.scorecard import RESULTS, extremes, markdown, overall, scores, statements_markdown
 from iolab.adapters.reproduction.tables import Cell
 from iolab.adapters.run import run
 from iolab.adapters.run.by_machine import ByMachine
@@ -259,6 +259,20 @@ def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: 
     assert statements_markdown(parts).count("\n| ") == 2
 
 
+def test_the_best_and_the_worst_stand_beside_their_null_predictors(reproduced: Reproduced) -> None:
+    rate = next(part for part in objects(reproduced) if part["name"] == "figures/rate")
+    assert rate["kind"] == "table"
+    cells = [cell | {"role": "prediction", "follows": False} for cell in rate["cells"]]
+    null: Any = {"words": "one constant", "cells": 4, "factor": 1.04, "model_factor": 1.2, "as_good": True}
+    good: Any = rate | {"name": "a/good", "cells": [cell | {"factor": 1.1} for cell in cells], "null": null}
+    bad: Any = rate | {"name": "a/bad", "cells": [cell | {"factor": 3.0} for cell in cells], "null": None}
+    few: Any = rate | {"name": "a/few", "cells": cells[:2], "null": None}
+    assert extremes([bad, few, good]).startswith(
+        "Best: `a/good` with 4 independent predictions, typically 1.10x off (a null predictor: 1.04x). "
+        "Worst: `a/bad` with 4 independent predictions, typically 3x off. "
+    )
+
+
 # The format
 
 
@@ -317,6 +331,12 @@ def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: 
         ('verdict = ["same"]', "verdict = []", 63, ("claims.alike.verdict", "at least one")),
         ('verdict = ["same"]', "above = 3", 56, ("claims.alike", "baseline with verdicts, or a limit")),
         ('baseline = "plain"\nsetting', "above = 3\nsetting", 63, ("claims.alike.verdict", "a limit has no verdict")),
+        (
+            'verdict = ["same"]',
+            'verdict = ["same"]\nper = "iops"',
+            64,
+            ("claims.alike.per", "expected a limit instead"),
+        ),
         (
             'setting = "pinned"\nverdict = ["same"]',
             'setting = "plain"\nverdict = ["same"]',
@@ -424,6 +444,24 @@ def test_a_limit_holds_in_every_round_or_not(limit: str, met: bool, tmp_path: Pa
     alike, _ = compare(figures(text), stored_run(tmp_path / "run", EXPERIMENT)).statements
     assert alike.met == met and len(alike.values) == 2 and alike.comparison is None
     assert alike.claim.text.endswith(f"said {limit.replace(' = ', ' ').replace('1000000', '1e+06')}")
+
+
+def test_a_limit_may_be_of_one_metric_by_another(tmp_path: Path) -> None:
+    own = 'setting = "pinned"\nmetric = "read.rate_bytes_per_s"\nper = "rate_bytes_per_s"\nabove = 0.4\nbelow = 0.6'
+    text = FIGURES.replace(
+        'metric = "rate_bytes_per_s"\nbaseline = "plain"\nsetting = "pinned"\nverdict = ["same"]', own
+    )
+    alike, _ = compare(figures(text), stored_run(tmp_path / "run", EXPERIMENT)).statements
+    assert alike.met and alike.values == [pytest.approx(0.5, rel=0.1)] * 2
+
+
+def test_a_limit_by_a_metric_that_the_run_lacks_is_missed_with_the_reason(tmp_path: Path) -> None:
+    own = 'setting = "pinned"\nmetric = "iops"\nper = "rpc_pulled_up_bytes"\nabove = 0'
+    text = FIGURES.replace(
+        'metric = "rate_bytes_per_s"\nbaseline = "plain"\nsetting = "pinned"\nverdict = ["same"]', own
+    )
+    alike, _ = compare(figures(text), stored_run(tmp_path / "run", EXPERIMENT)).statements
+    assert not alike.met and alike.absent
 
 
 def test_a_cell_may_be_a_ratio_to_another_setting(tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def _statement(one: JudgedStatement, found: Reproduced) -> StatementPart:
         "who": said.who,
         "workload": said.workload,
         "metric": said.metric,
+        "per": said.per,
         "job": said.job,
         "baseline": said.baseline,
         "setting": said.setting,

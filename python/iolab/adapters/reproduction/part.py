@@ -77,6 +77,7 @@ class StatementPart(TypedDict):
     who: str
     workload: str
     metric: str
+    per: str | None
     job: str
     baseline: str | None
     setting: str

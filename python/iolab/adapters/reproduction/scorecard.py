@@ -156,15 +156,16 @@ def distributions_markdown(parts: Sequence[Part]) -> str:
 
 
 def extremes(parts: Sequence[Part]) -> str:
-    """The best and the worst table with more than a few independent predictions, in words."""
+    """The best and the worst table with more than a few independent predictions, in words, each beside its null
+    predictor."""
     published = [part for part in parts if part["case_study"] != OF_OURS]
     quoted = [one for one in scores(published) if one.independent >= QUOTED_MIN and one.factor is not None]
     if not quoted:
         return ""
-    skilled = [one for one in quoted if one.skill == "yes"] or quoted
-    best, worst = (pick(some, key=lambda one: one.factor or 0) for pick, some in ((min, skilled), (max, quoted)))
+    best, worst = (pick(quoted, key=lambda one: one.factor or 0) for pick in (min, max))
     words = [
         f"`{one.name}` with {one.independent} independent predictions, typically {times(one.factor)} off"
+        + ("" if one.null is None else f" (a null predictor: {times(one.null['factor'])})")
         for one in (best, worst)
     ]
     return f"Best: {words[0]}. Worst: {words[1]}. {' '.join(overall(parts))}"

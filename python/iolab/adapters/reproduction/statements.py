@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iolab.adapters.reproduction.measured import Value
 from iolab.adapters.reproduction.options import KeyPath, StatementOptions, by_name, check_metric, check_verdicts
 from iolab.adapters.reproduction.score import Claim
 from iolab.base.toml import TomlTable
@@ -27,6 +28,8 @@ class Statement:
     who: str
     workload: str
     metric: str
+    per: str | None
+    """Of a limit: what the metric is divided by; None: it is about the metric alone."""
     job: str
     """"all" for all together."""
     baseline: str | None
@@ -85,6 +88,10 @@ def read_statements(tables: TomlTable, problems: Problems) -> Iterator[Statement
         has_limit = options.above is not None or options.below is not None
         if (options.baseline is None) != has_limit:
             problems.add(path, "expected a baseline with verdicts, or a limit: above, below or both")
+        if options.per is not None:
+            check_metric(options.per, (*path, "per"), problems)
+            if not has_limit:
+                problems.add((*path, "per"), "a verdict is on the metric alone; expected a limit instead of a baseline")
         if has_limit and options.verdict:
             problems.add((*path, "verdict"), "a limit has no verdict; expected a baseline instead")
         if not has_limit:
@@ -97,6 +104,7 @@ def read_statements(tables: TomlTable, problems: Problems) -> Iterator[Statement
             who=options.who,
             workload=options.workload,
             metric=options.metric,
+            per=options.per,
             job=options.job or ALL,
             baseline=options.baseline,
             setting=options.setting,
@@ -128,13 +136,24 @@ def judged(statements: Sequence[Statement], run: RunData, measured: Measured) ->
 
 
 def _within_limits(statement: Statement, measured: Measured) -> JudgedStatement:
-    by_round = measured.by_round((statement.workload, statement.setting), statement.metric, statement.job).values()
-    values = [one.value for one in by_round if one.value is not None]
+    trial = (statement.workload, statement.setting)
+    keys = [statement.metric, *filter(None, [statement.per])]
+    found = [measured.by_round(trial, key, statement.job) for key in keys]
+    rounds = sorted(set().union(*found))
+    by_round = [_quotient([of_key.get(number, Value(None, None)) for of_key in found]) for number in rounds]
+    values = [value for value in by_round if value is not None]
     missing = None
     if not values or len(values) < len(by_round):
-        mean = measured.mean((statement.workload, statement.setting), statement.metric, statement.job)
-        missing = mean.reason or next((one.reason for one in by_round if one.reason), None) or "a round has no value"
+        means = (measured.mean(trial, key, statement.job).reason for key in keys)
+        of_rounds = (one.reason for of_key in found for one in of_key.values())
+        missing = next(filter(None, (*means, *of_rounds)), "a round has no value")
     return JudgedStatement(statement, None, values, missing)
+
+
+def _quotient(values: Sequence[Value]) -> float | None:
+    """Of a metric and what it is divided by, where it is; None without a number."""
+    number, divisor = values[0].value, values[1].value if len(values) > 1 else 1.0
+    return None if number is None or not divisor else number / divisor
 
 
 def _pair(statement: Statement, baseline: str, measured: Measured) -> Pair:

@@ -108,9 +108,11 @@ def _statement(one: JudgedStatement) -> RenderableType:
         found = sentence(comparison, unit_of(comparison.metric), same_within=comparison.judgement.same_within)
     else:
         shown = ", ".join(f"{value:.4g}" for value in one.values)
-        found = f"{one.statement.metric} of {one.statement.setting}: {shown}; said {limits(one.statement)}"
-    said = _marked(f"{one.statement.text} ({one.statement.who})", met=one.met)
-    return Group(said, Padding(_sentences(found, style="dim"), (0, 0, 0, 2)))
+        said = one.statement
+        of = said.metric if said.per is None else f"{said.metric} by {said.per}"
+        found = f"{of} of {said.setting}: {shown}; said {limits(said)}"
+    head = _marked(f"{one.statement.text} ({one.statement.who})", met=one.met)
+    return Group(head, Padding(_sentences(found, style="dim"), (0, 0, 0, 2)))
 
 
 def _marked(text: str, *, met: bool) -> RenderableType:
