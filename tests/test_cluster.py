@@ -3,6 +3,7 @@ that falls silent."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import signal
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -240,6 +242,33 @@ def test_a_cluster_that_is_gone_is_an_error_after_a_time(
     with pytest.raises(MachineError, match=said):
         made.begin(a_trial(), lambda: False).result(timeout=10)
     made.close()
+
+
+@pytest.mark.parametrize(("failures", "said"), [(2, None), (99, "Starting Ray client server failed")])
+def test_a_cluster_that_fails_to_start_a_server_for_its_client_is_asked_again(
+    failures: int, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ray 2.60 sometimes fails, in the words of its head."""
+    asked = []
+
+    def init(**_: object) -> None:
+        asked.append(1)
+        if len(asked) <= failures:
+            told = "Traceback (most recent call last):\nRuntimeError: Starting Ray client server failed. See x.err"
+            raise ConnectionAbortedError(f"Initialization failure from server:\n{told}\n")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    monkeypatch.delitem(sys.modules, "iolab.adapters.cluster.driver", raising=False)
+    driver = importlib.import_module("iolab.adapters.cluster.driver")
+    del sys.modules["iolab.adapters.cluster.driver"]
+    monkeypatch.setattr(driver, "CONNECT_AGAIN_S", 0.0)
+    if said is None:
+        driver.connect("ray://head:10001")
+        assert len(asked) == failures + 1
+    else:
+        with pytest.raises(MachineError, match=said):
+            driver.connect("ray://head:10001")
+        assert len(asked) == driver.CONNECT_TIMES_MAX
 
 
 def test_a_stop_does_not_wait_for_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -20,10 +21,13 @@ OBJECT_STORE_BYTES = 80 << 20
 
 
 class RayNodes:
-    """Use as a context: nothing of it is left behind."""
+    """Use as a context: nothing of it is left behind. One at a time on a machine, the next waits: the servers that the
+    heads start for clients would take each other's ports, which all count from 23000."""
 
     def __init__(self, environment: Mapping[str, str] | None = None, ip: str | None = None) -> None:
         """`environment`: more variables of every node; `ip`: the head's address, where Ray is not to choose one."""
+        self._alone = os.open(Path(tempfile.gettempdir()) / "iolab-ray-nodes.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._alone, fcntl.LOCK_EX)
         # Sockets lie in it, whose paths are short.
         self.directory = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))
         self.port, self.client_port = free_port(), free_port()
@@ -34,6 +38,8 @@ class RayNodes:
             "RAY_enable_worker_prestart": "0",
             "RAY_prestart_worker_first_driver": "0",
             "RAY_worker_niceness": "0",
+            # Else the process that starts a server for each client runs gRPC's handlers in the fork, which may end it.
+            "GRPC_ENABLE_FORK_SUPPORT": "0",
             "RAY_TMPDIR": str(self.directory),
             **(environment or {}),
         }
@@ -82,6 +88,8 @@ class RayNodes:
     def __exit__(self, *_: object) -> None:
         self.kill_all()
         shutil.rmtree(self.directory, ignore_errors=True)
+        fcntl.flock(self._alone, fcntl.LOCK_UN)  # a fork of this process may hold it too
+        os.close(self._alone)
 
     def _start(self, *arguments: str, inside: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         said = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the node lives)

@@ -35,6 +35,11 @@ WAIT_S = 0.05
 LEAVE_S = 2.0
 RETRIES_MAX = 100
 """A trial is begun again elsewhere when its node or Ray's worker dies: so often at most."""
+CONNECT_TIMES_MAX = 5
+"""The head starts a process for each client, and in Ray 2.60 that sometimes dies as it starts: so often it is asked."""
+CONNECT_AGAIN_S = 0.5
+START_FAILED = "Starting Ray client server failed"
+"""What Ray says then."""
 TOLD_CHARACTERS_MAX = 300
 
 _reports: TextIO = sys.stdout
@@ -73,10 +78,7 @@ class Driver:
     def __init__(self, address: str, simulate: str) -> None:
         """`simulate`: what a node runs for a trial of no host, MODULE:FUNCTION. MachineError if no cluster answers."""
         self._ray: Any = ray
-        try:
-            ray.init(address=address, namespace="iolab", log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            raise _unreachable(address, error) from None
+        connect(address)
         self._simulate = ray.remote(num_cpus=1, max_retries=RETRIES_MAX)(_named(simulate))
         self._slots: dict[str, Any] = {}
         """By host: the actor that holds its slot."""
@@ -159,6 +161,18 @@ class Driver:
             name.removeprefix(HOST_RESOURCE) for one in resources for name in one if name.startswith(HOST_RESOURCE)
         ]
         _say({"slots": int(sum(one.get("CPU", 0) for one in resources)), "hosts": sorted(hosts)})
+
+
+def connect(address: str) -> None:
+    """This process to the cluster. MachineError if none answers."""
+    for time_left in reversed(range(CONNECT_TIMES_MAX)):
+        try:
+            ray.init(address=address, namespace="iolab", log_to_driver=False, logging_level=logging.ERROR)
+            return
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            if not time_left or START_FAILED not in str(error):
+                raise _unreachable(address, error) from None
+        time.sleep(CONNECT_AGAIN_S)
 
 
 def _named(function: str) -> Any:
