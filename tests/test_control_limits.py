@@ -14,6 +14,7 @@ from iolab.adapters.store import read
 from iolab.base.errors import InputError
 from support.command_line import CommandLine, wait_until
 from support.experiments import SCRATCH, experiment
+from support.leftovers import look
 
 READS = """
 [workloads.reads]
@@ -150,21 +151,27 @@ def test_a_kill_leaves_neither_command_nor_group(iolab: CommandLine) -> None:
     inside = f'background = "{command}"\ncpu_quota = 1\nio_max = {{ read_iops = 50 }}'
     iolab.write("e.toml", with_settings(inside, FOREVER))
     with iolab.start("run", "e.toml", "--out", "run") as process:
-        wait_until(lambda: seen.exists() and bool(_members()), "the limited load", 60)
-        workers = _members()
+        wait_until(lambda: seen.exists() and bool(groups_of(iolab)), "the limited load")
+        groups = groups_of(iolab)
         os.kill(process.pid, signal.SIGKILL)
-        for pid in workers:
+        for pid in {pid for path in groups for pid in members(path)}:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=60)
     wait_until(lambda: not running(marker), "the command's end")
     iolab("restore")
-    assert groups_left() == []
+    assert [path for path in groups if path.exists()] == []
     assert running(marker) == []
 
 
-def _members() -> list[int]:
-    return [int(pid) for path in groups_left() for pid in _read(path / "cgroup.procs").split()]
+def groups_of(iolab: CommandLine) -> list[Path]:
+    """Those with processes of this test's."""
+    ours = {int(line.split()[0]) for line in look(iolab.cwd, iolab.state_dir).processes}
+    return [path for path in groups_left() if ours & set(members(path))]
+
+
+def members(group: Path) -> list[int]:
+    return [int(pid) for pid in _read(group / "cgroup.procs").split()]
 
 
 def _read(path: Path) -> str:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -99,6 +100,61 @@ def test_a_dead_owner_s_changes_are_undone_once(tmp_path: Path, state_dir: Path)
     knob.write_text("somebody else's")
     assert restore_abandoned() == []
     assert knob.read_text() == "somebody else's"
+
+
+@contextmanager
+def killed_and_not_ended(knob: Path) -> Iterator[int]:
+    """A process that has changed the knob and was killed, whose files the kernel still holds open: its entry stays, as
+    nobody takes its exit status, and a child of its own stands for the kernel. Yields that child."""
+    reading, writing = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        with suppress(BaseException):
+            change(UndoJournal.open(), knob, "second")
+            holder = os.fork()
+            if holder:
+                os.write(writing, f"{holder}\n".encode())
+            time.sleep(60)
+        os._exit(0)
+    with os.fdopen(reading) as file:
+        holder = int(file.readline())
+    os.close(writing)
+    os.kill(owner, signal.SIGKILL)
+    try:
+        yield holder
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(holder, signal.SIGKILL)
+        os.waitpid(owner, 0)
+
+
+def test_the_end_of_a_killed_owner_is_waited_for(tmp_path: Path, state_dir: Path) -> None:
+    knob = tmp_path / "knob"
+    knob.write_text("first")
+    said: list[str] = []
+
+    def end(line: str) -> None:
+        said.append(line)
+        os.kill(holder, signal.SIGKILL)
+
+    with killed_and_not_ended(knob) as holder:
+        restored = undo.restore_dead(end, dying_patience_s=60.0)
+    assert (restored.done, restored.lines) == ([f"set {knob} back to first"], restored.done)
+    assert len(said) == 1 and "was killed and has not ended" in said[0]
+    assert knob.read_text() == "first"
+
+
+def test_a_killed_owner_that_does_not_end_is_told_and_left_alone(tmp_path: Path, state_dir: Path) -> None:
+    knob = tmp_path / "knob"
+    knob.write_text("first")
+    with killed_and_not_ended(knob):
+        restored = undo.restore_dead(dying_patience_s=0.1)
+        assert (restored.done, restored.living) == ([], [])
+        assert len(restored.problems) == 1
+        assert "was killed, but has not ended" in restored.problems[0]
+        assert undo.journals().problems == restored.problems
+        assert knob.read_text() == "second"
+    assert restore_abandoned() == [f"set {knob} back to first"]
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

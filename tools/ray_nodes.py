@@ -15,19 +15,22 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 START_S = 120.0
 OBJECT_STORE_BYTES = 80 << 20
 
 
 class RayNodes:
-    """Use as a context: nothing of it is left behind. One at a time on a machine, the next waits: the servers that the
-    heads start for clients would take each other's ports, which all count from 23000."""
+    """Use as a context: nothing of it is left behind. It waits while another process has nodes on this machine: the
+    servers that heads start for clients take each other's ports, as they all count from 23000."""
+
+    _of_this_process: ClassVar[int] = 0
+    _lock: ClassVar[int] = -1
 
     def __init__(self, environment: Mapping[str, str] | None = None, ip: str | None = None) -> None:
         """`environment`: more variables of every node; `ip`: the head's address, where Ray is not to choose one."""
-        self._alone = os.open(Path(tempfile.gettempdir()) / "iolab-ray-nodes.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(self._alone, fcntl.LOCK_EX)
+        self._lock_machine()
         # Sockets lie in it, whose paths are short.
         self.directory = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))
         self.port, self.client_port = free_port(), free_port()
@@ -88,8 +91,17 @@ class RayNodes:
     def __exit__(self, *_: object) -> None:
         self.kill_all()
         shutil.rmtree(self.directory, ignore_errors=True)
-        fcntl.flock(self._alone, fcntl.LOCK_UN)  # a fork of this process may hold it too
-        os.close(self._alone)
+        RayNodes._of_this_process -= 1
+        if not RayNodes._of_this_process:
+            fcntl.flock(RayNodes._lock, fcntl.LOCK_UN)  # a fork of this process may have it open too
+            os.close(RayNodes._lock)
+
+    @classmethod
+    def _lock_machine(cls) -> None:
+        if not cls._of_this_process:
+            cls._lock = os.open(Path(tempfile.gettempdir()) / "iolab-ray-nodes.lock", os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(cls._lock, fcntl.LOCK_EX)
+        cls._of_this_process += 1
 
     def _start(self, *arguments: str, inside: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         said = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the node lives)

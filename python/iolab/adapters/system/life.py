@@ -5,6 +5,7 @@ Read from /proc files that never wait themselves (proc(5); `cmdline` would, of o
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,6 +16,9 @@ PROC = Path("/proc")
 UNINTERRUPTIBLE = "D"
 RUNNING = "R"
 NAMED_MAX = 3
+SIGKILL_BIT = 1 << (signal.SIGKILL - 1)
+PF_EXITING = 0x4
+"""Of the flags in /proc/PID/stat (linux/sched.h)."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,20 @@ def is_alive(process: int) -> bool:
         return _fields(PROC / str(process) / "stat")[0] not in "ZX"
     except OSError:
         return False
+
+
+def is_dying(process: int) -> bool:
+    """Whether it is there, and runs nothing of its program any more: it was killed or has exited, and is gone once the
+    kernel has waited for what it had under way."""
+    directory = PROC / str(process)
+    try:
+        status = (directory / "status").read_text(errors="replace")
+        state, *_, flags = _fields(directory / "stat")[:7]
+    except OSError:
+        return False
+    pending = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))]
+    killed = any(signals & SIGKILL_BIT for signals in pending)
+    return killed or state in "ZX" or bool(int(flags) & PF_EXITING)
 
 
 def _first(names: list[str]) -> str:

@@ -26,6 +26,11 @@ from iolab.base.strict_json import JsonObject
 
 OTHERS_PATIENCE_S = 40.0
 """A killed run's child, or another restore, may wait for a busy mount first."""
+DYING_PATIENCE_S = 5.0
+"""A killed process is gone when the I/O that it had under way has ended: a run that is to begin waits so long."""
+STUCK_S = 1.0
+"""An I/O may take so long; only what waits longer is worth a word."""
+POLL_S = 0.05
 MARK_BYTES = 64
 """More than the line takes that says that an entry is undone."""
 
@@ -183,8 +188,11 @@ class Restored:
         return [*self.done, *self.problems]
 
 
-def restore_dead(on_wait: OnWait | None = None) -> Restored:
+def restore_dead(on_wait: OnWait | None = None, *, dying_patience_s: float = DYING_PATIENCE_S) -> Restored:
     """Undoes what dead owners left on this machine, whatever stands in the way of one of them.
+
+    Args:
+        dying_patience_s: how long an owner is waited for that was killed, and has not ended.
 
     Raises:
         MachineError: others can write the state directory, so that what it says is not to be trusted.
@@ -196,7 +204,7 @@ def restore_dead(on_wait: OnWait | None = None) -> Restored:
     undo_file.remove_unfinished(directory)
     for path in _journals(directory):
         try:
-            file = _taken_over(path)
+            file = _taken_over(path, dying_patience_s, on_wait)
         except MachineError as refused:
             restored.problems.append(str(refused))
             continue
@@ -210,9 +218,14 @@ def restore_dead(on_wait: OnWait | None = None) -> Restored:
 def _told(user: str) -> str:
     """A process, "name (pid)", with what it waits for, if no signal reaches it."""
     watch = life.Watch()
-    watch.look([int(user.rpartition("(")[2].rstrip(")"))])
-    stuck = life.named(task for task, _ in watch.stuck())
-    return f"{user}: {stuck}," if stuck else user
+    began = time.monotonic()
+    while True:
+        watch.look([int(user.rpartition("(")[2].rstrip(")"))])
+        stuck = watch.stuck()
+        if not stuck or time.monotonic() - began > STUCK_S:
+            named = life.named(task for task, for_s in stuck if for_s > STUCK_S)
+            return f"{user}: {named}," if named else user
+        time.sleep(POLL_S)
 
 
 def what_stays(owner: int) -> list[str]:
@@ -250,6 +263,8 @@ def journals() -> Journals:
         if file is not None:
             file.close()
             found.dead.append(path)
+        elif (owner := UndoFile.owner(path)) is not None and life.is_dying(owner):
+            found.problems.append(str(_does_not_end(path, owner)))
         elif path.exists():
             found.living += users_of(path) or [path.name]
     return found
@@ -264,21 +279,40 @@ def _journals(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"*{undo_file.SUFFIX}"))
 
 
-def _taken_over(path: Path) -> UndoFile | None:
-    """The file of a dead owner; who is putting back the same is waited for. None: there is nothing to do.
+def _taken_over(path: Path, dying_patience_s: float, on_wait: OnWait | None) -> UndoFile | None:
+    """The file of a dead owner. One that was killed and has not ended is waited for, and who is putting back the same.
+    None: there is nothing to do.
 
     Raises:
         MachineError: not this user's file, or the other does not come to an end.
     """
-    deadline = time.monotonic() + OTHERS_PATIENCE_S
+    began = time.monotonic()
+    spoken = False
     while True:
         file = UndoFile.of_dead(path)
-        if file is not None or not path.exists() or UndoFile.owner_lives(path):
+        owner = UndoFile.owner(path)
+        if file is not None or not path.exists() or (owner is not None and not life.is_dying(owner)):
             return file
-        if time.monotonic() > deadline:
-            who = ", ".join(users_of(path)) or "another process"
-            raise MachineError(f"{who} is putting this back", where=str(path), remedy="see what it waits for")
-        time.sleep(0.05)
+        waited_s = time.monotonic() - began
+        if waited_s > (OTHERS_PATIENCE_S if owner is None else dying_patience_s):
+            raise _does_not_end(path, owner)
+        if on_wait is not None and owner is not None and not spoken and waited_s > bounded.SPEAK_AFTER_S:
+            on_wait(f"process {owner} was killed and has not ended; it is given up after {dying_patience_s:.0f} s")
+            spoken = True
+        time.sleep(POLL_S)
+
+
+def _does_not_end(path: Path, owner: int | None) -> MachineError:
+    if owner is None:
+        who = ", ".join(users_of(path)) or "another process"
+        return MachineError(f"{who} is putting this back", where=str(path), remedy="see what it waits for")
+    stuck = life.named(task for task in life.tasks_of([owner]) if task.is_stuck)
+    told = f": {stuck}" if stuck else ""
+    return MachineError(
+        f"process {owner} was killed, but has not ended{told}; what it changed can be put back only then",
+        where=str(path),
+        remedy="when it has ended: iolab restore",
+    )
 
 
 def _restore_one(file: UndoFile, restored: Restored, on_wait: OnWait | None) -> None:

@@ -88,11 +88,11 @@ class UndoFile:
         return None
 
     @staticmethod
-    def owner_lives(path: Path) -> bool:
-        """Whether the process is there that the file was made by. Where it is not, and the file is locked, another
+    def owner(path: Path) -> int | None:
+        """The process that the file was made by, if it is there. Where it is not, and the file is locked, another
         process is putting everything back."""
         owner = path.name.partition("-")[0]
-        return owner.isdecimal() and Path("/proc", owner).exists()
+        return int(owner) if owner.isdecimal() and Path("/proc", owner).exists() else None
 
     def read(self) -> Lines:
         """All lines that are whole. The next one goes behind the last of them, over what a kill tore."""

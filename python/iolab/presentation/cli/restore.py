@@ -14,15 +14,15 @@ from iolab.presentation.cli.output import print_json, print_lines
 def restore(patience: Patience = None, json: Json = False) -> None:
     """Restore tunables, mounts and scratch devices that a killed iolab left behind.
 
-    Every change is journaled before it is made. Changes of an iolab that still runs are left alone. `iolab run` does
-    the same before it starts. What does not answer is given up after --patience (a minute by default), and the rest is
-    put back. The exit status is 3 while something is not.
+    Every change is journaled before it is made. Changes of an iolab that still runs are left alone; the end of one that
+    was killed is waited for. `iolab run` does the same before it starts. What does not answer is given up after
+    --patience (a minute by default), and the rest is put back. The exit status is 3 while something is not.
     """
     from iolab.adapters.system import bounded
     from iolab.adapters.system.undo import restore_dead
 
     bounded.set_patience(seconds(patience) or bounded.PATIENCE_S)
-    restored = restore_dead(_say_what_is_waited_for)
+    restored = restore_dead(_say_what_is_waited_for, dying_patience_s=bounded.patience_s())
     if json:
         print_json({"restored": restored.done, "problems": restored.problems})
     elif restored.lines:
