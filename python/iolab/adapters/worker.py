@@ -29,6 +29,7 @@ from iolab.adapters.host.watched import watch
 from iolab.adapters.simulator import simulation
 from iolab.adapters.system import bounded, safety, state
 from iolab.base.errors import IolabError, MachineError
+from iolab.base.uncollected import uncollected
 from iolab.domain.executor import Answer, OnProgress, Progress, ShouldStop, error_to_json
 from iolab.domain.trial import DeviceTarget, Trial
 
@@ -97,7 +98,9 @@ def _admitted(trial: Trial) -> Answer:
 
 
 def _record(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Answer:
-    return {"record": _execute(trial, on_progress, should_stop).model_dump(mode="json")}
+    record = _execute(trial, on_progress, should_stop)
+    with uncollected():
+        return {"record": record.model_dump(mode="json")}
 
 
 def _execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> Record:

@@ -18,6 +18,7 @@ from iolab.adapters.system import life, stall
 from iolab.adapters.system.undo import restore_abandoned, what_stays
 from iolab.base import child_process
 from iolab.base.errors import InterruptedRun, MachineError
+from iolab.base.uncollected import uncollected
 from iolab.domain.executor import Answer, LeftBehind, OnProgress, Progress, ShouldStop, Stalled, error_from_json
 from iolab.domain.record import Fault, Record
 from iolab.domain.trial import DeviceIdentity
@@ -93,7 +94,8 @@ class WorkerProcess:
             named = f"trial {trial.trial}, {trial.workload} under {trial.setting}"
             return self._failed(trial, started_unix_ns, f"{named}: a defect in iolab: {answer['defect']}")
         if "record" in answer:
-            return Record.model_validate(answer["record"])
+            with uncollected():
+                return Record.model_validate(answer["record"])
         raise error_from_json(answer["error"])
 
     def admit(self, trial: Trial, should_stop: ShouldStop) -> list[DeviceIdentity]:
@@ -191,7 +193,9 @@ class WorkerProcess:
                 for other in others:
                     line = b"".join(begun)
                     begun = [other]
-                    yield json.loads(line)
+                    with uncollected():
+                        message = json.loads(line)
+                    yield message
 
     def _stop(self) -> None:
         assert self._process.stdin is not None

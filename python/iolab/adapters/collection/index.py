@@ -8,7 +8,6 @@ made anew.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sqlite3
@@ -22,6 +21,7 @@ from typing import Any
 
 import iolab
 from iolab.base.errors import MachineError
+from iolab.base.uncollected import uncollected
 from iolab.domain.collection.entry import Entry, Labels, Main
 
 FOLDER = ".iolab-index"
@@ -59,15 +59,10 @@ class Index:
         """Every entry, and whether its run is complete."""
         with self._open() as db:
             rows = db.execute("select entry, ended from run").fetchall()
-        collects = gc.isenabled()
-        gc.disable()  # it would look through all of them again and again, and find nothing to collect
-        try:
+        with uncollected():
             # One document costs less to read than one per run.
             found = json.loads(f"[{','.join(entry for entry, _ in rows)}]")
             return [(_entry(one), bool(ended)) for one, (_, ended) in zip(found, rows, strict=True)]
-        finally:
-            if collects:
-                gc.enable()
 
     def put(self, rows: Sequence[Row]) -> None:
         """Takes the place of what is known of these runs."""

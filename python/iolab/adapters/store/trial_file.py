@@ -15,6 +15,7 @@ from iolab.adapters.store.rows import TableRow, table_rows
 from iolab.base.bounded_file import read_bounded
 from iolab.base.durable import write_atomically
 from iolab.base.errors import InputError
+from iolab.base.uncollected import uncollected
 from iolab.domain.phase_record import without_series
 from iolab.domain.record import Record
 
@@ -45,7 +46,8 @@ def write(path: Path, record: Record, rows: list[TableRow] | None = None) -> Sto
 
     `rows`: the table of a record that comes from elsewhere; without them it is computed from the record.
     """
-    content = encode(record, rows)
+    with uncollected():
+        content = encode(record, rows)
     write_atomically(path, content)
     return Stored.of(content)
 
