@@ -36,12 +36,16 @@ class Module:
 
     definitions: dict[str, Json]
     written: dict[str, str] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
 
     def add(self, name: str) -> str:
-        """Writes the definition, unless it has been written, after all that it refers to. Its name in Python."""
+        """Writes the definition, unless it has been written, after all that it refers to. Its name in Python: a text
+        where it refers to itself."""
+        if name in self.begun and name not in self.written:
+            return f'"{name}"'
         if name not in self.written:
-            text = self._definition(name, self.definitions[name])
-            self.written[name] = text
+            self.begun.add(name)
+            self.written[name] = self._definition(name, self.definitions[name])
         return name
 
     def _definition(self, name: str, schema: Json) -> str:
@@ -71,7 +75,7 @@ class Module:
         """A table with keys of its own, and those of one of several others."""
         members = []
         for one in alternatives(schema):
-            base = self.type_of(one, name)
+            base = self._member(name, one)
             own = f"{base}Of{name}"
             self.written[own] = self._table(own, schema, base=base)
             members.append(own)

@@ -33,6 +33,8 @@ pub struct Group {
     pub shared: Arc<Shared>,
     /// The phase's first job that is done ends the measured part.
     pub ends_with_first: bool,
+    /// The end of some of the phase's jobs stops the others.
+    pub may_be_stopped: bool,
     pub notes: Vec<String>,
     pub state: State,
 }
@@ -43,13 +45,16 @@ pub struct State {
     jobs_done: usize,
     tick_at: Time,
     leave_at: Option<Time>,
+    /// The end of other jobs has stopped those of this group.
+    is_stopped: bool,
     /// Where the measured part ended, if another group's job was done first.
     cut: Option<Sample>,
 }
 
 pub struct RunningJob {
     name: String,
-    writes: bool,
+    /// Its end stops the phase's other jobs.
+    stops: bool,
     job: Job,
     measure: Measure,
     idle: Vec<u32>,
@@ -85,7 +90,7 @@ const NEVER: Time = Time::MAX;
 impl RunningJob {
     pub fn new(
         name: String,
-        writes: bool,
+        stops: bool,
         job: Job,
         measure: Measure,
         slots: std::ops::Range<u32>,
@@ -93,7 +98,7 @@ impl RunningJob {
         // Taken from the end: low slots first, so that a shallow job reuses few buffers.
         RunningJob {
             name,
-            writes,
+            stops,
             job,
             measure,
             idle: slots.rev().collect(),
@@ -202,7 +207,11 @@ impl Group {
             batcher.reaped(now, reaped);
             if now >= self.state.tick_at {
                 let was_leaving = self.state.leave_at.is_some();
+                let was_stopped = self.state.is_stopped;
                 self.tick(now);
+                if self.state.is_stopped && !was_stopped {
+                    self.offer_all(now, backend);
+                }
                 if self.state.leave_at.is_some_and(|leave_at| now >= leave_at) {
                     break;
                 }
@@ -242,7 +251,7 @@ impl Group {
                     Next::Done => {
                         running.done = true;
                         self.state.jobs_done += 1;
-                        self.shared.first_done.store(true, Ordering::Relaxed);
+                        self.shared.job_done(running.stops);
                     }
                 }
             }
@@ -266,39 +275,48 @@ impl Group {
     #[cold]
     fn cut<C: Clock, B: Serial>(&mut self, clock: C, backend: &mut B) {
         let mut now = clock.now();
-        for job in 0..self.jobs.len() {
-            for sync in self.jobs[job].job.syncs_of_an_early_end(now) {
+        // What each still writes, beginning with an operation that was offered.
+        let mut rest: Vec<Next> = Vec::with_capacity(self.jobs.len());
+        for running in &mut self.jobs {
+            running.job.end_early(now);
+            rest.push(loop {
+                let next = running.job.next(now);
+                let Next::Io(sync) = next else { break next };
+                if !running.job.is_measured() {
+                    break next;
+                }
                 let result = backend.execute(&sync);
                 now = clock.now();
-                let measure = &mut self.jobs[job].measure;
                 if result == 0 {
-                    measure.succeeded(now, &sync);
+                    running.measure.succeeded(now, &sync);
                 } else {
-                    measure.failed(now, &sync, -result, &self.paths[sync.file as usize], 0);
+                    let path = &self.paths[sync.file as usize];
+                    running.measure.failed(now, &sync, -result, path, 0);
                 }
-            }
+                running.job.completed(now, &sync, Ok(0));
+            });
         }
         self.state.cut = Some(sample(now));
-        for job in 0..self.jobs.len() {
-            self.complete_files(job, backend);
+        for (job, next) in rest.into_iter().enumerate() {
+            self.complete_files(job, next, now, backend);
         }
     }
 
-    fn complete_files<B: Serial>(&mut self, job: usize, backend: &mut B) {
+    fn complete_files<B: Serial>(
+        &mut self,
+        job: usize,
+        mut next: Next,
+        now: Time,
+        backend: &mut B,
+    ) {
         const SLOT: u32 = 0;
-        // With all ends long past when the next is offered, no pause is due between them.
-        const ENDED: Time = 0;
-        const OFFERED: Time = NEVER - 1;
         let running = &mut self.jobs[job];
-        if !running.writes {
-            running.job.stop();
-        }
-        while let Next::Io(op) = running.job.next(OFFERED) {
+        while let Next::Io(op) = next {
             if op.kind.is_write() {
                 self.contents.prepare(&op, &self.buffers, SLOT);
             }
             let result = backend.execute(&op);
-            running.job.completed(ENDED, &op, Ok(op.bytes));
+            running.job.completed(now, &op, Ok(op.bytes));
             if result != op.bytes as i32 {
                 self.notes.push(format!(
                     "job {:?}: its file is not whole, a {} after the measured part failed",
@@ -310,6 +328,7 @@ impl Group {
             if self.shared.stop.load(Ordering::Relaxed) {
                 running.job.stop();
             }
+            next = running.job.next(now);
         }
     }
 
@@ -389,7 +408,10 @@ impl Group {
                 other => {
                     let was_done = running.done;
                     running.park(other);
-                    self.state.jobs_done += usize::from(running.done && !was_done);
+                    if running.done && !was_done {
+                        self.state.jobs_done += 1;
+                        self.shared.job_done(running.stops);
+                    }
                     return;
                 }
             }
@@ -469,12 +491,22 @@ impl Group {
             self.state.leave_at = Some(now + LEAVE_AFTER_NS);
             self.jobs.iter_mut().for_each(|running| running.job.stop());
         }
+        if self.may_be_stopped && !self.state.is_stopped && self.shared.others_are_done() {
+            self.state.is_stopped = true;
+            self.jobs.iter_mut().for_each(|running| running.job.stop());
+        }
         self.state.tick_at = (now + TICK_EVERY_NS).min(self.samples.due());
     }
 
     fn publish(&self, now: Time) {
         let jobs = self.jobs.iter();
-        let fractions = jobs.clone().map(|running| running.job.progress(now));
+        // Who is stopped by others is as far as they are.
+        let fractions = jobs
+            .clone()
+            .map(|running| match self.may_be_stopped && !running.stops {
+                true => Some(1.0),
+                false => running.job.progress(now),
+            });
         self.shared.groups[self.index].store(Counts {
             ops: jobs.clone().map(|running| running.measure.ops).sum(),
             bytes: jobs.clone().map(|running| running.measure.bytes).sum(),

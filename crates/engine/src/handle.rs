@@ -64,7 +64,12 @@ pub fn start(mut phase: Phase, memory: Arc<Memory>) -> Result<Handle, StartError
         Vec::new()
     };
     let warm_up_ns = phase.warm_up_ns;
-    begin(phase, prepared, run, warm_up_ns, start_notes)
+    let to_stop = phase
+        .stops_with
+        .as_ref()
+        .map_or(usize::MAX, |stops| stops.count());
+    let shared = Shared::new(prepared.len(), to_stop);
+    begin(phase, prepared, run, shared, (warm_up_ns, start_notes))
 }
 
 impl Work for Phase {
@@ -88,10 +93,10 @@ pub(crate) fn begin<W: Work, P: Send + 'static>(
     work: W,
     prepared: Vec<P>,
     run: ThreadMain<P, W::Measured>,
-    warm_up_ns: u64,
-    start_notes: Vec<String>,
+    shared: Shared,
+    (warm_up_ns, start_notes): (u64, Vec<String>),
 ) -> Result<Handle<W>, StartError> {
-    let shared = Arc::new(Shared::new(prepared.len()));
+    let shared = Arc::new(shared);
     let gate = Arc::new(Gate::default());
     let (outbox, receiver) = channel();
     let threads = prepared.len();

@@ -1,6 +1,6 @@
 //! What threads tell while they run, and what they are told.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::marker::Window;
 
@@ -9,6 +9,8 @@ pub struct Shared {
     pub stop: AtomicBool,
     /// Some job is done: where a phase that ends with its first job ends.
     pub first_done: AtomicBool,
+    /// Jobs whose end stops the others and that are not done yet; 0: the others stop.
+    to_stop: AtomicUsize,
     pub groups: Vec<Progress>,
     pub window: Window,
 }
@@ -33,13 +35,30 @@ pub struct Counts {
 }
 
 impl Shared {
-    pub fn new(groups: usize) -> Shared {
+    /// `to_stop`: after how many ends of jobs that stop the others they are stopped.
+    pub fn new(groups: usize, to_stop: usize) -> Shared {
         Shared {
             stop: AtomicBool::new(false),
             first_done: AtomicBool::new(false),
+            to_stop: AtomicUsize::new(to_stop),
             groups: (0..groups).map(|_| Progress::default()).collect(),
             window: Window::new(groups),
         }
+    }
+
+    /// A job is done; `stops`: its end stops the others.
+    pub fn job_done(&self, stops: bool) {
+        self.first_done.store(true, Relaxed);
+        if stops {
+            let _ = self
+                .to_stop
+                .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        }
+    }
+
+    /// Whether jobs that have no end yet are to stop, because others are done.
+    pub fn others_are_done(&self) -> bool {
+        self.to_stop.load(Relaxed) == 0
     }
 
     /// Of all groups; the fraction is the furthest-behind group's.
@@ -82,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_whole_is_the_sum_and_as_far_as_the_last_group() {
-        let shared = Shared::new(2);
+        let shared = Shared::new(2, usize::MAX);
         shared.groups[0].store(Counts {
             ops: 1,
             bytes: 10,
@@ -106,5 +125,16 @@ mod tests {
         );
         shared.groups[0].store(Counts::default());
         assert_eq!(shared.counts().fraction, None);
+    }
+
+    #[test]
+    fn the_others_stop_when_as_many_are_done_as_it_takes() {
+        let shared = Shared::new(1, 2);
+        shared.job_done(true);
+        shared.job_done(false);
+        assert!(!shared.others_are_done());
+        shared.job_done(true);
+        shared.job_done(true);
+        assert!(shared.others_are_done());
     }
 }

@@ -29,6 +29,8 @@ pub struct Prepared {
     pub notes: Vec<String>,
     pub slots: u32,
     jobs: Vec<(JobSpec, Job)>,
+    /// Names of the phase's jobs whose end stops the others; empty: each goes on to its own end.
+    stoppers: Vec<String>,
     contents: Contents,
     paths: Vec<String>,
     warm_up: Time,
@@ -111,6 +113,10 @@ fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepare
         warm_up: phase.warm_up_ns,
         interval: phase.interval_ns,
         ends_with_first: phase.ends_with_first,
+        stoppers: phase
+            .stops_with
+            .as_ref()
+            .map_or(Vec::new(), |stops| stops.jobs.clone()),
         spec,
     })
 }
@@ -149,9 +155,10 @@ impl Prepared {
         for (index, (spec, job)) in self.jobs.into_iter().enumerate() {
             let own: Range<u32> = slots.len() as u32..slots.len() as u32 + spec.queue_depth;
             slots.extend(own.clone().map(|_| Slot::of(index as u32)));
+            let stops = self.stoppers.contains(&spec.name);
             jobs.push(RunningJob::new(
                 spec.name.clone(),
-                writes(&spec),
+                stops,
                 job,
                 measure(),
                 own,
@@ -168,6 +175,7 @@ impl Prepared {
             samples: Samples::new(self.warm_up, self.interval),
             shared,
             ends_with_first: self.ends_with_first,
+            may_be_stopped: !self.stoppers.is_empty(),
             notes: self.notes,
             state: State::default(),
         };

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use engine::start;
 use std::sync::Arc;
-use workload::phase::{EngineKind, GroupSpec, Phase};
+use workload::phase::{EngineKind, GroupSpec, Phase, StopsWith};
 use workload::spec::{Arrival, JobSpec, Until};
 
 const BLOCK: u64 = 4096;
@@ -179,4 +179,48 @@ fn data_is_fresh_or_the_same() {
     };
     assert_eq!(sectors(true), MIB / 512);
     assert_eq!(sectors(false), BLOCK / 512);
+}
+
+/// A job that is done stops those beside it, of both loops.
+#[test]
+fn the_end_of_a_job_stops_the_others() {
+    for engine in [EngineKind::Psync, EngineKind::Null] {
+        let place = ScratchDirectory::in_memory();
+        let quick = JobSpec {
+            name: "quick".into(),
+            ..over_the_file(writer())
+        };
+        let slow = JobSpec {
+            until: lasting(60_000),
+            ..pausing(writer())
+        };
+        let groups = vec![
+            group(EngineKind::Psync, vec![quick]),
+            group(engine, vec![slow]),
+        ];
+        let mut phase = phase(&place.path("data"), groups);
+        phase.stops_with = Some(StopsWith {
+            jobs: vec!["quick".into()],
+            any: false,
+        });
+        let record = run(phase);
+        assert!(record.elapsed_ns < 10_000_000_000, "{engine:?}");
+        assert!(!record.stopped);
+        assert_eq!(record.groups[0].jobs[0].write.bytes, MIB);
+    }
+}
+
+#[test]
+fn only_jobs_that_there_are_stop_others() {
+    let place = ScratchDirectory::in_memory();
+    let mut phase = phase(
+        &place.path("data"),
+        vec![group(EngineKind::Psync, vec![writer()])],
+    );
+    phase.stops_with = Some(StopsWith {
+        jobs: vec!["nobody".into()],
+        any: true,
+    });
+    let refused = start(phase, Arc::default()).unwrap_err().to_string();
+    assert!(refused.contains("no job \"nobody\""), "{refused}");
 }

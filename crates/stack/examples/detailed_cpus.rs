@@ -147,6 +147,7 @@ impl Load {
             warm_up_ns: 0,
             interval_ns: SECOND,
             ends_with_first: false,
+            stops_with: None,
             seed: 1,
         }
     }

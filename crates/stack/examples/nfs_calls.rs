@@ -58,6 +58,7 @@ fn wall_s(kernel: &str) -> f64 {
             warm_up_ns: 0,
             interval_ns: SECOND,
             ends_with_first: false,
+            stops_with: None,
             seed: 1,
         })
         .expect("a possible phase");

@@ -109,6 +109,7 @@ fn run(load: &Load) {
             warm_up_ns: 0,
             interval_ns: 10 * SECOND,
             ends_with_first: false,
+            stops_with: None,
             seed: 1,
         })
         .expect("a possible phase");

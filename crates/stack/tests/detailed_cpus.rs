@@ -101,6 +101,7 @@ fn phase(files: u32, groups: Vec<GroupSpec>) -> PhaseSpec {
         warm_up_ns: 0,
         interval_ns: SECOND,
         ends_with_first: false,
+        stops_with: None,
         seed: 1,
     }
 }

@@ -83,6 +83,7 @@ fn events(mut world: World, groups: Vec<GroupSpec>) -> Vec<QueueEvent> {
         warm_up_ns: 0,
         interval_ns: SECOND,
         ends_with_first: false,
+        stops_with: None,
         seed: 1,
     };
     world.tap();

@@ -324,6 +324,7 @@ mod tests {
             pattern: None,
             drop_caches: false,
             ends_with_first: false,
+            stops_with: None,
             seed: 1,
         }
     }

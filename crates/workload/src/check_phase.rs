@@ -35,6 +35,7 @@ pub fn check_phase(phase: &Phase) -> Result<(), InvalidPhase> {
         check_job(phase, job)?;
     }
     check_pattern(phase)?;
+    check_stops(phase)?;
     phase
         .groups
         .iter()
@@ -51,6 +52,30 @@ fn check_pattern(phase: &Phase) -> Result<(), InvalidPhase> {
             "phase {:?}: pattern: {length} bytes; expected verify with 1 to {BLOCK_BYTES_MIN} bytes",
             phase.name
         ));
+    }
+    Ok(())
+}
+
+/// Checks whose end stops the other jobs.
+///
+/// # Errors
+///
+/// A name that no job of the phase has, or one that is given twice.
+pub fn check_stops(phase: &Phase) -> Result<(), InvalidPhase> {
+    let Some(stops) = &phase.stops_with else {
+        return Ok(());
+    };
+    if stops.jobs.is_empty() {
+        return refused("stops_with: jobs: no name; expected at least one".into());
+    }
+    for (number, name) in stops.jobs.iter().enumerate() {
+        let mut jobs = phase.groups.iter().flat_map(|group| &group.jobs);
+        if !jobs.any(|job| job.name == *name) {
+            return refused(format!("stops_with: the phase has no job {name:?}"));
+        }
+        if stops.jobs[..number].contains(name) {
+            return refused(format!("stops_with: job {name:?} is given twice"));
+        }
     }
     Ok(())
 }

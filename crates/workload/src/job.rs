@@ -9,6 +9,7 @@ pub use crate::check::SpecError;
 use crate::check::check;
 use crate::course::Course;
 use crate::depth_search::{Search, Searched};
+use crate::early_end::EarlyEnd;
 use crate::exclusion::Exclusion;
 use crate::mix::Direction;
 pub use crate::op::{Op, OpKind};
@@ -64,6 +65,9 @@ pub struct Job {
     search: Option<Box<Search>>,
     /// With the stage `Replaying`, and instead of everything above but the bounds.
     replay: Option<Box<Replay>>,
+    /// The measured part has ended before the job.
+    early_end: Option<Box<EarlyEnd>>,
+    writes: bool,
     until: Until,
 }
 
@@ -138,6 +142,8 @@ impl Job {
             exclusion: None,
             search,
             replay,
+            early_end: None,
+            writes: spec.read_share < 1.0,
             until: spec.until,
         })
     }
@@ -150,6 +156,14 @@ impl Job {
     /// The job's next step at `now`. An operation that is returned counts as in flight.
     #[inline]
     pub fn next(&mut self, now: Time) -> Next {
+        if self.early_end.is_some() {
+            return self.next_of_early_end(now);
+        }
+        self.next_of_its_own(now)
+    }
+
+    #[inline]
+    fn next_of_its_own(&mut self, now: Time) -> Next {
         if self.stage != Stage::Offering {
             if let Some(replay) = &mut self.replay {
                 return replay.next(now);
@@ -197,6 +211,11 @@ impl Job {
     /// Each operation that `next` gave out is to be reported once, also when it failed.
     #[inline]
     pub fn completed(&mut self, now: Time, op: &Op, result: Result<u32, i32>) {
+        let now = match &self.early_end {
+            None => now,
+            Some(end) if end.is_syncing() => return,
+            Some(_) => EarlyEnd::COMPLETED_AT,
+        };
         if let Some(replay) = &mut self.replay {
             return replay.completed(now, op);
         }
@@ -275,18 +294,31 @@ impl Job {
         }
     }
 
-    /// For a caller whose measured part ends before the job does: the syncs that are due where a job ends, one per file
-    /// written so far. They are the caller's to do and not to report; nothing may be in flight.
-    pub fn syncs_of_an_early_end(&mut self, now: Time) -> Vec<Op> {
-        let files = self.syncs.take_written();
-        let sync = |file| Op {
-            kind: OpKind::Fsync,
-            file,
-            offset: 0,
-            bytes: 0,
-            due: now,
-        };
-        files.into_iter().map(sync).collect()
+    /// The measured part ends before the job does. What is next are the syncs that are due where a job ends, one for each
+    /// file written so far; then, no longer measured and without pauses, what it still writes, so that files are whole.
+    /// Nothing may be in flight. Once is enough.
+    pub fn end_early(&mut self, now: Time) {
+        if self.early_end.is_none() {
+            let end = EarlyEnd::new(self.syncs.take_written(), now);
+            self.early_end = Some(Box::new(end));
+        }
+    }
+
+    /// Whether what completes now belongs to what is measured; false in what follows an early end.
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        self.early_end.as_ref().is_none_or(|end| end.is_syncing())
+    }
+
+    #[cold]
+    fn next_of_early_end(&mut self, now: Time) -> Next {
+        let end = self.early_end.as_mut().expect("the caller has looked");
+        match end.next() {
+            Some(sync) => return Next::Io(Op { due: now, ..sync }),
+            None if end.begins_rest() && !self.writes => self.stop(),
+            None => {}
+        }
+        self.next_of_its_own(EarlyEnd::OFFERED_AT)
     }
 
     /// Offer nothing more, not even a sync; `Done` once nothing is in flight.

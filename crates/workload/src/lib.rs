@@ -24,6 +24,7 @@ pub mod verify;
 
 mod course;
 pub mod depth_search;
+mod early_end;
 mod exclusion;
 mod files;
 mod mix;

@@ -31,8 +31,27 @@ pub struct Phase {
     /// The first job that is done ends the measured part of all. What is still to be written then is written unmeasured,
     /// so that files are whole; what is still to be read is left. For engines of one operation at a time.
     pub ends_with_first: bool,
+    /// Jobs whose end stops the others; absent: each job goes on to its own end.
+    pub stops_with: Option<StopsWith>,
     /// Seeds what is written and, on a simulated machine, its jitter; jobs have seeds of their own.
     pub seed: u64,
+}
+
+/// When jobs of a phase are stopped before an end of their own: they offer nothing more, and what is under way is measured.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StopsWith {
+    /// Names of jobs.
+    pub jobs: Vec<String>,
+    /// The first of them that is done stops the others; else the last.
+    pub any: bool,
+}
+
+impl StopsWith {
+    /// How many of them have to be done.
+    pub fn count(&self) -> usize {
+        if self.any { 1 } else { self.jobs.len() }
+    }
 }
 
 /// What verified blocks are filled with. The bytes begin anew every 512 bytes of a file.

@@ -1,10 +1,12 @@
 //! What must hold of every job, on every specification: properties over a simulated device.
 
+mod fixture;
 mod simulator;
 
+use fixture::uniform_reads;
 use proptest::prelude::*;
 use simulator::{Served, run};
-use workload::job::{Job, Op, OpKind};
+use workload::job::{Job, Next, Op, OpKind};
 use workload::spec::{
     Arrival, BlockSize, FileOrder, JobSpec, Pattern, Spacing, Sync, SyncKind, Until, WriteBlocks,
 };
@@ -322,4 +324,52 @@ proptest! {
         run(&mut job, spec.queue_depth, 2, |_| 5_000);
         prop_assert_eq!(job.progress(u64::MAX), Some(1.0));
     }
+}
+
+/// The syncs of an end first, measured; then what is still to be written, without its pauses, and what is read is left.
+#[test]
+fn a_job_that_ends_early_syncs_and_then_writes_the_rest() {
+    let spec = |read_share| JobSpec {
+        read_share,
+        pattern: Pattern::Sequential,
+        arrival: Arrival::Closed {
+            think_ns: 1_000_000_000,
+            think_every: 1,
+        },
+        until: Until {
+            ops: Some(4),
+            bytes: None,
+            duration_ns: None,
+        },
+        sync_at_end: read_share < 1.0,
+        ..uniform_reads()
+    };
+    let mut kinds = Vec::new();
+    let mut job = Job::new(&spec(0.0), &[1 << 20]).unwrap();
+    let take = |job: &mut Job| match job.next(0) {
+        Next::Io(op) => {
+            job.completed(0, &op, Ok(op.bytes));
+            Some((op.kind, job.is_measured()))
+        }
+        _ => None,
+    };
+    kinds.extend(take(&mut job));
+    assert_eq!(take(&mut job), None, "it pauses");
+    job.end_early(0);
+    job.end_early(0);
+    while let Some(one) = take(&mut job) {
+        kinds.push(one);
+    }
+    use OpKind::{Fsync, Write};
+    let rest = [
+        (Write, false),
+        (Write, false),
+        (Write, false),
+        (Fsync, false),
+    ];
+    assert_eq!(kinds, [&[(Write, true), (Fsync, true)][..], &rest].concat());
+    let mut reader = Job::new(&spec(1.0), &[1 << 20]).unwrap();
+    assert!(take(&mut reader).is_some());
+    reader.end_early(0);
+    assert_eq!(reader.next(0), Next::Done);
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
@@ -27,6 +27,9 @@ class Options(BaseModel):
     """A table of options. Strict: a number in quotes is not a number."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
+
+    takes: ClassVar[tuple[type[BaseModel], ...]] = ()
+    """Models of tables that an option takes as they are written, and that are checked later."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -243,4 +246,6 @@ def natural_lists(model: type[BaseModel]) -> frozenset[str]:
         for value in get_args(inner_type(field)):
             if isinstance(value, type) and issubclass(value, BaseModel):
                 names |= natural_lists(value)
+    for held in getattr(model, "takes", ()):
+        names |= natural_lists(held)
     return frozenset(names)

@@ -9,7 +9,7 @@ not under `probes_absent`. Whoever reads a record asks the functions here, so th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from resource import struct_rusage
 from typing import Any, NotRequired, TypedDict, cast
@@ -194,6 +194,13 @@ def any_probes_of(phase: PhaseRecord) -> dict[str, AnyObservation]:
 def probes_absent_of(phase: PhaseRecord) -> dict[str, str]:
     """Why probes that were on observed nothing, by name."""
     return dict(phase.get("probes_absent", {}))
+
+
+def seen_with(phase: str, probes: Iterable[str]) -> RecordedProbes:
+    """What the record of a phase says of probes that saw it together with others, under the name of one of them."""
+    why = f"it saw all that ran at once, and stands with the phase {phase}"
+    absent = dict.fromkeys(probes, why)
+    return {"probes_absent": absent} if absent else {}
 
 
 def series_of(observation: AnyObservation) -> dict[str, native.SampledSeries]:

@@ -17,6 +17,7 @@ use crate::beneath::{self, Root};
 use crate::error::StartError;
 use crate::handle::{Handle, Work, begin};
 use crate::outcome::Outcome;
+use crate::progress::Shared;
 use thread::Prepared;
 
 /// Checks everything, makes the threads' directories, and starts.
@@ -28,7 +29,8 @@ pub fn start(phase: MetadataPhase) -> Result<Handle<MetadataPhase>, StartError> 
     let threads = phase.threads.iter().enumerate();
     let prepared = threads.map(|(index, spec)| prepare(index, spec));
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
-    begin(phase, prepared, thread::run, 0, Vec::new())
+    let shared = Shared::new(prepared.len(), usize::MAX);
+    begin(phase, prepared, thread::run, shared, (0, Vec::new()))
 }
 
 impl Work for MetadataPhase {

@@ -137,6 +137,7 @@ pub fn phase(path: &str, groups: Vec<GroupSpec>) -> Phase {
         pattern: None,
         drop_caches: false,
         ends_with_first: false,
+        stops_with: None,
         seed: 1,
     }
 }

@@ -1,7 +1,7 @@
 //! The kinds of phases that a machine runs, and of the records that become of them.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use workload::metadata::{MetadataPhase, MetadataRecord};
 use workload::phase::Phase;
@@ -19,6 +19,21 @@ pub enum AnyPhase {
     Metadata(MetadataPhase),
     /// Processes that sort more than their memory holds.
     Sort(SortPhase),
+    /// Several of these that begin together, at most one of each kind.
+    Together {
+        /// In the order of their records.
+        phases: Vec<AnyPhase>,
+        /// The number of the one whose end stops the others; None: each goes on to its own end.
+        stops_with: Option<usize>,
+    },
+}
+
+/// As JSON has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TogetherPhase {
+    phases: Vec<Value>,
+    stops_with: Option<usize>,
 }
 
 /// Its record, in the shape that the same kind has on a host.
@@ -31,6 +46,11 @@ pub enum AnyRecord {
     Metadata(MetadataRecord),
     /// Of sorting.
     Sort(SortRecord),
+    /// Of phases that began together.
+    Together {
+        /// In their order.
+        phases: Vec<AnyRecord>,
+    },
 }
 
 impl AnyPhase {
@@ -41,9 +61,18 @@ impl AnyPhase {
             Some("load") => Ok(AnyPhase::Load(read(json)?)),
             Some("metadata") => Ok(AnyPhase::Metadata(read(json)?)),
             Some("sort") => Ok(AnyPhase::Sort(read(json)?)),
+            Some("together") => {
+                let TogetherPhase { phases, stops_with } = read(json)?;
+                let phases: Result<Vec<AnyPhase>, SpecError> =
+                    phases.into_iter().map(AnyPhase::from_json).collect();
+                Ok(AnyPhase::Together {
+                    phases: phases?,
+                    stops_with,
+                })
+            }
             _ => {
                 let found = kind.unwrap_or_default();
-                let what = format!("expected load, metadata or sort, found {found}");
+                let what = format!("expected load, metadata, sort or together, found {found}");
                 Err(SpecError::of("kind", what))
             }
         }
@@ -57,6 +86,7 @@ impl AnyRecord {
             AnyRecord::Load(record) => record.stopped,
             AnyRecord::Metadata(record) => record.phase.stopped,
             AnyRecord::Sort(record) => record.phase.stopped,
+            AnyRecord::Together { phases } => phases.iter().any(AnyRecord::stopped),
         }
     }
 
@@ -66,6 +96,10 @@ impl AnyRecord {
             AnyRecord::Load(record) => record.elapsed_ns,
             AnyRecord::Metadata(record) => record.phase.elapsed_ns,
             AnyRecord::Sort(record) => record.phase.elapsed_ns,
+            AnyRecord::Together { phases } => {
+                let all = phases.iter().map(AnyRecord::elapsed_ns);
+                all.max().unwrap_or(0)
+            }
         }
     }
 }

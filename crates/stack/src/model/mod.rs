@@ -15,6 +15,9 @@ mod ring_tests;
 mod sort;
 #[cfg(test)]
 mod tests;
+mod together;
+#[cfg(test)]
+mod together_tests;
 #[cfg(test)]
 mod writeback_tests;
 
@@ -23,16 +26,17 @@ use std::collections::BTreeMap;
 use trace::extents::{Bounds, Examined};
 use workload::assemble::{Circumstances, assemble};
 use workload::metadata::{self, MetadataPhase};
+#[cfg(test)]
 use workload::phase::Phase;
 use workload::record::{ClockKind, Snapshot};
 
 use crate::machine::MachineSpec;
 use crate::probe::extents::{FileExtents, examined};
 use crate::world::{FileLayout, FileSpec, PhaseSpec, World};
-use block_layer::{SECTOR_BYTES, Sector, TaskId};
+use block_layer::{SECTOR_BYTES, Sector};
 use events::SpecError;
 use events::station::Violation;
-use filesystems::xfs::{Progress, Results};
+use filesystems::xfs::SwitchesOptions;
 pub use kinds::{AnyPhase, AnyRecord};
 use memory::cache::FileId;
 use observed::Watch;
@@ -55,11 +59,14 @@ pub struct Model {
     traces: BTreeMap<String, Vec<u8>>,
 }
 
-/// The phase that was begun.
-enum UnderWay {
-    Load(Box<(Phase, Watch)>),
-    Metadata(Box<(MetadataPhase, Watch)>),
-    Sort(Box<(SortPhase, Watch)>),
+/// Phases that were begun together, and what watches them.
+struct UnderWay {
+    phases: Vec<AnyPhase>,
+    /// They were asked for as one of their own, not beside others.
+    alone: bool,
+    /// The one whose end stops the others.
+    stops: Option<usize>,
+    watch: Watch,
 }
 
 /// Where metadata phases make their files.
@@ -82,113 +89,107 @@ impl Model {
         })
     }
 
-    /// Puts the phase's jobs in their places; `run` runs them. The error names a key of the phase.
+    /// Puts the jobs of all phases in their places; `run` runs them. The error names a key of the phase.
     pub fn begin(&mut self, observed: ObservedPhase) -> Result<(), SpecError> {
         let ObservedPhase { phase, probes } = observed;
-        self.under_way = Some(match phase {
-            AnyPhase::Load(phase) => self.begin_load(phase, &probes)?,
-            AnyPhase::Metadata(phase) => self.begin_metadata(phase, &probes)?,
-            AnyPhase::Sort(phase) => self.begin_sort(phase, &probes)?,
+        let (phases, alone, stops) = match phase {
+            AnyPhase::Together { phases, stops_with } => (phases, false, stops_with),
+            phase => (vec![phase], true, None),
+        };
+        together::check(&phases, stops)?;
+        together::check_probes(&probes, &phases, self.machine.has_detailed_cpus())?;
+        self.begin_loads(&phases)?;
+        let mut names = together::names_of_loads(&phases);
+        for phase in &phases {
+            match phase {
+                AnyPhase::Metadata(phase) => {
+                    let switches = probes.switches.as_ref();
+                    self.begin_metadata(phase, switches)?;
+                    names.extend(self.world.task_names(METADATA_DRIVE));
+                }
+                AnyPhase::Sort(phase) => {
+                    let load = phase.load();
+                    let area = self.machine.swap_area(&load)?;
+                    self.world.begin_sorting(&area, &load);
+                    names.extend(self.world.sorting_names());
+                }
+                AnyPhase::Load(_) | AnyPhase::Together { .. } => {}
+            }
+        }
+        let watch = Watch::new(&probes, &names, &mut self.world);
+        self.under_way = Some(UnderWay {
+            phases,
+            alone,
+            stops,
+            watch,
         });
         Ok(())
     }
 
-    fn begin_sort(&mut self, phase: SortPhase, probes: &Probes) -> Result<UnderWay, SpecError> {
-        probes.check(self.machine.has_detailed_cpus())?;
-        let load = phase.load();
-        let area = self.machine.swap_area(&load)?;
-        self.world
-            .begin_phase(&PhaseSpec::without_loads(phase.seed))
-            .expect("no job of it can be wrong");
-        self.world.begin_sorting(&area, &load);
-        let names = self.world.sorting_names();
-        let watch = Watch::new(probes, &names, &mut self.world);
-        Ok(UnderWay::Sort(Box::new((phase, watch))))
-    }
-
-    fn begin_metadata(
-        &mut self,
-        phase: MetadataPhase,
-        probes: &Probes,
-    ) -> Result<UnderWay, SpecError> {
-        probes.check_of_metadata(self.machine.has_detailed_cpus())?;
-        if !self.machine.has_xfs(METADATA_DRIVE) {
-            let what = "files are made in a filesystem of kind xfs on drive 0";
-            return Err(SpecError::of("kind", what));
-        }
-        let seed = phase.threads.first().map_or(0, |thread| thread.job.seed);
-        self.world
-            .begin_phase(&PhaseSpec::without_loads(seed))
-            .expect("no job of it can be wrong");
-        let switches = probes.switches.as_ref();
-        self.world
-            .begin_metadata(METADATA_DRIVE, &phase, switches)?;
-        let names = self.world.task_names(METADATA_DRIVE);
-        let watch = Watch::new(probes, &names, &mut self.world);
-        Ok(UnderWay::Metadata(Box::new((phase, watch))))
-    }
-
-    fn begin_load(&mut self, phase: Phase, probes: &Probes) -> Result<UnderWay, SpecError> {
-        probes.check(self.machine.has_detailed_cpus())?;
-        let mut spec = phase::translate(&phase, &self.machine)?;
-        let files: Result<Vec<FileId>, SpecError> = phase
+    fn begin_loads(&mut self, phases: &[AnyPhase]) -> Result<(), SpecError> {
+        let load = phases.iter().find_map(|phase| match phase {
+            AnyPhase::Load(load) => Some(load),
+            _ => None,
+        });
+        let Some(load) = load else {
+            let seed = phases.first().map_or(0, together::seed_of);
+            return self
+                .world
+                .begin_phase(&PhaseSpec::without_loads(seed))
+                .map_err(|error| SpecError::of("groups", error.to_string()));
+        };
+        let mut spec = phase::translate(load, &self.machine)?;
+        let files: Result<Vec<FileId>, SpecError> = load
             .files
             .iter()
             .enumerate()
             .map(|(number, file)| self.file(number, file))
             .collect();
         spec.files = files?;
-        if phase.drop_caches {
+        if load.drop_caches {
             self.world.drop_caches();
         }
         self.world
             .begin_phase(&spec)
-            .map_err(|error| SpecError::of("groups", error.to_string()))?;
-        let names: Vec<(TaskId, String)> = (0..)
-            .zip(phase.groups.iter().map(|group| group.name.clone()))
-            .collect();
-        let watch = Watch::new(probes, &names, &mut self.world);
-        Ok(UnderWay::Load(Box::new((phase, watch))))
+            .map_err(|error| SpecError::of("groups", error.to_string()))
     }
 
-    /// Runs the phase to its end. `go_on` is asked now and then; false stops its jobs.
+    fn begin_metadata(
+        &mut self,
+        phase: &MetadataPhase,
+        switches: Option<&SwitchesOptions>,
+    ) -> Result<(), SpecError> {
+        if !self.machine.has_xfs(METADATA_DRIVE) {
+            let what = "files are made in a filesystem of kind xfs on drive 0";
+            return Err(SpecError::of("kind", what));
+        }
+        self.world.begin_metadata(METADATA_DRIVE, phase, switches)
+    }
+
+    /// Runs the phases to their ends. `go_on` is asked now and then; false stops their jobs.
     ///
     /// # Panics
     /// Where no phase was begun.
     pub fn run(&mut self, mut go_on: impl FnMut(Snapshot) -> bool) {
         let mut stopped = false;
-        let mut goes_on = |snapshot| {
-            stopped |= !go_on(snapshot);
+        let under_way = self.under_way.as_mut().expect("a phase that was begun");
+        let UnderWay {
+            phases,
+            stops,
+            watch,
+            ..
+        } = under_way;
+        let stopper = stops.map(|number| together::part_of(&phases[number]));
+        self.world.stop_others_with(stopper);
+        self.world.run(|world| {
+            watch.look(world);
+            stopped |= !go_on(together::snapshot(world, phases, *stops));
             !stopped
-        };
-        match self.under_way.as_mut().expect("a phase that was begun") {
-            UnderWay::Load(load) => {
-                let (phase, watch) = load.as_mut();
-                self.world.run(|world| {
-                    watch.look(world);
-                    goes_on(snapshot(world, phase.warm_up_ns))
-                });
-            }
-            UnderWay::Metadata(metadata) => {
-                let (_, watch) = metadata.as_mut();
-                self.world.run(|world| {
-                    watch.look(world);
-                    let progress = world.metadata_progress(METADATA_DRIVE);
-                    goes_on(metadata_snapshot(&progress))
-                });
-            }
-            UnderWay::Sort(sort) => {
-                let (_, watch) = sort.as_mut();
-                self.world.run(|world| {
-                    watch.look(world);
-                    goes_on(sort::snapshot(world))
-                });
-            }
-        }
+        });
         self.stopped = stopped;
     }
 
-    /// What the phase came to. `started_unix_ns` is when it was run, in the time of whoever ran it.
+    /// What the phases came to. `started_unix_ns` is when they were run, in the time of whoever ran them.
     ///
     /// # Panics
     /// Where no phase was begun.
@@ -200,42 +201,53 @@ impl Model {
             stopped: self.stopped,
             build_profile,
         };
-        match self.under_way.take().expect("a phase that was begun") {
-            UnderWay::Load(load) => {
-                let (phase, watch) = *load;
-                self.end_load(&phase, watch, circumstances)
-            }
-            UnderWay::Metadata(metadata) => {
-                let (phase, watch) = *metadata;
-                let (probes, traces) = watch.end(&mut self.world, started_unix_ns);
-                self.traces = traces;
-                let results = self.world.end_metadata(METADATA_DRIVE);
-                self.world.end_phase();
-                metadata_record(&phase, circumstances, results, probes)
-            }
-            UnderWay::Sort(sort) => {
-                let (phase, watch) = *sort;
-                let (probes, traces) = watch.end(&mut self.world, started_unix_ns);
-                self.traces = traces;
-                let results = self.world.end_sorting();
-                self.world.end_phase();
-                Record {
-                    phase: AnyRecord::Sort(sort::record(&phase, circumstances, &results)),
-                    probes,
-                }
-            }
-        }
-    }
-
-    fn end_load(&mut self, phase: &Phase, watch: Watch, circumstances: Circumstances) -> Record {
-        let (probes, traces) = watch.end(&mut self.world, circumstances.started_unix_ns);
+        let under_way = self.under_way.take().expect("a phase that was begun");
+        let (mut probes, traces) = under_way.watch.end(&mut self.world, started_unix_ns);
         self.traces = traces;
-        let results = self.world.end_phase();
-        let groups = results.groups.into_iter().map(Some).collect();
-        Record {
-            phase: AnyRecord::Load(assemble(phase, circumstances, groups)),
-            probes,
+        // What is still under way when the measured time is over comes to its end after the others have been looked at.
+        let mut records: Vec<Option<AnyRecord>> = Vec::new();
+        for phase in &under_way.phases {
+            records.push(match phase {
+                AnyPhase::Metadata(phase) => {
+                    let results = self.world.end_metadata(METADATA_DRIVE);
+                    probes.switches = results.switches;
+                    let used_percent = Some(results.filesystem_used_percent);
+                    let record =
+                        metadata::assemble(phase, circumstances, results.threads, used_percent);
+                    Some(AnyRecord::Metadata(record))
+                }
+                AnyPhase::Sort(phase) => {
+                    let results = self.world.end_sorting();
+                    Some(AnyRecord::Sort(sort::record(
+                        phase,
+                        circumstances,
+                        &results,
+                    )))
+                }
+                AnyPhase::Load(_) | AnyPhase::Together { .. } => None,
+            });
         }
+        let mut groups = Some(self.world.end_phase().groups);
+        let records =
+            under_way
+                .phases
+                .iter()
+                .zip(records)
+                .map(|(phase, record)| match (phase, record) {
+                    (AnyPhase::Load(load), _) => {
+                        let groups = groups.take().expect("one load runs at a time");
+                        let groups = groups.into_iter().map(Some).collect();
+                        AnyRecord::Load(assemble(load, circumstances, groups))
+                    }
+                    (_, Some(record)) => record,
+                    (_, None) => unreachable!("phases that run together are of other kinds"),
+                });
+        let mut phases: Vec<AnyRecord> = records.collect();
+        let phase = match under_way.alone {
+            true => phases.pop().expect("one that was begun"),
+            false => AnyRecord::Together { phases },
+        };
+        Record { phase, probes }
     }
 
     /// The trace files of the last phase by their names, where its probes were asked for some.
@@ -338,48 +350,5 @@ impl Model {
         let key = (spec.path.clone(), spec.base_bytes);
         self.files.insert(key, file);
         Ok(file)
-    }
-}
-
-fn metadata_record(
-    phase: &MetadataPhase,
-    circumstances: Circumstances,
-    results: Results,
-    probes: Observations,
-) -> Record {
-    let used_percent = Some(results.filesystem_used_percent);
-    let record = metadata::assemble(phase, circumstances, results.threads, used_percent);
-    Record {
-        phase: AnyRecord::Metadata(record),
-        probes: Observations {
-            switches: results.switches,
-            ..probes
-        },
-    }
-}
-
-fn metadata_snapshot(progress: &Progress) -> Snapshot {
-    Snapshot {
-        elapsed_ns: progress.elapsed_ns,
-        ops: progress.files,
-        bytes: 0,
-        errors: 0,
-        fraction: progress.fraction,
-        warming_up: false,
-        done: false,
-    }
-}
-
-fn snapshot(world: &World, warm_up_ns: u64) -> Snapshot {
-    let progress = world.progress();
-    let elapsed_ns = world.elapsed_ns();
-    Snapshot {
-        elapsed_ns,
-        ops: progress.ops,
-        bytes: progress.bytes,
-        errors: progress.errors,
-        fraction: progress.fraction,
-        warming_up: elapsed_ns < warm_up_ns,
-        done: false,
     }
 }

@@ -104,25 +104,8 @@ impl ObservedPhase {
 }
 
 impl Probes {
-    /// What a metadata phase, or the machine, has no mechanism for.
-    pub(super) fn check_of_metadata(&self, has_detailed_cpus: bool) -> Result<(), SpecError> {
-        if self.nfs.is_some() {
-            let what = "the model makes no files on mounts, where nfs would look";
-            return Err(SpecError::of("probes.nfs", what));
-        }
-        self.check_cpus(has_detailed_cpus)
-    }
-
-    /// What a load, or the machine, has no mechanism for.
-    pub(super) fn check(&self, has_detailed_cpus: bool) -> Result<(), SpecError> {
-        if self.switches.is_some() {
-            let what = "the model shows the switches of metadata phases only";
-            return Err(SpecError::of("probes.switches", what));
-        }
-        self.check_cpus(has_detailed_cpus)
-    }
-
-    fn check_cpus(&self, has_detailed_cpus: bool) -> Result<(), SpecError> {
+    /// What the machine has no mechanism for.
+    pub(super) fn check_cpus(&self, has_detailed_cpus: bool) -> Result<(), SpecError> {
         let of_cpus = [
             ("switches", self.switches.is_some()),
             ("cpu", self.cpu.is_some()),

@@ -1,5 +1,6 @@
 //! A phase as the world takes it, and what of it the model has no mechanism for.
 
+use workload::check_phase::check_stops;
 use workload::phase::{EngineKind, GroupSpec, Phase};
 use workload::spec::{Arrival, JobSpec, Time};
 
@@ -21,6 +22,7 @@ pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpe
     if phase.groups.is_empty() || phase.groups.iter().any(|group| group.jobs.is_empty()) {
         return wrong("groups", "nothing to do: a group without jobs");
     }
+    check_stops(phase).map_err(|error| SpecError::of("stops_with", error.to_string()))?;
     let groups: Result<Vec<world::GroupSpec>, SpecError> = phase
         .groups
         .iter()
@@ -33,6 +35,7 @@ pub(super) fn translate(phase: &Phase, machine: &MachineSpec) -> Result<PhaseSpe
         warm_up_ns: phase.warm_up_ns,
         interval_ns: phase.interval_ns,
         ends_with_first: phase.ends_with_first,
+        stops_with: phase.stops_with.clone(),
         seed: phase.seed,
     })
 }

@@ -196,7 +196,7 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::path::{Path, PathBuf};
 
     use serde_json::{Value, json};
@@ -206,7 +206,7 @@ mod tests {
 
     /// A machine that comes with iolab, with its devices and mounts in place of their names, as Python hands it over;
     /// of many equal drives two.
-    fn shipped(path: &Path) -> Value {
+    pub(in crate::model) fn shipped(path: &Path) -> Value {
         let of_toml = |path: &Path| -> Value {
             let text = std::fs::read_to_string(path).unwrap();
             serde_json::to_value(toml::from_str::<toml::Table>(&text).unwrap()).unwrap()

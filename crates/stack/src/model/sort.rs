@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::assemble::Circumstances;
 use workload::metadata::ThreadRecord;
-use workload::record::{GroupRecord, PhaseRecord, Snapshot};
+use workload::record::{GroupRecord, PhaseRecord};
 
-use crate::world::World;
 use memory::swap::{Results, SortLoad, Sorted};
 
 /// Processes that fill memory with random numbers and sort them, swapping where it is too small.
@@ -54,18 +53,6 @@ impl SortPhase {
             swap_bytes: self.swap_bytes,
             seed: self.seed,
         }
-    }
-}
-
-pub(super) fn snapshot(world: &World) -> Snapshot {
-    Snapshot {
-        elapsed_ns: world.elapsed_ns(),
-        ops: 0,
-        bytes: 0,
-        errors: 0,
-        fraction: Some(world.sorted_so_far()),
-        warming_up: false,
-        done: false,
     }
 }
 

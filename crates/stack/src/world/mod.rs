@@ -44,7 +44,7 @@ use mounts::Mounted;
 use nfs::DirectIo;
 use on_drive::OnDrive;
 use phase::Phase;
-pub use phase::{GroupSpec, PhaseError, PhaseSpec, Results};
+pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
 pub use swapping::SwapArea;
 use swapping::Swapping;
 use task::{Operation, Task};
@@ -242,16 +242,43 @@ impl World {
             };
             let looks = matches!(event, Event::Look) && self.look_at == Some(now);
             self.handle(now, event);
+            self.look_at_stopper();
             let asks = looks || count % EVENTS_BETWEEN_QUESTIONS == 0;
             if asks && !stopped && !go_on(self) {
                 stopped = true;
-                self.stop_metadata();
-                self.stop_sorting();
-                for job in self.tasks.iter_mut().flat_map(|task| &mut task.jobs) {
-                    job.stop();
-                }
+                self.stop_all();
             }
         }
+    }
+
+    /// The end of that part of what was begun stops the others; None: each goes on to its own end.
+    pub fn stop_others_with(&mut self, part: Option<Part>) {
+        self.phase.stopper = part;
+    }
+
+    #[inline]
+    fn look_at_stopper(&mut self) {
+        if let Some(part) = self.phase.stopper
+            && !self.is_active(part)
+        {
+            self.phase.stopper = None;
+            self.stop_all();
+        }
+    }
+
+    fn is_active(&self, part: Part) -> bool {
+        match part {
+            Part::Load => self.phase.tasks_left > 0,
+            Part::Metadata => self.makes_files(),
+            Part::Sort => self.sorts(),
+        }
+    }
+
+    /// Nobody begins anything any more.
+    fn stop_all(&mut self) {
+        self.stop_metadata();
+        self.stop_sorting();
+        self.stop_jobs();
     }
 
     /// From here on the drives' queues emit their events.

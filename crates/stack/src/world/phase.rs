@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, SpecError};
 use workload::measure::{Sample, Samples, Usage};
+use workload::phase::StopsWith;
 use workload::rng::stream;
 use workload::spec::JobSpec;
 
@@ -43,6 +44,8 @@ pub struct PhaseSpec {
     /// The first job that is done, or the first cgroup of which all jobs are, ends the measured part of all; what the
     /// others still have to write is written unmeasured.
     pub ends_with_first: bool,
+    /// The jobs whose end stops the others; None: each goes on to its own end.
+    pub stops_with: Option<StopsWith>,
     /// Seeds where tasks begin, the jitter of CPU costs and the times of mounts.
     pub seed: u64,
 }
@@ -56,7 +59,30 @@ impl PhaseSpec {
             warm_up_ns: 0,
             interval_ns: 1,
             ends_with_first: false,
+            stops_with: None,
             seed,
+        }
+    }
+}
+
+/// What runs on a machine at once, beside the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Jobs that read and write.
+    Load,
+    /// Threads that make files.
+    Metadata,
+    /// Processes that sort.
+    Sort,
+}
+
+impl Part {
+    /// For errors.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Part::Load => "reads and writes",
+            Part::Metadata => "threads that make files",
+            Part::Sort => "processes that sort",
         }
     }
 }
@@ -69,6 +95,10 @@ pub(super) struct Phase {
     pub(super) tasks_left: usize,
     pub(super) files: Vec<FileId>,
     pub(super) ends_with_first: bool,
+    /// Jobs whose end stops the others and that are not done yet.
+    pub(super) to_stop: usize,
+    /// The part whose end stops the others.
+    pub(super) stopper: Option<Part>,
     /// The first job is done, and that ends the measured part.
     pub(super) cut: bool,
 }
@@ -123,6 +153,8 @@ impl World {
             tasks_left: self.tasks.len(),
             files: spec.files.clone(),
             ends_with_first: spec.ends_with_first,
+            stopper: None,
+            to_stop: spec.stops_with.as_ref().map_or(0, StopsWith::count),
             cut: false,
         };
         self.progressed(self.now);
@@ -151,10 +183,11 @@ impl World {
                     name: spec.name.clone(),
                     error: error.to_string(),
                 })?;
-                let writes = spec.read_share < 1.0;
+                let stops = phase.stops_with.as_ref();
+                let stops = stops.is_some_and(|stops| stops.jobs.contains(&spec.name));
                 Ok(RunningJob::new(
                     job,
-                    writes,
+                    stops,
                     phase.warm_up_ns,
                     phase.interval_ns,
                 ))
@@ -215,13 +248,21 @@ impl World {
     pub fn progress(&self) -> Progress {
         let elapsed_ns = self.elapsed_ns();
         let jobs = self.tasks.iter().flat_map(|task| &task.jobs);
-        jobs.map(|job| job.done_so_far(elapsed_ns))
-            .reduce(|a, b| Progress {
-                ops: a.ops + b.ops,
-                bytes: a.bytes + b.bytes,
-                errors: a.errors + b.errors,
-                fraction: a.fraction.zip(b.fraction).map(|(a, b)| a.min(b)),
-            })
-            .unwrap_or_default()
+        // Who is stopped by others is as far as they are.
+        let stops_some = jobs.clone().any(|job| job.stops);
+        jobs.map(|job| Progress {
+            fraction: match stops_some && !job.stops {
+                true => Some(1.0),
+                false => job.progress(elapsed_ns),
+            },
+            ..job.done_so_far()
+        })
+        .reduce(|a, b| Progress {
+            ops: a.ops + b.ops,
+            bytes: a.bytes + b.bytes,
+            errors: a.errors + b.errors,
+            fraction: a.fraction.zip(b.fraction).map(|(a, b)| a.min(b)),
+        })
+        .unwrap_or_default()
     }
 }

@@ -47,22 +47,10 @@ pub(super) struct Task {
 
 pub(super) struct RunningJob {
     job: Job,
-    writes: bool,
+    /// Its end stops the phase's other jobs.
+    pub(super) stops: bool,
     pub(super) done: bool,
-    pub(super) part: Part,
-    /// Of an early end, still to be done.
-    syncs: VecDeque<Op>,
     measure: Measure,
-}
-
-/// What a job's operations count for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Measured,
-    /// Another job's end has ended the measured part, and the syncs that belong to it are being done.
-    EarlyEnd,
-    /// What is still to be written, so that files are whole; unmeasured.
-    Rest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,38 +95,21 @@ pub struct Progress {
 pub(super) type OpId = Id<Operation>;
 
 impl RunningJob {
-    pub(super) fn new(job: Job, writes: bool, warm_up_ns: Time, interval_ns: Time) -> RunningJob {
+    pub(super) fn new(job: Job, stops: bool, warm_up_ns: Time, interval_ns: Time) -> RunningJob {
         RunningJob {
             job,
-            writes,
+            stops,
             done: false,
-            part: Part::Measured,
-            syncs: VecDeque::new(),
             measure: Measure::new(warm_up_ns, interval_ns, errno_name),
         }
     }
 
     pub(super) fn next(&mut self, now: Time) -> Next {
-        match self.part {
-            Part::Rest => self.job.next(REST_OFFERED_AT),
-            _ => self.job.next(now),
-        }
+        self.job.next(now)
     }
 
-    /// The next sync of an early end; None: the rest follows.
-    pub(super) fn next_of_early_end(&mut self, now: Time) -> Option<Op> {
-        if self.part == Part::Measured {
-            self.part = Part::EarlyEnd;
-            self.syncs = self.job.syncs_of_an_early_end(now).into();
-        }
-        let next = self.syncs.pop_front();
-        if next.is_none() {
-            self.part = Part::Rest;
-            if !self.writes {
-                self.job.stop();
-            }
-        }
-        next
+    pub(super) fn end_early(&mut self, now: Time) {
+        self.job.end_early(now);
     }
 
     pub(super) fn next_wakeup(&self) -> Option<Time> {
@@ -151,13 +122,9 @@ impl RunningJob {
 
     /// True: what was measured before is forgotten.
     pub(super) fn succeeded(&mut self, now: Time, op: &Op) -> bool {
-        match self.part {
-            Part::Measured => self.job.completed(now, op, Ok(op.bytes)),
-            Part::EarlyEnd => {}
-            Part::Rest => {
-                self.job.completed(REST_COMPLETED_AT, op, Ok(op.bytes));
-                return false;
-            }
+        self.job.completed(now, op, Ok(op.bytes));
+        if !self.job.is_measured() {
+            return false;
         }
         self.measure.succeeded(now, op);
         let is_new = self.job.measures_anew();
@@ -169,13 +136,10 @@ impl RunningJob {
 
     /// True: the job gives up.
     pub(super) fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str) -> bool {
-        if self.part == Part::Rest {
-            self.job.completed(REST_COMPLETED_AT, op, Err(errno));
+        self.job.completed(now, op, Err(errno));
+        if !self.job.is_measured() {
             self.job.stop();
             return true;
-        }
-        if self.part == Part::Measured {
-            self.job.completed(now, op, Err(errno));
         }
         let verdict = self.measure.failed(now, op, errno, path, op.offset);
         if verdict == Verdict::GiveUp {
@@ -184,12 +148,16 @@ impl RunningJob {
         verdict == Verdict::GiveUp
     }
 
-    pub(super) fn done_so_far(&self, now: Time) -> Progress {
+    pub(super) fn progress(&self, now: Time) -> Option<f64> {
+        self.job.progress(now)
+    }
+
+    pub(super) fn done_so_far(&self) -> Progress {
         Progress {
             ops: self.measure.ops,
             bytes: self.measure.bytes,
             errors: self.measure.errors(),
-            fraction: self.job.progress(now),
+            fraction: None,
         }
     }
 
@@ -207,9 +175,6 @@ fn errno_name(errno: i32) -> String {
 
 /// No space left on device.
 pub(super) const ENOSPC: i32 = 28;
-/// With all ends long past when the next is offered, no pause is due between operations of the rest.
-const REST_COMPLETED_AT: Time = 0;
-const REST_OFFERED_AT: Time = Time::MAX - 1;
 
 impl Task {
     /// So that what a transient used can be left out afterwards.

@@ -3,7 +3,7 @@
 use workload::job::Next;
 
 use super::cpus::{Call, Cpus, Piece, RunnerNumber, runner_of};
-use super::task::{Action, Part, State};
+use super::task::{Action, RunningJob, State};
 use super::{Event, HOUSEKEEPER, Path, World};
 use crate::component::Component;
 use block_layer::{KERNEL_TASKS, TaskId};
@@ -98,17 +98,13 @@ impl World {
         if let Some(id) = task.completed.pop_front() {
             return Some(Action::Reap(id));
         }
-        let (mut action, mut one_is_done) = (None, false);
+        let (mut action, mut one_is_done, mut stoppers_done) = (None, false, 0);
         for (job, running) in task.jobs.iter_mut().enumerate() {
             if running.done {
                 continue;
             }
-            if self.phase.cut
-                && running.part != Part::Rest
-                && let Some(sync) = running.next_of_early_end(since_start)
-            {
-                action = Some(Action::Start(job, sync));
-                break;
+            if self.phase.cut {
+                running.end_early(since_start);
             }
             match running.next(since_start) {
                 Next::Io(op) => {
@@ -118,6 +114,7 @@ impl World {
                 Next::Done => {
                     running.done = true;
                     one_is_done = true;
+                    stoppers_done += usize::from(running.stops);
                 }
                 Next::WaitUntil(_) | Next::WaitForCompletion => {}
             }
@@ -125,7 +122,30 @@ impl World {
         if one_is_done && self.phase.ends_with_first {
             self.phase.cut |= self.ends_all(number);
         }
+        if stoppers_done > 0 {
+            self.stopper_done(stoppers_done);
+        }
         action
+    }
+
+    /// Jobs whose end stops the others are done: once as many are as it takes, no job offers any more.
+    fn stopper_done(&mut self, count: usize) {
+        if self.phase.to_stop == 0 {
+            return;
+        }
+        self.phase.to_stop = self.phase.to_stop.saturating_sub(count);
+        if self.phase.to_stop > 0 {
+            return;
+        }
+        self.stop_jobs();
+    }
+
+    /// No job offers anything any more; those that wait for a time come at once.
+    pub(super) fn stop_jobs(&mut self) {
+        for (number, task) in (0..).zip(&mut self.tasks) {
+            task.jobs.iter_mut().for_each(RunningJob::stop);
+            self.events.put(self.now, Event::Wake(number));
+        }
     }
 
     /// A job of this task is done: whether that ends the measured part. Tasks of a cgroup compete as one.

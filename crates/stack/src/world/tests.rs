@@ -107,6 +107,7 @@ fn phase(groups: &[GroupSpec], seed: u64) -> PhaseSpec {
         warm_up_ns: 0,
         interval_ns: SECOND / 10,
         ends_with_first: false,
+        stops_with: None,
         seed,
     }
 }

@@ -86,6 +86,10 @@ def check(
         for workload in workloads:
             compiled = under.get((workload.name, setting.name), workload.compiled)
             for phase in compiled.phases(seed=0, devices=target.devices):
+                if phase.beside is not None:
+                    what = "workloads that run together are not to be had on a guest machine; a mix of jobs is"
+                    problems.add(("workloads", workload.written_as), what)
+                    break
                 if not runs(phase):
                     what = f"{phase.kind} phases are not to be had on a guest machine; loads and metadata loads are"
                     problems.add(("workloads", workload.written_as), what)

@@ -178,6 +178,8 @@ def loads(
     )
     if not already_run:
         _check_loads(experiment, workloads, settings, problems)
+    if experiment.is_of_host:
+        _check_together(workloads, experiment.target.devices, problems)
     _check_space(experiment, workloads, problems)
     _check_named_paths(experiment, workloads, problems)
     _check_metrics(experiment, problems)
@@ -286,6 +288,18 @@ def _check_named_paths(experiment: Experiment, workloads: list[Workload], proble
                     what = f"names {path}, which is not in the {target.kind} target"
                     remedy = "name it in [target], or say relocate = true to use a file in the target instead"
                     problems.add(("workloads", workload.written_as), f"{what}; {remedy}")
+
+
+def _check_together(workloads: list[Workload], devices: int, problems: Problems) -> None:
+    """On a host, what takes bare devices leaves no files for others to read and write."""
+    for workload in workloads:
+        phases = workload.compiled.phases(0, devices)
+        for phase in phases:
+            if phase.beside is not None and phase.takes_devices:
+                what = (
+                    f"{phase.name} takes the target's devices for itself; only a simulated machine has others beside it"
+                )
+                problems.add(("workloads", workload.written_as, "parts", phase.name), what)
 
 
 def _check_loads(

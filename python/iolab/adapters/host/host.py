@@ -28,6 +28,7 @@ from iolab.adapters.host import (
     probing,
     site,
     sort,
+    together,
     weighted_load,
 )
 from iolab.adapters.host.site import Site, TargetPlace
@@ -38,9 +39,10 @@ from iolab.adapters.system.cgroup import Cgroup
 from iolab.adapters.system.undo import UndoJournal
 from iolab.base.errors import IolabError, MachineError
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
-from iolab.domain.phase_record import PhaseRecord, failures_of, ops_of
+from iolab.domain.phase_record import PhaseRecord, failures_of, ops_of, seen_with
 from iolab.domain.record import NOT_RESTORED, Fault, Observed, Record
 from iolab.domain.trial import FioPhase, Phase, Trial
+from iolab.domain.trial.phase import at_once
 
 
 def execute(trial: Trial, *, on_progress: OnProgress, should_stop: ShouldStop, locked: bool = False) -> Record:
@@ -149,34 +151,38 @@ class _Run:
 
     def _run_phases(self, where: Site, phases: Sequence[Phase], undo: UndoJournal) -> None:
         around = Surroundings(where, _native.Memory(), undo, self.on_progress, self.should_stop)
-        for phase in phases:
+        for group in at_once(phases):
             if self.should_stop():
                 self.interrupted = True
                 return
-            limits = self.groups.values() if phase.measured else ()
+            first = group[0]
+            limits = self.groups.values() if first.measured else ()
             with (
-                probing.around(phase, self.trial.probes, where, undo) as probed,
+                probing.around(first, self.trial.probes, where, undo) as probed,
                 conditions.around() as seen,
                 cgroup.joined(limits),
             ):
-                done = run_phase(phase, around)
-            _refuse_failed_pin(done)
-            done["conditions"] = seen
-            done = {**done, **probed.in_record()}
-            self.faults += outcome.faults(done)
-            self.notes += outcome.notes(done)
-            self._count_verified(phase, done)
-            if phase.measured:
-                self.phases.append(done)
-                self.failed = bool(failures_of(done))
-            else:
+                records = [run_phase(first, around)] if len(group) == 1 else together.run(group, around, run_phase)
+            for number, (phase, done) in enumerate(zip(group, records, strict=True)):
+                _refuse_failed_pin(done)
+                done["conditions"] = seen
+                own = probed.in_record() if number == 0 else seen_with(first.name, self.trial.probes)
+                self._take(phase, {**done, **own})
+            if not first.measured:
                 for place in where.places:
                     _sync(place)
                 self.failed = bool(self.faults)
-            if done["stopped"]:
-                self.interrupted = True
             if self.interrupted or self.failed:
                 return
+
+    def _take(self, phase: Phase, done: PhaseRecord) -> None:
+        self.faults += outcome.faults(done)
+        self.notes += outcome.notes(done)
+        self._count_verified(phase, done)
+        if phase.measured:
+            self.phases.append(done)
+            self.failed |= bool(failures_of(done))
+        self.interrupted |= done["stopped"]
 
     def _count_verified(self, phase: Phase, done: PhaseRecord) -> None:
         """Adds what the phase read and checked; fio checks in phases of their own."""

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from iolab import _native
 from iolab.base.errors import InputError, MachineError
@@ -77,6 +77,16 @@ def follow(phase: PhaseSpec, start: Callable[[], UnderWay], around: Watcher) -> 
         raise refused(error, f"phase {phase.name}") from error
     done: PhaseRecord = json.loads(record)
     return done
+
+
+def records_of(done: PhaseRecord) -> list[PhaseRecord]:
+    """The record of each phase that ran, where several began together; what probes saw of all stands in the first."""
+    together: dict[str, Any] = dict(done)
+    if "phases" not in together:
+        return [done]
+    first, *others = together["phases"]
+    probes = {key: together[key] for key in ("probes",) if key in together}
+    return [{**first, **probes}, *others]
 
 
 IO_URING_REMEDY = 'sudo sysctl kernel.io_uring_disabled=0, or engine = "libaio"'

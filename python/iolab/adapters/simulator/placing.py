@@ -27,6 +27,15 @@ _OF_SORT = {
 """What the model knows of a sort phase (crates/stack/src/model/sort.rs)."""
 
 
+def phases_for_model(phases: Sequence[ModelPhase]) -> Mapping[str, object]:
+    """Phases that begin together as the model takes them; one is its own."""
+    if len(phases) == 1:
+        return phase_for_model(phases[0])
+    stops = [number for number, phase in enumerate(phases) if phase.beside is not None and phase.beside.stops_others]
+    each = [{"kind": phase.kind, **phase_for_model(phase)} for phase in phases]
+    return {"kind": "together", "phases": each, "stops_with": stops[0] if stops else None}
+
+
 def phase_for_model(phase: ModelPhase) -> Mapping[str, object]:
     """The engine's phase, with what the model takes besides."""
     if isinstance(phase, MetadataPhase):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,15 +15,16 @@ from iolab.adapters import control, machine_file
 from iolab.adapters.host import load, outcome
 from iolab.adapters.host.extents import examined
 from iolab.adapters.simulator.describe import observed
-from iolab.adapters.simulator.placing import ModelPhase, named_files, phase_for_model
+from iolab.adapters.simulator.placing import ModelPhase, named_files, phases_for_model
 from iolab.adapters.system.facts import Absent
 from iolab.base.errors import InputError
 from iolab.domain import native_types as native
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
-from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
+from iolab.domain.phase_record import Observations, PhaseRecord, failures_of, seen_with
 from iolab.domain.probe.probe import ProbeOptions
 from iolab.domain.record import Fault, Record, impossible, packed_trace
 from iolab.domain.trial import Trial
+from iolab.domain.trial.phase import at_once
 
 if TYPE_CHECKING:
     from iolab import _native
@@ -73,17 +74,23 @@ class _Simulation:
         phases = [phase for phase in amended.phases if isinstance(phase, ModelPhase)]
         assert len(phases) == len(amended.phases), "an experiment with other phases is refused before it runs"
         model = _switched_on(machine_file.with_groups(self.machine, phases), self.trial.controls)
-        for number, phase in enumerate(phases):
-            done = load.follow(phase, partial(self._started, model, phase), self)
-            if phase.measured:
-                done = self._with_extents(done, model, phases[: number + 1])
+        so_far: list[ModelPhase] = []
+        for group in at_once(phases):
+            first = group[0]
+            so_far += group
+            records = load.records_of(load.follow(first, partial(self._started, model, group), self))
+            if first.measured:
+                records[0] = self._with_extents(records[0], model, so_far)
                 for name, content in model.take_traces().items():
-                    self.traces[f"{phase.name}.{name}"] = packed_trace(content)
-                self.phases.append(done)
-            self.faults += outcome.faults(done)
-            self.notes += outcome.notes(done)
-            self.failed = bool(failures_of(done) if phase.measured else self.faults)
-            self.interrupted = done["stopped"] or self.should_stop()
+                    self.traces[f"{first.name}.{name}"] = packed_trace(content)
+                records[1:] = [{**done, **seen_with(first.name, self.trial.probes)} for done in records[1:]]
+                self.phases += records
+            for done in records:
+                self.faults += outcome.faults(done)
+                self.notes += outcome.notes(done)
+                self.failed |= bool(failures_of(done) if first.measured else self.faults)
+                self.interrupted |= done["stopped"]
+            self.interrupted |= self.should_stop()
             if self.interrupted or self.failed:
                 return
         model.check()
@@ -103,11 +110,12 @@ class _Simulation:
             traces=self.traces,
         )
 
-    def _started(self, model: _native.Model, phase: ModelPhase) -> _native.Model:
+    def _started(self, model: _native.Model, group: Sequence[ModelPhase]) -> _native.Model:
+        phase = group[0]
         probes = self.trial.probes if phase.measured else {}
         native = {name: _for_model(name, options) for name, options in probes.items() if name != "extents"}
         try:
-            model.start(json.dumps({**phase_for_model(phase), "probes": native}))
+            model.start(json.dumps({**phases_for_model(group), "probes": native}))
         except ValueError as error:
             refusal = machine_file.InvalidMachine.told_by(error)
             where = ": ".join(filter(None, [f"phase {phase.name}", refusal.key]))

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, TypedDict, TypeVar
 
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 from typing_extensions import override
 
 from iolab.domain import native_types as native
 from iolab.domain.trial.target import DOCUMENT, Reach, Spec
+
+
+class Beside(Spec):
+    """What a phase is to others that run at the same time."""
+
+    follows: bool
+    """It begins together with the phase before it; else it is the first of those that do."""
+    stops_others: bool
+    """Its end stops those beside it."""
 
 
 class PhaseSpec(Spec):
@@ -19,6 +28,8 @@ class PhaseSpec(Spec):
     name: str
     measured: bool
     """False for laying out files: run, but no metrics."""
+    beside: Beside | None = Field(default=None, exclude_if=lambda beside: beside is None)
+    """None: it runs alone."""
 
     @property
     @abstractmethod
@@ -64,6 +75,10 @@ class PhaseSpec(Spec):
         """The same, on a simulated machine that has so much memory."""
         return self
 
+    def of_part(self, part: str, name: str) -> Self:
+        """The same under that name, with files of its own: they are named after the part."""
+        return self.model_copy(update={"name": name})
+
     @abstractmethod
     def on_cpus(self, cpus: list[int]) -> Self:
         """The same phase with its jobs on these CPUs only."""
@@ -71,6 +86,11 @@ class PhaseSpec(Spec):
     def submitting_on(self, cpu: int) -> Self | None:
         """The same, its I/O submitted on that CPU wherever its threads run; None where it can't be."""
         return None
+
+    @property
+    @abstractmethod
+    def drops_caches(self) -> bool:
+        """Whether the page cache is dropped first."""
 
     @abstractmethod
     def dropping_caches(self, drop: bool) -> Self:
@@ -124,6 +144,11 @@ class LoadPhase(PhaseSpec):
         return {job["name"]: start for job in self._jobs if (start := job.get("start_ns")) is not None}
 
     @override
+    def of_part(self, part: str, name: str) -> Self:
+        files: list[native.FileSpec] = [{**file, "path": f"{part}.{file['path']}"} for file in self.load["files"]]
+        return self.model_copy(update={"name": name, "load": {**self.load, "name": name, "files": files}})
+
+    @override
     def on_cpus(self, cpus: list[int]) -> Self:
         groups: list[native.GroupSpec] = [{**group, "cpus": cpus} for group in self.load["groups"]]
         return self._with(groups=groups)
@@ -135,6 +160,11 @@ class LoadPhase(PhaseSpec):
             return None
         polled: list[native.GroupSpec] = [{**group, "sqpoll": True, "sqpoll_cpu": cpu} for group in groups]
         return self._with(groups=polled)
+
+    @property
+    @override
+    def drops_caches(self) -> bool:
+        return bool(self.load["drop_caches"])
 
     @override
     def dropping_caches(self, drop: bool) -> Self:
@@ -180,6 +210,11 @@ class DevicesPhase(PhaseSpec):
     @override
     def on_cpus(self, cpus: list[int]) -> Self:
         return self.model_copy(update={"cpus": cpus})
+
+    @property
+    @override
+    def drops_caches(self) -> bool:
+        return self.drop_caches
 
     @override
     def dropping_caches(self, drop: bool) -> Self:
@@ -295,9 +330,21 @@ class MetadataPhase(PhaseSpec):
         return ("files_per_s", "files_per_s_wall", "app_overhead_s", "filesystem_used_percent")
 
     @override
+    def of_part(self, part: str, name: str) -> Self:
+        threads: list[PlacedThread] = [
+            {**thread, "directory": f"{part}.{thread['directory']}"} for thread in self.metadata["threads"]
+        ]
+        return self.model_copy(update={"name": name, "metadata": {"name": name, "threads": threads}})
+
+    @override
     def on_cpus(self, cpus: list[int]) -> Self:
         threads: list[PlacedThread] = [{**thread, "cpus": cpus} for thread in self.metadata["threads"]]
         return self.model_copy(update={"metadata": {**self.metadata, "threads": threads}})
+
+    @property
+    @override
+    def drops_caches(self) -> bool:
+        return self.drop_caches
 
     @override
     def dropping_caches(self, drop: bool) -> Self:
@@ -315,6 +362,8 @@ class FioPhase(LoadPhase):
     def submitting_on(self, cpu: int) -> Self | None:
         return None
 
+
+P = TypeVar("P", bound=PhaseSpec)
 
 SORTED_NUMBER_BYTES = 4
 
@@ -365,6 +414,18 @@ class SortPhase(DevicesPhase):
             "swap_bytes_max",
             "memory_bytes_max",
         )
+
+
+def at_once(phases: Sequence[P]) -> Iterator[list[P]]:
+    """The phases in groups of those that begin together, in order."""
+    group: list[P] = []
+    for phase in phases:
+        if group and not (phase.beside is not None and phase.beside.follows):
+            yield group
+            group = []
+        group.append(phase)
+    if group:
+        yield group
 
 
 def _kind_of(phase: Any) -> str:

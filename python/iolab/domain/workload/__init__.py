@@ -13,6 +13,7 @@ from iolab.domain.workload import (
     mix,
     qsbench,
     tiobench,
+    together,
     trace,
 )
 from iolab.domain.workload.kind import Conflict, Kind
@@ -22,6 +23,7 @@ KINDS: dict[str, Kind] = {
     for kind in (
         io.KIND,
         mix.KIND,
+        together.KIND,
         tiobench.KIND,
         iozone.KIND,
         aio_stream.KIND,

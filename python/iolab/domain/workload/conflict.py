@@ -24,9 +24,14 @@ def phase_conflicts(phase: PhaseOptions) -> Iterator[Conflict]:
                 )
 
 
-def job_conflicts(job: JobOptions, phase: PhaseOptions) -> Iterator[Conflict]:
-    """Conflicts of one job in its phase, keys relative to the job's table."""
-    yield from _bounds(job, phase)
+def job_conflicts(job: JobOptions, phase: PhaseOptions, *, is_stopped: bool = False) -> Iterator[Conflict]:
+    """Conflicts of one job in its phase, keys relative to the job's table.
+
+    Args:
+        is_stopped: the end of another job is its end.
+    """
+    if not is_stopped:
+        yield from _bounds(job, phase)
     yield from _engine(job)
     yield from _sizes(job)
     yield from _pattern(job)
@@ -49,8 +54,13 @@ def sector_conflicts(key: str, size_bytes: int) -> Iterator[Conflict]:
         yield Conflict((key,), what)
 
 
+def is_bounded(job: JobOptions, phase: PhaseOptions) -> bool:
+    """Whether the job has an end of its own."""
+    return phase.duration is not None or job.amount is not None or job.operations is not None
+
+
 def _bounds(job: JobOptions, phase: PhaseOptions) -> Iterator[Conflict]:
-    if phase.duration is None and job.amount is None and job.operations is None:
+    if not is_bounded(job, phase):
         yield Conflict(("duration",), 'when does it end? give duration = "2s", amount = "1GiB" or operations = 1000')
 
 

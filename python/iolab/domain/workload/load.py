@@ -9,7 +9,7 @@ from typing import Literal
 from iolab.domain import native_types as native
 from iolab.domain.trial import LoadPhase, Phase
 from iolab.domain.trial.trial import derive_seed
-from iolab.domain.workload.conflict import SECTOR_BYTES
+from iolab.domain.workload.conflict import SECTOR_BYTES, is_bounded
 from iolab.domain.workload.job import ONE_AT_A_TIME, JobOptions, PhaseOptions
 
 LAYOUT_BLOCK_BYTES_MAX = 2**20
@@ -24,8 +24,18 @@ _PLAIN_PATTERNS: dict[PlainPattern, native.Pattern] = {
 }
 
 
-def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, devices: int) -> list[Phase]:
-    """One unmeasured phase per job whose files are laid out, then the measured phase `main` with all jobs."""
+UNBOUNDED_OPS = 2**63 - 1
+"""Of a job whose end is another's."""
+
+
+def jobs_phases(
+    jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, devices: int, *, ends_with: str | None = None
+) -> list[Phase]:
+    """One unmeasured phase per job whose files are laid out, then the measured phase `main` with all jobs.
+
+    Args:
+        ends_with: the job whose end stops the others.
+    """
     files_of: dict[str, list[native.FileSpec]] = {}
     users = 0
     for name, job in jobs.items():
@@ -53,6 +63,7 @@ def jobs_phases(jobs: Mapping[str, JobOptions], phase: PhaseOptions, seed: int, 
         cut_transient=phase.duration is not None if phase.cut_transient is None else phase.cut_transient,
         verify=phase.verify,
         drop_caches=drop if phase.drop_caches is None else phase.drop_caches,
+        stops_with=None if ends_with is None else {"jobs": _copies(ends_with, jobs[ends_with]), "any": False},
     )
     return [*layouts, LoadPhase(name="main", measured=True, load=main)]
 
@@ -115,6 +126,7 @@ def phase_json(
     pattern: native.VerifyPattern | None = None,
     drop_caches: bool = False,
     ends_with_first: bool = False,
+    stops_with: native.StopsWith | None = None,
 ) -> native.Phase:
     """A phase's specification; what is left out has the value of a plain run by amount."""
     plain: native.Phase = {
@@ -129,7 +141,11 @@ def phase_json(
         "ends_with_first": ends_with_first,
         "seed": seed,
     }
-    return plain if pattern is None else {**plain, "pattern": pattern}
+    if pattern is not None:
+        plain["pattern"] = pattern
+    if stops_with is not None:
+        plain["stops_with"] = stops_with
+    return plain
 
 
 def group_json(
@@ -249,9 +265,8 @@ def _layout(name: str, job: JobOptions, phase: PhaseOptions, files: list[native.
 
 
 def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, seed: int) -> list[native.GroupSpec]:
-    copies = [name] if job.jobs == 1 else [f"{name}.{copy}" for copy in range(job.jobs)]
     specs = []
-    for copy, copy_name in enumerate(copies):
+    for copy, copy_name in enumerate(_copies(name, job)):
         first = first_file + (0 if job.shared_files else copy * job.files_per_job)
         specs.append(
             _job(copy_name, job, phase, list(range(first, first + job.files_per_job)), derive_seed(seed, copy_name))
@@ -273,6 +288,10 @@ def _groups(name: str, job: JobOptions, phase: PhaseOptions, first_file: int, se
     ]
 
 
+def _copies(name: str, job: JobOptions) -> list[str]:
+    return [name] if job.jobs == 1 else [f"{name}.{copy}" for copy in range(job.jobs)]
+
+
 def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed: int) -> native.JobSpec:
     every_writes = job.fsync_every or job.fdatasync_every
     sync_kind: native.SyncKind = "fsync" if job.fsync_every else "fdatasync"
@@ -290,7 +309,7 @@ def _job(name: str, job: JobOptions, phase: PhaseOptions, files: list[int], seed
         queue_depth=job.queue_depth,
         arrival=_arrival(job),
         until=until_json(
-            ops=job.operations,
+            ops=job.operations if is_bounded(job, phase) else UNBOUNDED_OPS,
             bytes_=job.amount,
             duration_ns=None if phase.duration is None else phase.warm_up + phase.duration,
         ),

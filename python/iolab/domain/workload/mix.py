@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from iolab.base.errors import unknown
 from iolab.base.option import option
 from iolab.base.toml import TomlTable
 from iolab.domain.trial import Phase
@@ -21,23 +22,31 @@ class MixOptions(PhaseOptions):
     jobs: dict[str, JobOptions] = option(
         ..., "A table per job, [workloads.NAME.jobs.JOB], with the options of a job.", expected="a table of jobs"
     )
+    ends_with: str | None = option(
+        None,
+        "The job whose end, of its last copy, stops the others; these need no end of their own.",
+        default_is="each job goes on to its own end",
+    )
 
 
 def _conflicts(options: MixOptions) -> Iterator[Conflict]:
     yield from phase_conflicts(options)
     if not options.jobs:
         yield Conflict(("jobs",), "a mix needs at least one job, [workloads.NAME.jobs.JOB]")
+    if options.ends_with is not None and options.ends_with not in options.jobs:
+        yield Conflict(("ends_with",), unknown("job", options.ends_with, options.jobs))
     for name, job in options.jobs.items():
         if name == "all" or not re.fullmatch(r"[\w-]+", name):
             yield Conflict(("jobs", name), 'a job\'s name has letters, digits, "_" and "-" only, and is not "all"')
-        for conflict in job_conflicts(job, options):
+        is_stopped = options.ends_with is not None and name != options.ends_with
+        for conflict in job_conflicts(job, options, is_stopped=is_stopped):
             # A missing end is the mix's to give: one duration for all jobs.
             at = conflict.key if conflict.key == ("duration",) else ("jobs", name, *conflict.key)
             yield Conflict(at, conflict.what)
 
 
 def _phases(options: MixOptions, seed: int, devices: int = 1) -> list[Phase]:
-    return jobs_phases(options.jobs, options, seed, devices)
+    return jobs_phases(options.jobs, options, seed, devices, ends_with=options.ends_with)
 
 
 def _override(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:

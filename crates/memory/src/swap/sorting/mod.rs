@@ -141,10 +141,10 @@ impl Sorting {
 
     /// The task has a CPU, or its CPU has done what it was given: then it gets in line again, unless it waits.
     pub fn worked(&mut self, now: Time, task: TaskId) {
-        self.now = now;
         if self.active == 0 {
             return;
         }
+        self.now = now;
         let running = self.task(task);
         if std::mem::take(&mut running.asks) {
             let ns = match task == self.daemon() {
