@@ -509,6 +509,15 @@ def test_posted_totals_are_the_sums_of_the_groups() -> None:
             assert abs(sum(groups) - total) <= 2  # each is rounded
 
 
+def test_the_page_has_the_rates_of_calls_as_posted() -> None:
+    page = (MACHINES.parent / "docs" / "case-studies" / "nfs-rdma-pull-up.md").read_text()
+    tables = [table for table in load("nfs-rdma").tables if table.key in ("calls_write", "calls_read")]
+    rates = [cell.published for table in tables for cell in table.cells if cell.column == "IOPS"]
+    assert len(rates) == 4
+    for rate in rates:
+        assert f"| {rate:,.0f} |" in page
+
+
 @pytest.mark.parametrize(
     ("name", "rate", "latency"),
     [("ext3-tiobench", "write_rate", "write_latency_mean"), ("ext3-tiobench-32", "rate", "latency_mean")],
