@@ -23,6 +23,7 @@ from fake_machine import SilentDisplay, experiment, record_of
 from iolab.adapters.cluster import address, connection, hosts
 from iolab.adapters.cluster.agent import Agent
 from iolab.adapters.cluster.connection import Connection, HostLost
+from iolab.adapters.cluster.environment import environment
 from iolab.adapters.cluster.hosts import HostRounds
 from iolab.adapters.host.local_process import LocalProcess
 from iolab.adapters.run import elsewhere, resume, run
@@ -269,6 +270,12 @@ def test_a_cluster_that_fails_to_start_a_server_for_its_client_is_asked_again(
         with pytest.raises(MachineError, match=said):
             driver.connect("ray://head:10001")
         assert len(asked) == driver.CONNECT_TIMES_MAX
+
+
+def test_what_the_user_sets_for_ray_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environment()["RAY_worker_lease_timeout_milliseconds"] == "5000"
+    monkeypatch.setenv("RAY_worker_lease_timeout_milliseconds", "700")
+    assert environment()["RAY_worker_lease_timeout_milliseconds"] == "700"
 
 
 def test_a_stop_does_not_wait_for_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
