@@ -97,6 +97,43 @@ def test_what_cannot_be_built_is_skipped_and_widens_the_answer(iolab: CommandLin
     assert "can't be built" in str(found["unmeasurable"])
 
 
+def test_a_merge_that_is_named_is_searched_in(iolab: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "merged"
+    path.mkdir()
+    run_git(path, "init", "--quiet", "--initial-branch=main")
+
+    def commit(number: int, cost: int) -> None:
+        (path / "program.py").write_text(PROGRAM.format(cost=cost) + f"# {number}\n")
+        run_git(path, "add", ".")
+        run_git(path, "commit", "--quiet", "-m", f"change {number}")
+
+    for number in range(4):
+        commit(number, 1000)
+    run_git(path, "tag", "v0", "HEAD~3")
+    run_git(path, "checkout", "--quiet", "-b", "topic")
+    for number in range(4, 9):
+        commit(number, 1300 if number >= 7 else 1000)
+    run_git(path, "checkout", "--quiet", "main")
+    run_git(path, "merge", "--quiet", "--no-ff", "-m", "merge topic", "topic")
+    for number in range(9, 12):
+        commit(number, 1300)
+    named = search(iolab, path, "--confirm", "2", "--all-parents")
+    (change,) = named["changes"]  # type: ignore[misc]
+    assert (change["subject"], change["merge"]) == ("merge topic", True)
+    assert [one["subject"] for one in change["within"]["changes"]] == ["change 7"]
+    shown = iolab("bisect", "--resume", "hunt").text
+    assert "In what the merge" in shown and "change 7" in shown
+    iolab(
+        "bisect", "v0..main", "--git", str(path), "--measure", "true", "--time", "0", status=None
+    ).assert_one_clear_line(2, "--time", "above 0")
+
+
+def test_after_its_time_a_search_says_what_it_knows(iolab: CommandLine, repository: Path) -> None:
+    found = search(iolab, repository, "--time", "1ms", "--confirm", "0")
+    assert (found["kind"], found["stopped"]) == ("unknown", "going on")
+    assert int(str(found["measurements"])) <= 1
+
+
 def test_without_a_build_the_files_are_measured_and_equal_ones_say_none(iolab: CommandLine, repository: Path) -> None:
     found = search(iolab, repository, "--confirm", "0", "--same-within", "0.1", bad="v8")
     assert found["kind"] == "none"

@@ -1,4 +1,5 @@
 """A run that searches: its settings are versions in their order, and each trial is chosen by what is known by then.
+Each metric that is asked for has a search of its own; every trial tells all of them.
 
 The run directory is one like any other. Its first event holds the question; what was measured is in the journal, in
 the order of time, from which a resumed run knows what its search knew. When the search has an answer, each version
@@ -8,27 +9,32 @@ part in the search.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from iolab.adapters.run.loop import Loop, Run
 from iolab.adapters.store import trial_file
 from iolab.adapters.store.directory import RunDirectory
 from iolab.adapters.store.event import AskedQuestion
-from iolab.adapters.store.read import read
+from iolab.adapters.store.read import RunData, read
 from iolab.base.errors import InputError, unknown
 from iolab.domain.bisect.search import Answer, Search
 from iolab.domain.metric import describe
 from iolab.domain.metric.registry import ALL, parse_key
 from iolab.domain.metric.row import key_of, rows
-from iolab.domain.verdict import Judgement, judge
+from iolab.domain.verdict import Judgement, control_false_discovery, judge
 from iolab.domain.workload import KINDS
 
 if TYPE_CHECKING:
+    import polars
+
     from iolab.adapters.experiment import Experiment
     from iolab.adapters.store.state import RunState
     from iolab.domain.record import Record
@@ -43,27 +49,35 @@ SAID_EVERY = 10
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked. `good`, `bad`: settings, the ends of the search; `metric`: a key; `most`: trials of the search at
-    most; `confirm`: rounds for each change that is named; `spread`: see `Search`."""
+    """What is asked. `good`, `bad`: settings, the ends of the search; `metrics`: keys; `most`: trials of the search at
+    most, None for any number; `confirm`: rounds for each change that is named; `spread`: see `Search`; `time_s`: after
+    so long a session chooses no further trial."""
 
     workload: str
-    metric: str
+    metrics: tuple[str, ...]
     good: str
     bad: str
     confidence: float
-    most: int
+    most: int | None
     confirm: int
-    spread: int = 0
+    spread: int | None = None
+    time_s: float | None = None
 
     def as_event(self) -> AskedQuestion:
         """The question as the journal keeps it."""
-        return cast(AskedQuestion, asdict(self))
+        return cast(AskedQuestion, {**asdict(self), "metrics": list(self.metrics)})
 
     @staticmethod
     def of_run(state: RunState) -> Question | None:
         """The question of a run, from its first event; None of a run that asks none."""
         asked = None if state.started is None else state.started.get("question")
-        return None if asked is None else Question(**asked)
+        if asked is None:
+            return None
+        known: dict[str, Any] = dict(asked)
+        metrics = tuple(known.pop("metrics", None) or (known["metric"],))
+        known.pop("metric", None)
+        # An iolab that does not say what it looked at looked nowhere in particular.
+        return Question(metrics=metrics, **{"spread": 0, **known})
 
     def versions(self, experiment: Experiment) -> list[str]:
         """The settings from good to bad, in the experiment's order."""
@@ -75,13 +89,14 @@ def question(
     experiment: Experiment,
     *,
     workload: str | None,
-    metric: str | None,
+    metrics: Sequence[str],
     good: str | None,
     bad: str | None,
     confidence: float,
-    most: int,
+    most: int | None,
     confirm: int,
-    spread: int = 0,
+    spread: int | None = None,
+    time_s: float | None = None,
 ) -> Question:
     """The question with what is left out filled in: the only workload, the first and the last setting. InputError says
     what the experiment lacks."""
@@ -105,15 +120,17 @@ def question(
     if len(settings) > VERSIONS_MAX:
         raise InputError(f"{len(settings)} settings; expected {VERSIONS_MAX} at most")
     compared = list(KINDS[experiment.workloads[chosen].kind].compared)
-    key = metric or (list(experiment.compare.metrics or ()) + compared)[0]
-    return Question(chosen, str(parse_key(key)), first, last, confidence, most, confirm, spread)
+    keys = metrics or (list(experiment.compare.metrics or ()) + compared)[:1]
+    asked = tuple(dict.fromkeys(str(parse_key(key)) for key in keys))
+    return Question(chosen, asked, first, last, confidence, most, confirm, spread, time_s)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a run that searches has found by now."""
+    """What a run that searches has found by now about one metric."""
 
     question: Question
+    metric: str
     versions: list[str]
     search: Search
     answer: Answer
@@ -123,33 +140,48 @@ class Finding:
     """Why, by version."""
 
 
-def finding_in(path: Path) -> Finding:
-    """What the run in a directory has found. InputError for a run that does not search."""
+def findings_in(path: Path) -> list[Finding]:
+    """What the run in a directory has found, by metric. InputError for a run that does not search."""
     data = read(path)
     asked = Question.of_run(data.state)
     if asked is None:
-        raise InputError("is no search", where=str(path), remedy="show it with: iolab show")
-    values = _Values(data.directory, asked.metric)
-    return finding(data.experiment, data.state, values, asked)
+        raise InputError("is no search", where=str(path), remedy=f"see what its trials say: iolab bisect {path}")
+    return findings(data.experiment, data.state, _Values(data.directory), asked)
+
+
+def findings_of_stored(path: Path, asked: Question) -> list[Finding]:
+    """What the trials of any run say, its settings taken for versions; nothing is measured."""
+    data = read(path)
+    return findings(data.experiment, data.state, _Values(data.directory), asked)
 
 
 @dataclass
 class _Values:
-    """The metric's value of each trial, read once."""
+    """The metrics' values of each trial, read once."""
 
     directory: RunDirectory
-    metric: str
-    known: dict[int, tuple[float | None, str]] = field(default_factory=dict)
+    known: dict[tuple[int, str], tuple[float | None, str]] = field(default_factory=dict)
 
-    def of(self, trial: int) -> tuple[float | None, str]:
+    def of(self, trial: int, metric: str) -> tuple[float | None, str]:
         """The value, or None and why. InputError for a metric that such trials don't have."""
-        if trial not in self.known:
-            self.known[trial] = value_of(trial_file.read_record(self.directory.trial_file(trial)), self.metric)
-        return self.known[trial]
+        if (trial, metric) not in self.known:
+            record = trial_file.read_record(self.directory.trial_file(trial))
+            self.known[trial, metric] = value_of(record, metric)
+        return self.known[trial, metric]
 
 
-def finding(experiment: Experiment, state: RunState, values: _Values, asked: Question) -> Finding:
-    """What the finished trials say, in the order of time."""
+def findings(experiment: Experiment, state: RunState, values: _Values, asked: Question) -> list[Finding]:
+    """What the finished trials say, in the order of time, of each metric. Of the confirmations of all metrics the false
+    discovery rate is controlled."""
+    found = [_finding(experiment, state, values, asked, metric) for metric in asked.metrics]
+    named = [(one, change) for one in found for change in one.confirmations]
+    judged = control_false_discovery([one.confirmations[change] for one, change in named])
+    for (one, change), judgement in zip(named, judged, strict=True):
+        one.confirmations[change] = judgement
+    return found
+
+
+def _finding(experiment: Experiment, state: RunState, values: _Values, asked: Question, metric: str) -> Finding:
     versions = asked.versions(experiment)
     same_within = experiment.compare.same_within
     search = Search(
@@ -159,30 +191,28 @@ def finding(experiment: Experiment, state: RunState, values: _Values, asked: Que
         spread=asked.spread,
         margin=lambda level: abs(level) * same_within,
     )
+    places = {version: place for place, version in enumerate(versions)}
     lost: dict[str, str] = {}
     paired: dict[int, dict[str, float | None]] = {}
     for event in state.finished.values():
-        value, why = values.of(event["trial"])
+        if event["workload"] != asked.workload or event["setting"] not in places:
+            continue
+        value, why = values.of(event["trial"], metric)
         if event["round"] >= CONFIRM_FROM_ROUND:
             paired.setdefault(event["round"], {})[event["setting"]] = value
         elif value is None:
             lost[event["setting"]] = why
-            search.unmeasurable(versions.index(event["setting"]))
+            search.unmeasurable(places[event["setting"]])
         else:
-            search.measured(versions.index(event["setting"]), value)
+            search.measured(places[event["setting"]], value)
     answer = search.answer()
-    return Finding(
-        asked,
-        versions,
-        search,
-        answer,
-        _confirmations(asked, versions, answer, paired, same_within),
-        lost,
-    )
+    confirmations = _confirmations(asked, metric, versions, answer, paired, same_within)
+    return Finding(asked, metric, versions, search, answer, confirmations, lost)
 
 
 def _confirmations(
     asked: Question,
+    metric: str,
     versions: list[str],
     answer: Answer,
     paired: Mapping[int, Mapping[str, float | None]],
@@ -194,8 +224,51 @@ def _confirmations(
         both = [(one[before], one[after]) for _, one in sorted(paired.items()) if before in one and after in one]
         if both and len(both) >= asked.confirm:
             ours, theirs = zip(*both, strict=True)
-            found[change] = judge(ours, theirs, nature=describe(asked.metric).nature, same_within=same_within)
+            found[change] = judge(ours, theirs, nature=describe(metric).nature, same_within=same_within)
     return found
+
+
+@dataclass
+class Confirming(RunData):
+    """The fresh rounds of a version against the one before it, as a run of its own."""
+
+    pair: tuple[str, str] = ("", "")
+    workload: str = ""
+
+    @classmethod
+    def of(cls, run: RunData, workload: str, before: str, after: str) -> Confirming:
+        """Those of the run."""
+        return cls(run.directory, run.state, run.machine, run.found, run.problems, (before, after), workload)
+
+    @property
+    def is_search(self) -> bool:
+        """These rounds are paired."""
+        return False
+
+    @property
+    def workloads(self) -> list[str]:
+        """The one that was searched with."""
+        return [self.workload]
+
+    @property
+    def settings(self) -> list[str]:
+        """The version before, then the version."""
+        return list(self.pair)
+
+    @cached_property
+    def trials(self) -> polars.DataFrame:
+        """Those of the fresh rounds."""
+        return self._fresh(super().trials)
+
+    @cached_property
+    def metrics(self) -> polars.DataFrame:
+        """Those of the fresh rounds."""
+        return self._fresh(super().metrics)
+
+    def _fresh(self, frame: polars.DataFrame) -> polars.DataFrame:
+        import polars as pl
+
+        return frame.filter((pl.col("round") >= CONFIRM_FROM_ROUND) & pl.col("setting").is_in(self.pair))
 
 
 def _named(answer: Answer) -> list[int]:
@@ -226,22 +299,24 @@ class BisectLoop(Loop):
 
     def _run_rounds(self, stop: threading.Event) -> Run:
         assert self.question is not None
-        values = _Values(self.directory, self.question.metric)
+        values = _Values(self.directory)
+        until = math.inf if self.question.time_s is None else time.monotonic() + self.question.time_s
         while True:
-            now = finding(self.plan.experiment, self.state, values, self.question)
-            version = now.search.next()
-            if version is not None:
-                chosen = [(now.versions[version], self._times(now.versions[version]))]
-            else:
-                chosen = self._to_confirm(now)
+            now = findings(self.plan.experiment, self.state, values, self.question)
+            # What one metric's search wants to know tells the others too.
+            next_ = [(one, place) for one in now if (place := one.search.next()) is not None]
+            version = next((one.versions[place] for one, place in next_), None)
+            if version is not None and time.monotonic() >= until:
+                break
+            chosen = [(version, self._times(version))] if version is not None else self._to_confirm(now)
             if not chosen:
+                self.journal.append("run_finished", rounds=len(self.state.finished))
                 break
             for setting, round_ in chosen:
                 self.progress.planned(Counter({self.question.workload: 1}))
                 self._run_trial(self._trial(setting, round_), stop)
             if version is not None and len(self.state.finished) % SAID_EVERY == 0:
-                self.progress.looked(in_words(now))
-        self.journal.append("run_finished", rounds=len(self.state.finished))
+                self.progress.looked("; ".join(in_words(one) for one in now))
         statuses: Counter[str] = Counter(event["status"] for event in self.state.finished.values())
         return Run(self.directory.path, len(self.state.finished), dict(statuses), None)
 
@@ -250,12 +325,13 @@ class BisectLoop(Loop):
         done = self.state.finished.values()
         return sum(event["setting"] == setting and event["round"] < CONFIRM_FROM_ROUND for event in done)
 
-    def _to_confirm(self, now: Finding) -> list[tuple[str, int]]:
+    def _to_confirm(self, now: Sequence[Finding]) -> list[tuple[str, int]]:
         """The next pair of trials that confirm, in the order of its round; none when all are there."""
-        asked = now.question
+        asked = now[0].question
         done = {(event["setting"], event["round"]) for event in self.state.finished.values()}
-        for place, change in enumerate(_named(now.answer)):
-            pair = [now.versions[change - 1], now.versions[change]]
+        named = sorted({change for one in now for change in _named(one.answer)})
+        for place, change in enumerate(named):
+            pair = [now[0].versions[change - 1], now[0].versions[change]]
             for number in range(asked.confirm):
                 round_ = CONFIRM_FROM_ROUND + place * asked.confirm + number
                 missing = [setting for setting in pair if (setting, round_) not in done]

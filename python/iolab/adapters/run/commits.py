@@ -8,6 +8,7 @@ The directory of a search holds all that it takes to go on with it:
                       builds run
     builds/KEY/       what a build left, by the contents of its commit and the command; KEY.log: what it said
     measured.log      what the last measurement printed
+    merge-COMMIT/     the search in what a merge brought (`all_parents`), in the same form
 
 The user's repository is only read.
 """
@@ -15,13 +16,14 @@ The user's repository is only read.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import random
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -48,7 +50,8 @@ VALUES = ("wall", "cpu", "printed")
 @dataclass(frozen=True)
 class GitQuestion:
     """What is asked. `repository`: empty where `versions` lists what is searched, oldest first; `measure`, `build`:
-    commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`."""
+    commands for a shell; `value`: one of `VALUES`; limits in seconds; `spread`: see `Search`; `time_s`: after so
+    long a session measures no further; `all_parents`: whether to go on in what a named merge brought."""
 
     repository: str
     good: str
@@ -64,8 +67,10 @@ class GitQuestion:
     build_limit_s: float
     measure_limit_s: float
     seed: int
-    spread: int = 0
+    spread: int | None = None
     versions: tuple[str, ...] = ()
+    time_s: float | None = None
+    all_parents: bool = False
 
     @property
     def nature(self) -> Nature:
@@ -90,6 +95,8 @@ class GitFinding:
     measurements: int = 0
     measure_s: float = 0.0
     was_built: set[int] = field(default_factory=set)
+    within: dict[int, GitFinding] = field(default_factory=dict)
+    """By the place of a merge that is named, what was found among the commits that it brought."""
 
     def cost_s(self, place: int) -> float:
         """What a measurement of this commit is expected to take, its build included where it has none yet."""
@@ -138,14 +145,41 @@ def resume(out: Path, say: Callable[[str], None], commits: list[Commit] | None =
     """Goes on with the search in a directory, to its end. InterruptedRun after Ctrl-C."""
     with _journal(out) as append:
         found = finding_in(out, commits)
+        question = found.question
         try:
             _Searcher(out, found, append, say).complete()
+            if question.all_parents:
+                for place in found.named:
+                    _within(out, found, place, say)
         except KeyboardInterrupt:
             raise InterruptedRun(
                 f"interrupted with {len(found.search.values)} measurements",
                 remedy=f"go on with: iolab bisect --resume {out}",
             ) from None
     return found
+
+
+def _within(out: Path, found: GitFinding, place: int, say: Callable[[str], None]) -> None:
+    """Searches what the merge brought, if it is one, in a directory of its own that shares clone and builds."""
+    commit, question = found.commits[place], found.question
+    if commit.parents != 2:
+        return
+    began, ended = git.repository(Path(question.repository)).merged(commit.sha)
+    inside = replace(question, good=began, bad=ended)
+    if len(commits := _commits(inside)) < 2:
+        return
+    say(f"{commit.short} is a merge: searching in what it brought")
+    path = out / f"merge-{commit.short}"
+    if not path.exists():
+        beside = out / f".merge-{commit.short}"
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir()
+        for shared in ("source", "builds"):
+            (beside / shared).symlink_to(Path("..") / shared)
+        with _journal(beside) as append:
+            append({"event": "question", "format": FORMAT, **asdict(inside)})
+        beside.rename(path)
+    found.within[place] = resume(path, say, commits)
 
 
 def is_search(out: Path) -> bool:
@@ -159,7 +193,7 @@ def finding_in(out: Path, commits: list[Commit] | None = None) -> GitFinding:
     if not entries or entries[0].get("event") != "question" or entries[0].get("format") != FORMAT:
         raise InputError("does not begin with a question of this iolab's", where=str(out / "search.jsonl"))
     asked: dict[str, Any] = {key: value for key, value in entries[0].items() if key not in ("event", "format")}
-    question = GitQuestion(**{**asked, "versions": tuple(asked.get("versions", ()))})
+    question = GitQuestion(**{"spread": 0, **asked, "versions": tuple(asked.get("versions", ()))})
     known = commits or _commits(question)
     search = Search(
         len(known),
@@ -231,7 +265,9 @@ class _Searcher:
 
     def complete(self) -> None:
         """Measures until the answer stands and is confirmed."""
-        while (place := self.found.search.next()) is not None:
+        limit_s = self.found.question.time_s
+        until = math.inf if limit_s is None else time.monotonic() + limit_s
+        while (place := self.found.search.next()) is not None and time.monotonic() < until:
             self._measure(place)
         for place in self.found.named:
             self._confirm(place)

@@ -61,13 +61,16 @@ class AskedQuestion(TypedDict):
     """Of a run that searches: `iolab.adapters.run.bisect.Question`."""
 
     workload: Name
-    metric: Name
+    metric: NotRequired[Name]
+    """Of a run that an older iolab began."""
+    metrics: NotRequired[list[Name]]
     good: Name
     bad: Name
     confidence: float
     most: Number
     confirm: Number
-    spread: NotRequired[Number]
+    spread: NotRequired[Number | None]
+    time_s: NotRequired[float | None]
 
 
 class RunStarted(SessionEvent):

@@ -51,6 +51,11 @@ class Repository:
         rows = [line.split("\0") for text in listed for line in text.splitlines()]
         return [Commit(sha, tree, len(parents.split()), subject) for sha, tree, parents, subject in rows]
 
+    def merged(self, merge: str) -> tuple[str, str]:
+        """Of what a merge brought, where its branch began and where it ended."""
+        first, second = self._sha(f"{merge}^1"), self._sha(f"{merge}^2")
+        return self._git("merge-base", first, second).split()[0], second
+
     def clone(self, to: Path) -> Repository:
         """A clone without files, which borrows this one's objects."""
         self._git("clone", "--quiet", "--shared", "--no-checkout", "--template=", str(self.path), str(to), inside=False)

@@ -114,7 +114,7 @@ def _weigh(x: Array, y: Array, blocks: NDArray[np.intp], weights: Array) -> _Wei
     effects: list[Effect] = []
     left = target
     if used:
-        ((sizes, errors),) = regression.sizes([tuple(used)])
+        sizes, errors = (one[0] for one in regression.sizes(np.asarray([used], dtype=np.intp)))
         left = target - free[:, used] @ sizes
         freedom = max(1, len(y) - 1 - lost - len(used))
         noise = math.sqrt(float(left @ left) / freedom)

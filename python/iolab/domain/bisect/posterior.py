@@ -2,11 +2,12 @@
 
 A history is versions 0 to n - 1, oldest first. A measurement is (version, value), in the order of time. The model of
 its mean is a level that steps at zero to three versions, or one that creeps over a stretch of them; its noise is
-Gaussian with weights that take outliers' say away (iteratively reweighted, Student's t), beside a drift that is
-correlated in time. Level, sizes and noise are integrated out: the level with a flat prior, sizes with normal priors
-of several widths in standard deviations of the noise, the noise with Jeffreys' prior. Drift is estimated (empirical
-Bayes). The evidence of a regression with such priors is closed (O'Hagan and Forster, *Bayesian Inference*, 2004,
-chapter 11); to average over subsets of regressors is Bayesian variable selection (George and McCulloch, 1993).
+Gaussian, or has the tails of Student's t, whose weights take outliers' say away (iteratively reweighted), beside a
+drift that is correlated in time. Level, sizes and noise are integrated out: the level with a flat prior, sizes with
+normal priors of several widths in standard deviations of the noise, the noise with Jeffreys' prior. Drift and the
+kind of tails are estimated (empirical Bayes). The evidence of a regression with such priors is closed (O'Hagan and
+Forster, *Bayesian Inference*, 2004, chapter 11); to average over subsets of regressors is Bayesian variable selection
+(George and McCulloch, 1993).
 
 Two changes between neighbouring measured versions look like one: `docs/bisection.md` says what follows.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    Places = NDArray[np.intp]
 
-PRIOR_OF_COUNT = (0.20, 0.60, 0.10, 0.04)
+PRIOR_OF_COUNT = (0.20, 0.74, 0.03, 0.01)
 """That there are 0, 1, 2, 3 changes."""
+CHANGES_MAX = len(PRIOR_OF_COUNT) - 1
 SMALLEST_SPREAD = 1e-6
 """Residuals closer together than this share of the values' range are rounding, and no scale for outliers."""
-PRIOR_CREEP = 0.06
+PRIOR_CREEP = 0.02
 CREEP_LEAST_VERSIONS = 8
 """A stretch over which a level creeps has at least so many versions; a shorter one is steps."""
 CREEP_POINTS_MAX = 24
@@ -47,91 +50,92 @@ DRIFT_FROM = 12
 """With fewer measurements drift can't be told from noise."""
 FREEDOM = 4.0
 """Degrees of freedom of the t distribution whose weights outliers get."""
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One account of the history, with the probability that it has.
-
-    `gaps`: the gaps (places in `Posterior.points`, the gap before point i + 1 is i) that hold one change each; of a
-    creep the first and the last point's places. `levels`: the mean at each measured version, shape (points,).
-    `sizes`, `errors`: of each change its size and that one's standard error, in the metric's unit.
-    """
-
-    probability: float
-    gaps: tuple[int, ...]
-    creeps: bool
-    levels: Array
-    sizes: Array
-    errors: Array
+TAILS_SAY = 1.0
+"""Outliers lose weight where the log likelihood of such tails is higher than the normal distribution's by this."""
 
 
 @dataclass(frozen=True)
 class Posterior:
     """What the measurements say. `points`: the measured versions, ascending; `noise`: the standard deviation of a
-    measurement in the metric's unit; `drift`: correlation and relative variance, as in `DRIFTS`."""
+    measurement in the metric's unit; `drift`: correlation and relative variance, as in `DRIFTS`.
+
+    Hypotheses are accounts of the history, likeliest first; of each
+
+    `probabilities`, shape (hypotheses,): the probability that it has;
+    `gaps`, shape (hypotheses, 3): the gaps (gap i lies between points i and i + 1) that hold one change each; of a
+    creep the places of its first and last point; -1 where there is none;
+    `creeping`, shape (hypotheses,): whether it is a creep;
+    `levels`, shape (hypotheses, points): the mean at each measured version;
+    `sizes`, `errors`, shape (hypotheses, 3): of each change its size and that one's standard error. Levels, sizes and
+    errors are in the metric's unit.
+    """
 
     points: tuple[int, ...]
-    hypotheses: tuple[Hypothesis, ...]
     noise: float
     drift: tuple[float, float]
+    probabilities: Array
+    gaps: Places
+    creeping: NDArray[np.bool_]
+    levels: Array
+    sizes: Array
+    errors: Array
 
     def none(self, margin: float) -> float:
         """The probability that nothing changes by more than `margin`, in the metric's unit."""
-        return float(self._probabilities @ self._within(margin).prod(axis=1))
+        return float(self.probabilities @ self._within(margin).prod(axis=1))
 
-    def creeping(self, margin: float) -> float:
+    def creep(self, margin: float) -> float:
         """The probability that the level creeps, by more than `margin`."""
-        creeps = [place for place, one in enumerate(self.hypotheses) if one.creeps]
-        return float(self._probabilities[creeps] @ (1 - self._within(margin)[creeps].prod(axis=1)))
+        return float(self.probabilities @ (self.creeping * (1 - self._within(margin).prod(axis=1))))
 
     def account(self, gaps: tuple[int, ...], margin: float) -> float:
         """The probability that the changes beyond `margin` are those in the gaps; of several, that one of these is
         beyond it is enough."""
-        within = self._within(margin)
-        wanted = set(gaps)
-        total = 0.0
-        for place, one in enumerate(self.hypotheses):
-            if not one.creeps and wanted <= set(one.gaps):
-                each = dict(zip(one.gaps, within[place].tolist(), strict=False))
-                others = math.prod(share for gap, share in each.items() if gap not in wanted)
-                total += one.probability * others * (1 - math.prod(each[gap] for gap in gaps))
-        return total
-
-    @property
-    def creeps(self) -> float:
-        """The probability that the level creeps."""
-        return sum(one.probability for one in self.hypotheses if one.creeps)
-
-    def in_gap(self, gap: int) -> float:
-        """The probability that a step lies in the gap."""
-        return sum(one.probability for one in self.hypotheses if gap in one.gaps and not one.creeps)
-
-    @property
-    def likeliest(self) -> Hypothesis:
-        """The hypothesis with the highest probability."""
-        return self.hypotheses[0]
-
-    @cached_property
-    def _probabilities(self) -> Array:
         import numpy as np
 
-        return np.asarray([one.probability for one in self.hypotheses])
+        within = self._within(margin)
+        wanted = np.isin(self.gaps, gaps)
+        has_all = (wanted.sum(axis=1) == len(gaps)) & ~self.creeping
+        others = np.where(wanted, 1.0, within).prod(axis=1)
+        these = np.where(wanted, within, 1.0).prod(axis=1)
+        return float(self.probabilities @ (has_all * others * (1 - these)))
+
+    @cached_property
+    def in_gaps(self) -> Array:
+        """The probability that a step lies in each gap, shape (points - 1,)."""
+        import numpy as np
+
+        found = np.zeros(len(self.points) - 1)
+        for column in self.gaps.T:
+            steps = (column >= 0) & ~self.creeping
+            np.add.at(found, column[steps], self.probabilities[steps])
+        return found
+
+    @cached_property
+    def mean_levels(self) -> Array:
+        """The expected level at each measured version, shape (points,), in the metric's unit."""
+        return self.probabilities @ self.levels
+
+    @cached_property
+    def likeliest_steps(self) -> int | None:
+        """The place of the likeliest hypothesis with steps."""
+        import numpy as np
+
+        found = np.flatnonzero((self.gaps[:, 0] >= 0) & ~self.creeping)
+        return int(found[0]) if len(found) else None
+
+    def gaps_of(self, hypothesis: int) -> tuple[int, ...]:
+        """The gaps of a hypothesis, ascending."""
+        return tuple(int(gap) for gap in self.gaps[hypothesis] if gap >= 0)
 
     def _within(self, margin: float) -> Array:
-        """The probability that each change is at most `margin`, shape (hypotheses, most changes); 1 where there is
-        none."""
+        """The probability that each change is at most `margin`, shape (hypotheses, 3); 1 where there is none."""
         import numpy as np
         from scipy.special import ndtr
 
-        most = max(len(one.sizes) for one in self.hypotheses)
-        sizes, errors = np.zeros((2, len(self.hypotheses), most))
-        for place, one in enumerate(self.hypotheses):
-            sizes[place, : len(one.sizes)] = one.sizes
-            errors[place, : len(one.sizes)] = one.errors
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = ndtr((margin - sizes) / errors) - ndtr((-margin - sizes) / errors)
-        return np.where(errors > 0, share, np.abs(sizes) <= margin)
+            share = ndtr((margin - self.sizes) / self.errors) - ndtr((-margin - self.sizes) / self.errors)
+        return np.where(self.errors > 0, share, np.abs(self.sizes) <= margin)
 
 
 def posterior(versions: Sequence[int], values: Sequence[float]) -> Posterior:
@@ -144,37 +148,55 @@ def posterior(versions: Sequence[int], values: Sequence[float]) -> Posterior:
     scale, centre = float(np.ptp(values_)) or 1.0, float(values_.mean())
     y = (values_ - centre) / scale
     # A first pass takes the noise for Gaussian and alike; its residuals tell outliers and drift.
-    mean = _mean(_weigh(points, places, y, np.ones(len(y)), (0.0, 0.0)))
-    weights, drift = _noise(y - mean[places])
-    found = _weigh(points, places, y, weights, drift)
-    residuals = y - _mean(found)[places]
+    first = _weigh(points, places, y, np.ones(len(y)), (0.0, 0.0))
+    weights, drift = _noise(y - first.mean_levels[places])
+    found = _weigh(points, places, y, weights, drift) if drift[1] or np.ptp(weights) else first
+    residuals = y - found.mean_levels[places]
     noise = float(np.sqrt((weights * residuals**2).sum() / max(1, len(y) - 2)))
-    hypotheses = tuple(
-        replace(one, levels=one.levels * scale + centre, sizes=one.sizes * scale, errors=one.errors * noise * scale)
-        for one in found
+    return Posterior(
+        tuple(points.tolist()),
+        noise * scale,
+        drift,
+        found.probabilities,
+        found.gaps,
+        found.creeping,
+        found.levels * scale + centre,
+        found.sizes * scale,
+        found.errors * noise * scale,
     )
-    return Posterior(tuple(int(one) for one in points), hypotheses, noise * scale, drift)
 
 
 def _noise(residuals: Array) -> tuple[Array, tuple[float, float]]:
     """The weight of each measurement, 1 on average and less for outliers, and the drift that explains them best."""
     import numpy as np
 
+    even = np.ones(len(residuals))
     middle = float(np.median(np.abs(residuals - np.median(residuals)))) * 1.4826
     if middle < SMALLEST_SPREAD:
-        return np.ones(len(residuals)), (0.0, 0.0)
+        return even, (0.0, 0.0)
     weights = (FREEDOM + 1) / (FREEDOM + (residuals / middle) ** 2)
     weights = weights / weights.mean()
+    if _tails(residuals, middle) < TAILS_SAY:
+        weights = even
     if len(residuals) < DRIFT_FROM:
         return weights, (0.0, 0.0)
     return weights, max(DRIFTS, key=lambda one: _evidence_of_residuals(residuals, weights, one))
 
 
-def _mean(hypotheses: Sequence[Hypothesis]) -> Array:
-    """The expected level at each measured version."""
+def _tails(residuals: Array, spread: float) -> float:
+    """By how much the log likelihood of Student's t, with the likeliest scale, is above the normal distribution's."""
     import numpy as np
+    from scipy.special import gammaln
 
-    return np.asarray(sum(one.probability * one.levels for one in hypotheses), dtype=np.float64)
+    count = len(residuals)
+    variance = spread**2
+    for _ in range(8):
+        weights = (FREEDOM + 1) / (FREEDOM + residuals**2 / variance)
+        variance = float((weights * residuals**2).mean())
+    constant = gammaln((FREEDOM + 1) / 2) - gammaln(FREEDOM / 2) - 0.5 * math.log(FREEDOM * math.pi * variance)
+    of_t = count * constant - (FREEDOM + 1) / 2 * float(np.log1p(residuals**2 / (FREEDOM * variance)).sum())
+    of_normal = -0.5 * count * (math.log(2 * math.pi * float((residuals**2).mean())) + 1)
+    return float(of_t - of_normal)
 
 
 def _root(count: int, weights: Array, drift: tuple[float, float]) -> Array:
@@ -217,10 +239,8 @@ def _evidence_of_residuals(residuals: Array, weights: Array, drift: tuple[float,
     return float(bonus - volume - 0.5 * np.log(one @ one) - 0.5 * (len(r) - 1) * np.log(left + 1e-12))
 
 
-def _weigh(
-    points: NDArray[np.intp], places: NDArray[np.intp], y: Array, weights: Array, drift: tuple[float, float]
-) -> list[Hypothesis]:
-    """The hypotheses that matter with their probabilities, likeliest first."""
+def _weigh(points: Places, places: Places, y: Array, weights: Array, drift: tuple[float, float]) -> Posterior:
+    """The hypotheses that matter with their probabilities; errors in units of the noise's standard deviation."""
     import numpy as np
 
     gaps = len(points) - 1
@@ -246,33 +266,60 @@ def _weigh(
         ends = np.asarray(ramps)
         scores.append(np.log(2 * PRIOR_CREEP) + room[ends].sum(axis=1) + regression.log_evidence(sets[-1]))
     if gaps >= 2:
-        sets.append(np.stack(np.triu_indices(gaps, 1), axis=1))
-        scores.append(prior[2] + np.log(2) + where[sets[-1]].sum(axis=1) + regression.log_evidence(sets[-1]))
-    if gaps >= 3 and scores[-1].max() > max(one.max() for one in scores) - THIRD_WORTH_A_LOOK:
-        likely = sets[-1][np.argsort(-scores[-1])[:PAIRS_EXTENDED]]
-        triples = {tuple(sorted({*pair, gap})) for pair in likely.tolist() for gap in range(gaps) if gap not in pair}
-        sets.append(np.asarray(sorted(triples)))
+        pairs = np.stack(np.triu_indices(gaps, 1), axis=1)
+        sets.append(pairs)
+        scores.append(prior[2] + np.log(2) + where[pairs].sum(axis=1) + regression.log_evidence(pairs))
+    if gaps >= CHANGES_MAX and scores[-1].max() > max(one.max() for one in scores) - THIRD_WORTH_A_LOOK:
+        likely = pairs[np.argsort(-scores[-1])[:PAIRS_EXTENDED]]
+        sets.append(_with_another(likely, gaps))
         scores.append(prior[3] + np.log(6) + where[sets[-1]].sum(axis=1) + regression.log_evidence(sets[-1]))
 
-    flat = [tuple(one) for block in sets for one in block.tolist()]
-    score = np.concatenate(scores)
-    order = np.argsort(-score)
-    order = order[score[order] > score[order[0]] + np.log(WORTH_KEEPING)]
-    masses = np.exp(score[order] - score[order[0]])
-    masses /= masses.sum()
-    hypotheses = []
-    kept = [flat[index] for index in order]
+    best = max(float(one.max()) for one in scores)
     mean, slopes = one @ white[:, 1] / (one @ one), one @ white[:, 2:] / (one @ one)
-    for columns, mass, (sizes, errors) in zip(kept, masses, regression.sizes(kept), strict=True):
-        found = list(columns)
-        level = mean - slopes[found] @ sizes
-        creeps = bool(found) and found[0] >= gaps
-        gaps_of = ramps[found[0] - gaps] if creeps else tuple(found)
-        hypotheses.append(Hypothesis(float(mass), gaps_of, creeps, level + at_points[:, found] @ sizes, sizes, errors))
-    return hypotheses
+    parts: list[tuple[Array, Places, NDArray[np.bool_], Array, Array, Array]] = []
+    for block, score in zip(sets, scores, strict=True):
+        kept = np.flatnonzero(score > best + math.log(WORTH_KEEPING))
+        columns, width = block[kept], block.shape[1]
+        sizes, errors = np.zeros((2, len(kept), CHANGES_MAX))
+        named = np.full((len(kept), CHANGES_MAX), -1, dtype=np.intp)
+        levels = np.full((len(kept), gaps + 1), mean)
+        creeping = np.zeros(len(kept), dtype=np.bool_)
+        if width and len(kept):
+            sizes[:, :width], errors[:, :width] = regression.sizes(columns)
+            named[:, :width] = columns
+            of_columns = (at_points - slopes).T[columns]
+            levels = mean + np.einsum("hw,hwp->hp", sizes[:, :width], of_columns)
+            creeping = columns[:, 0] >= gaps
+            if creeping.any():
+                named[creeping, :2] = np.asarray(ramps)[columns[creeping, 0] - gaps]
+        parts.append((np.exp(score[kept] - best), named, creeping, levels, sizes, errors))
+    masses, named, creeping, levels, sizes, errors = (np.concatenate(one) for one in zip(*parts, strict=True))
+    order = np.argsort(-masses, kind="stable")
+    share = masses[order] / masses.sum()
+    return Posterior(
+        tuple(points.tolist()),
+        1.0,
+        drift,
+        share,
+        named[order],
+        creeping[order],
+        levels[order],
+        sizes[order],
+        errors[order],
+    )
 
 
-def _stretches(points: NDArray[np.intp]) -> list[tuple[int, int]]:
+def _with_another(pairs: Places, gaps: int) -> Places:
+    """Each pair with each third gap, ascending, every set once."""
+    import numpy as np
+
+    both = np.repeat(pairs, gaps, axis=0)
+    third = np.tile(np.arange(gaps), len(pairs))
+    new = (both != third[:, None]).all(axis=1)
+    return np.unique(np.sort(np.column_stack([both, third])[new], axis=1), axis=0)
+
+
+def _stretches(points: Places) -> list[tuple[int, int]]:
     """The places of first and last point of each stretch over which the level may creep."""
     import numpy as np
 

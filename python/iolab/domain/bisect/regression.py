@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,34 +35,37 @@ class Regression:
         """The log evidence of each subset, shape (subsets, columns of each) -> (subsets,), up to one constant."""
         import numpy as np
 
-        gram = self.gram[subsets[:, :, None], subsets[:, None, :]]
-        against = self.against[subsets]
-        variance = np.asarray(self.widths_sd)[:, None, None, None] ** 2
-        ridge = gram[None] + np.eye(subsets.shape[1]) / variance
-        if subsets.shape[1] == 1:
-            explained = against[None, :, 0] ** 2 / ridge[..., 0, 0]
-            volume = np.log((ridge * variance)[..., 0, 0])
-        else:
-            explained = np.einsum("si,wsij,sj->ws", against, np.linalg.inv(ridge), against)
-            volume = np.log(np.linalg.det(ridge * variance))
+        count = subsets.shape[1]
+        variance = np.asarray(self.widths_sd)[:, None] ** 2
+        # Gaussian elimination of all subsets at once; a matrix is a list of arrays, shape (widths, subsets) each.
+        rows = [
+            [self.gram[subsets[:, i], subsets[:, j]] + (1 / variance) * (i == j) for j in range(count)]
+            for i in range(count)
+        ]
+        right = [self.against[subsets[:, i]] for i in range(count)]
+        explained = np.zeros((len(self.widths_sd), len(subsets)))
+        volume = np.full(explained.shape, count * np.log(variance))
+        for i in range(count):
+            pivot = rows[i][i]
+            volume += np.log(pivot)
+            explained += right[i] ** 2 / pivot
+            for j in range(i + 1, count):
+                factor = rows[j][i] / pivot
+                right[j] = right[j] - factor * right[i]
+                for column in range(i + 1, count):
+                    rows[j][column] = rows[j][column] - factor * rows[i][column]
         left = np.maximum(self.total - explained, 1e-12 * self.total + 1e-300)
         per_width = -0.5 * volume - 0.5 * (self.count - 1) * np.log(left)
         highest = per_width.max(axis=0)
         return np.asarray(highest + np.log(np.exp(per_width - highest).mean(axis=0)), dtype=np.float64)
 
-    def sizes(self, subsets: Sequence[tuple[int, ...]]) -> list[tuple[Array, Array]]:
-        """Of each subset of columns the least-squares coefficients, shrunk a little, and their standard errors in units
-        of the noise's standard deviation."""
+    def sizes(self, subsets: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Of each subset the least-squares coefficients, shrunk a little, and their standard errors in units of the
+        noise's standard deviation; shape (subsets, columns of each) all."""
         import numpy as np
 
-        found: list[tuple[Array, Array]] = [(np.empty(0), np.empty(0))] * len(subsets)
-        for length in {len(one) for one in subsets} - {0}:
-            places = [place for place, one in enumerate(subsets) if len(one) == length]
-            columns = np.asarray([subsets[place] for place in places])
-            gram = self.gram[columns[:, :, None], columns[:, None, :]] + np.eye(length) / SIZES_WIDTH_SD**2
-            inverse = np.linalg.inv(gram)
-            sizes = (inverse @ self.against[columns][:, :, None])[:, :, 0]
-            errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
-            for place, size, error in zip(places, sizes, errors, strict=True):
-                found[place] = (size, error)
-        return found
+        count = subsets.shape[1]
+        gram = self.gram[subsets[:, :, None], subsets[:, None, :]] + np.eye(count) / SIZES_WIDTH_SD**2
+        inverse = np.linalg.inv(gram)
+        sizes = (inverse @ self.against[subsets][:, :, None])[:, :, 0]
+        return sizes, np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))

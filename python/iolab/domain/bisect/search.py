@@ -6,8 +6,9 @@
     search.answer()
 
 What is measured next is where the accounts of the history differ most: the information of a Gaussian channel, half
-the logarithm of one plus signal over noise. The good end is measured again now and then, as the reference by which
-drift is told from change.
+the logarithm of one plus signal over noise. Before that, one version of each of `spread` parts of the range is measured
+once: that tells levels and noise, and shows changes that are reversed. An end is measured again now and then, as the
+reference by which drift is told from change.
 """
 
 from __future__ import annotations
@@ -25,18 +26,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Kind = Literal["none", "changes", "creep", "unknown"]
+Stopped = Literal["decided", "budget", "nothing left to measure", "going on"]
 
 STARTS = 3
 """Each end is measured so often before anything else."""
+STARTS_WITH_SPREAD = 2
+"""The same where other versions tell the noise too."""
 REFERENCE_EVERY = 9
 REFERENCE_EVERY_IN_DRIFT = 4
 SCENARIOS = 300
 """Accounts drawn from the posterior, over which the variance of each candidate's level is taken."""
-LOOKED_AT_FOR_NONE = 9
-"""Versions, ends included, that have been measured before it is said that nothing changes: a change and its reversal
-lie between equal ends."""
-SPREAD = 0
-"""Stretches into which the measured versions part the range before changes are named; 0 asks for none."""
+LOOKED_AT_FOR_NONE = 8
+"""Parts of the range in each of which a version has been measured before it is said that nothing changes: a change and
+its reversal lie between equal ends."""
+SPREAD = 8
+"""Parts of the range in each of which a version is measured before changes are named, unless another number is asked
+for."""
+VERSIONS_PER_PART = 4
+"""Of fewer versions, there are fewer parts."""
+OUTLIER_SD = 3.0
+"""A version measured once, so far from its level, is measured again before anything is said: it may be an outlier, or
+the only one seen between two changes."""
 WORTH_A_LOOK = 0.004
 """A gap that holds a change with less probability gets no new version measured."""
 
@@ -61,7 +71,7 @@ class Answer:
     probability: float
     changes: tuple[Change, ...]
     measurements: int
-    stopped: Literal["decided", "budget", "nothing left to measure", "going on"]
+    stopped: Stopped
 
 
 class Search:
@@ -73,13 +83,14 @@ class Search:
         *,
         confidence: float = 0.95,
         budget: int | None = None,
-        spread: int = SPREAD,
+        spread: int | None = None,
         margin: Callable[[float], float] = lambda _level: 0.0,
         seed: int = 1,
     ) -> None:
         """`confidence`: the probability at which it stops; `budget`: measurements at most; `spread`: no stretch
-        without a measured version is longer than the range over this, when changes are named; `margin`: the largest
-        difference from a level that is no change, in the metric's unit. InputError for fewer than two versions."""
+        without a measured version is longer than the range over this, when changes are named (0: however long; None:
+        `SPREAD`, or less where versions are few); `margin`: the largest difference from a level that is no change, in
+        the metric's unit. InputError for fewer than two versions."""
         import numpy as np
 
         if versions < 2:
@@ -87,7 +98,7 @@ class Search:
         self.versions = versions
         self.confidence = confidence
         self.budget = budget
-        self.spread = spread
+        self.spread = min(SPREAD, versions // VERSIONS_PER_PART) if spread is None else spread
         self.cost: Callable[[int], float] = lambda _version: 1.0
         """What a measurement of the version costs, in any unit: chosen is what tells most for its cost."""
         self.values: list[tuple[int, float]] = []
@@ -114,13 +125,20 @@ class Search:
             return None
         first, last = self._ends()
         at_ends = self._at_ends()
-        if min(at_ends) < STARTS:
+        if min(at_ends) < self._starts:
             return first if (at_ends[0], len(self.values) % 2) <= (at_ends[1], 0) else last
-        drifts = self.posterior.drift[1] > 0
+        for version in (self._in_the_widest(self.spread), self._alone()):
+            if version is not None:
+                return version
+        kind, probability = self._likeliest_kind()
+        if probability >= self.confidence:
+            if kind == "changes" and (within := self._within_the_named()) is not None:
+                return within
+            return self._in_the_widest(self.versions)
         since = next(back for back, (version, _) in enumerate(reversed(self.values)) if version in (first, last))
-        if since + 1 >= (REFERENCE_EVERY_IN_DRIFT if drifts else REFERENCE_EVERY):
-            return first
-        return self._unseen_middle() if self._likeliest_kind()[1] >= self.confidence else self._most_informative()
+        if since + 1 >= (REFERENCE_EVERY_IN_DRIFT if self.posterior.drift[1] > 0 else REFERENCE_EVERY):
+            return first if at_ends[0] <= at_ends[1] else last
+        return self._most_informative()
 
     @property
     def posterior(self) -> Posterior:
@@ -133,79 +151,73 @@ class Search:
     def answer(self) -> Answer:
         """What is known by now, whether or not the search is over."""
         stopped = self._stopped()
-        if min(self._at_ends()) < STARTS:
+        if len(self.values) < 2 * STARTS or len({version for version, _ in self.values}) < 2:
             return Answer("unknown", 0.0, (), len(self.values), stopped)
         now = self.posterior
         kind, probability = self._likeliest_kind()
-        likeliest = next((one for one in now.hypotheses if _kind(one.gaps, creeps=one.creeps) == kind), now.likeliest)
         changes: tuple[Change, ...] = ()
         if kind == "creep":
-            a, b = likeliest.gaps
-            ends = Change(
-                now.points[a], now.points[b], float(likeliest.levels[a]), float(likeliest.levels[b]), probability
-            )
-            changes = (ends,)
+            likeliest = int(now.creeping.argmax())
+            a, b = now.gaps_of(likeliest)
+            level = now.levels[likeliest]
+            changes = (Change(now.points[a], now.points[b], float(level[a]), float(level[b]), probability),)
         elif kind == "changes":
+            assert now.likeliest_steps is not None
+            level = now.levels[now.likeliest_steps]
             changes = tuple(
                 Change(
                     now.points[gap] + 1,
                     now.points[gap + 1],
-                    float(likeliest.levels[gap]),
-                    float(likeliest.levels[gap + 1]),
-                    now.in_gap(gap),
+                    float(level[gap]),
+                    float(level[gap + 1]),
+                    float(now.in_gaps[gap]),
                 )
-                for gap in likeliest.gaps
+                for gap in now.gaps_of(now.likeliest_steps)
             )
         return Answer(kind, probability, changes, len(self.values), stopped)
-
-    def _likeliest_kind(self) -> tuple[Kind, float]:
-        """The account with the highest probability: nothing, a creep, or the likeliest set of changes."""
-        if self._kind is not None:
-            return self._kind
-        now = self.posterior
-        margin = self.margin
-        accounts: list[tuple[float, Kind]] = [(now.none(margin), "none")]
-        accounts.append((now.creeping(margin), "creep"))
-        for likeliest in [one for one in now.hypotheses if one.gaps and not one.creeps][:1]:
-            # Beside further changes that are too small to count, it is the same account.
-            accounts.append((now.account(likeliest.gaps, margin), "changes"))
-        probability, kind = max(accounts)
-        self._kind = kind, probability
-        return self._kind
 
     @property
     def margin(self) -> float:
         """The largest difference that is no change, in the metric's unit, at the level of the good end."""
-        return self._margin(float(self.posterior.hypotheses[0].levels[0]))
+        return self._margin(float(self.posterior.levels[0, 0]))
 
-    def _stopped(self) -> Literal["decided", "budget", "nothing left to measure", "going on"]:
+    def unseen(self) -> tuple[int, int] | None:
+        """The measured versions around the longest stretch that has none and could have one: a change that is reversed
+        within it is not seen. None where every version was measured."""
+        found = [ends for ends in pairwise(self.posterior.points) if len(self._inside(*ends))]
+        return max(found, key=lambda ends: ends[1] - ends[0], default=None)
+
+    def _likeliest_kind(self) -> tuple[Kind, float]:
+        """The account with the highest probability: nothing, a creep, or the likeliest set of changes."""
+        now, margin = self.posterior, self.margin
+        if self._kind is None:
+            accounts: list[tuple[float, Kind]] = [(now.none(margin), "none"), (now.creep(margin), "creep")]
+            if now.likeliest_steps is not None:
+                # Beside further changes that are too small to count, it is the same account.
+                accounts.append((now.account(now.gaps_of(now.likeliest_steps), margin), "changes"))
+            probability, kind = max(accounts)
+            self._kind = kind, probability
+        return self._kind
+
+    def _stopped(self) -> Stopped:
         first, last = self._ends()
         if first >= last:
             return "nothing left to measure"
         if self.budget is not None and len(self.values) >= self.budget:
             return "budget"
-        if min(self._at_ends()) < STARTS:
+        if min(self._at_ends()) < self._starts:
             return "going on"
         kind, probability = self._likeliest_kind()
-        if probability < self.confidence:
+        if probability < self.confidence or self._alone() is not None:
             return "going on"
-        now = self.posterior
-        if kind == "none" and len(now.points) < min(LOOKED_AT_FOR_NONE, len(self._alive)):
+        if kind == "changes" and self._within_the_named() is not None:
             return "going on"
-        if kind == "changes":
-            likeliest = next(one for one in now.hypotheses if one.gaps and not one.creeps)
-            if any(len(self._inside(now.points[gap], now.points[gap + 1])) for gap in likeliest.gaps):
-                return "going on"
-            if self.spread and (unseen := self.unseen()) and unseen[1] - unseen[0] > self.versions / self.spread:
-                return "going on"
-        return "decided"
+        parts = max(self.spread, LOOKED_AT_FOR_NONE) if kind == "none" else self.spread
+        return "decided" if self._in_the_widest(parts) is None else "going on"
 
-    def unseen(self) -> tuple[int, int] | None:
-        """The measured versions around the longest stretch that has none and could have one: a change that is reversed
-        within it is not seen. None where every version was measured."""
-        points = self.posterior.points
-        found = [(before, after) for before, after in pairwise(points) if len(self._inside(before, after))]
-        return max(found, key=lambda ends: ends[1] - ends[0], default=None)
+    @property
+    def _starts(self) -> int:
+        return STARTS_WITH_SPREAD if self.spread >= LOOKED_AT_FOR_NONE else STARTS
 
     def _ends(self) -> tuple[int, int]:
         """The oldest and the newest version that can be measured."""
@@ -219,27 +231,43 @@ class Search:
         """The versions strictly between two that can still be measured."""
         return self._alive[(self._alive > before) & (self._alive < after)]
 
+    def _in_the_widest(self, parts: int) -> int | None:
+        """The middle of the longest stretch without a measured version, if it is longer than one of so many parts."""
+        if not parts or (unseen := self.unseen()) is None or (unseen[1] - unseen[0]) * parts <= self.versions:
+            return None
+        middle = (unseen[0] + unseen[1]) / 2
+        return int(min(self._inside(*unseen), key=lambda version: abs(int(version) - middle)))
+
+    def _within_the_named(self) -> int | None:
+        """The middle of the widest gap that is said to hold a change and can be narrowed down."""
+        now = self.posterior
+        assert now.likeliest_steps is not None
+        named = [self._inside(*now.points[gap : gap + 2]) for gap in now.gaps_of(now.likeliest_steps)]
+        widest = max(named, key=len)
+        return int(widest[len(widest) // 2]) if len(widest) else None
+
+    def _alone(self) -> int | None:
+        """A version that was measured once, and lies far from the level that it is said to have."""
+        import numpy as np
+
+        now = self.posterior
+        places = np.searchsorted(np.asarray(now.points), [version for version, _ in self.values])
+        once = np.bincount(places)[places] == 1
+        left = np.abs(np.asarray([value for _, value in self.values]) - now.mean_levels[places])
+        far = max(OUTLIER_SD * 1.4826 * float(np.median(left)), self.margin)
+        found = [self.values[place][0] for place in np.flatnonzero(once & (left > far))]
+        return next((version for version in found if version not in self._lost), None)
+
     def _candidates(self) -> list[int]:
         now = self.posterior
         found = {*now.points} - self._lost
-        creeps, none = now.creeps, now.none(self.margin)
-        for gap, (before, after) in enumerate(zip(now.points[:-1], now.points[1:], strict=True)):
+        creeps, none = float(now.probabilities @ now.creeping), now.none(self.margin)
+        for gap, (before, after) in enumerate(pairwise(now.points)):
             inside = self._inside(before, after)
-            holds = now.in_gap(gap) + creeps + none * (after - before) / self.versions
+            holds = now.in_gaps[gap] + creeps + none * (after - before) / self.versions
             if len(inside) and holds >= WORTH_A_LOOK:
                 found |= {int(inside[(len(inside) * quarter) // 4]) for quarter in (1, 2, 3)}
         return sorted(found)
-
-    def _unseen_middle(self) -> int:
-        """The middle of the widest gap in which nothing was measured: of those that hold the named changes while one
-        can be narrowed down, then of all."""
-        now = self.posterior
-        insides = [self._inside(*ends) for ends in pairwise(now.points)]
-        if self._likeliest_kind()[0] == "changes":
-            named = next(one.gaps for one in now.hypotheses if one.gaps and not one.creeps)
-            insides = [insides[gap] for gap in named if len(insides[gap])] or insides
-        widest = max(insides, key=len)
-        return int(widest[len(widest) // 2])
 
     def _most_informative(self) -> int:
         import numpy as np
@@ -257,21 +285,16 @@ class Search:
 
         now = self.posterior
         points = np.asarray(now.points)
-        share = np.asarray([one.probability for one in now.hypotheses])
-        drawn = self._random.choice(len(share), SCENARIOS, p=share)
+        drawn = self._random.choice(len(now.probabilities), SCENARIOS, p=now.probabilities)
         before = np.searchsorted(points, candidates, side="right") - 1
         inside = points[before] != candidates
-        levels = np.stack([one.levels for one in now.hypotheses])[drawn]
+        levels = now.levels[drawn]
         out = levels[:, before]
         after = levels[:, np.minimum(before + 1, len(points) - 1)]
         low, high = points[before], points[np.minimum(before + 1, len(points) - 1)]
         position = np.where(inside, (candidates - low) / np.maximum(high - low, 1), 0.0)
         # One place for each gap and scenario, so that candidates of one gap agree on where its change is.
         at = self._random.random((SCENARIOS, len(points)))[:, before]
-        creeping = np.asarray([one.creeps for one in now.hypotheses])[drawn][:, None]
+        creeping = now.creeping[drawn][:, None]
         part = np.where(creeping, position, (at < position).astype(np.float64))
         return np.asarray(out + part * (after - out), dtype=np.float64)
-
-
-def _kind(gaps: tuple[int, ...], *, creeps: bool) -> Kind:
-    return "creep" if creeps else "changes" if gaps else "none"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iolab.base.errors import InputError
+from iolab.base.errors import EXIT_CONDITION, InputError, unknown
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli import complete
 from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, ResumeSearch, Seed, seconds
@@ -20,21 +20,25 @@ if TYPE_CHECKING:
     from iolab.adapters.run.bisect import Finding
     from iolab.adapters.run.commits import GitFinding
     from iolab.base.strict_json import JsonObject
+    from iolab.domain.bisect.search import Answer
+    from iolab.domain.definition import Nature
     from iolab.domain.verdict import Judgement
 
 CONFIDENCE_LEAST = 0.5
 MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
 VERSIONS_LEAST = 2
+CONDITIONS = ("regressed", "changed")
 
 
 def bisect(
     experiment: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[EXPERIMENT.toml|GOOD..BAD]",
+            metavar="[EXPERIMENT.toml|RUN|GOOD..BAD]",
             help="An experiment whose settings are the versions, oldest first: kernels of a simulated machine, values "
-            "of a tunable, anything that a setting says. With --git, a range of commits; or an experiment for guest "
-            "machines, whose kernels are then the commits from --good to --bad.",
+            "of a tunable, anything that a setting says. A run's directory: what its trials say, without more of them. "
+            "With --git, a range of commits; or an experiment for guest machines, whose kernels are then the commits "
+            "from --good to --bad.",
             show_default=False,
             autocompletion=complete.experiments,
         ),
@@ -50,10 +54,11 @@ def bisect(
         typer.Option(metavar="SETTING", help="The newest version to look at.  [default: the last]", show_default=False),
     ] = None,
     metric: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="METRIC",
-            help="What changed.  [default: the first that the experiment compares]",
+            help="What changed. May be given several times: each has an answer, from the same trials.  [default: the "
+            "first that the experiment compares]",
             show_default=False,
             autocompletion=complete.metrics,
         ),
@@ -68,14 +73,32 @@ def bisect(
     confirm: Annotated[
         int, typer.Option(help="Measure each version that is named against the one before it in so many fresh rounds.")
     ] = 8,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Stop after so long, such as 8h; --resume goes on, for as long.",
+            show_default=False,
+        ),
+    ] = None,
     spread: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="N",
             help="Name no change before a version of each N-th of the range was measured: a change that is reversed "
-            "between two measured versions is not seen.",
+            "between two measured versions is not seen. 0: in the fewest trials.  [default: 8; fewer of less than "
+            "32 versions]",
+            show_default=False,
         ),
-    ] = 0,
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Exit with status 1 if a change for the worse was found (regressed), or any change (changed).",
+            show_default=False,
+        ),
+    ] = None,
     out: Out = None,
     resume: ResumeSearch = None,
     repository: Annotated[
@@ -96,6 +119,9 @@ def bisect(
             show_default=False,
         ),
     ] = None,
+    all_parents: Annotated[
+        bool, typer.Option("--all-parents", help="By commands: go on in what a merge brought that is named.")
+    ] = False,
     measure: Annotated[
         str | None,
         typer.Option(
@@ -169,7 +195,11 @@ def bisect(
         "--same-within": same_within,
         "--build-limit": build_limit,
         "--measure-limit": measure_limit,
+        "--all-parents": all_parents or None,
     }
+    if fail_on is not None and fail_on not in CONDITIONS:
+        raise InputError(f"{fail_on}: {unknown('condition', fail_on, CONDITIONS)}", where="--fail-on")
+    time_s = None if time is None else _limit_s("--time", time)
     of_experiments = {"--good": good, "--bad": bad, "--metric": metric, "--workload": workload, "--machine": machine}
     from iolab.adapters.run import commits
 
@@ -180,7 +210,7 @@ def bisect(
         _refuse(of_experiments, "is for experiments, and this is a search among commits")
         if resume is not None:
             _refuse({"--git": repository, **of_git}, "is known from the beginning of the search")
-            _show_commits(commits.resume(resume, _say(as_json=json)), resume, as_json=json)
+            _show_commits(commits.resume(resume, _say(as_json=json)), resume, fail_on, as_json=json)
             return
         _check(confidence, most, confirm, spread)
         if versions is not None:
@@ -208,25 +238,44 @@ def bisect(
             1 if seed is None else seed,
             spread,
             listed,
+            time_s,
+            all_parents,
         )
         from iolab.adapters.store.directory import default_path
 
         path = out or default_path(f"bisect {name}")
-        _show_commits(commits.start(asked_of_git, path, _say(as_json=json)), path, as_json=json)
+        _show_commits(commits.start(asked_of_git, path, _say(as_json=json)), path, fail_on, as_json=json)
         return
     _refuse(of_git, "goes with --git or --versions, and a range of commits or a list")
 
     from iolab.adapters.run import resume as go_on
     from iolab.adapters.run import run as start
-    from iolab.adapters.run.bisect import finding_in, question
+    from iolab.adapters.run.bisect import findings_in, findings_of_stored, question
     from iolab.adapters.run.by_machine import ByMachine
     from iolab.presentation.cli.run import load
     from iolab.presentation.progress import display
 
+    if experiment is not None and experiment.is_dir():
+        _refuse({"--git": repository, "--machine": machine, "--out": out, "--time": time}, "goes with an experiment")
+        from iolab.adapters.store import read
+
+        asked = question(
+            read(experiment).experiment,
+            workload=workload,
+            metrics=metric or (),
+            good=good,
+            bad=bad,
+            confidence=confidence,
+            most=None,
+            confirm=0,
+            spread=spread,
+        )
+        _show(experiment, findings_of_stored(experiment, asked), fail_on, as_json=json, stored=True)
+        return
     progress = display(as_json=json)
     with ByMachine(seconds(patience)) as executor:
         if resume is not None:
-            finding_in(resume)  # which says so where the run is no search
+            findings_in(resume)  # which says so where the run is no search
             path = go_on(resume, executor=executor, progress=progress).path
         else:
             assert experiment is not None
@@ -239,16 +288,17 @@ def bisect(
             asked = question(
                 loaded,
                 workload=workload,
-                metric=metric,
+                metrics=metric or (),
                 good=good,
                 bad=bad,
                 confidence=confidence,
                 most=most,
                 confirm=confirm,
                 spread=spread,
+                time_s=time_s,
             )
             path = start(loaded, out, executor=executor, progress=progress, rounds=most, seed=seed, question=asked).path
-    _show(path, as_json=json)
+    _show(path, findings_in(path), fail_on, as_json=json)
 
 
 def _refuse(given: Mapping[str, object], why: str) -> None:
@@ -338,62 +388,99 @@ def _say(*, as_json: bool) -> Callable[[str], None]:
     return say
 
 
-def _show_commits(found: GitFinding, path: Path, *, as_json: bool) -> None:
+def _show_commits(found: GitFinding, path: Path, fail_on: str | None, *, as_json: bool) -> None:
     from iolab.presentation.table import commits
 
     if as_json:
         print_json({"run": str(path), **commits.as_dict(found)})
+    else:
+        from iolab.presentation.cli.output import print_lines
+
+        print_lines(commits.lines(found))
+        print(f"\nSearch: {path}")
+    judged = {change.last: found.judged(change.last) for change in found.answer.changes}
+    _exit_if_met(fail_on, found.answer, judged, found.question.nature, str(path))
+
+
+def _exit_if_met(
+    condition: str | None, answer: Answer, judged: Mapping[int, Judgement | None], nature: Nature, what: str
+) -> None:
+    """Ends the command with status 1 if it holds. A change that was not confirmed counts as what its levels say."""
+    from iolab.domain.definition import DIFFERENCES, LOSSES
+
+    if condition is None or answer.kind not in ("changes", "creep"):
         return
-    from iolab.presentation.cli.output import print_lines
+    found = []
+    for change in answer.changes:
+        higher, lower = DIFFERENCES[nature]
+        confirmed = judged.get(change.last)
+        found.append(confirmed.verdict if confirmed else higher if change.after > change.before else lower)
+    if condition == "changed" or LOSSES & set(found):
+        print(f"iolab: --fail-on holds: {what}: {', '.join(found)}", file=sys.stderr)
+        raise typer.Exit(EXIT_CONDITION)
 
-    print_lines(commits.lines(found))
-    print(f"\nSearch: {path}")
 
-
-def _check(confidence: float, most: int, confirm: int, spread: int) -> None:
+def _check(confidence: float, most: int, confirm: int, spread: int | None) -> None:
     if not CONFIDENCE_LEAST <= confidence < 1:
         raise InputError(f"{confidence:g} given; expected 0.5 or more, below 1", where="--confidence")
     for option, value, least, largest in (
         ("--most", most, 6, MOST_MAX),
         ("--confirm", confirm, 0, CONFIRM_MAX),
-        ("--spread", spread, 0, SPREAD_MAX),
+        ("--spread", spread or 0, 0, SPREAD_MAX),
     ):
         if not least <= value <= largest:
             raise InputError(f"{value} given; expected {least} to {largest:,}", where=option)
 
 
-def _show(path: Path, *, as_json: bool) -> None:
-    from iolab.adapters.run.bisect import finding_in
+def _show(path: Path, found: list[Finding], fail_on: str | None, *, as_json: bool, stored: bool = False) -> None:
+    from iolab.domain.metric import describe
     from iolab.presentation.table.bisection import lines
 
-    found = finding_in(path)
     if as_json:
-        print_json({"run": str(path), **_as_dict(found)})
-        return
+        first, *others = (_as_dict(one) for one in found)
+        print_json({"run": str(path), **first, "others": others})
+    else:
+        from iolab.presentation.terminal import show
+
+        for place, one in enumerate(found):
+            if place:
+                print()
+            show(lines(one, stored=stored))
+        _tell_of_the_named(path, found)
+        print(f"\nRun:    {path}")
+    for one in found:
+        _exit_if_met(fail_on, one.answer, one.confirmations, describe(one.metric).nature, one.metric)
+
+
+def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
+    """Of each version that was confirmed against the one before it: of guest machines, the functions that it made
+    dearer or cheaper; and what `iolab explain` says of the fresh rounds."""
+    from iolab.adapters.run.bisect import Confirming
+    from iolab.adapters.store import read
+    from iolab.domain.explain import causes
+    from iolab.domain.explain.inputs import of_run
+    from iolab.presentation.table import cause
+    from iolab.presentation.table.symbols import between
     from iolab.presentation.terminal import show
 
-    show(lines(found))
-    for functions in _functions(path, found):
-        print(f"\n{functions}")
-    print(f"\nRun:    {path}")
-
-
-def _functions(path: Path, found: Finding) -> Iterator[str]:
-    """Of guest machines, the functions that each named version made dearer or cheaper."""
-    from iolab.adapters.store import read
-    from iolab.presentation.table.symbols import between
-
-    for change in found.confirmations:
-        before, after = found.versions[change - 1], found.versions[change]
-        if functions := between(read(path), found.question.workload, before, after):
-            yield functions.rstrip("\n")
+    asked = found[0].question
+    for change in sorted({change for one in found for change in one.confirmations}):
+        before, after = found[0].versions[change - 1], found[0].versions[change]
+        run = read(path)
+        if functions := between(run, asked.workload, before, after):
+            print(f"\n{functions.rstrip()}")
+        metrics = [one.metric for one in found if change in one.confirmations]
+        inputs = of_run(Confirming.of(run, asked.workload, before, after), metrics, before)
+        if known := causes(inputs.frame, inputs.results, inputs.changes):
+            print()
+            show(cause.causes(known))
 
 
 def _as_dict(found: Finding) -> JsonObject:
     """The finding as JSON: the schema stands in docs/bisection.md."""
     answer, versions = found.answer, found.versions
     return {
-        "metric": found.question.metric,
+        "metric": found.metric,
         "kind": answer.kind,
         "probability": answer.probability,
         "stopped": answer.stopped,

@@ -24,29 +24,39 @@ STOPPED = {
     "budget": "Stopped at the most trials allowed (--most): this is what is known.",
     "nothing left to measure": "Nothing is left that could be measured.",
     "going on": "The search is not over: iolab bisect --resume goes on.",
+    "stored": "That does not decide it.",
 }
 
 
-def lines(found: Finding) -> RenderableType:
-    """The answer in a sentence, a line per change with its confirmation, and a table of the versions measured."""
+def lines(found: Finding, *, stored: bool = False) -> RenderableType:
+    """The answer in a sentence, a line per change with its confirmation, and a table of the versions measured.
+    `stored`: of trials that were there, which nothing is added to."""
     from rich.console import Group
     from rich.text import Text
 
     question, answer, versions = found.question, found.answer, found.versions
-    told = [f"{label(question.metric)} of {question.workload}, {versions[0]} to {versions[-1]}: {in_words(found)}."]
+    told = [f"{label(found.metric)} of {question.workload}, {versions[0]} to {versions[-1]}: {in_words(found)}."]
     for change in answer.changes:
-        scale = scale_for(unit_of(question.metric), [change.before, change.after])
+        scale = scale_for(unit_of(found.metric), [change.before, change.after])
         told.append(
             f"  {versions[change.last]}: {scale.number(change.before)} -> {scale.with_unit(change.after)}"
             + _confirmed(found, change.last)
         )
-    told.append(f"{answer.measurements} trials of the search. {STOPPED[answer.stopped]}".rstrip())
+    if stored:
+        told.append(f"{answer.measurements} trials. {_next(found)}".rstrip())
+    else:
+        told.append(f"{answer.measurements} trials of the search. {STOPPED[answer.stopped]}".rstrip())
     told += unseen(found.search, versions)
     told += [f"not measurable: {name}: {why}" for name, why in found.unmeasurable.items()]
     parts: list[RenderableType] = [Text(line) for line in told]
     if answer.kind != "unknown":
         parts += [Text(), _versions(found)]
     return Group(*parts)
+
+
+def _next(found: Finding) -> str:
+    version = found.search.next()
+    return "" if version is None else f"{STOPPED['stored']} A trial of {found.versions[version]} would tell most."
 
 
 def unseen(search: Search, names: Sequence[str]) -> Iterator[str]:
@@ -70,13 +80,13 @@ def _versions(found: Finding) -> RenderableType:
     """A row per version measured: how often, its level, the probability that it stepped since the last."""
     table = empty_table()
     now = found.search.posterior
-    levels = [sum(one.probability * float(one.levels[i]) for one in now.hypotheses) for i in range(len(now.points))]
-    scale = scale_for(unit_of(found.question.metric), levels)
+    levels = now.mean_levels.tolist()
+    scale = scale_for(unit_of(found.metric), levels)
     for heading in ("version", "trials", scale.suffix.strip() or "level", "P(changed since the row above)"):
         table.add_column(heading, justify="left" if heading.startswith(("version", "P")) else "right")
     for place, (point, level) in enumerate(zip(now.points, levels, strict=True)):
         trials = sum(version == point for version, _ in found.search.values)
-        share = now.in_gap(place - 1) if place else None
+        share = float(now.in_gaps[place - 1]) if place else None
         bar = "" if share is None else f"{share:4.0%} {'#' * round(share * BAR_CHARACTERS)}"
         table.add_row(found.versions[point], str(trials), scale.number(level), bar)
     return table

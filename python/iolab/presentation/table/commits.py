@@ -33,6 +33,12 @@ def lines(found: GitFinding) -> Iterator[str]:
     if found.named:
         yield ""
         yield from _log(found)
+    for place, within in found.within.items():
+        yield ""
+        yield f"In what the merge {commits[place].short} brought:"
+        yield from lines(within)
+        if within.answer.kind == "none":
+            yield f"No commit of it did it alone: {commits[place].short} did, with what stood beside it."
 
 
 def as_dict(found: GitFinding) -> JsonObject:
@@ -54,6 +60,7 @@ def as_dict(found: GitFinding) -> JsonObject:
                 "last": commits[change.last].sha,
                 "subject": commits[change.last].subject,
                 "merge": commits[change.last].parents > 1,
+                "within": as_dict(found.within[change.last]) if change.last in found.within else None,
                 "probability": change.probability,
                 "before": change.before,
                 "after": change.after,
@@ -92,18 +99,18 @@ def _change(found: GitFinding, change: Change) -> str:
     if (judged := found.judged(change.last)) is not None:
         told += f"; on {judged.n} fresh rounds: {judged.verdict} {change_with_interval(judged)}"
     if commit.parents > 1:
-        told += f"; a merge: search in it with {commit.short}^1..{commit.short}^2"
+        told += "; a merge" if found.question.all_parents else "; a merge: --all-parents searches in what it brought"
     return told
 
 
 def _measured(found: GitFinding) -> Iterator[str]:
     """How often each commit was measured, its level, and the probability that it stepped since the line above."""
     now = found.search.posterior
-    levels = [sum(one.probability * float(one.levels[i]) for one in now.hypotheses) for i in range(len(now.points))]
+    levels = now.mean_levels.tolist()
     scale = scale_for(_unit(found), levels)
     for place, (point, level) in enumerate(zip(now.points, levels, strict=True)):
         times = sum(version == point for version, _ in found.search.values)
-        share = now.in_gap(place - 1) if place else 0.0
+        share = float(now.in_gaps[place - 1]) if place else 0.0
         bar = f"{share:5.0%} {'#' * round(share * BAR_CHARACTERS)}" if place else ""
         yield f"{found.commits[point].short:12} {times:4} x {scale.with_unit(level):>12} {bar}".rstrip()
 
