@@ -19,8 +19,9 @@ impl Aging {
         }
     }
 
+    /// What having waited so long takes off the way.
     #[inline]
-    fn worth_ns(self, waited_ns: Time) -> i64 {
+    pub(super) fn worth_ns(self, waited_ns: Time) -> i64 {
         ((waited_ns >> 10).saturating_mul(self.weight) >> 10) as i64
     }
 }

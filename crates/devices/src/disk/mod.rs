@@ -51,8 +51,8 @@ pub struct Disk {
     work: Option<Work>,
     read_cache: ReadCache,
     write_cache: WriteCache,
-    /// Writes that wait for room in the cache.
-    for_room: VecDeque<Command>,
+    /// Writes that wait for room in the cache, and since when.
+    for_room: VecDeque<(Time, Command)>,
     completing: Completing,
     /// The cache is being emptied.
     flush: Option<Flush>,
@@ -149,7 +149,7 @@ impl Disk {
         } else if self.for_room.is_empty() && self.write_cache.has_room(command.sectors) {
             self.take_into_cache(now, command);
         } else {
-            self.for_room.push_back(command);
+            self.for_room.push_back((now, command));
         }
     }
 
@@ -193,16 +193,10 @@ impl Disk {
             // Commands first, because somebody waits for them; but somebody waits for room in the cache too.
             // A cache that is being emptied comes first: FLUSH CACHE is not queued beside commands (ATA).
             let flushes = self.flush.is_some();
-            let extent = if command.is_none() || !self.for_room.is_empty() || flushes {
-                self.write_cache.nearest(
-                    &self.mechanics,
-                    now,
-                    self.arm,
-                    self.aging,
-                    self.turnaround,
-                )
-            } else {
-                None
+            let extent = match self.for_room.front() {
+                _ if flushes || command.is_none() => self.nearest_extent(now),
+                Some(&(since, _)) => self.extent_for_room(now, since),
+                None => None,
             };
             match (command, extent) {
                 (Some((at, cost)), Some((_, other))) if cost <= other && !flushes => {
@@ -213,6 +207,25 @@ impl Disk {
                 (None, None) => return,
             }
         }
+    }
+
+    fn nearest_extent(&self, now: Time) -> Option<(u64, i64)> {
+        self.write_cache
+            .nearest(&self.mechanics, now, self.arm, self.aging, self.turnaround)
+    }
+
+    /// What makes room for a write that has waited since then, at a cost as of the commands in the queue: what lies in the
+    /// cache keeps nobody waiting, however long it has.
+    fn extent_for_room(&self, now: Time, since: Time) -> Option<(u64, i64)> {
+        let (order, cost) = self.nearest_extent(now)?;
+        let cost = match self.spec.queue.order {
+            Order::FirstCome => since as i64,
+            Order::ShortestPositioning => {
+                let lies_since = self.write_cache.since(order);
+                cost + self.aging.worth_ns(now - lies_since) - self.aging.worth_ns(now - since)
+            }
+        };
+        Some((order, cost))
     }
 
     fn start_command(&mut self, now: Time, at: usize) {
@@ -333,7 +346,7 @@ impl Disk {
 
     /// Takes writes that waited for room into the cache.
     fn admit(&mut self, now: Time) {
-        while let Some(&command) = self.for_room.front() {
+        while let Some(&(_, command)) = self.for_room.front() {
             if !self.write_cache.has_room(command.sectors) {
                 return;
             }

@@ -1,5 +1,7 @@
 use super::*;
-use crate::trial::{command, mixture, random, run, run_streams, run_until_idle, sequential};
+use crate::trial::{
+    command, mixture, random, run, run_from, run_streams, run_until_idle, sequential,
+};
 use events::time::{MILLISECOND, SECOND};
 use proptest::prelude::*;
 
@@ -227,6 +229,33 @@ fn reads_are_served_while_writes_wait_for_room() {
         .position(|&(number, _)| number == 49)
         .unwrap();
     assert!(last_read < 1500, "{last_read}");
+}
+
+/// What lies in the cache keeps nobody waiting: a read competes with the write that waits for room, not with what that
+/// write waits behind.
+#[test]
+fn a_full_write_cache_starves_no_reads_whatever_the_order() {
+    for order in [Order::FirstCome, Order::ShortestPositioning] {
+        let mut disk = with(|spec| {
+            spec.cache.write_back = true;
+            spec.cache.dirty_sectors_max = 8_000;
+            spec.queue.order = order;
+        });
+        // A thousand extents, of which the last have lain there for seconds.
+        let fill = random(Direction::Write, 1500, 52_000);
+        let filled = run(&mut disk, &fill, 4).took;
+        let (reads, writes) = (
+            random(Direction::Read, 100, 52_000),
+            random(Direction::Write, 400, 52_000),
+        );
+        let both = run_from(&mut disk, filled, &[&reads, &writes], 5);
+        let last_read = both
+            .completed
+            .iter()
+            .position(|&(number, _)| number == 99)
+            .unwrap();
+        assert!(last_read < 350, "{order:?}: {last_read}");
+    }
 }
 
 /// The 20 against 0.5 MB/s of the second machine: 4 KiB at every second place, a revolution each.

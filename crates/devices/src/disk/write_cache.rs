@@ -73,23 +73,37 @@ impl WriteCache {
     pub(super) fn put(&mut self, mechanics: &Mechanics, now: Time, start: Sector, sectors: u32) {
         self.forget(mechanics, start, sectors);
         self.sectors += u64::from(sectors);
-        let before = self.extents.range_mut(..start).next_back();
-        if let Some((_, extent)) = before
-            && extent.end() == start
-            && extent.sectors + sectors <= EXTENT_SECTORS_MAX
-        {
-            extent.sectors += sectors;
-            return;
-        }
-        let order = self.next_order;
-        self.next_order += 1;
-        self.insert(Extent {
+        let mut extent = Extent {
             start,
             sectors,
             place: mechanics.place(start),
             since: now,
-            order,
-        });
+            order: self.next_order,
+        };
+        self.next_order += 1;
+        let before = self.extents.range(..start).next_back();
+        if let Some(before) = before.map(|(_, &before)| before)
+            && before.end() == start
+            && before.sectors + sectors <= EXTENT_SECTORS_MAX
+        {
+            self.extents.remove(&before.start);
+            extent = Extent {
+                sectors: before.sectors + sectors,
+                ..before
+            };
+        }
+        // The two now touch, or the new one lies before one that waits: one extent, which has waited as long as the older.
+        if let Some(&behind) = self.extents.get(&extent.end())
+            && extent.sectors + behind.sectors <= EXTENT_SECTORS_MAX
+        {
+            self.extents.remove(&behind.start);
+            self.order.remove(&behind.order);
+            self.order.remove(&extent.order);
+            extent.sectors += behind.sectors;
+            extent.order = extent.order.min(behind.order);
+            extent.since = extent.since.min(behind.since);
+        }
+        self.insert(extent);
     }
 
     /// Which extent the mechanism should write next, of those that have waited longest, and at what cost.
@@ -108,6 +122,11 @@ impl WriteCache {
             choice.offer(order, extent.since, ready_at, &extent.place, true);
         }
         choice.made()
+    }
+
+    /// Since when the extent of that order has lain here.
+    pub(super) fn since(&self, order: u64) -> Time {
+        self.extents[&self.order[&order]].since
     }
 
     /// Takes an extent out, to be written.
@@ -173,5 +192,28 @@ impl WriteCache {
 impl Extent {
     fn end(&self) -> Sector {
         self.start + u64::from(self.sectors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::test_disk;
+
+    #[test]
+    fn writes_that_touch_become_one_extent_whichever_came_first() {
+        let spec = test_disk();
+        let mechanics = Mechanics::new(&spec);
+        for starts in [[0, 8, 16], [16, 8, 0], [0, 16, 8]] {
+            let mut cache = WriteCache::new(&spec.cache);
+            for (now, start) in (5..).zip(starts) {
+                cache.put(&mechanics, now, start, 8);
+            }
+            let (first, last) = (cache.order.keys().next(), cache.order.keys().next_back());
+            assert_eq!(first, last, "{starts:?}");
+            let order = *first.unwrap();
+            let extent = cache.take(order);
+            assert_eq!((extent.start, extent.sectors, extent.since), (0, 24, 5));
+        }
     }
 }
