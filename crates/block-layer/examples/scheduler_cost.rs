@@ -90,6 +90,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
             no_idle: false,
             writeback: false,
             workers: 0,
+            polled: false,
             start,
             sectors: 8,
             segments: 1,

@@ -90,6 +90,8 @@ pub struct Bio {
     pub writeback: bool,
     /// Workers of the task's ring that may wait for requests at once; 0: the task waits itself.
     pub workers: u16,
+    /// Its task looks for its completion by itself; the device does not interrupt (`REQ_POLLED`).
+    pub polled: bool,
     /// First sector on the device.
     pub start: Sector,
     /// Length in sectors of 512 bytes.
@@ -135,6 +137,8 @@ pub struct Request {
     pub no_idle: bool,
     /// The bio that it was made for is writeback.
     pub writeback: bool,
+    /// The bio that it was made for is polled for.
+    pub polled: bool,
     /// First sector on the device.
     pub start: Sector,
     /// Length of all its bios, in sectors of 512 bytes.
@@ -196,6 +200,7 @@ impl Request {
             read_ahead: bio.read_ahead,
             no_idle: bio.no_idle,
             writeback: bio.writeback,
+            polled: bio.polled,
             start: bio.start,
             sectors: bio.sectors,
             segments: bio.segments,

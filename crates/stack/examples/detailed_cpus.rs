@@ -135,6 +135,7 @@ impl Load {
             })
             .collect();
         let group = |&file: &u32| GroupSpec {
+            polls: false,
             path: Path::DirectAsync,
             cgroup: 0,
             priority: Default::default(),

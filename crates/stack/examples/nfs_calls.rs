@@ -45,6 +45,7 @@ fn wall_s(kernel: &str) -> f64 {
         })
         .collect();
     let groups = (0..THREADS).map(|thread| GroupSpec {
+        polls: false,
         cpus: None,
         path: Path::Direct,
         cgroup: 0,

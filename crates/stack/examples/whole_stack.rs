@@ -90,6 +90,7 @@ fn run(load: &Load) {
         for _ in 0..load.tasks_per_drive {
             let seed = groups.len() as u64;
             groups.push(GroupSpec {
+                polls: false,
                 cpus: None,
                 path: if load.depth == 1 {
                     Path::Direct

@@ -29,6 +29,8 @@ pub enum Component {
     Drive(u16),
     /// How requests of that drive complete on detailed CPUs.
     Completion(u16),
+    /// How tasks poll that drive for completions.
+    Polling(u16),
     /// What becomes of what the drive's cache has acknowledged.
     Flushes(u16),
     /// The filesystem on that drive.
@@ -48,7 +50,7 @@ struct Reads {
 
 impl Component {
     /// One of each kind.
-    pub const ALL: [Component; 16] = [
+    pub const ALL: [Component; 17] = [
         Component::Cpus,
         Component::Calls,
         Component::Copies,
@@ -61,6 +63,7 @@ impl Component {
         Component::Ticks,
         Component::Drive(0),
         Component::Completion(0),
+        Component::Polling(0),
         Component::Flushes(0),
         Component::Filesystem(0),
         Component::Mount(0),
@@ -159,6 +162,16 @@ impl Component {
                 ],
                 "I/O goes to that drive, and detailed CPUs complete it",
             ),
+            Component::Polling(_) => (
+                &[
+                    "kernel",
+                    "cpus.interrupt_ns",
+                    "cpus.poll_cycles",
+                    "drives.#.queue.io_poll",
+                    "drives.#.queue.io_poll_delay",
+                ],
+                "a load polls for completions on that drive",
+            ),
             Component::Flushes(_) => (
                 &["kernel", "drives.#.queue.write_cache"],
                 "a load syncs what it writes to that drive, its buffered writes are throttled there, or files are made there",
@@ -180,6 +193,7 @@ impl Component {
         match self {
             Component::Drive(number)
             | Component::Completion(number)
+            | Component::Polling(number)
             | Component::Flushes(number)
             | Component::Filesystem(number)
             | Component::Mount(number) => Some(number),

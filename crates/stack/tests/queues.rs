@@ -67,6 +67,7 @@ fn group(path: Path, read_share: f64, bytes: u32) -> GroupSpec {
         replay: None,
     };
     GroupSpec {
+        polls: false,
         path,
         cgroup: 0,
         priority: Default::default(),

@@ -253,6 +253,13 @@ impl Completions {
         smp.interrupt(now, cpu, work);
     }
 
+    /// What completing the request takes of whoever has polled for it.
+    pub fn polled<T: Copy + From<Step>>(&mut self, request: RequestId) -> Work<T> {
+        let queue = self.requests[request].queue;
+        self.queues[queue as usize].counters.completed_local += 1;
+        self.completing(request)
+    }
+
     /// Goes on from a step that the processors have done. None: the owner has nothing to do yet.
     pub fn handle<T: Copy + From<Step>>(
         &mut self,

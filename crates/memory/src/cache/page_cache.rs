@@ -122,6 +122,19 @@ impl PageCache {
         }
     }
 
+    /// The pages of a read from that one on end by themselves: the tag of that part.
+    pub fn split_read(&mut self, tag: u32, page: u64) -> u32 {
+        let id = self.under_way.id(tag);
+        let whole = &mut self.under_way[id];
+        let rest = UnderWay {
+            page,
+            pages: whole.page + whole.pages - page,
+            ..*whole
+        };
+        whole.pages = page - whole.page;
+        self.put(rest)
+    }
+
     /// The device's queue has become congested in that direction, or is so no more.
     pub fn congested(&mut self, now: Time, direction: Direction, is: bool) {
         self.now = now;

@@ -40,7 +40,8 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     let plug = machine.kernel.task_plug();
     let mut world = World::new(cpus, drives?, cache, plug)
         .with_mounts(mounts?)
-        .with_direct_writes(machine.kernel.direct_writes_are_sync());
+        .with_direct_writes(machine.kernel.direct_writes_are_sync())
+        .with_file_reads(machine.kernel.file_reads());
     if machine.kernel.flushes_caches() {
         world = world.with_flushes(machine.drives.iter().map(|drive| drive.flushes));
     }
@@ -113,6 +114,7 @@ fn parts(drive: &DrivePlan, kernel: &Kernel, weights: &[u32]) -> Result<DrivePar
         queue = queue.with_hardware(hardware);
     }
     Ok(DriveParts {
+        polling: drive.polling,
         queue,
         device,
         filesystem,

@@ -67,11 +67,12 @@ pub(super) struct DetailedCpusTable {
 const CPUS_MAX: u16 = 1024;
 
 /// Of the table `cpus`, what tasks do there.
-const CALL_KEYS: [&str; 5] = [
+const CALL_KEYS: [&str; 6] = [
     "submit_cycles",
     "user_cycles",
     "reap_cycles",
     "page_copy_cycles",
+    "poll_cycles",
     "jitter",
 ];
 
@@ -284,6 +285,9 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         ("page_copy_ns", cpus.page_copy_ns),
     ] {
         within(key, value, 0, CALL_NS_MAX)?;
+    }
+    if let Some(interrupt_ns) = cpus.interrupt_ns {
+        within("interrupt_ns", interrupt_ns, 0, cpus.completion_ns)?;
     }
     if let Some(clock_hz) = cpus.clock_hz {
         within("clock_hz", clock_hz, 1_000_000, 100_000_000_000)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::drive_cpus::{AffinityKeys, DriveCpuKeys};
 use super::queue_keys::QueueSpec;
 use super::{Kernel, Table, read};
-use crate::world::{DmaSpec, DriveCpus};
+use crate::world::{DmaSpec, DriveCpus, PollRules};
 use block_layer::completion::{Affinity, RequestAffinity};
 use block_layer::pool::PoolRules;
 use block_layer::scheduler::hooks::Hooks;
@@ -102,6 +102,7 @@ pub(super) struct DrivePlan {
     /// What the block layer takes the device for.
     pub(super) rotational: bool,
     pub(super) wbt: Option<WbtRules>,
+    pub(super) polling: Option<PollRules>,
     /// fsync waits until the device's cache is on the medium, if the kernel does that.
     pub(super) flushes: bool,
     pub(super) cpus: DriveCpuKeys,
@@ -161,6 +162,10 @@ impl DriveSpec {
             .queue
             .wbt(kernel, &scheduler, device.as_ref(), rotational)
             .map_err(|error| error.within("queue"))?;
+        let polling = self
+            .queue
+            .polling(kernel, &scheduler, device.as_ref())
+            .map_err(|error| error.within("queue"))?;
         Ok(DrivePlan {
             device: device_spec,
             sectors: device.sectors(),
@@ -173,6 +178,7 @@ impl DriveSpec {
             peek: self.peek,
             rotational,
             wbt,
+            polling,
             flushes: self.queue.has_write_cache(device.as_ref()),
             cpus: DriveCpuKeys {
                 interrupt_cpu: self.interrupt_cpu,

@@ -3,6 +3,7 @@
 //! Sources: the notes on merging and plugging (sections C and D), on the schedulers and on the allocators, which name the
 //! versions that were read. Where a change lies between two of them, the version given here is inferred.
 
+use crate::world::FileReads;
 use block_layer::completion::CompletionVariant;
 use block_layer::plug::PlugRules;
 use block_layer::pool::PoolRules;
@@ -132,6 +133,16 @@ impl Kernel {
         self.version >= [2, 6, 37]
     }
 
+    /// Whether tasks can poll for completions (`blk_poll`, 4.4).
+    pub fn polls(&self) -> bool {
+        self.version >= [4, 4, 0]
+    }
+
+    /// Whether they can sleep first: hybrid polling came with 4.10 and left with 6.4.
+    pub fn polls_with_delay(&self) -> bool {
+        self.version >= [4, 10, 0] && self.version < [6, 4, 0]
+    }
+
     /// Whether it has io_uring.
     pub fn has_rings(&self) -> bool {
         self.version >= [5, 1, 0]
@@ -184,6 +195,24 @@ impl Kernel {
             version if version < [2, 6, 32] => CacheVariant::Linux2_5,
             version if version < [3, 2, 0] => CacheVariant::Linux2_6_35,
             _ => CacheVariant::Linux3_2,
+        }
+    }
+
+    /// How files are read through the page cache: buffer by buffer in 2.4 (`block_read_full_page`), later in bios that end
+    /// each by itself (`mpage_end_io`). From 4.3 on, what is too large for a request is cut from one bio, which ends as a
+    /// whole (`blk_queue_split`).
+    pub(super) fn file_reads(&self) -> FileReads {
+        const PAGE: u32 = 8;
+        match self.version {
+            [2, 4, _] => FileReads {
+                bio_sectors_max: PAGE,
+                bios_end_alone: true,
+            },
+            version if version < [4, 3, 0] => FileReads {
+                bios_end_alone: true,
+                ..FileReads::LATEST
+            },
+            _ => FileReads::LATEST,
         }
     }
 

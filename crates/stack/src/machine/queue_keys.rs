@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Kernel;
+use crate::world::{PollDelay, PollRules};
 use block_layer::scheduler::spec::SchedulerSpec;
 use block_layer::{HardwareRules, Merges, QueueMap, QueueRules, WbtRules};
 use devices::Device;
@@ -44,6 +45,14 @@ pub struct QueueSpec {
     /// on. Left out: 75000, or 2000 without seeks, and with BFQ 0.
     #[schemars(range(max = WBT_LAT_USEC_MAX))]
     pub wbt_lat_usec: Option<u64>,
+    /// 1: tasks can poll for completions: the device has queues that do not interrupt, as many as others. Only flash and null
+    /// devices under blk-mq of 4.4 on. Left out: 0.
+    #[schemars(range(max = 1))]
+    pub io_poll: Option<u8>,
+    /// How long who polls sleeps first, in microseconds: -1 not at all, 0 half the mean time of such requests of late. Kernels
+    /// from 4.10 to 6.3. Left out: -1.
+    #[schemars(range(min = -1, max = POLL_DELAY_USEC_MAX))]
+    pub io_poll_delay: Option<i64>,
     /// What fsync and throttling take the device's cache for; left out: as it is.
     pub write_cache: Option<WriteCache>,
 }
@@ -64,6 +73,8 @@ const NR_REQUESTS_MAX: u32 = 65_536;
 const SCHEDULER_TAGS_MAX: u32 = 2048;
 /// A minute.
 const WBT_LAT_USEC_MAX: u64 = 60_000_000;
+/// A second.
+const POLL_DELAY_USEC_MAX: i64 = 1_000_000;
 
 impl QueueSpec {
     pub(super) fn check(&self, kernel: &Kernel, cpus: u16) -> Result<(), SpecError> {
@@ -89,6 +100,7 @@ impl QueueSpec {
             ("rq_affinity", self.rq_affinity.map(u64::from), 0, 2),
             ("read_ahead_kb", self.read_ahead_kb, 0, 1 << 20),
             ("rotational", self.rotational.map(u64::from), 0, 1),
+            ("io_poll", self.io_poll.map(u64::from), 0, 1),
             ("wbt_lat_usec", self.wbt_lat_usec, 0, WBT_LAT_USEC_MAX),
             (
                 "hardware_queues",
@@ -156,6 +168,33 @@ impl QueueSpec {
             queue_depth: device.queue_depth(),
             write_cache,
         }))
+    }
+
+    /// How tasks poll for its completions; None: they can't.
+    pub(super) fn polling(
+        &self,
+        kernel: &Kernel,
+        scheduler: &SchedulerSpec,
+        device: &dyn Device,
+    ) -> Result<Option<PollRules>, SpecError> {
+        let delay = self.io_poll_delay.unwrap_or(-1);
+        if !(-1..=POLL_DELAY_USEC_MAX).contains(&delay) {
+            let what = format!("expected -1 to {POLL_DELAY_USEC_MAX}, found {delay}");
+            return Err(SpecError::of("io_poll_delay", what));
+        }
+        if self.io_poll_delay.is_some() && !kernel.polls_with_delay() {
+            let what = "only kernels from 4.10 to 6.3 have it";
+            return Err(SpecError::of("io_poll_delay", what));
+        }
+        if self.io_poll.unwrap_or(0) == 0 {
+            return Ok(None);
+        }
+        if !kernel.polls() || !scheduler.is_multi_queue() || !device.has_depth_by_queue() {
+            let what = "only flash and null devices under blk-mq of kernels from 4.4 on have it";
+            return Err(SpecError::of("io_poll", what));
+        }
+        let delay = PollDelay::of(delay).expect("checked");
+        Ok(Some(PollRules { delay }))
     }
 
     /// Of a queue of blk-mq: its hardware queues, whose tags `nr_requests` makes fewer where no scheduler is between, and

@@ -9,6 +9,10 @@ mod mixed_tests;
 mod mount_tests;
 mod observed;
 mod phase;
+#[cfg(test)]
+mod poll_tests;
+#[cfg(test)]
+mod read_tests;
 mod reading;
 #[cfg(test)]
 mod ring_tests;

@@ -87,10 +87,17 @@ fn group_of(
         .map(|cpus| machine.allowed_cpus(cpus))
         .transpose()
         .map_err(|error| error.within(&format!("groups.{number}")))?;
-    if group.poll || group.sqpoll {
-        let key = if group.poll { "poll" } else { "sqpoll" };
-        return wrong(key, "the model has no polling".to_owned());
+    if group.sqpoll {
+        let what = "the model has no kernel thread that submits";
+        return wrong("sqpoll", what.to_owned());
     }
+    if group.poll && !matches!(path, Path::DirectRing | Path::Direct) {
+        let what = "only rings of io_uring and preadv2 poll for completions, past the page cache";
+        return wrong("poll", what.to_owned());
+    }
+    // A polled ring can't sync.
+    let syncs = |job: &JobSpec| job.sync.is_some() || job.sync_at_end;
+    let polls = group.poll && !(path == Path::DirectRing && group.jobs.iter().any(syncs));
     let cgroup = match &group.cgroup {
         None => 0,
         Some(name) => match machine.cgroup(name) {
@@ -102,6 +109,7 @@ fn group_of(
         check_job(job).map_err(|error| error.within(&format!("groups.{number}.jobs.{of_job}")))?;
     }
     Ok(world::GroupSpec {
+        polls,
         path,
         cgroup,
         priority: machine.io_priority(),

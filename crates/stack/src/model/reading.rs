@@ -33,6 +33,8 @@ struct FileUse {
 struct GroupUse {
     direct: bool,
     #[serde(default)]
+    poll: bool,
+    #[serde(default)]
     cgroup: Option<String>,
     jobs: Vec<JobUse>,
 }
@@ -188,6 +190,9 @@ fn of_drive(drive: usize, group: &GroupUse, machine: &MachineSpec, used: &mut BT
     used.extend([Component::Calls, Component::Drive(drive as u16)]);
     if machine.has_detailed_cpus() {
         used.insert(Component::Completion(drive as u16));
+    }
+    if group.poll {
+        used.insert(Component::Polling(drive as u16));
     }
     used.extend(of_scheduler(drive, machine));
     if group.cgroup.is_some() && machine.scheduler(drive).reads_groups() {

@@ -55,6 +55,7 @@ impl World {
             no_idle: false,
             writeback: false,
             workers: 0,
+            polled: false,
             start: piece.start,
             sectors: piece.sectors,
             segments: piece.sectors.div_ceil((PAGE_BYTES / 512) as u32) as u16,

@@ -2,9 +2,29 @@
 
 use super::bios::OF_CACHE;
 use super::{Event, HOUSEKEEPER, World};
-use block_layer::{Bio, Direction};
+use block_layer::{Bio, Direction, SECTOR_BYTES, Sector};
 use events::time::Time;
 use memory::cache::{Effects, FileId, Io, Outcome, PAGE_BYTES, PageCache};
+
+/// How a kernel's page cache reads from a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileReads {
+    /// The largest bio, where the drive takes requests as large.
+    pub bio_sectors_max: u32,
+    /// Each bio ends with its own request, and its pages can be read. Otherwise those that were cut from one because of the
+    /// size of requests end together (`bio_chain`).
+    pub bios_end_alone: bool,
+}
+
+impl FileReads {
+    /// From 4.3 on.
+    pub const LATEST: FileReads = FileReads {
+        bio_sectors_max: u32::MAX,
+        bios_end_alone: false,
+    };
+}
+
+const SECTORS_PER_PAGE: u64 = PAGE_BYTES / SECTOR_BYTES;
 
 impl World {
     /// Calls the cache, then does what it asks for.
@@ -90,12 +110,26 @@ impl World {
         let mut found = std::mem::take(&mut self.found);
         let sectors_max = match io.direction {
             Direction::Write => self.drives[drive].write_bio_sectors_max,
-            Direction::Read => self.drives[drive].bio_sectors_max,
+            Direction::Read => {
+                let of_drive = self.drives[drive].bio_sectors_max;
+                of_drive.min(self.file_reads.bio_sectors_max)
+            }
         };
         self.pieces_of(io.file, offset, bytes, sectors_max, &mut found);
-        self.cache_io.insert(io.tag, found.len() as u32);
+        let mut part = io.tag;
+        self.cache_io.insert(part, 0);
+        let mut end_of_last = None;
         for piece in found.drain(..) {
-            let tag = io.tag | OF_CACHE;
+            let ends_alone = self.file_reads.bios_end_alone || end_of_last != Some(piece.start);
+            if io.direction == Direction::Read && ends_alone && end_of_last.is_some() {
+                let page = piece.at / SECTORS_PER_PAGE;
+                let cache = self.cache.as_mut().expect("it asks");
+                part = cache.split_read(part, page);
+                self.cache_io.insert(part, 0);
+            }
+            end_of_last = Some(piece.start + Sector::from(piece.sectors));
+            *self.cache_io.get_mut(&part).expect("just counted") += 1;
+            let tag = part | OF_CACHE;
             let bio = Bio {
                 read_ahead: io.read_ahead,
                 writeback: io.direction == Direction::Write,

@@ -2,6 +2,7 @@
 
 use super::DriveParts;
 use super::bios::BIO_SECTORS_MAX;
+use super::polling::Polling;
 use block_layer::scheduler::hooks::HookLock;
 use block_layer::{Bio, Direction, Request, RequestId, RequestQueue, Submitted, TaskId};
 use devices::{Command, Completion, Device};
@@ -34,6 +35,8 @@ pub struct Drive {
     flushed: Vec<TaskId>,
     /// When its scheduler's lock is free, where CPUs are simple.
     scheduler_free_at: Time,
+    /// Whether tasks can poll for its completions, and how.
+    pub(super) polling: Option<Polling>,
     /// When the world has been asked to come back.
     pub(super) called_at: Option<Time>,
 }
@@ -62,6 +65,7 @@ impl Drive {
             flush_waiters: Default::default(),
             flushed: Vec::new(),
             scheduler_free_at: 0,
+            polling: parts.polling.map(Polling::new),
             called_at: None,
         };
         (drive, parts.filesystem)
@@ -172,6 +176,9 @@ impl Drive {
             .take()
             .expect("a device completes what it was sent");
         self.free_tags.push(tag);
+        if let Some(polling) = &mut self.polling {
+            polling.completed(now, self.queue.request(request));
+        }
         may_retry.extend(match cpu {
             Some(cpu) => self.queue.completed_on(now, request, cpu, done),
             None => self.queue.completed(now, request, done),

@@ -83,6 +83,8 @@ impl World {
 pub(super) struct Piece {
     pub(super) start: Sector,
     pub(super) sectors: u32,
+    /// Where it lies in what it is a piece of, in sectors.
+    pub(super) at: Sector,
 }
 
 const SECTORS_PER_BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
@@ -100,7 +102,9 @@ pub(super) fn pieces(
     let first = offset / SECTOR_BYTES;
     let end = (offset + bytes).div_ceil(SECTOR_BYTES);
     match file.place {
-        FileLayout::Contiguous(start) => cut(start + first, end - first, sectors_max, found),
+        FileLayout::Contiguous(start) => {
+            cut(start + first, end - first, first, sectors_max, found);
+        }
         FileLayout::Allocated { .. } => {
             let allocator = allocator.expect("a drive with files has a filesystem");
             let mut at = first;
@@ -112,6 +116,7 @@ pub(super) fn pieces(
                         cut(
                             physical * SECTORS_PER_BLOCK + inside,
                             sectors,
+                            at,
                             sectors_max,
                             found,
                         );
@@ -126,14 +131,22 @@ pub(super) fn pieces(
     }
 }
 
-fn cut(mut start: Sector, mut sectors: u64, sectors_max: u32, found: &mut Vec<Piece>) {
+fn cut(
+    mut start: Sector,
+    mut sectors: u64,
+    mut at: Sector,
+    sectors_max: u32,
+    found: &mut Vec<Piece>,
+) {
     while sectors > 0 {
         let here = sectors.min(u64::from(sectors_max)) as u32;
         found.push(Piece {
             start,
             sectors: here,
+            at,
         });
         start += Sector::from(here);
+        at += Sector::from(here);
         sectors -= u64::from(here);
     }
 }

@@ -20,6 +20,7 @@ impl World {
             match cpus.follow(done) {
                 Some(Finished::Runs { task, cpu }) => self.run_task(now, cpu, task),
                 Some(Finished::Called { task, cpu }) => self.call_done(now, cpu, task),
+                Some(Finished::Looked { task }) => self.looked(now, task),
                 Some(Finished::Piece { origin, cpu }) => self.piece_done(now, cpu, origin),
                 Some(Finished::Entered { drive, mut bio }) => {
                     bio.submitted_at = now;

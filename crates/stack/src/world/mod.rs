@@ -10,6 +10,7 @@ mod mounts;
 mod on_drive;
 mod operations;
 mod phase;
+mod polling;
 mod standstill;
 mod swapping;
 mod task;
@@ -24,6 +25,7 @@ use workload::measure::Usage;
 use crate::component::Component;
 use block_layer::completion::Counters;
 use block_layer::{Bio, KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
+pub use cached::FileReads;
 pub(crate) use cpus::CALL_NS_MAX;
 pub use cpus::{
     CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
@@ -45,6 +47,7 @@ use nfs::DirectIo;
 use on_drive::OnDrive;
 use phase::Phase;
 pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
+pub use polling::{PollDelay, PollRules};
 pub use swapping::SwapArea;
 use swapping::Swapping;
 use task::{Operation, Task};
@@ -62,6 +65,8 @@ pub struct DriveParts {
     pub write_bio_sectors_max: u32,
     /// Its driver takes a request from the queue before it knows whether the device has room.
     pub peek: bool,
+    /// Whether tasks can poll for its completions, and how; None: it always interrupts.
+    pub polling: Option<PollRules>,
 }
 
 /// Who syncs, and drops the page cache, between phases.
@@ -96,6 +101,7 @@ pub struct World {
     /// What the running call submits is held back until its end: kernels from 2.6.39 on.
     task_plug: Option<TaskPlug>,
     direct_writes_are_sync: bool,
+    file_reads: FileReads,
     /// fsync asks whether the drive's cache forgets.
     looks_at_caches: bool,
     /// Tasks whose fsync has only to return: the drive's cache is on the medium.
@@ -184,6 +190,7 @@ impl World {
             ring_workers,
             task_plug,
             direct_writes_are_sync: true,
+            file_reads: FileReads::LATEST,
             looks_at_caches: false,
             flushed: BTreeSet::new(),
             full: BTreeSet::new(),
@@ -205,6 +212,12 @@ impl World {
     /// Whether somebody is known to wait for writes past the page cache: kernels from 2.6.11 on.
     pub fn with_direct_writes(mut self, are_sync: bool) -> World {
         self.direct_writes_are_sync = are_sync;
+        self
+    }
+
+    /// How the page cache's reads become bios, and in what pieces they end.
+    pub fn with_file_reads(mut self, file_reads: FileReads) -> World {
+        self.file_reads = file_reads;
         self
     }
 

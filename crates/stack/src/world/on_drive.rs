@@ -327,7 +327,11 @@ impl World {
         while left > 0 {
             let sectors = left.min(sectors_max);
             let tag = io.tag | OF_FILESYSTEM;
-            let place = Place { start, sectors };
+            let place = Place {
+                start,
+                sectors,
+                at: 0,
+            };
             let bio = Bio {
                 metadata: io.metadata,
                 writeback: io.writeback,

@@ -80,10 +80,12 @@ impl World {
                 Path::DirectRing => self.ring_workers,
                 _ => 0,
             };
+            let polled = self.tasks[number as usize].polls == Some(drive);
             for piece in found.drain(..) {
                 let sync = direction == Direction::Read || self.direct_writes_are_sync;
                 let bio = Bio {
                     workers,
+                    polled,
                     ..self.bio(now, number, direction, sync, piece, id.number())
                 };
                 self.submit(now, drive, bio);

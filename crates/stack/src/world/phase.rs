@@ -26,6 +26,8 @@ pub struct GroupSpec {
     pub priority: Priority,
     /// Where it may run, on detailed CPUs; None: where the drive of its first file has its applications, or anywhere.
     pub cpus: Option<Vec<u16>>,
+    /// It polls for completions where the drive of its first file lets it.
+    pub polls: bool,
     /// The jobs, at least one.
     pub jobs: Vec<JobSpec>,
 }
@@ -86,6 +88,9 @@ impl Part {
         }
     }
 }
+
+const POLLING_REFUSED: &str =
+    "polled completion refused: the drive has no polled queue; waiting for interrupts";
 
 /// The phase under way.
 #[derive(Debug, Default)]
@@ -193,6 +198,7 @@ impl World {
                 ))
             })
             .collect();
+        let polls = self.polled_drive(group, phase);
         Ok(Task {
             path: group.path,
             group: group.cgroup,
@@ -200,13 +206,18 @@ impl World {
             jobs: jobs?,
             state: State::Asleep,
             blocked: false,
+            polls,
+            naps_until: None,
             action: None,
             completed: VecDeque::new(),
             outstanding: 0,
             jitter: stream(phase.seed, number),
             used: Usage::default(),
             samples: Samples::new(phase.warm_up_ns, phase.interval_ns),
-            notes: Vec::new(),
+            notes: match polls {
+                None if group.polls => vec![POLLING_REFUSED.to_owned()],
+                _ => Vec::new(),
+            },
         })
     }
 

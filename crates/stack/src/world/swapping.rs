@@ -248,6 +248,7 @@ impl World {
             let place = Place {
                 start: begin + u64::from(first) * SECTORS_PER_SLOT,
                 sectors: here * SECTORS_PER_SLOT as u32,
+                at: 0,
             };
             let sync = direction == Direction::Read;
             let bio = self.bio(now, task, direction, sync, place, first | OF_SWAP);

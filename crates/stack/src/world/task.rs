@@ -33,6 +33,10 @@ pub(super) struct Task {
     pub(super) state: State,
     /// Inside a call that waits: for the device, or for the page cache.
     pub(super) blocked: bool,
+    /// The drive on which it looks for its completions by itself; None: interrupts tell it.
+    pub(super) polls: Option<usize>,
+    /// It sleeps before it looks, whatever is done until then.
+    pub(super) naps_until: Option<Time>,
     /// What the CPU is doing for it: takes effect when its cost has passed.
     pub(super) action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
@@ -57,6 +61,8 @@ pub(super) struct RunningJob {
 pub(super) enum State {
     /// Has a CPU.
     Running(u16),
+    /// Has one, and has looked there since then for what it waits for.
+    Polling(u16, Time),
     /// Waits for one.
     Ready,
     /// Until something it waits for happens.
@@ -177,6 +183,15 @@ fn errno_name(errno: i32) -> String {
 pub(super) const ENOSPC: i32 = 28;
 
 impl Task {
+    /// It polls, and something of it is under way.
+    pub(super) fn looks_for_completions(&self) -> bool {
+        self.polls.is_some() && self.outstanding > 0
+    }
+
+    pub(super) fn reads_only(&self) -> bool {
+        !self.jobs.iter().any(|job| job.writes)
+    }
+
     /// So that what a transient used can be left out afterwards.
     pub(super) fn sample(&mut self, since_start: Time, all: Usage) {
         if since_start >= self.samples.due() {

@@ -16,7 +16,20 @@ impl World {
         let Some(task) = self.tasks.get(number as usize) else {
             return;
         };
-        if task.state != State::Asleep || task.blocked || self.waiting_bios.contains_key(&number) {
+        let waits = self.waiting_bios.contains_key(&number);
+        if let State::Polling(cpu, since) = task.state {
+            if !task.blocked && !waits {
+                self.end_polling(now, cpu, since, number);
+                self.run_task(now, cpu, number);
+            }
+            return;
+        }
+        if task.naps_until.is_some_and(|until| now < until) {
+            return;
+        }
+        // Who polls looks for what its call waits for as soon as that is in the queue.
+        let blocked = task.blocked && !task.looks_for_completions();
+        if task.state != State::Asleep || blocked || waits {
             return;
         }
         match self.cpus.wants(now, number) {
@@ -37,14 +50,20 @@ impl World {
 
     /// The task has a CPU: what does it do next?
     pub(super) fn run_task(&mut self, now: Time, cpu: u16, number: TaskId) {
-        self.tasks[number as usize].state = State::Running(cpu);
+        let task = &mut self.tasks[number as usize];
+        task.state = State::Running(cpu);
+        if task.blocked && task.looks_for_completions() {
+            return self.poll(now, cpu, number);
+        }
         // A call that had to wait for the cache is made again.
         if self.tasks[number as usize].action.is_none() {
             let action = self.next_action(now - self.phase.start, number);
             self.tasks[number as usize].action = action;
         }
-        match self.tasks[number as usize].action {
+        let task = &self.tasks[number as usize];
+        match task.action {
             Some(action) => self.call(now, cpu, number, action),
+            None if task.looks_for_completions() => self.poll(now, cpu, number),
             None => self.sleep(now, cpu, number),
         }
     }
@@ -59,10 +78,12 @@ impl World {
         }
         let task = &mut self.tasks[number as usize];
         let call = call_of(task.path, action);
+        let polled = task.polls.is_some();
+        task.naps_until = None;
         match &mut self.cpus {
             Cpus::Simple(cpus) => {
-                let mut cost =
-                    of_mount_ns.unwrap_or_else(|| task.drawn(cpus.cost_ns(call), cpus.jitter()));
+                let mut cost = of_mount_ns
+                    .unwrap_or_else(|| task.drawn(cpus.cost_ns(call, polled), cpus.jitter()));
                 if let Some(drive) = drive {
                     cost += self.drives[drive].scheduling_ns(now + cost, cpus.clock_hz());
                 }
@@ -172,18 +193,23 @@ impl World {
             }
         } else {
             task.state = State::Asleep;
-            let next = task.jobs.iter().filter_map(|job| job.next_wakeup()).min();
-            if let Some(at) = next {
-                let at = self.phase.start.saturating_add(at);
-                self.events.put(at, Event::Wake(number));
-            }
+            self.plan_wakeup(number);
             self.count_switch(number, Switch::Voluntary);
         }
         let for_io = self.tasks[number as usize].outstanding > 0;
         self.leave_cpu(now, cpu, number, for_io);
     }
 
-    fn leave_cpu(&mut self, now: Time, cpu: u16, number: TaskId, for_io: bool) {
+    /// When one of its jobs wants to be asked again.
+    pub(super) fn plan_wakeup(&mut self, number: TaskId) {
+        let jobs = &self.tasks[number as usize].jobs;
+        if let Some(at) = jobs.iter().filter_map(|job| job.next_wakeup()).min() {
+            let at = self.phase.start.saturating_add(at);
+            self.events.put(at, Event::Wake(number));
+        }
+    }
+
+    pub(super) fn leave_cpu(&mut self, now: Time, cpu: u16, number: TaskId, for_io: bool) {
         if let Some(next) = self.cpus.leaves(now, cpu, number, for_io) {
             self.has_cpu(now, cpu, next);
         }
@@ -239,7 +265,11 @@ impl World {
         self.count_use(number);
         let task = &mut self.tasks[number as usize];
         task.sample(now - self.phase.start, self.used);
-        if task.blocked || self.waiting_bios.contains_key(&number) {
+        let waits = self.waiting_bios.contains_key(&number);
+        if task.blocked && !waits && task.looks_for_completions() {
+            return self.poll(now, cpu, number);
+        }
+        if task.blocked || waits {
             task.state = State::Asleep;
             self.count_switch(number, Switch::Voluntary);
             self.leave_cpu(now, cpu, number, true);
@@ -254,7 +284,7 @@ impl World {
     }
 
     /// Detailed CPUs count for themselves.
-    fn count_switch(&mut self, number: TaskId, switch: Switch) {
+    pub(super) fn count_switch(&mut self, number: TaskId, switch: Switch) {
         if let Cpus::Simple(_) = self.cpus {
             for used in [&mut self.tasks[number as usize].used, &mut self.used] {
                 match switch {
@@ -302,7 +332,7 @@ impl World {
 
 /// Whether a task lost its CPU because it went to sleep.
 #[derive(Clone, Copy, Debug)]
-enum Switch {
+pub(super) enum Switch {
     Voluntary,
     Involuntary,
 }

@@ -26,6 +26,7 @@ const CPUS: CpuSpec = CpuSpec {
     call_ns: 2_000,
     completion_ns: 2_000,
     page_copy_ns: 1_000,
+    interrupt_ns: None,
     clock_hz: None,
     jitter: 0.05,
 };
@@ -84,6 +85,7 @@ fn world(scheduler: Box<dyn block_layer::scheduler::Scheduler>) -> World {
     let disk = Disk::new(&test_disk()).unwrap();
     let size_bytes = disk.sectors() * 512;
     let drive = DriveParts {
+        polling: None,
         queue: RequestQueue::new(rules(), scheduler),
         device: Box::new(disk),
         filesystem: None,
@@ -151,6 +153,7 @@ fn elapsed_ns(results: &Results) -> Time {
 
 fn group(path: Path, jobs: Vec<JobSpec>) -> GroupSpec {
     GroupSpec {
+        polls: false,
         path,
         cgroup: 0,
         priority: Priority::default(),
@@ -295,6 +298,7 @@ fn with_files_of(
         preallocated_blocks: 0,
     };
     let drive = DriveParts {
+        polling: None,
         queue: RequestQueue::new(rules, Box::new(Noop::default())),
         device: Box::new(Disk::new(&test_disk()).unwrap()),
         filesystem: Some(filesystem.build().unwrap()),
@@ -404,6 +408,7 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
     for path in [Path::DirectAsync, Path::Buffered] {
         let mut world = with_files(Kind::Ext3, BLOCKS, &[2 << 20; 8]);
         world.drives[0] = Drive::new(DriveParts {
+            polling: None,
             queue: RequestQueue::new(few, Box::new(Noop::default())),
             device: Box::new(Disk::new(&test_disk()).unwrap()),
             filesystem: None,
@@ -484,6 +489,7 @@ fn real_time_readers_go_before_best_effort_ones_under_cfq() {
         .into_iter()
         .zip(1..)
         .map(|(words, seed)| GroupSpec {
+            polls: false,
             priority: Priority::named(words).unwrap(),
             ..group(
                 Path::Direct,
@@ -572,6 +578,7 @@ impl Device for Silent {
 fn world_on(device: Box<dyn Device>) -> World {
     let mut world = world(Box::new(Noop::default()));
     let drive = DriveParts {
+        polling: None,
         queue: RequestQueue::new(rules(), Box::new(Noop::default())),
         device,
         filesystem: None,

@@ -73,6 +73,7 @@ pub fn bio(now: Time, direction: Direction, start: Sector) -> Bio {
         no_idle: false,
         writeback: false,
         workers: 0,
+        polled: false,
         start,
         sectors: 8,
         segments: 1,

@@ -164,6 +164,7 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
         no_idle: false,
         writeback: false,
         workers: 0,
+        polled: false,
         start: arrival.block * 8,
         sectors: arrival.blocks * 8,
         segments: arrival.blocks as u16,

@@ -34,6 +34,8 @@ pub struct Detailed {
     paid: Paid,
     /// Bios that another CPU puts into their queue: drive and bio.
     entering: Slab<(usize, Bio)>,
+    /// Polled requests that the devices are done with, and whose tasks have not seen that yet.
+    unseen: Vec<(TaskId, RequestId)>,
     /// Kept between events, so that none is allocated for each.
     done: Vec<Done<Tag>>,
 }
@@ -52,6 +54,8 @@ struct Sent {
     request: RequestId,
     submitted_on: u16,
     sectors: u32,
+    /// Who looks for its completion.
+    polled_by: Option<TaskId>,
 }
 
 /// What a piece of work was.
@@ -61,6 +65,8 @@ pub enum Tag {
     Runs(TaskId),
     /// Its call has had its time.
     Called(TaskId),
+    /// It has looked for completions.
+    Looked(TaskId),
     /// The same of a call that submits to a drive, whose scheduler has had its time too.
     Submits(TaskId),
     /// A runner's piece of work is done.
@@ -79,6 +85,10 @@ pub(in crate::world) enum Finished {
     Called {
         task: TaskId,
         cpu: u16,
+    },
+    /// It has looked for completions.
+    Looked {
+        task: TaskId,
     },
     /// A runner's piece of work.
     Piece {
@@ -124,6 +134,7 @@ impl Detailed {
             here: None,
             paid: Paid::default(),
             entering: Slab::new(),
+            unseen: Vec::new(),
             done: Vec::new(),
         })
     }
@@ -183,6 +194,7 @@ impl Detailed {
         match tag {
             Tag::Runs(task) => Some(Finished::Runs { task, cpu }),
             Tag::Called(task) => Some(Finished::Called { task, cpu }),
+            Tag::Looked(task) => Some(Finished::Looked { task }),
             Tag::Piece(origin) => Some(Finished::Piece { origin, cpu }),
             Tag::Submits(task) => {
                 self.paid = Paid {
@@ -266,6 +278,38 @@ impl Detailed {
                     .wake(now, number, None, hooks.tagged(Tag::Submits(task)));
             }
         }
+    }
+
+    /// The task looks for completions, again and again until that time.
+    pub(in crate::world) fn look(&mut self, now: Time, task: TaskId, until: Time) {
+        let ns = u128::from(until.saturating_sub(now));
+        let cycles = ns * u128::from(self.smp.spec().clock_hz) / u128::from(SECOND);
+        let round = u128::from(self.calls.poll_cycles);
+        let cycles = ((cycles / round + 1) * round).min(u128::from(CYCLES_MAX));
+        let work = Work::of(cycles as u32).tagged(Tag::Looked(task));
+        self.smp.wake(now, self.tasks[task as usize], None, work);
+    }
+
+    /// The task completes what it has found. False: nothing.
+    pub(in crate::world) fn complete_polled(&mut self, now: Time, task: TaskId) -> bool {
+        let number = self.tasks[task as usize];
+        let mut found = false;
+        let mut at = 0;
+        while let Some(&(by, request)) = self.unseen.get(at) {
+            if by != task {
+                at += 1;
+                continue;
+            }
+            self.unseen.remove(at);
+            let work = self.completions.polled(request);
+            self.smp.wake(now, number, None, work);
+            found = true;
+        }
+        if found {
+            let again = Work::of(0).tagged(Tag::Looked(task));
+            self.smp.wake(now, number, None, again);
+        }
+        found
     }
 
     /// The task makes a call that takes so long.
@@ -388,6 +432,7 @@ impl Detailed {
             request: id,
             submitted_on,
             sectors: request.sectors,
+            polled_by: request.polled.then_some(request.task),
         };
         match sent.get_mut(tag as usize) {
             Some(place) => *place = entry,
@@ -448,6 +493,9 @@ impl Detailed {
     fn interrupt(&mut self, now: Time, drive: usize, tag: u32) {
         let state = &self.drives[drive];
         let sent = state.sent[tag as usize];
+        if let Some(task) = sent.polled_by {
+            return self.unseen.push((task, sent.request));
+        }
         let cpu = state.cpus.interrupts.for_request(sent.submitted_on);
         self.completions
             .interrupt(&mut self.smp, now, cpu, sent.request);

@@ -26,6 +26,9 @@ pub struct CpuSpec {
     /// Of what a completed I/O costs its task.
     #[schemars(range(max = CALL_NS_MAX))]
     pub completion_ns: Time,
+    /// Of that: interrupt, wake-up and switch, which a task that polls for its completions does without. Left out: none.
+    #[schemars(range(max = CALL_NS_MAX))]
+    pub interrupt_ns: Option<Time>,
     /// Of copying a page between a task and the page cache, and looking it up.
     #[schemars(range(max = CALL_NS_MAX))]
     pub page_copy_ns: Time,
@@ -115,8 +118,12 @@ impl Simple {
     }
 
     /// What a call costs, of which each turns out a little different.
-    pub(in crate::world) fn cost_ns(&self, call: Call) -> Time {
+    pub(in crate::world) fn cost_ns(&self, call: Call, polled: bool) -> Time {
         match call {
+            Call::Reap if polled => {
+                let interrupt_ns = self.spec.interrupt_ns.unwrap_or(0);
+                self.spec.completion_ns - interrupt_ns
+            }
             Call::Reap => self.spec.completion_ns,
             Call::Submit => self.spec.call_ns,
             Call::Copy { pages } => self.spec.call_ns + self.spec.page_copy_ns * pages,

@@ -40,9 +40,18 @@ pub struct CallCycles {
     /// Of copying a page between a task and the page cache, and looking it up.
     #[schemars(range(max = CYCLES_MAX))]
     pub page_copy_cycles: u32,
+    /// Of one look for completions, of a task that polls.
+    #[serde(default = "poll_cycles")]
+    #[schemars(range(min = 1, max = CYCLES_MAX))]
+    pub poll_cycles: u32,
     /// Each cost is drawn evenly between so much less and so much more than it: 0.1 is 10 %.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
+}
+
+/// One pass of the loop without a completion, of a ring or of `blk_poll`: an estimate.
+fn poll_cycles() -> u32 {
+    300
 }
 
 /// Which CPUs work for a drive.
@@ -99,6 +108,7 @@ impl CallCycles {
         ] {
             within(key, u64::from(cycles), 0, CYCLES_MAX)?;
         }
+        within("poll_cycles", u64::from(self.poll_cycles), 1, CYCLES_MAX)?;
         share("jitter", self.jitter)
     }
 

@@ -16,6 +16,7 @@ fn writer(file: u32, operations: u64) -> PhaseSpec {
     });
     PhaseSpec {
         groups: vec![GroupSpec {
+            polls: false,
             path: Path::Direct,
             cgroup: 0,
             priority: Priority::default(),

@@ -1,0 +1,60 @@
+//! When pages of a buffered read are there: with their own bio, or with all of the window.
+
+use serde_json::json;
+
+use super::tests::{load, run};
+use super::*;
+
+/// How long the longest of so many reads of 4 KiB from a file's start on takes, in ms, before a server of 1 ms for each
+/// request.
+fn longest_read_ms(kernel: &str, max_sectors_kb: u32, reads: u32) -> u64 {
+    let machine = MachineSpec::from_json(json!({
+        "kernel": kernel,
+        "cpus": {
+            "count": 1, "time_slice_ns": 3_000_000, "call_ns": 2000, "completion_ns": 2000,
+            "page_copy_ns": 300, "jitter": 0.0
+        },
+        "memory": { "bytes": 256 << 20 },
+        "drives": [{
+            "queue": { "max_sectors_kb": max_sectors_kb },
+            "device": {
+                "kind": "lun", "capacity_bytes": 1u64 << 32, "queue_depth": 32, "adapter_ns": 0, "link_ns": 0,
+                "controller_ns": 0, "controller_commands_per_s": 1_000_000_000, "link_bytes_per_s": 100_000_000_000u64,
+                "cache": {
+                    "line_bytes": 4096, "read_bytes": 0, "write_bytes": 0, "high_percent": 80, "low_percent": 40,
+                    "idle_flush_ns": 1_000_000_000
+                },
+                "back_end": { "access_ns": 1_000_000, "servers": 1, "bytes_per_s": 100_000_000_000u64 }
+            }
+        }]
+    }));
+    let mut model = Model::new(&machine.unwrap()).unwrap();
+    let mut phase = load();
+    let group = &mut phase["groups"][0];
+    group["engine"] = json!("psync");
+    group["direct"] = json!(false);
+    let job = &mut group["jobs"][0];
+    job["read_share"] = json!(1.0);
+    job["pattern"] = json!({ "kind": "sequential" });
+    job["queue_depth"] = json!(1);
+    job["until"] = json!({ "ops": reads, "bytes": null, "duration_ns": null });
+    let record = run(&mut model, serde_json::from_value(phase).unwrap());
+    let record = serde_json::to_value(record).unwrap();
+    let latency = &record["groups"][0]["jobs"][0]["read"]["latency"];
+    latency["max_ns"].as_u64().unwrap() / 1_000_000
+}
+
+#[test]
+fn in_2_4_a_page_is_there_with_its_buffer() {
+    // The second finds the first of a window of three pages under way.
+    assert_eq!(longest_read_ms("2.4.20", 4, 2), 1);
+}
+
+#[test]
+fn before_4_3_each_bio_ends_alone_and_later_what_was_cut_from_one_ends_together() {
+    // A window of 16 KiB: four bios of a page.
+    assert_eq!(longest_read_ms("3.0", 4, 1), 1);
+    assert_eq!(longest_read_ms("4.2", 4, 1), 1);
+    assert_eq!(longest_read_ms("4.3", 4, 1), 4);
+    assert_eq!(longest_read_ms("4.3", 16, 1), 1);
+}
