@@ -111,6 +111,7 @@ fn bio(number: u32, now: u64) -> Bio {
         read_ahead: false,
         writeback: false,
         workers: 0,
+        polled: false,
         no_idle: number.is_multiple_of(11),
         start: if task < 2 {
             u64::from(task) * 5_000_000 + u64::from(number) * 8

@@ -179,3 +179,57 @@ fn every_second_4_kib_written_to_the_ide_disk_without_cache_is_half_a_megabyte_a
     let rate = 500.0 * 4096.0 * SECOND as f64 / now as f64;
     assert!((0.45e6..0.55e6).contains(&rate), "{rate}");
 }
+
+/// Random commands of 4 KiB within 1 GiB, so many at once, each sent so long after the last has come back: how many a second.
+fn random_iops(name: &str, direction: Direction, depth: usize, overhead_ns: Time) -> f64 {
+    const COUNT: u64 = 20_000;
+    let mut device = device(name);
+    let (mut now, mut sent, mut completed, mut done) = (0, 0, Vec::new(), 0);
+    // When each of those that are not at the device is sent.
+    let mut to_send: std::collections::VecDeque<Time> = vec![0; depth].into();
+    while done < COUNT {
+        let next = to_send.front().copied().filter(|_| sent < COUNT);
+        match (next, device.next_event()) {
+            (Some(at), event) if event.is_none_or(|event| at <= event) => {
+                now = at;
+                to_send.pop_front();
+                let command = Command {
+                    tag: sent as u32,
+                    direction,
+                    start: sent * 7_919 % (1 << 18) * 8,
+                    sectors: 8,
+                    force_unit_access: false,
+                };
+                device.submit(now, command);
+                sent += 1;
+            }
+            (_, event) => {
+                now = event.expect("something is outstanding");
+                device.advance(now, &mut completed);
+                done += completed.len() as u64;
+                to_send.extend(completed.drain(..).map(|_| now + overhead_ns));
+            }
+        }
+    }
+    COUNT as f64 * SECOND as f64 / now as f64
+}
+
+#[test]
+fn flash_devices_do_what_their_data_sheets_say() {
+    use Direction::{Read, Write};
+    for (name, direction, depth, sheet) in [
+        ("sata_ssd_2018", Read, 1, 10_000.0),
+        ("sata_ssd_2018", Read, 32, 98_000.0),
+        ("sata_ssd_2018", Write, 1, 42_000.0),
+        ("sata_ssd_2018", Write, 32, 90_000.0),
+        ("xpoint_2017", Read, 16, 550_000.0),
+        ("xpoint_2017", Write, 16, 500_000.0),
+        // "Less than 10 us".
+        ("xpoint_2017", Read, 1, 95_000.0),
+    ] {
+        let iops = random_iops(name, direction, depth, 2_000);
+        let ratio = iops / sheet;
+        let what = format!("{name} {direction:?} {depth}: {iops:.0}");
+        assert!((0.8..1.25).contains(&ratio), "{what}");
+    }
+}

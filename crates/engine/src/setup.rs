@@ -92,8 +92,8 @@ fn prepare_group(phase: &Phase, index: usize, memory: &Memory) -> Result<Prepare
             "tmpfs hands a ring's operations to worker threads; psync is faster on it".into(),
         );
     }
-    let poll =
-        spec.engine == EngineKind::IoUring && spec.poll && can_poll(&spec, &files, &mut notes);
+    let polls = matches!(spec.engine, EngineKind::IoUring | EngineKind::Pvsync);
+    let poll = polls && spec.poll && can_poll(&spec, &files, &mut notes);
     let contents = if phase.verify {
         Contents::stamps(&files, memory, phase.pattern.as_ref())
     } else if spec.fresh_data {
@@ -197,10 +197,11 @@ fn make_serial(spec: &mut GroupSpec, notes: &mut Vec<String>) {
 fn can_poll(spec: &GroupSpec, files: &[Option<OpenFile>], notes: &mut Vec<String>) -> bool {
     let obstacle = if !spec.direct {
         Some("it needs direct I/O".to_owned())
-    } else if spec
-        .jobs
-        .iter()
-        .any(|job| job.sync.is_some() || job.sync_at_end)
+    } else if spec.engine == EngineKind::IoUring
+        && spec
+            .jobs
+            .iter()
+            .any(|job| job.sync.is_some() || job.sync_at_end)
     {
         Some("a polled ring can't sync".to_owned())
     } else {

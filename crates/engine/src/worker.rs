@@ -108,7 +108,9 @@ pub fn run(
         }
         EngineKind::Null => worker.run_queued(group, Ok(Null::new(slots as usize)), "null"),
         EngineKind::Psync => worker.run_serial(group, Ok(Psync::new(targets, buffers)), "psync"),
-        EngineKind::Pvsync => worker.run_serial(group, Ok(Pvsync::new(targets, buffers)), "pvsync"),
+        EngineKind::Pvsync => {
+            worker.run_serial(group, Ok(Pvsync::new(targets, buffers, poll)), "pvsync")
+        }
         EngineKind::Mmap => worker.run_serial(group, Mmap::new(targets, buffers), "mmap"),
     }
 }

@@ -264,6 +264,13 @@ fn what_a_ring_is_refused_is_noted_and_done_without() {
             .iter()
             .any(|note| note.starts_with("polled completion refused"))
     );
+    let serial = GroupSpec {
+        poll: true,
+        ..group(EngineKind::Pvsync, vec![job()])
+    };
+    let record = run(phase(&place.path("data"), vec![serial]));
+    assert_eq!(only_job(&record).read.count, 256);
+    assert!(record.groups[0].notes[0].starts_with("polled completion refused"));
     let plain = GroupSpec {
         fixed_buffers: false,
         registered_files: false,

@@ -104,7 +104,7 @@ pub struct GroupSpec {
     pub fixed_buffers: bool,
     /// Register the files with the ring (IORING_REGISTER_FILES).
     pub registered_files: bool,
-    /// Polled completion (IORING_SETUP_IOPOLL), where the device has it.
+    /// Polled completion (IORING_SETUP_IOPOLL, RWF_HIPRI), where the device has it.
     pub poll: bool,
     /// A kernel thread submits (IORING_SETUP_SQPOLL).
     pub sqpoll: bool,

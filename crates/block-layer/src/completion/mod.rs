@@ -338,7 +338,9 @@ impl Completions {
                 self.hand_over(smp, now, here, target, Item::Complete(id));
             }
             // A single queue's go through the softirq (`blk_mq_complete_request`, from 4.20 on).
-            _ if self.spec.variant == CompletionVariant::MultiQueue && has_several_queues => {
+            _ if self.spec.variant == CompletionVariant::MultiQueueDirect
+                || self.spec.variant == CompletionVariant::MultiQueue && has_several_queues =>
+            {
                 let work = self.completing(id);
                 smp.interrupt(now, here, work);
             }
@@ -420,6 +422,11 @@ impl Completions {
         item: Item,
     ) {
         match item {
+            // The message's function itself (`__blk_mq_complete_request_remote`).
+            Item::Complete(request) if self.spec.variant == CompletionVariant::MultiQueueDirect => {
+                let work = self.completing(request);
+                smp.interrupt(now, here, work);
+            }
             Item::Complete(request) => self.put_on_list(smp, now, here, request, 0),
             Item::Enter(token) => {
                 let work = self.entering(token);

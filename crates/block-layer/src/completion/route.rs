@@ -27,12 +27,17 @@ pub(super) fn target(
             let first = |cpu| topology.around(cpu, spec.shares_cache).start;
             elsewhere(first(submitted_on)).filter(|&cpu| cpu != first(here))
         }
-        CompletionVariant::CacheAware | CompletionVariant::MultiQueue if near => {
+        CompletionVariant::CacheAware
+        | CompletionVariant::MultiQueueDirect
+        | CompletionVariant::MultiQueue
+            if near =>
+        {
             elsewhere(submitted_on)
                 .filter(|_| !shares(topology, spec.shares_cache, submitted_on, here))
         }
         CompletionVariant::Grouped
         | CompletionVariant::CacheAware
+        | CompletionVariant::MultiQueueDirect
         | CompletionVariant::MultiQueue => None,
     }
 }

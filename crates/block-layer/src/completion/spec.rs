@@ -21,6 +21,8 @@ pub enum CompletionVariant {
     Grouped,
     /// 3.1 and later: on the spot when the submitter shares a cache.
     CacheAware,
+    /// blk-mq until 4.19: on the spot in the interrupt, or in the message to the submitter.
+    MultiQueueDirect,
     /// blk-mq: on the spot in the interrupt, with a single hardware queue by softirq, or by the list of calls.
     MultiQueue,
 }
@@ -215,7 +217,9 @@ impl CompletionVariant {
     fn has_exact(self) -> bool {
         matches!(
             self,
-            CompletionVariant::CacheAware | CompletionVariant::MultiQueue
+            CompletionVariant::CacheAware
+                | CompletionVariant::MultiQueueDirect
+                | CompletionVariant::MultiQueue
         )
     }
 
@@ -227,6 +231,7 @@ impl CompletionVariant {
             CompletionVariant::Thread => "thread",
             CompletionVariant::Grouped => "grouped",
             CompletionVariant::CacheAware => "cache_aware",
+            CompletionVariant::MultiQueueDirect => "multi_queue_direct",
             CompletionVariant::MultiQueue => "multi_queue",
         }
     }

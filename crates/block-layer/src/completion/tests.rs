@@ -58,12 +58,13 @@ fn spec(variant: CompletionVariant) -> CompletionSpec {
     }
 }
 
-const VARIANTS: [CompletionVariant; 6] = [
+const VARIANTS: [CompletionVariant; 7] = [
     CompletionVariant::Softirq,
     CompletionVariant::RemoteSoftirq,
     CompletionVariant::Thread,
     CompletionVariant::Grouped,
     CompletionVariant::CacheAware,
+    CompletionVariant::MultiQueueDirect,
     CompletionVariant::MultiQueue,
 ];
 
@@ -128,7 +129,7 @@ fn near() -> Affinity {
 
 #[test]
 fn each_form_completes_where_its_kernel_does() {
-    use Context::{KernelThread as Thread, SoftInterrupt as Soft};
+    use Context::{HardInterrupt as Hard, KernelThread as Thread, SoftInterrupt as Soft};
     let exact = Affinity {
         requests: RequestAffinity::Exact,
         ..Affinity::default()
@@ -152,6 +153,8 @@ fn each_form_completes_where_its_kernel_does() {
         (CompletionVariant::CacheAware, near(), 3, 0, (3, Soft)),
         (CompletionVariant::CacheAware, near(), 1, 0, (0, Soft)),
         (CompletionVariant::CacheAware, exact, 1, 0, (1, Soft)),
+        (CompletionVariant::MultiQueueDirect, near(), 1, 0, (0, Hard)),
+        (CompletionVariant::MultiQueueDirect, near(), 3, 0, (3, Hard)),
         (CompletionVariant::MultiQueue, near(), 1, 0, (0, Soft)),
         (CompletionVariant::MultiQueue, near(), 3, 0, (3, Soft)),
     ] {

@@ -46,7 +46,7 @@ impl Serial for Psync {
                     offset,
                 ),
                 OpKind::DurableWrite => {
-                    return vectored(op, libc::SYS_pwritev2, self.buffers.write(SLOT), file);
+                    return vectored(op, libc::SYS_pwritev2, self.buffers.write(SLOT), file, 0);
                 }
                 OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
             }
@@ -59,11 +59,19 @@ impl Serial for Psync {
 pub struct Pvsync {
     files: Vec<Target>,
     buffers: Rc<Buffers>,
+    /// Of each call.
+    flags: libc::c_int,
 }
 
 impl Pvsync {
-    pub fn new(files: Vec<Target>, buffers: Rc<Buffers>) -> Pvsync {
-        Pvsync { files, buffers }
+    /// `poll`: the calls look for their completion instead of waiting for an interrupt.
+    pub fn new(files: Vec<Target>, buffers: Rc<Buffers>, poll: bool) -> Pvsync {
+        let flags = if poll { libc::RWF_HIPRI } else { 0 };
+        Pvsync {
+            files,
+            buffers,
+            flags,
+        }
     }
 }
 
@@ -76,20 +84,20 @@ impl Serial for Pvsync {
             OpKind::Write | OpKind::DurableWrite => (libc::SYS_pwritev2, self.buffers.write(SLOT)),
             OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
         };
-        vectored(op, call, buffer, file)
+        vectored(op, call, buffer, file, self.flags)
     }
 }
 
 /// preadv2 or pwritev2 of a buffer that holds the operation and that nobody else uses meanwhile.
 #[inline(always)]
-fn vectored(op: &Op, call: libc::c_long, buffer: *mut u8, file: Target) -> i32 {
+fn vectored(op: &Op, call: libc::c_long, buffer: *mut u8, file: Target, flags: libc::c_int) -> i32 {
     let offset = file.base + op.offset;
     let vector = libc::iovec {
         iov_base: buffer.cast(),
         iov_len: op.bytes as usize,
     };
     let (vectors, offset_high) = (1usize, offset >> 32);
-    let flags = durability(op.kind) as usize;
+    let flags = (flags | durability(op.kind)) as usize;
     // SAFETY: as for `Psync`; the one vector outlives the call.
     let status =
         unsafe { libc::syscall(call, file.fd, &vector, vectors, offset, offset_high, flags) };

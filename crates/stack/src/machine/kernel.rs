@@ -166,6 +166,10 @@ impl Kernel {
     /// How requests are completed; the two variants of February 2008 are patches of 2.6.24.
     pub fn completion_form(&self, is_multi_queue: bool) -> CompletionVariant {
         match self.version {
+            // "complete request softirq if single hw queue", 4.20.
+            version if is_multi_queue && version < [4, 20, 0] => {
+                CompletionVariant::MultiQueueDirect
+            }
             _ if is_multi_queue => CompletionVariant::MultiQueue,
             [2, 6, 24] if self.name.ends_with("-remote-softirq") => {
                 CompletionVariant::RemoteSoftirq
@@ -364,6 +368,10 @@ mod tests {
         assert_eq!(variant("2.6.28"), CompletionVariant::Grouped);
         assert_eq!(variant("3.0"), CompletionVariant::Grouped);
         assert_eq!(variant("3.1"), CompletionVariant::CacheAware);
+        assert_eq!(
+            kernel("4.19").completion_form(true),
+            CompletionVariant::MultiQueueDirect
+        );
         assert_eq!(
             kernel("6.1").completion_form(true),
             CompletionVariant::MultiQueue

@@ -262,6 +262,25 @@ CONTROLS: tuple[Control, ...] = (
         tried=(0, 2000, 10000, 75000),
     ),
     QueueFile(
+        "io_poll",
+        "Whether tasks can poll for completions (poll = true); the driver has to have queues for it, as nvme with "
+        "poll_queues.",
+        values="0 or 1",
+        at_most=1,
+        example="1",
+        tried=(0, 1),
+    ),
+    QueueFile(
+        "io_poll_delay",
+        "How long who polls sleeps first: -1 not at all, 0 half the mean time of such requests, else so long. Kernels "
+        "from 4.10 to 6.3.",
+        values="a whole number from -1",
+        unit="us",
+        at_least=-1,
+        example="0",
+        tried=(-1, 0),
+    ),
+    QueueFile(
         "rotational",
         "What schedulers and throttling take the device for: 1 seeks cost time, 0 they do not.",
         values="0 or 1",

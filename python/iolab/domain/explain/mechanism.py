@@ -108,7 +108,7 @@ _ALL = (
         (SWITCHES_PER_IO,),
         (
             *("workload.engine", "workload.batch", "workload.jobs", "workload.share_thread", "workload.poll"),
-            "workload.sqpoll",
+            *("workload.sqpoll", "io_poll", "io_poll_delay"),
         ),
         ("contention", "cpu_cost", *EVERY_WAIT),
     ),

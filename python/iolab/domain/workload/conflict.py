@@ -76,9 +76,10 @@ def _engine(job: JobOptions) -> Iterator[Conflict]:
         )
     if job.engine in (*ONE_AT_A_TIME, "null") and job.batch is not None:
         yield Conflict(("batch",), f"engine {job.engine} has no batches; use io_uring or libaio")
-    for key in ("poll", "sqpoll"):
-        if getattr(job, key) and job.engine != "io_uring":
-            yield Conflict((key,), f"only with engine io_uring, not {job.engine}")
+    if job.sqpoll and job.engine != "io_uring":
+        yield Conflict(("sqpoll",), f"only with engine io_uring, not {job.engine}")
+    if job.poll and job.engine not in ("io_uring", "pvsync"):
+        yield Conflict(("poll",), f"only with engines io_uring and pvsync, not {job.engine}")
     if job.poll and not job.uses_direct:
         yield Conflict(("poll",), "polled completion needs direct = true")
     if job.devices is not None and (not job.devices or min(job.devices) < 0):

@@ -129,7 +129,7 @@ class JobOptions(Options):
     )
     fixed_buffers: bool = option(True, "Register the buffers with the ring (io_uring).")
     registered_files: bool = option(True, "Register the files with the ring (io_uring).")
-    poll: bool = option(False, "Poll for completions instead of taking interrupts (io_uring, direct).")
+    poll: bool = option(False, "Poll for completions instead of taking interrupts (io_uring or pvsync, direct).")
     sqpoll: bool = option(False, "Let a kernel thread submit (io_uring).")
     cpus: list[int] | None = option(
         None,

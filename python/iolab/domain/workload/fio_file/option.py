@@ -196,7 +196,7 @@ def _supported() -> Iterable[tuple[str, Reader, Any, str]]:
     yield "overwrite", bool_, False, "Files are laid out before they are written too."
     yield "registerfiles", bool_, False, "Files are registered with the ring."
     yield "fixedbufs", bool_, False, "Buffers are registered with the ring."
-    yield "hipri", bool_, False, "Completions are polled for (io_uring, direct)."
+    yield "hipri", bool_, False, "Completions are polled for (io_uring or pvsync2, direct)."
     yield "sqthread_poll", bool_, False, "A kernel thread submits."
     yield "latency_target", microsecond, 0, "Looks for the largest depth, up to iodepth, that keeps it: see above."
     yield "latency_window", microsecond, 0, "How long each depth is tried."

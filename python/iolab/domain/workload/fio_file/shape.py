@@ -284,9 +284,10 @@ def _conflicts(shape: Shape) -> Iterator[tuple[str, str]]:
         yield "fdatasync", "fsync is given too; keep one of the two"
     if job["ramp_time"] and not job["runtime"]:
         yield "ramp_time", "needs runtime: a job that ends by its size is measured from its first byte to its last"
-    for option in ("sqthread_poll", "hipri"):
-        if job[option] and shape.engine != "io_uring":
-            yield option, f"only with ioengine=io_uring, not {job['ioengine']}; {USE_FIO}"
+    if job["sqthread_poll"] and shape.engine != "io_uring":
+        yield "sqthread_poll", f"only with ioengine=io_uring, not {job['ioengine']}; {USE_FIO}"
+    if job["hipri"] and shape.engine not in ("io_uring", "pvsync"):
+        yield "hipri", f"only with ioengine=io_uring or pvsync2, not {job['ioengine']}; {USE_FIO}"
     if job["hipri"] and not shape.direct:
         yield "hipri", "polled completion needs direct=1"
     if shape.verifies and shape.engine == "null":
