@@ -114,7 +114,7 @@ fn what_there_is_no_mechanism_for_is_refused_with_its_key() {
         ("/groups/0/engine", json!("mmap"), "groups.0.engine"),
         ("/groups/0/engine", json!("null"), "groups.0.engine"),
         ("/groups/0/direct", json!(false), "groups.0.direct"),
-        ("/groups/0/poll", json!(true), "groups.0.poll"),
+        ("/groups/0/sqpoll", json!(true), "groups.0.sqpoll"),
         ("/groups/0/cpus", json!([0]), "groups.0.cpus"),
         ("/groups/0/cgroup", json!("lead"), "groups.0.cgroup"),
         ("/files/0/place", json!(1), "files.0.place"),
