@@ -50,10 +50,6 @@ def measure(quick: bool) -> list[Result]:
 
 def on_kernel(name: str, directory: Path, *, quick: bool) -> Rows:
     """What the experiment of a published file gives on this kernel."""
-    from iolab.adapters.reproduction import load
-    from iolab.adapters.reproduction.measured import Measured
-    from iolab.adapters.store import read
-
     text = (ROOT / "experiments" / f"{name}.toml").read_text()
     with paced_device.paced(directory, ROOT / "machines" / "devices" / f"{DEVICES[name]}.toml") as paced:
         run(
@@ -62,7 +58,16 @@ def on_kernel(name: str, directory: Path, *, quick: bool) -> Rows:
             rounds=1 if quick else ROUNDS,
         )
     print(f"   {name}: {paced.seen}", file=sys.stderr)
-    found = Measured(read(directory / "kernel"))
+    return rows_of(name, directory / "kernel", quick=quick)
+
+
+def rows_of(name: str, place: Path, *, quick: bool) -> Rows:
+    """The cells of a published file, as the run in `place` measured them."""
+    from iolab.adapters.reproduction import load
+    from iolab.adapters.reproduction.measured import Measured
+    from iolab.adapters.store import read
+
+    found = Measured(read(place))
     rows: Rows = {}
     for table in load(name).tables:
         for cell in table.cells:

@@ -6,6 +6,7 @@ import json
 import shutil
 import struct
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from iolab.adapters.guest import counted, debian, describe, kernel, modules, pla
 from iolab.adapters.guest.initramfs import Archive
 from iolab.adapters.run.plan import Plan
 from iolab.base.errors import InputError
-from iolab.domain.symbols import USER, Difference, differences, per_operation, with_renamed
+from iolab.domain import chains
+from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
 
 EXPERIMENT = """
 machine = "guest:6.1.0-1-cloud"
@@ -50,10 +52,11 @@ def test_modules_come_after_what_they_need(tmp_path: Path) -> None:
     assert [name for name, _ in found] == ["configfs", "null_blk", "libcrc32c", "xfs"]
 
 
-def _counts(*blocks: tuple[int, int, int]) -> bytes:
-    """A window of blocks: start, instructions, how often executed."""
-    header = struct.pack("<6Q", counted.MAGIC, len(blocks), 0, 0, 0, 0)
-    return header + b"".join(struct.pack("<QIIQ", start, 4, count, times) for start, count, times in blocks)
+def _counts(*blocks: tuple[int, int, int], chains: Sequence[tuple[int, int, int]] = ()) -> bytes:
+    """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller."""
+    header = struct.pack("<10Q", counted.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains))
+    of_blocks = b"".join(struct.pack("<QIIQ", start, 4, count, times) for start, count, times in blocks)
+    return header + of_blocks + b"".join(struct.pack("<QQII", *chain, 0) for chain in chains)
 
 
 KERNEL = 0xFFFFFFFF81000000
@@ -66,13 +69,39 @@ TABLE = symbols.parse(
 def test_instructions_go_to_the_function_that_holds_them() -> None:
     content = _counts((0x401000, 7, 10), (KERNEL, 3, 100), (KERNEL + 8, 2, 50), (0xFFFFFFFFC0000010, 5, 4))
     (window,) = counted.windows(content)
-    found = counted.observation(window, TABLE, 10, contexts=False)
+    found = counted.observation(window, TABLE, 10)
     assert found["symbols"] == ["entry", "read_page"]
     assert found["modules"] == ["", "null_blk"]
     assert (found["instructions"], found["calls"]) == ([400, 20], [100, 0])
     assert (found["user"], found["total"]) == (70, 490)
     with pytest.raises(ValueError, match="damaged"):
         counted.windows(content[:-1])
+
+
+def test_chains_of_calls_keep_all_instructions_and_name_their_functions() -> None:
+    followed = [(0, 70, 0), (KERNEL, 200_000, 0), (KERNEL + 0x100, 150_000, 1), (KERNEL + 0x200, 1, 2)]
+    content = _counts((0x401000, 7, 10), (KERNEL, 350_001, 1), chains=followed)
+    found = counted.observation(counted.windows(content)[0], TABLE, 10, memory=True, cache=True)
+    assert (found["memory"], found["cache_misses"]) == ({"read": 30, "write": 20}, 5)
+    # A chain that is hardly worth a word is its caller's.
+    assert chains.per_operation(found) == {
+        (chains.OUTSIDE,): 7.0,
+        ("entry",): 20_000.0,
+        ("entry", "alias_of_helper"): 15_000.1,
+    }
+    assert chains.callers(chains.per_operation(found)) == {"alias_of_helper": {"entry"}}
+    whole = chains.with_callers(chains.per_operation(found))
+    assert whole[("entry",)] == pytest.approx(35_000.1)
+
+
+def test_a_function_that_only_passes_a_call_on_is_no_caller() -> None:
+    told: Any = {
+        "functions": [chains.OUTSIDE, "submit", "__x86_indirect_thunk_rax", "queue_rq"],
+        "callers": [0, 0, 1, 2],
+        "instructions": [0, 10, 3, 5],
+    }
+    found: Any = {"operations": 1, "chains": told}
+    assert chains.per_operation(found) == {(chains.OUTSIDE,): 0, ("submit",): 13, ("submit", "queue_rq"): 5}
 
 
 def test_of_several_names_the_global_one_stands() -> None:
@@ -83,7 +112,7 @@ def test_of_several_names_the_global_one_stands() -> None:
 def test_changes_by_function_add_up_and_only_what_changed_is_named() -> None:
     def of(extra: int, noise: int) -> dict[tuple[str, str], float]:
         content = _counts((0x401000, 7, 10), (KERNEL, 300 + extra, 10), (KERNEL + 0x100, 20 + noise, 10))
-        return per_operation(counted.observation(counted.windows(content)[0], TABLE, 10, contexts=False))
+        return per_operation(counted.observation(counted.windows(content)[0], TABLE, 10))
 
     before, after = [of(0, noise) for noise in (0, 3, 1)], [of(50, noise) for noise in (2, 0, 3)]
     found = differences(before, after)
@@ -105,6 +134,36 @@ def test_a_function_with_a_new_name_is_one_function() -> None:
         ("kfree_hook -> __kfree_hook_noprof", 3.0),
     ]
     assert sum(one.change for one in found) == old.change + new.change + other.change
+
+
+def test_a_function_that_its_only_caller_took_into_itself_is_one_with_it() -> None:
+    gone, caller = Difference("helper", "", 40.0, 0.0, True), Difference("submit", "", 100.0, 136.0, True)
+    other = Difference("complete", "", 10.0, 50.0, True)
+    found = [gone, caller, other]
+    (first, second) = with_inlined(found, {"helper": {"submit"}}, {})
+    assert (first.symbol, first.change) == ("complete", 40.0)
+    assert (second.symbol, second.baseline, second.candidate) == ("submit + helper", 140.0, 136.0)
+    # Another caller, or none known, or a caller that did not grow by it.
+    for callers in ({"helper": {"submit", "complete"}}, {}):
+        assert set(with_inlined(found, callers, {})) == set(found)
+    grown = [gone, Difference("submit", "", 100.0, 300.0, True)]
+    assert set(with_inlined(grown, {"helper": {"submit"}}, {})) == set(grown)
+
+
+def test_groups_that_compete_by_weight_are_threads_in_control_groups() -> None:
+    text = EXPERIMENT.split("[workloads.reads]")[0] + (
+        '[workloads.shares]\nkind = "iostest"\njob = "drr"\ngroups = 2\nweights = [100, 300]\nfile_size = "8MiB"\n'
+        'duration = "1s"\n[settings.bfq]\nscheduler = "bfq"\n'
+    )
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    made = plan.make(trial, modules.Modules(None))
+    weights = [step["value"] for step in made.steps if str(step.get("path")).endswith("blkio.bfq.weight")]
+    assert weights == ["100", "300"]
+    (phase,) = [json.loads(json.dumps(step))["phase"] for step in made.steps if step["do"] == "load"][1:]
+    assert phase["ends_with_first"]
+    assert {Path(group["cgroup"]).name for group in phase["groups"]} == {"test1", "test2"}
+    with pytest.raises(InputError, match="shares by weights under bfq, not by cost"):
+        loads(text.replace('job = "drr"', 'job = "drr"\ncontroller = "cost"'), "guest.toml")
 
 
 def test_a_setting_changes_kernel_and_machine() -> None:

@@ -1,4 +1,4 @@
-"""The report's bars of functions of guest machines (presentation/report/functions.py)."""
+"""The report's bars and flame graphs of functions of guest machines (presentation/report)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from iolab.base.errors import InputError
-from iolab.presentation.report import functions
+from iolab.presentation.report import flames, functions
 from iolab.presentation.table.seen import Seen
 
 RUN: Any = SimpleNamespace(experiment=SimpleNamespace(compare=SimpleNamespace(baseline="old")))
@@ -44,3 +44,19 @@ def test_a_run_that_counts_nothing_has_no_bars(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(functions, "seen", nothing)
     assert functions.figure(RUN, ["old", "new"]).plots == []
+
+
+def test_a_frame_lies_above_its_caller_and_is_as_wide_as_what_it_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    def followed(helper: int) -> dict[str, object]:
+        chains = {"functions": ["[user mode]", "entry", "helper"], "callers": [0, 0, 1]}
+        return {**observed(entry=30, helper=helper), "chains": {**chains, "instructions": [10, 30, helper]}}
+
+    places = [Seen("reads", name, "main", [followed(helper)]) for name, helper in (("old", 60), ("new", 70))]
+    monkeypatch.setattr(flames, "seen", lambda run, probe: places)
+    plain, compared = flames.figure(RUN, ["old", "new"]).plots
+    (frames,) = plain.traces
+    assert (frames["base"], frames["x"], frames["y"]) == ([0.0, 10.0, 10.0], [10, 90, 60], [1, 1, 2])
+    (changed,) = compared.traces
+    assert compared.caption == "reads: new against old"
+    assert changed["customdata"][2] == "helper: 70.0 (63.6%), +10.0"
+    assert changed["marker"]["color"][0] != changed["marker"]["color"][2]

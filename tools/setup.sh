@@ -80,7 +80,7 @@ guest() {
         -C target-feature=+crt-static -C strip=symbols &&
         cp target/release/guest-agent "$place/agent.new" && mv "$place/agent.new" "$place/agent" ||
         say "no agent: guest machines are not to be had (Debian: apt-get install libc6-dev)"
-    cc -O2 -Wall -fPIC -shared -fvisibility=hidden -o "$place/counter.new" python/iolab/adapters/guest/counter.c &&
+    cc -O2 -Wall -fPIC -shared -fvisibility=hidden -o "$place/counter.new" python/iolab/adapters/guest/counter/*.c &&
         mv "$place/counter.new" "$place/counter.so" || say "no counter: guest machines count no instructions"
 }
 

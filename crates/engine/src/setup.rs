@@ -54,11 +54,13 @@ fn check_here(phase: &Phase) -> Result<(), StartError> {
             file.path
         )));
     }
-    if let Some(group) = phase.groups.iter().find(|group| group.cgroup.is_some()) {
-        return Err(StartError::spec(format!(
-            "group {:?}: only a simulated machine puts a thread into a cgroup",
-            group.name
-        )));
+    for group in &phase.groups {
+        if let Some(cgroup) = group.cgroup.as_ref().filter(|path| !path.starts_with('/')) {
+            return Err(StartError::spec(format!(
+                "group {:?}: {cgroup:?} is no directory of a control group",
+                group.name
+            )));
+        }
     }
     if phase.verify {
         check_verifiable(phase)

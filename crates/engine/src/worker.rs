@@ -1,6 +1,7 @@
 //! A group's thread: gets ready, waits for the common start, runs, hands over, and only then cleans up.
 
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -62,6 +63,11 @@ impl Gate {
     }
 }
 
+/// Moves the calling thread into a control group of version 1.
+fn join(directory: &str) -> io::Result<()> {
+    std::fs::write(Path::new(directory).join("tasks"), "0")
+}
+
 pub fn run(
     mut prepared: Prepared,
     shared: Arc<Shared>,
@@ -76,6 +82,12 @@ pub fn run(
         ));
     }
     affinity::wake_on_time();
+    if let Some(cgroup) = &prepared.spec.cgroup
+        && let Err(error) = join(cgroup)
+    {
+        let refused = StartError::os(&error, "can't join the control group", cgroup);
+        return outbox.emit(Message::Ready(Err(refused)));
+    }
     let (poll, slots) = (prepared.poll, prepared.slots);
     let (mut group, spec, files) = match prepared.into_group(shared) {
         Ok(parts) => parts,

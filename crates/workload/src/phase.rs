@@ -115,7 +115,8 @@ pub struct GroupSpec {
     pub fresh_data: bool,
     /// Closing the files counts in the jobs' time. For engines of one operation at a time.
     pub close_in_time: bool,
-    /// The control group of its jobs, on a simulated machine; elsewhere the thread is where its process is.
+    /// The control group of its jobs: a name on a simulated machine, elsewhere the directory of one of version 1, which
+    /// the group's thread joins. None: where its process is.
     pub cgroup: Option<String>,
     /// The jobs, at least one.
     pub jobs: Vec<JobSpec>,

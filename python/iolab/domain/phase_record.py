@@ -77,6 +77,17 @@ class HostCounters(native.CountersObservation):
     sharing: NotRequired[dict[str, native.Shared]]
 
 
+class Chains(TypedDict):
+    """Chains of calls, as far as they could be followed; the lists have an element per chain, each after its caller."""
+
+    functions: list[str]
+    """The function at the chain's end. The first is what lies outside of all functions, user mode above all."""
+    callers: list[int]
+    """The chain without its end; the first one's is itself."""
+    instructions: list[int]
+    """That the function at the end executed itself."""
+
+
 class InstructionsObservation(TypedDict):
     """What the probe `instructions` counted of a phase; the lists have an element per symbol, the dearest first."""
 
@@ -86,13 +97,19 @@ class InstructionsObservation(TypedDict):
     user: int
     """In user mode; the rest of `total` is the kernel's."""
     contexts: dict[str, int]
-    """The kernel's by who it worked for: `task`, `kernel thread`, `interrupt`, `softirq`. Empty with several CPUs."""
+    """The kernel's by who it worked for: `task`, `kernel thread`, `interrupt`, `softirq`."""
     symbols: list[str]
     modules: list[str]
     """Which module each symbol is of; empty: the kernel itself."""
     instructions: list[int]
     calls: list[int]
     """How often the block that the symbol begins with was executed."""
+    memory: NotRequired[dict[str, int]]
+    """Accesses, of all modes: `read`, `write`; where they were asked for."""
+    cache_misses: NotRequired[int]
+    """Of the simple cache that was asked for."""
+    chains: NotRequired[Chains]
+    """Where they were asked for."""
 
 
 class Observations(TypedDict, total=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from iolab.domain.phase_record import InstructionsObservation
@@ -106,6 +106,46 @@ def with_renamed(
         merged.append(Difference(name, one.module, one.baseline, new[other].candidate, is_named))
     left = [one for one in merged if (one.symbol, one.module) not in taken]
     return sorted(left, key=lambda one: (-abs(one.change), one.symbol, one.module))
+
+
+SIZES_ALIKE = 0.5
+"""So much of an inlined function its caller may have gained more or less, as a share of it."""
+
+
+def with_inlined(
+    found: Sequence[Difference], before: Mapping[str, Set[str]], after: Mapping[str, Set[str]]
+) -> list[Difference]:
+    """The differences, with a function that one side lacks and its caller as one, where the function had that caller
+    only and the caller's own instructions changed by about what the function had.
+
+    Args:
+        before: who called each function under the baseline, after: under the candidate; empty where calls were not
+            followed, and then all stays as it is.
+    """
+    by_name = {one.symbol: one for one in found}
+    merged: dict[str, Difference] = {}
+    for one in found:
+        callers = before.get(one.symbol, ()) if one.candidate == 0 else after.get(one.symbol, ())
+        if (one.baseline and one.candidate) or len(callers) != 1:
+            continue
+        (caller,) = callers
+        other = merged.get(caller, by_name.get(caller))
+        if other is None or not other.baseline or not other.candidate or caller in merged:
+            continue
+        if abs(other.change + one.change) <= SIZES_ALIKE * abs(one.change):
+            name = f"{caller} + {one.symbol}" if one.candidate == 0 else f"{caller} - {one.symbol}"
+            both = Difference(
+                name,
+                other.module,
+                one.baseline + other.baseline,
+                one.candidate + other.candidate,
+                one.is_named and other.is_named and abs(one.change + other.change) >= NAMED_FROM,
+            )
+            merged[caller] = both
+            merged[one.symbol] = both
+    left = [one for one in found if one.symbol not in merged]
+    made = list(dict.fromkeys(merged.values()))
+    return sorted([*left, *made], key=lambda one: (-abs(one.change), one.symbol, one.module))
 
 
 def _is_renamed(old: Key, new: Key) -> bool:

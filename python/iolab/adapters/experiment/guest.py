@@ -13,8 +13,8 @@ from iolab.base.toml import TomlTable
 from iolab.domain.experiment import CompiledWorkload
 from iolab.domain.probe import Probes
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
-from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, Target
-from iolab.domain.trial.guest import PREFIX, DriveKind
+from iolab.domain.trial import GuestMachine, Phase, ScratchTarget, Target, WeightedLoadPhase
+from iolab.domain.trial.guest import PREFIX, Accelerator, DriveKind
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment.setting import Setting
@@ -29,11 +29,18 @@ class GuestOptions(Options):
         None, "Directory of the kernel's modules, for an image given by its path.", default_is="none"
     )
     cpus: int = option(1, "Virtual CPUs. With several, they run in turns, one at a time.", ge=1, le=64)
+    accelerator: Accelerator = option(
+        "tcg",
+        "What executes its instructions. tcg: QEMU, which counts them, in a time of the machine's own; kvm: this "
+        "machine's processor, in its time, and nothing is counted.",
+    )
     memory: Bytes = option(2**30, "Memory; null_blk keeps what is written in it.", unit="bytes", ge=128 * 2**20)
     command_line: str = option("", "Further words of the kernel's command line.")
     drive: DriveKind = option("null_blk", "What the target's devices are.")
     drive_parameters: dict[str, Parameter] = option(
-        {}, "Of null_blk, its attributes in configfs, such as irqmode; else properties of QEMU's device."
+        {},
+        "Of null_blk, its attributes in configfs, such as irqmode; of scsi_debug, the module's parameters; else "
+        "properties of QEMU's device.",
     )
     module_parameters: dict[str, dict[str, Parameter]] = option(
         {}, "Of modules, by name; they are loaded even if no drive needs them."
@@ -93,20 +100,34 @@ def check(
                 if not runs(phase):
                     what = f"{phase.kind} phases are not to be had on a guest machine; loads and metadata loads are"
                     problems.add(("workloads", workload.written_as), what)
+                elif isinstance(phase, WeightedLoadPhase) and phase.controller in ("cfq", "cost"):
+                    what = f"a guest machine shares by weights under bfq, not by {phase.controller}"
+                    problems.add(("workloads", workload.written_as, "controller"), what)
 
 
 def runs(phase: Phase) -> bool:
     """Whether a guest's agent has a runner for the phase."""
-    return phase.kind in ("load", "metadata")
+    return phase.kind in ("load", "weighted_load", "metadata")
 
 
-def counting(probes: Mapping[str, Probes], table: TomlTable, settings: Sequence[Setting]) -> dict[str, Probes]:
-    """The probes with the counting of instructions, unless [probes] or the setting switches it off."""
+def counting(
+    probes: Mapping[str, Probes], table: TomlTable, machine: TomlTable, settings: Sequence[Setting]
+) -> dict[str, Probes]:
+    """The probes with the counting of instructions, unless [probes], the setting or its machine switches it off.
+
+    Args:
+        table: [probes], machine: [guest].
+    """
     off = {setting.name for setting in settings if setting.probes is not None and INSTRUCTIONS not in setting.probes}
     off |= (
         {setting.name for setting in settings if setting.probes is None} if table.get(INSTRUCTIONS) is False else set()
     )
+    off |= {setting.name for setting in settings if _accelerator(machine, setting) == "kvm"}
     return {name: on if name in off else {INSTRUCTIONS: {}, **on} for name, on in probes.items()}
+
+
+def _accelerator(table: TomlTable, setting: Setting) -> object:
+    return _merged(table, setting.controls.get("machine", {})).get("accelerator")
 
 
 def check_probes(probes: Mapping[str, Probes], settings: Sequence[Setting], problems: Problems) -> None:
@@ -149,6 +170,7 @@ def _machine(kernel: str, options: GuestOptions) -> GuestMachine:
         drive=options.drive,
         drive_parameters=_texts(options.drive_parameters),
         module_parameters={name: _texts(given) for name, given in options.module_parameters.items()},
+        accelerator=options.accelerator,
         time_limit_ns=options.time_limit,
         virtual_time_limit_ns=options.virtual_time_limit,
     )

@@ -131,7 +131,7 @@ def loads(
             simulated.check_probes(of_settings, machines, settings, problems)
             simulated.check(model, machines, settings, workloads, under, problems)
     elif is_guest(chosen):
-        of_settings = guest.counting(of_settings, tables.get("probes", {}), settings)
+        of_settings = guest.counting(of_settings, tables.get("probes", {}), tables.get("guest", {}), settings)
         guest.check_probes(of_settings, settings, problems)
         guests = guest.machines_under(str(chosen), tables.get("guest", {}), settings, problems)
         guest.check(target, settings, workloads, under, problems)

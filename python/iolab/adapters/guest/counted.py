@@ -1,4 +1,4 @@
-"""What the counter wrote (counter.c), as the observation of the probe `instructions`."""
+"""What the counter wrote (counter/counter.c), as the observation of the probe `instructions`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iolab.adapters.guest.symbols import USER_MAX, Symbols
-from iolab.domain.phase_record import InstructionsObservation
+from iolab.domain.chains import OUTSIDE
+from iolab.domain.phase_record import Chains, InstructionsObservation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAGIC = int.from_bytes(b"iocount1", "little")
-_HEADER = [(name, "<u8") for name in ("magic", "blocks", "task", "thread", "interrupt", "softirq")]
+MAGIC = int.from_bytes(b"iocount2", "little")
+_CONTEXTS = ("task", "thread", "interrupt", "softirq")
+_MEMORY = ("reads", "writes", "misses")
+_HEADER = [(name, "<u8") for name in ("magic", "blocks", *_CONTEXTS, *_MEMORY, "chains")]
 _BLOCK = [("start", "<u8"), ("bytes", "<u4"), ("instructions", "<u4"), ("executed", "<u8")]
+_CHAIN = [("function", "<u8"), ("instructions", "<u8"), ("parent", "<u4"), ("unused", "<u4")]
 UNKNOWN = "[unknown]"
+CHAINS_FROM = 1e-5
+"""A chain with a smaller share of the instructions is its caller's."""
 
 
 @dataclass(frozen=True)
@@ -23,38 +29,48 @@ class Window:
     """The blocks that were executed between a begin and an end, and the kernel's instructions by context."""
 
     blocks: NDArray[np.void]
+    chains: NDArray[np.void]
+    """Of calls: where the last function begins, the instructions that it executed itself, its caller's chain."""
     task: int
     thread: int
     interrupt: int
     softirq: int
+    reads: int
+    writes: int
+    misses: int
 
 
 def windows(content: bytes) -> list[Window]:
     """One per phase, in their order. ValueError if the file is not whole."""
     import numpy as np
 
-    head, block = np.dtype(_HEADER), np.dtype(_BLOCK)
+    head, block, chain = np.dtype(_HEADER), np.dtype(_BLOCK), np.dtype(_CHAIN)
     found, at = [], 0
     while at < len(content):
         if len(content) - at < head.itemsize:
             raise ValueError("the counts end in the middle")
         header = np.frombuffer(content, head, 1, at)[0]
         at += head.itemsize
-        count = int(header["blocks"])
-        if int(header["magic"]) != MAGIC or len(content) - at < count * block.itemsize:
+        count, of_chains = int(header["blocks"]), int(header["chains"])
+        due = count * block.itemsize + of_chains * chain.itemsize
+        if int(header["magic"]) != MAGIC or len(content) - at < due:
             raise ValueError("the counts are damaged")
         blocks = np.frombuffer(content, block, count, at)
-        at += count * block.itemsize
-        found.append(Window(blocks, *(int(header[name]) for name in ("task", "thread", "interrupt", "softirq"))))
+        chains = np.frombuffer(content, chain, of_chains, at + count * block.itemsize)
+        at += due
+        found.append(Window(blocks, chains, *(int(header[name]) for name in (*_CONTEXTS, *_MEMORY))))
     return found
 
 
-def observation(window: Window, symbols: Symbols, operations: int, *, contexts: bool) -> InstructionsObservation:
+def observation(
+    window: Window, symbols: Symbols, operations: int, *, memory: bool = False, cache: bool = False
+) -> InstructionsObservation:
     """Each block's instructions are its symbol's; where several functions have one name in one module, together.
 
     Args:
         operations: that the phase completed.
-        contexts: whether the counter told them apart.
+        memory: whether accesses were counted.
+        cache: whether misses were.
     """
     import numpy as np
 
@@ -76,13 +92,47 @@ def observation(window: Window, symbols: Symbols, operations: int, *, contexts: 
     dearest = sorted(sums, key=lambda key: (-sums[key][0], key))
     told = {"task": window.task - user, "kernel thread": window.thread}
     told |= {"interrupt": window.interrupt, "softirq": window.softirq}
-    return {
+    found: InstructionsObservation = {
         "operations": operations,
         "total": int(instructions.sum()),
         "user": user,
-        "contexts": told if contexts else {},
+        "contexts": told,
         "symbols": [name for name, _ in dearest],
         "modules": [module for _, module in dearest],
         "instructions": [sums[key][0] for key in dearest],
         "calls": [sums[key][1] for key in dearest],
     }
+    if memory:
+        found["memory"] = {"read": window.reads, "write": window.writes}
+    if cache:
+        found["cache_misses"] = window.misses
+    if len(window.chains):
+        found["chains"] = _chains(window, symbols, int(instructions.sum()))
+    return found
+
+
+def _chains(window: Window, symbols: Symbols, total: int) -> Chains:
+    """The dearer chains; each of the others is its caller's."""
+    import numpy as np
+
+    parents = window.chains["parent"].tolist()
+    own = window.chains["instructions"].tolist()
+    at = np.searchsorted(symbols.starts, window.chains["function"], side="right").astype(np.int64) - 1
+    names = [symbols.names[index] if index >= 0 else UNKNOWN for index in at.tolist()]
+    names[0] = OUTSIDE
+    whole = list(own)
+    for index in range(len(own) - 1, 0, -1):
+        whole[parents[index]] += whole[index]
+    kept: dict[int, int] = {0: 0}
+    found: Chains = {"functions": [OUTSIDE], "callers": [0], "instructions": [own[0]]}
+    for index in range(1, len(own)):
+        parent = kept[parents[index]]
+        if whole[index] < CHAINS_FROM * total:
+            kept[index] = parent
+            found["instructions"][parent] += own[index]
+            continue
+        kept[index] = len(found["functions"])
+        found["functions"].append(names[index])
+        found["callers"].append(parent)
+        found["instructions"].append(own[index])
+    return found

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from iolab.adapters import control
-from iolab.adapters.guest import counted, kernel, plan, qemu, symbols
+from iolab.adapters.guest import counted, kernel, kvm, plan, qemu, symbols
 from iolab.adapters.guest.describe import observed
+from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.guest.plan import Plan
 from iolab.adapters.guest.tree import DoesNotBuild
 from iolab.adapters.host import outcome
-from iolab.adapters.system import state
 from iolab.base.errors import InputError, MachineError
 from iolab.base.strict_json import JsonObject
 from iolab.domain.executor import OnProgress, Progress, ShouldStop
@@ -28,7 +24,6 @@ from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.record import Fault, Record, impossible
 from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
 
-FOLDER = "guests"
 LEARNING_LIMIT_S = 300.0
 
 
@@ -47,6 +42,8 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
         found = kernel.find(trial.guest.kernel, trial.guest.modules)
     except DoesNotBuild as error:
         return impossible(trial, {"kernel": error.what})
+    if trial.guest.accelerator == "kvm":
+        kvm.check(found.image)
     amended = control.amend(trial)
     made = plan.make(amended, Modules(found.modules))
     counts = INSTRUCTIONS in trial.probes
@@ -88,8 +85,8 @@ class _Machine:
             self.guest.memory_bytes,
             " ".join([*self.plan.parameters, self.guest.command_line]),
             _drives(self.trial, self.directory),
-            None if self.functions is None else self._counts,
-            self._contexts(),
+            self.guest.accelerator,
+            self._counter(),
         )
         limit_s = self.guest.time_limit_ns / 1e9
         return qemu.run(
@@ -121,7 +118,7 @@ class _Machine:
 
     def _notes(self) -> list[str]:
         several = "with several virtual CPUs, times are those of this machine, and counts vary more"
-        return [several] if self.guest.cpus > 1 else []
+        return [several] if self.guest.cpus > 1 and self.guest.accelerator == "tcg" else []
 
     def _phases(self, told: qemu.Told) -> list[PhaseRecord]:
         """All, laying out too, with what was counted of them."""
@@ -145,8 +142,8 @@ class _Machine:
         table = symbols.parse(self.functions + told.symbols)
 
         def observe(number: int, operations: int) -> Any:
-            contexts = self.guest.cpus == 1
-            one = counted.observation(windows[number], table, operations, contexts=contexts)
+            memory, cache = bool(self._asked.get("memory")), self._asked.get("cache_bytes") is not None
+            one = counted.observation(windows[number], table, operations, memory=memory, cache=cache)
             return {"probes": Observations(instructions=one)}
 
         return observe
@@ -155,13 +152,22 @@ class _Machine:
     def _counts(self) -> Path:
         return self.directory / "counts"
 
-    def _contexts(self) -> Path | None:
-        """With several virtual CPUs, which take turns, nobody can tell whose instructions a sum has."""
-        if self.functions is None or self.guest.cpus > 1:
+    @property
+    def _asked(self) -> Mapping[str, Any]:
+        """The probe's options."""
+        return self.trial.probes.get(INSTRUCTIONS, {})
+
+    def _counter(self) -> dict[str, str] | None:
+        """What it is told; None: nothing is counted."""
+        if self.functions is None:
             return None
+        chains = bool(self._asked.get("chains"))
         path = self.directory / "functions"
-        path.write_text(symbols.parse(self.functions).contexts())
-        return path
+        path.write_text(symbols.parse(self.functions).watched(chains=chains))
+        told = {"out": str(self._counts), "functions": str(path)}
+        told |= {"memory": "on"} if self._asked.get("memory") or self._asked.get("cache_bytes") else {}
+        told |= {"cache": str(self._asked["cache_bytes"])} if self._asked.get("cache_bytes") else {}
+        return told | ({"chains": "on"} if chains else {})
 
     def _applied(self, told: qemu.Told) -> dict[str, JsonObject]:
         found: dict[str, JsonObject] = {}
@@ -222,10 +228,10 @@ def learn(found: kernel.Kernel, should_stop: Callable[[], bool] = lambda: False)
 
 
 def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
-    """Sparse images in the machine's directory; null_blk needs none."""
+    """Sparse images in the machine's directory; drives of the kernel's own need none."""
     guest, target = trial.guest, trial.target
     assert guest is not None and isinstance(target, ScratchTarget)
-    if guest.drive == "null_blk":
+    if guest.drive in ("null_blk", "scsi_debug"):
         return []
     device = "virtio-blk-pci" if guest.drive == "virtio-blk" else "nvme"
     found = []
@@ -242,19 +248,6 @@ def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:
 def _directory(trial: Trial) -> Any:
     assert isinstance(trial.target, ScratchTarget)
     return made_directory(trial.target.backing_directory)
-
-
-@contextmanager
-def made_directory(parent: str | None) -> Iterator[Path]:
-    """A directory of the machine's own, gone with it; what killed processes left is removed first."""
-    place = state.state_subdirectory(FOLDER) if parent is None else Path(parent)
-    if parent is None:
-        for left in place.glob("guest-*"):
-            owner = left.name.split("-")[1]
-            if owner.isdigit() and not Path("/proc", owner).exists():
-                shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"guest-{os.getpid()}-", dir=place) as directory:
-        yield Path(directory)
 
 
 def _ended(trial: Trial, started_unix_ns: int, what: str) -> Record:

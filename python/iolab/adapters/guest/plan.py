@@ -20,15 +20,23 @@ from iolab.base.errors import InputError
 from iolab.base.strict_json import JsonObject, dumps
 from iolab.domain import native_types as native
 from iolab.domain.filesystem_options import checked_mount_options
-from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, ScratchTarget, Trial
+from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, ScratchTarget, Trial, WeightedLoadPhase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
 
-_MODULES_OF = {"null_blk": ("null_blk",), "virtio-blk": ("virtio_pci", "virtio_blk"), "nvme": ("nvme",)}
+_MODULES_OF = {
+    "null_blk": ("null_blk",),
+    "scsi_debug": ("sd_mod", "scsi_debug"),
+    "virtio-blk": ("virtio_pci", "virtio_blk"),
+    "nvme": ("nvme",),
+}
+_LETTERED = {"scsi_debug": "sd", "virtio-blk": "vd"}
+"""What the names of drives begin with that have letters for numbers."""
 _SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadline"}
 _AWAIT_S = 20.0
 _MIB = 1 << 20
 _CONFIGFS = "/sys/kernel/config/nullb"
+_CGROUPS = "/control-groups"
 
 
 @dataclass
@@ -83,6 +91,8 @@ def make(trial: Trial, modules: Modules) -> Plan:
     own = {name.replace("-", "_"): dict(given) for name, given in machine.module_parameters.items()}
     if machine.drive == "null_blk":
         own["null_blk"] = {"nr_devices": "0", **own.get("null_blk", {})}
+    if machine.drive == "scsi_debug":
+        own["scsi_debug"] = {**_scsi_debug(target), **machine.drive_parameters, **own.get("scsi_debug", {})}
     plan.parameters += [f"{name}.{key}={value}" for name, given in own.items() for key, value in given.items()]
     scheduler = str(cast(Any, trial.controls.get("scheduler", {})).get("name"))
     wanted = [*machine.module_parameters, *_MODULES_OF[machine.drive]]
@@ -96,6 +106,9 @@ def make(trial: Trial, modules: Modules) -> Plan:
             _make_null_blk(plan, disk, target, machine.drive_parameters)
     for disk in disks:
         plan.add("await", path=f"/dev/{disk}", seconds=_AWAIT_S)
+    if machine.drive == "null_blk":
+        for disk in disks:
+            plan.add("tags", disk=disk)
     _apply(plan, trial, disks)
     for number, disk in enumerate(disks):
         if target.filesystem is not None:
@@ -116,7 +129,14 @@ def disk_name(drive: str, number: int) -> str:
     while number >= 0:
         letters = chr(ord("a") + number % 26) + letters
         number = number // 26 - 1
-    return f"vd{letters}"
+    return f"{_LETTERED[drive]}{letters}"
+
+
+def _scsi_debug(target: ScratchTarget) -> dict[str, str]:
+    """A host for each drive, with memory of its own."""
+    size = str(-(-target.size_bytes // _MIB))
+    found = {"dev_size_mb": size, "add_host": str(target.devices), "per_host_store": "1"}
+    return found | ({} if target.sector_bytes is None else {"sector_size": str(target.sector_bytes)})
 
 
 def _make_null_blk(plan: Plan, disk: str, target: ScratchTarget, parameters: dict[str, str]) -> None:
@@ -200,6 +220,8 @@ def _run(plan: Plan, phase: Phase) -> None:
         step = plan.add("metadata", phase=document, drop_caches=phase.drop_caches)
     else:
         assert isinstance(phase, LoadPhase), "an experiment with other phases is refused before it runs"
+        if isinstance(phase, WeightedLoadPhase):
+            phase = _in_control_groups(plan, phase)
         parents = (str(Path(file["path"]).parent) for file in phase.load["files"])
         for parent in dict.fromkeys(parent for parent in parents if parent != "/dev"):
             plan.add("directory", path=parent)
@@ -207,6 +229,21 @@ def _run(plan: Plan, phase: Phase) -> None:
     plan.phases[step] = phase
     if not phase.measured:
         plan.add("sync")
+
+
+def _in_control_groups(plan: Plan, phase: WeightedLoadPhase) -> WeightedLoadPhase:
+    """Version 1 of control groups gives I/O to threads, so that one process with a thread for each does. The first
+    group that is done ends the measured part of all, as on a host."""
+    placed = {**phase.load, "ends_with_first": True}
+    if phase.controller != "none":
+        plan.add("mount", source="cgroup", place=_CGROUPS, filesystem="cgroup", options="blkio")
+        for member in phase.members:
+            plan.add("directory", path=f"{_CGROUPS}/{member.name}")
+            path = f"{_CGROUPS}/{member.name}/blkio.bfq.weight"
+            plan.add("write", path=path, value=str(member.weight), optional=False)
+        of_job = {job: f"{_CGROUPS}/{member.name}" for member in phase.members for job in member.jobs}
+        placed["groups"] = [{**group, "cgroup": of_job[group["name"]]} for group in phase.load["groups"]]
+    return phase.model_copy(update={"load": placed})
 
 
 def _with_traces(plan: Plan, load: native.Phase) -> native.Phase:

@@ -7,7 +7,7 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from iolab.adapters.system import command
 from iolab.base import child_process
 from iolab.base.errors import MachineError
 from iolab.base.strict_json import JsonObject
+from iolab.domain.trial.guest import Accelerator
 
 POLL_S = 0.1
 CONSOLE_LINES = 6
@@ -52,16 +53,16 @@ class Board:
     memory_bytes: int
     command_line: str = ""
     drives: Sequence[Drive] = ()
-    counts: Path | None = None
-    """Where the counter writes; None: nothing is counted."""
-    functions: Path | None = None
-    """What tells the counter contexts apart."""
+    accelerator: Accelerator = "tcg"
+    counter: Mapping[str, str] | None = None
+    """What the counter is told (counter/counter.c); None: nothing is counted."""
 
     def arguments(self, console: Path) -> list[str]:
-        """QEMU's command line. With one CPU, time is instructions: 1 ns each, and none passes while it idles."""
-        found = emulator(self.image, self.initramfs, self.cpus, self.memory_bytes)
+        """QEMU's command line. With one CPU under TCG, time is instructions: 1 ns each, and none passes while it
+        idles."""
+        found = emulator(self.image, self.initramfs, self.cpus, self.memory_bytes, self.accelerator)
         # A CPU that waits for another one would spin through its whole share of such a time, which is seconds.
-        found += ["-icount", "shift=0,sleep=off"] if self.cpus == 1 else []
+        found += ["-icount", "shift=0,sleep=off"] if self.cpus == 1 and self.accelerator == "tcg" else []
         found += ["-rtc", "base=2020-01-01,clock=vm"]
         found += ["-append", f"{COMMAND_LINE} {self.command_line}".rstrip()]
         found += ["-chardev", f"file,id=console,path={_escaped(str(console))}", "-serial", "chardev:console"]
@@ -71,16 +72,22 @@ class Board:
             found += ["-drive", f"if=none,id=drive{number},{file}"]
             further = "".join(f",{name}={_escaped(value)}" for name, value in drive.properties.items())
             found += ["-device", f"{drive.device},drive=drive{number}{further}"]
-        if self.counts is not None:
-            contexts = "" if self.functions is None else f",functions={_escaped(str(self.functions))}"
-            found += ["-plugin", f"{programs.counter()},out={_escaped(str(self.counts))}{contexts}"]
+        if self.counter is not None:
+            told = "".join(f",{name}={_escaped(value)}" for name, value in self.counter.items())
+            found += ["-plugin", f"{programs.counter()},cpus={self.cpus}{told}"]
         return found
 
 
-def emulator(image: Path, initramfs: Path, cpus: int, memory_bytes: int) -> list[str]:
+_ACCELERATORS: dict[Accelerator, list[str]] = {
+    "tcg": ["-accel", "tcg,thread=single"],
+    "kvm": ["-accel", "kvm", "-cpu", "host"],
+}
+
+
+def emulator(image: Path, initramfs: Path, cpus: int, memory_bytes: int, accelerator: Accelerator = "tcg") -> list[str]:
     """QEMU's command line up to what a machine is connected to: no network, no drive, nothing of this machine."""
     found = [programs.qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-sandbox", _SANDBOX]
-    found += ["-accel", "tcg,thread=single", "-smp", str(cpus), "-m", f"size={memory_bytes >> 20}M"]
+    found += [*_ACCELERATORS[accelerator], "-smp", str(cpus), "-m", f"size={memory_bytes >> 20}M"]
     found += ["-kernel", str(image), "-initrd", str(initramfs), "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
     return found
 

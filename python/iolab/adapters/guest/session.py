@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from iolab.adapters.guest import kernel, programs
-from iolab.adapters.guest.guest import made_directory
+from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.guest.plan import Plan
 from iolab.adapters.guest.qemu import CONSOLE, emulator

@@ -21,8 +21,10 @@ _CONTEXTS = (
     (re.compile(r"__do_softirq|handle_softirqs"), "s"),
     (re.compile(r"__switch_to_asm"), "w"),
     (re.compile(r"entry_SYSCALL_64"), "c"),
+    (re.compile(r"asm_(sysvec|exc|common|spurious)_\w+"), "e"),
 )
-"""Functions at which the counter (counter.c) looks for whom the processor works."""
+"""Functions at which the counter (counter/counter.c) looks."""
+_ANY = "f"
 USER_MAX = 1 << 63
 
 
@@ -34,13 +36,14 @@ class Symbols:
     names: list[str]
     modules: list[str]
 
-    def contexts(self) -> str:
-        """What the counter takes to tell contexts apart."""
+    def watched(self, *, chains: bool) -> str:
+        """What the counter takes to tell contexts apart, and chains of calls."""
         ends = [*self.starts[1:].tolist(), USER_MAX * 2 - 1]
         found = []
         for start, end, name in zip(self.starts.tolist(), ends, self.names, strict=True):
-            kinds = [kind for pattern, kind in _CONTEXTS if pattern.fullmatch(name)]
-            found += [f"{start:x} {end:x} {kind}\n" for kind in kinds]
+            kind = next((kind for pattern, kind in _CONTEXTS if pattern.fullmatch(name)), _ANY)
+            if chains or kind != _ANY:
+                found.append(f"{start:x} {end:x} {kind}\n")
         return "".join(found)
 
 

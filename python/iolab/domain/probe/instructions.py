@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from iolab.base.option import Options
+from iolab.base.option import Bytes, Options, option
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.probe import Probe, ProbeReader
 
@@ -15,11 +15,23 @@ if TYPE_CHECKING:
 NAME = "instructions"
 READER = ProbeReader[InstructionsObservation](NAME, lambda probes: probes.get("instructions"))
 _NO_OPERATION = "no operation completed"
-_NOT_TOLD = f"contexts are told apart with one virtual CPU only, or {_NO_OPERATION}"
+_NOT_COUNTED = f"not asked for by the probe's options, or {_NO_OPERATION}"
 
 
 class InstructionsOptions(Options):
-    """The probe `instructions` has no options."""
+    """The options of the probe `instructions`; each costs time of the trial."""
+
+    chains: bool = option(False, "Follow calls and returns: who called whom, for flame graphs.")
+    memory: bool = option(False, "Count memory accesses.")
+    cache: Bytes | None = option(
+        None,
+        "Count misses of a simple model of a cache of this size: lines of 64 bytes, 8 ways, the least recently used "
+        "goes; one for each virtual CPU, without coherence, and nothing is fetched ahead.",
+        default_is="no cache",
+        unit="bytes",
+        ge=4096,
+        le=2**26,
+    )
 
 
 def per_operation(found: InstructionsObservation, amount: float) -> float | None:
@@ -54,6 +66,10 @@ def _context(name: str) -> Of:
     return lambda found: found["contexts"].get(name)
 
 
+def _memory(kind: str) -> Of:
+    return lambda found: found["memory"][kind] if "memory" in found else None
+
+
 _METRICS: tuple[tuple[str, str, str, Of], ...] = (
     ("instructions_per_op", "Instructions, all together, per operation.", _NO_OPERATION, lambda f: f["total"]),
     ("user_instructions_per_op", "Of them, those in user mode.", _NO_OPERATION, lambda f: f["user"]),
@@ -61,14 +77,14 @@ _METRICS: tuple[tuple[str, str, str, Of], ...] = (
     (
         "interrupt_instructions_per_op",
         "Of the kernel's, those of interrupt handlers, soft interrupts left out.",
-        _NOT_TOLD,
+        _NO_OPERATION,
         _context("interrupt"),
     ),
-    ("softirq_instructions_per_op", "Of the kernel's, those of soft interrupts.", _NOT_TOLD, _context("softirq")),
+    ("softirq_instructions_per_op", "Of the kernel's, those of soft interrupts.", _NO_OPERATION, _context("softirq")),
     (
         "kthread_instructions_per_op",
         "Of the kernel's, those of its own threads, the idle task among them.",
-        _NOT_TOLD,
+        _NO_OPERATION,
         _context("kernel thread"),
     ),
     (
@@ -82,6 +98,14 @@ _METRICS: tuple[tuple[str, str, str, Of], ...] = (
         "Interrupts that one CPU sent to another, to call a function or to schedule, per operation.",
         _NO_OPERATION,
         lambda f: calls_of(f, *_IPIS),
+    ),
+    ("memory_reads_per_op", "Reads of memory, of all modes, per operation.", _NOT_COUNTED, _memory("read")),
+    ("memory_writes_per_op", "Writes of memory, of all modes, per operation.", _NOT_COUNTED, _memory("write")),
+    (
+        "modelled_cache_misses_per_op",
+        "Misses of the simple cache that the probe's options describe, a model, per operation.",
+        _NOT_COUNTED,
+        lambda found: found.get("cache_misses"),
     ),
 )
 

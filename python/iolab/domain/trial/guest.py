@@ -9,7 +9,10 @@ from iolab.domain.trial.target import Spec
 PREFIX = "guest:"
 """How the name of a guest machine begins; its kernel follows."""
 
-DriveKind = Literal["null_blk", "virtio-blk", "nvme"]
+DriveKind = Literal["null_blk", "scsi_debug", "virtio-blk", "nvme"]
+
+
+Accelerator = Literal["tcg", "kvm"]
 
 
 class GuestMachine(Spec):
@@ -25,11 +28,13 @@ class GuestMachine(Spec):
     """Further words of the kernel's command line."""
     drive: DriveKind
     drive_parameters: dict[str, str]
-    """Of null_blk, its attributes in configfs; of the others, properties of QEMU's device."""
+    """Of null_blk, its attributes in configfs; of scsi_debug, the module's; else properties of QEMU's device."""
     module_parameters: dict[str, dict[str, str]]
     """By module, loaded whether or not a drive or filesystem needs it."""
     time_limit_ns: int
     """Of wall time, from the start of the machine to its end."""
+    accelerator: Accelerator = "tcg"
+    """What executes its instructions: QEMU, which counts them, or this processor."""
     virtual_time_limit_ns: int = 120 * 10**9
     """Of the machine's own time, in which an instruction takes a nanosecond."""
 

@@ -11,7 +11,7 @@ from iolab.base.quantity import scale_for
 from iolab.base.strict_json import JsonObject
 from iolab.domain.metric import TRANSFERS
 from iolab.domain.summary import Summary
-from iolab.presentation.report import functions, heat, probes, search, steps, sweeps
+from iolab.presentation.report import flames, functions, heat, probes, search, steps, sweeps
 from iolab.presentation.report.plot import (
     FRAME_HEIGHT_PX,
     VERDICT_COLOURS,
@@ -38,7 +38,7 @@ GREY = "#8a93a0"
 WORKLOADS_PLOTTED_MAX = 16
 FOREST_ROW_PX = 34
 RATIO_SHOWN_MAX = 1000.0
-FIGURES_OF_KINDS = (search.figure, steps.figure, functions.figure)
+FIGURES_OF_KINDS = (search.figure, steps.figure, functions.figure, flames.figure)
 """What searches and single workload kinds add: (run, settings) -> a figure, without plots for other runs."""
 NINES_APART, LATENCY_APART = 0.02, 1.03
 PERCENTILES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999)

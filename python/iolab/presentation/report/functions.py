@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from iolab.base.errors import InputError
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
-from iolab.domain.symbols import Difference, calls_per_operation, differences, means, per_operation, with_renamed
+from iolab.domain.symbols import Difference
 from iolab.presentation.report.plot import Figure, Plot, caption, colour_of, literal
 from iolab.presentation.table.seen import Seen, seen
+from iolab.presentation.table.symbols import compared
 
 if TYPE_CHECKING:
     from iolab.adapters.store import RunData
@@ -29,7 +30,7 @@ def figure(run: RunData, settings: Sequence[str]) -> Figure:
         "Which functions became dearer",
         "Instructions per operation that a function takes more or fewer than under the baseline; the bars add up to "
         "the difference of the totals. Full colour: its rounds lie further apart between the settings than among "
-        "themselves. Who called the function is not recorded.",
+        "themselves.",
         list(_plots(run, settings)),
     )
 
@@ -44,9 +45,7 @@ def _plots(run: RunData, settings: Sequence[str]) -> Iterator[Plot]:
     for number, ((workload, phase, setting), observations) in enumerate(by_place.items()):
         before = by_place.get((workload, phase, baseline))
         if setting != baseline and setting in settings and before is not None:
-            rounds = [[per_operation(round) for round in side] for side in (before, observations)]
-            calls = [means([calls_per_operation(round) for round in side]) for side in (before, observations)]
-            found = with_renamed(differences(*rounds), *calls)
+            found = compared(before, observations)
             title = f"{caption(workload, phase)}: {setting} against {baseline}"
             yield _bars(f"functions-{number}", title, found, settings.index(setting))
 

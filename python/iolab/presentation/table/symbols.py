@@ -2,7 +2,8 @@
 
 Of each workload and phase first the dearest functions under each setting, then of each other setting the functions
 that differ from the baseline's. One that has another name now stands as `old -> new`. The changes shown, with the line
-of all others, add up to that of the totals. A star: the rounds of both settings lie further apart than those of either
+of all others, add up to that of the totals. Where calls were followed, a function that its only caller took into
+itself stands as `caller + function`. A star: the rounds of both settings lie further apart than those of either
 among themselves.
 """
 
@@ -13,9 +14,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from iolab.base.errors import InputError
+from iolab.domain import chains
 from iolab.domain.phase_record import InstructionsObservation
 from iolab.domain.probe.instructions import NAME
-from iolab.domain.symbols import Difference, Key, calls_per_operation, differences, means, per_operation, with_renamed
+from iolab.domain.symbols import (
+    Difference,
+    Key,
+    calls_per_operation,
+    differences,
+    means,
+    per_operation,
+    with_inlined,
+    with_renamed,
+)
 from iolab.presentation.table.seen import Seen, columns, seen
 
 if TYPE_CHECKING:
@@ -34,16 +45,13 @@ def render(run: RunData, metrics: Sequence[str] = ()) -> str:
     for (workload, phase), group in groupby(sorted(places, key=_place), key=lambda one: (one.workload, one.phase)):
         of_settings = list(group)
         rounds = {one.setting: [per_operation(round) for round in one.observations] for one in of_settings}
-        calls = {one.setting: means([calls_per_operation(round) for round in one.observations]) for one in of_settings}
         blocks += [_dearest(f"{workload}, {setting}, {phase}", found) for setting, found in rounds.items()]
         baseline = run.experiment.compare.baseline
-        if baseline in rounds:
+        observations = {one.setting: one.observations for one in of_settings}
+        if baseline in observations:
             blocks += [
-                _compared(
-                    f"{workload}, {phase}: {setting} against {baseline}",
-                    with_renamed(differences(rounds[baseline], found), calls[baseline], calls[setting]),
-                )
-                for setting, found in rounds.items()
+                _compared(f"{workload}, {phase}: {setting} against {baseline}", compared(observations[baseline], found))
+                for setting, found in observations.items()
                 if setting != baseline
             ]
     return "\n".join(blocks)
@@ -61,22 +69,33 @@ def between(run: RunData, workload: str, before: str, after: str) -> str:
     for phase in dict.fromkeys(phase for phase, _ in found):
         sides = [found.get((phase, setting), []) for setting in (before, after)]
         if all(sides):
-            rounds = [[per_operation(round) for round in side] for side in sides]
-            calls = [means([calls_per_operation(round) for round in side]) for side in sides]
             title = f"{workload}, {phase}: {after} against {before}"
-            blocks.append(_compared(title, with_renamed(differences(*rounds), *calls)))
+            blocks.append(_compared(title, compared(*sides)))
     return "\n".join(blocks)
 
 
+def compared(before: Sequence[InstructionsObservation], after: Sequence[InstructionsObservation]) -> list[Difference]:
+    """The functions of two settings, of so many rounds each, the largest change first; those that were renamed or
+    inlined as one."""
+    rounds = [[per_operation(round) for round in side] for side in (before, after)]
+    calls = [means([calls_per_operation(round) for round in side]) for side in (before, after)]
+    called_by = [chains.callers(chains.means([chains.per_operation(one) for one in side])) for side in (before, after)]
+    return with_inlined(with_renamed(differences(*rounds), *calls), *called_by)
+
+
 def folded(run: RunData) -> str:
-    """Of each setting, workload and phase the functions as folded stacks: `setting;workload;phase;module;function N`
-    with instructions per operation, rounded. Chains of callers are not recorded."""
+    """Of each setting, workload and phase the chains of calls as folded stacks: `setting;workload;phase;function;... N`
+    with instructions per operation, rounded. Where calls were not followed, module and function stand for a chain."""
     lines = []
     for place in seen(run, NAME):
-        found = means([per_operation(round) for round in place.observations])
-        for (symbol, module), amount in sorted(found.items(), key=lambda item: -item[1]):
+        followed = chains.means([chains.per_operation(round) for round in place.observations])
+        found = followed or {
+            (module or "kernel", symbol): amount
+            for (symbol, module), amount in means([per_operation(round) for round in place.observations]).items()
+        }
+        for chain, amount in sorted(found.items(), key=lambda item: -item[1]):
             if round(amount):
-                frames = (place.setting, place.workload, place.phase, module or "kernel", symbol)
+                frames = (place.setting, place.workload, place.phase, *chain)
                 lines.append(f"{';'.join(frame.replace(';', ':') for frame in frames)} {round(amount)}")
     return "\n".join(lines) + "\n"
 

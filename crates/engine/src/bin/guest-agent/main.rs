@@ -7,6 +7,7 @@
 mod port;
 mod step;
 mod system;
+mod tags;
 
 use std::process::ExitCode;
 use std::time::Duration;

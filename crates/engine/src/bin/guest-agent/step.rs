@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use workload::phase::Phase;
 
 use crate::port::Port;
-use crate::system;
+use crate::{system, tags};
 
 /// One thing to do. What each tells stands at its arm of `Agent::perform`.
 #[derive(Deserialize)]
@@ -30,6 +30,8 @@ pub enum Step {
         value: String,
         optional: bool,
     },
+    /// Start the search for a free tag where it always starts (tags.rs).
+    Tags { disk: String },
     /// Run a program to its end.
     Run { argv: Vec<String> },
     /// Run a program with the console as its terminal.
@@ -159,6 +161,9 @@ impl Agent {
                 value,
                 optional,
             } => return write(path, value, *optional),
+            Step::Tags { disk } => {
+                tags::start_in_first_word(disk).map_err(|error| Failed::os(disk, &error))?;
+            }
             Step::Run { argv } => run(argv)?,
             Step::Console { argv } => return console(argv),
             Step::Mount {

@@ -1,0 +1,40 @@
+"""The simulated machine beside a real kernel in a guest machine, in front of a drive of known latency.
+
+Debian's kernel boots in an emulated machine of one CPU whose time is exact, with a null_blk that serves
+four commands at once and takes 2 ms for each. Its own schedulers get the load of an experiment there, and
+the simulated machine gets the same experiment with a drive of the same rule. Nothing is fitted.
+*Ours* is how far off the model's figures of a table typically are, as a factor, and *peer* how far
+off the best null predictor is. The figures are in `published/known-latency*.toml`, whose rows this bench writes;
+`iolab reproduce known-latency known-latency-shares` shows them, and
+[its page](../case-studies/guest-schedulers.md) says what disagrees.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from guest_counts import chosen_kernel
+from model_against_kernel import ROOT, compared, rows_of, run, shorter, with_rows
+from result import Result
+
+GUESTS = {"known-latency": "guest-schedulers", "known-latency-shares": "guest-shares"}
+"""By published file: the experiment that asks the kernel."""
+
+
+def measure(quick: bool) -> list[Result]:
+    chosen_kernel()
+    results = []
+    for name, guest in GUESTS.items():
+        with tempfile.TemporaryDirectory(prefix="iolab-bench-") as directory:
+            place = Path(directory)
+            text = (ROOT / "experiments" / f"{guest}.toml").read_text()
+            run(shorter(text) if quick else text, place / "kernel", rounds=None)
+            measured = rows_of(name, place / "kernel", quick=quick)
+            results += compared(name, measured, place, quick=quick)
+        if not quick:
+            path = ROOT / "published" / f"{name}.toml"
+            path.write_text(with_rows(path.read_text(), measured))
+            print(f"   wrote {path.name}", file=sys.stderr)
+    return results

@@ -1,0 +1,72 @@
+//! Where a drive's search for a free tag starts. The kernel draws it at random when it makes a queue; the words of the
+//! bitmap differ by some instructions for each request, and a queue with few requests in flight stays in its word.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+/// The least that a queue can be told to have; all of them lie in the first word.
+const FEW: &str = "4";
+const BLOCK_BYTES: usize = 4096;
+
+#[repr(align(4096))]
+struct Block([u8; BLOCK_BYTES]);
+
+/// Each CPU's search starts in the first word from now on. Tags of schedulers keep their start: a queue that is told another
+/// number of requests tells its scheduler other limits, which stay. A queue that can't be told so keeps its start.
+pub fn start_in_first_word(disk: &str) -> io::Result<()> {
+    let queue = format!("/sys/block/{disk}/queue");
+    let scheduler = format!("{queue}/scheduler");
+    let had = fs::read_to_string(&scheduler).unwrap_or_default();
+    let had = had
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map_or("none", |(name, _)| name);
+    if had != "none" {
+        fs::write(&scheduler, "none")?;
+    }
+    let requests = format!("{queue}/nr_requests");
+    let before = fs::read_to_string(&requests)?;
+    if fs::write(&requests, FEW).is_ok() {
+        read_on_each_cpu(disk)?;
+        fs::write(&requests, before.trim())?;
+    }
+    if had != "none" {
+        fs::write(&scheduler, had)?;
+    }
+    Ok(())
+}
+
+fn read_on_each_cpu(disk: &str) -> io::Result<()> {
+    let device = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(format!("/dev/{disk}"))?;
+    // SAFETY: asks for a number.
+    let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize;
+    std::thread::scope(|scope| {
+        let reads: Vec<_> = (0..cpus)
+            .map(|cpu| {
+                let device = &device;
+                scope.spawn(move || read_on(cpu, device))
+            })
+            .collect();
+        reads.into_iter().try_for_each(|read| {
+            read.join()
+                .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+        })
+    })
+}
+
+fn read_on(cpu: usize, device: &File) -> io::Result<()> {
+    // SAFETY: a set of CPUs is plain bits; the call reads it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        if libc::sched_setaffinity(0, size_of_val(&set), &raw const set) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    let mut block = Block([0; BLOCK_BYTES]);
+    device.read_exact_at(&mut block.0, 0)
+}

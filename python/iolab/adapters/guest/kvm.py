@@ -1,0 +1,29 @@
+"""Whether a guest can run on this machine's processor: tried, as a guest under KVM may hang without a word."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from iolab.adapters.guest import qemu
+from iolab.adapters.guest.directory import made_directory
+from iolab.adapters.guest.plan import Plan
+from iolab.base.errors import MachineError
+
+LIMIT_S = 20.0
+"""From QEMU's start to the end of a plan without steps; where KVM works it takes one or two."""
+MEMORY_BYTES = 512 << 20
+
+
+@cache
+def check(image: Path) -> None:
+    """Boots the kernel under KVM and ends it. MachineError if it does not come up in time."""
+    with made_directory(None) as directory:
+        initramfs = directory / "initramfs"
+        initramfs.write_bytes(Plan(seed=0).packed())
+        board = qemu.Board(image, initramfs, cpus=1, memory_bytes=MEMORY_BYTES, accelerator="kvm")
+        try:
+            qemu.run(board, directory, limit_s=LIMIT_S, should_stop=lambda: False, on_look=lambda _: None)
+        except qemu.Ended as error:
+            what = f"KVM runs no guest here: {error.what}"
+            raise MachineError(what, where="guest.accelerator", remedy='leave it at "tcg"') from None
