@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 from random import Random
@@ -114,6 +116,32 @@ def test_lost_events_are_counted_and_never_bridged(tmp_path: Path) -> None:
     assert figures["all"]["count"] == 2
     assert figures["all"]["device_ns"]["count"] == 1
     assert figures["all"]["device_ns"]["max"] == 300_000
+
+
+def test_what_perf_lost_is_counted_once(tmp_path: Path) -> None:
+    """Where it was lost, and again in sums without a time, which `perf record` writes at the end from 6.1 on."""
+    data = bytearray(lzma.decompress((TRACES / "perf.data.xz").read_bytes()))
+    begin, size = struct.unpack_from("<2Q", data, 40)
+    at, sample_time = begin, 0
+    while at < begin + size:
+        kind, _, length = struct.unpack_from("<IHH", data, at)
+        sample_time = struct.unpack_from("<Q", data, at + 24)[0] if kind == 9 else sample_time
+        at += length
+    # Number of the event and count, or the count alone; then task, time, number, CPU.
+    lost = struct.pack("<IHH6Q", 2, 0, 56, 1, 700, 0, sample_time, 1, 0)
+    sums = [struct.pack("<IHH5Q", 13, 0, 48, count, 0, 0, 1, 0) for count in (100, 600, 30)]
+    more = lost + b"".join(sums)
+    data[begin + size : begin + size] = more
+    struct.pack_into("<Q", data, 48, size + len(more))
+    for section in range(bin(int.from_bytes(data[72:104], "little")).count("1")):
+        place = begin + size + len(more) + 16 * section
+        struct.pack_into("<Q", data, place, struct.unpack_from("<Q", data, place)[0] + len(more))
+    path = tmp_path / "perf.data"
+    path.write_bytes(data)
+    figures, recorded = study(trace_of([path])), figures_of("perf.data.xz")
+    assert (figures["events_lost"], figures["losses"]) == (730, 2)
+    assert figures["elapsed_ns"] == recorded["elapsed_ns"]
+    assert figures["all"]["count"] == recorded["all"]["count"]
 
 
 def test_what_is_no_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

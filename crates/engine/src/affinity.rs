@@ -1,4 +1,4 @@
-//! Where a thread runs, and how exactly it wakes.
+//! Where a thread runs, and how soon it wakes.
 
 use std::io;
 
@@ -29,4 +29,18 @@ pub fn pin(cpus: &[u32]) -> io::Result<()> {
 pub fn wake_on_time() {
     // SAFETY: sets one attribute of the calling thread; takes no pointer.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+}
+
+/// Puts the calling thread before all others that have no real-time priority; threads that it makes are not.
+pub fn realtime() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the parameters outlive the call, which reads them.
+    let status = unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters)
+    };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }

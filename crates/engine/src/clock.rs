@@ -30,6 +30,11 @@ impl Origin {
         }
     }
 
+    /// On CLOCK_MONOTONIC.
+    pub fn monotonic_ns(self) -> u64 {
+        self.monotonic_ns
+    }
+
     pub fn monotonic(self) -> Monotonic {
         Monotonic {
             origin_ns: self.monotonic_ns,

@@ -15,6 +15,7 @@ use crate::batch::Batcher;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::contents::Contents;
+use crate::io_log::IoLog;
 use crate::progress::{Counts, Shared};
 use crate::sleep::Sleeper;
 use crate::usage::sample;
@@ -36,6 +37,7 @@ pub struct Group {
     /// The end of some of the phase's jobs stops the others.
     pub may_be_stopped: bool,
     pub notes: Vec<String>,
+    pub log: Option<IoLog>,
     pub state: State,
 }
 
@@ -359,6 +361,13 @@ impl Group {
         self.state.in_flight
     }
 
+    /// Writes the log, if there is one; a failure is a note.
+    pub fn write_log(&mut self, origin_ns: u64) {
+        if let Some(Err(note)) = self.log.take().map(|log| log.write(origin_ns)) {
+            self.notes.push(note);
+        }
+    }
+
     pub fn measured(&mut self, now: Time) -> GroupMeasured {
         GroupMeasured {
             jobs: self
@@ -420,6 +429,9 @@ impl Group {
 
     #[inline(always)]
     fn on_completion(&mut self, job: usize, slot: u32, op: &Op, result: i32, now: Time) {
+        if let Some(log) = &mut self.log {
+            log.add(op, now, result);
+        }
         let running = &mut self.jobs[job];
         // A sync moves no bytes and returns 0, so the one comparison serves all.
         let completed = result == op.bytes as i32;

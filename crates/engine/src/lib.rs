@@ -25,6 +25,7 @@ mod clock;
 mod contents;
 mod files;
 mod group;
+mod io_log;
 mod marker;
 mod outcome;
 mod panics;

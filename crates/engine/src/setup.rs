@@ -16,6 +16,7 @@ use crate::contents::{Contents, check_verifiable};
 use crate::error::{StartError, errno_name};
 use crate::files::{OpenFile, open_all, queue_attribute, reads, writes};
 use crate::group::{Group, RunningJob, Slot, State};
+use crate::io_log::IoLog;
 use crate::memory::Memory;
 use crate::progress::Shared;
 
@@ -179,6 +180,7 @@ impl Prepared {
             ends_with_first: self.ends_with_first,
             may_be_stopped: !self.stoppers.is_empty(),
             notes: self.notes,
+            log: self.spec.io_log.clone().map(IoLog::new),
             state: State::default(),
         };
         Ok((group, self.spec, self.files))

@@ -34,6 +34,12 @@ pub struct TraceSpec {
     /// Partitions whose bios belong to a disk: `major:minor` of both.
     #[serde(default)]
     pub partitions: Vec<(String, String)>,
+    /// At most so many intervals in the maps over time.
+    #[serde(default)]
+    pub intervals: Option<usize>,
+    /// The CPUs of each hardware queue, at most 1,024 queues.
+    #[serde(default)]
+    pub queues: Vec<Vec<u16>>,
     /// Where to write it in another form.
     #[serde(default)]
     pub output: Option<OutputSpec>,
@@ -209,8 +215,20 @@ fn decode(
     Ok(std::mem::take(reader.about()))
 }
 
+const QUEUES_MAX: usize = 1024;
+
 fn prepared(spec: &TraceSpec) -> Result<Study, ReadError> {
+    if spec.queues.len() > QUEUES_MAX {
+        return Err(ReadError(format!(
+            "{} hardware queues; at most {QUEUES_MAX}",
+            spec.queues.len()
+        )));
+    }
     let mut study = Study::default();
+    if let Some(intervals) = spec.intervals {
+        study.intervals(intervals);
+    }
+    study.queues(&spec.queues);
     for (partition, disk) in &spec.partitions {
         study.partition(device(partition)?, device(disk)?);
     }

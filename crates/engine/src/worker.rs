@@ -16,7 +16,7 @@ use crate::backend::null::Null;
 use crate::backend::serial::{Psync, Pvsync};
 use crate::backend::uring::Uring;
 use crate::backend::{Queued, Serial, Target};
-use crate::clock::{Clock, Origin};
+use crate::clock::{Clock, Origin, Tsc};
 use crate::error::{RunError, StartError};
 use crate::files::OpenFile;
 use crate::group::Group;
@@ -88,6 +88,13 @@ pub fn run(
         let refused = StartError::os(&error, "can't join the control group", cgroup);
         return outbox.emit(Message::Ready(Err(refused)));
     }
+    if prepared.spec.realtime
+        && let Err(error) = affinity::realtime()
+    {
+        prepared.notes.push(format!(
+            "no real-time priority ({error}); other work on the CPUs may delay operations"
+        ));
+    }
     let (poll, slots) = (prepared.poll, prepared.slots);
     let (mut group, spec, files) = match prepared.into_group(shared) {
         Ok(parts) => parts,
@@ -141,7 +148,7 @@ impl Worker<'_> {
             return;
         };
         group.shared.window.enter();
-        let (outcome, now) = match origin.tsc() {
+        let (outcome, now) = match own_clock(&group, origin) {
             Some(clock) => (group.run_queued(clock, &mut backend), clock.now()),
             None => (
                 group.run_queued(origin.monotonic(), &mut backend),
@@ -149,6 +156,7 @@ impl Worker<'_> {
             ),
         };
         group.shared.window.leave();
+        group.write_log(origin.monotonic_ns());
         let outcome = outcome.map_err(|error| RunError {
             errno: error.raw_os_error().unwrap_or(libc::EIO),
             what: format!("{engine} failed"),
@@ -168,13 +176,19 @@ impl Worker<'_> {
         let Some((backend, origin)) = self.ready(backend, engine) else {
             return;
         };
-        match origin.tsc() {
-            Some(clock) => self.finish_serial(group, backend, clock),
-            None => self.finish_serial(group, backend, origin.monotonic()),
+        match own_clock(&group, origin) {
+            Some(clock) => self.finish_serial(group, backend, clock, origin),
+            None => self.finish_serial(group, backend, origin.monotonic(), origin),
         }
     }
 
-    fn finish_serial<B: Serial, C: Clock>(mut self, mut group: Group, mut backend: B, clock: C) {
+    fn finish_serial<B: Serial, C: Clock>(
+        mut self,
+        mut group: Group,
+        mut backend: B,
+        clock: C,
+        origin: Origin,
+    ) {
         group.shared.window.enter();
         group.run_serial(clock, &mut backend);
         if self.close_in_time {
@@ -183,6 +197,7 @@ impl Worker<'_> {
             group.closed(clock.now());
         }
         group.shared.window.leave();
+        group.write_log(origin.monotonic_ns());
         let message = Message::Over(group.index, Ok(group.measured(clock.now())));
         self.hand_over(message);
     }
@@ -210,6 +225,14 @@ impl Worker<'_> {
                 None
             }
         }
+    }
+}
+
+/// The time stamp counter drifts from the kernel's clock by some parts per million: not what a log is compared by.
+fn own_clock(group: &Group, origin: Origin) -> Option<Tsc> {
+    match group.log {
+        Some(_) => None,
+        None => origin.tsc(),
     }
 }
 

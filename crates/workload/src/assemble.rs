@@ -310,6 +310,8 @@ mod tests {
             sqpoll_cpu: None,
             fresh_data: false,
             close_in_time: false,
+            realtime: false,
+            io_log: None,
             cgroup: None,
             jobs: vec![job.clone()],
         };

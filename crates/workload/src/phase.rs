@@ -115,6 +115,13 @@ pub struct GroupSpec {
     pub fresh_data: bool,
     /// Closing the files counts in the jobs' time. For engines of one operation at a time.
     pub close_in_time: bool,
+    /// The thread has a real-time priority (SCHED_FIFO, 1), so that other work on the CPUs makes no operation late. Not on a
+    /// simulated machine.
+    #[serde(default)]
+    pub realtime: bool,
+    /// A file for a line about each operation, by the clock CLOCK_MONOTONIC: for whoever compares them with what others
+    /// timed. Written at the end; until then each takes 48 bytes of memory. Not on a simulated machine.
+    pub io_log: Option<String>,
     /// The control group of its jobs: a name on a simulated machine, elsewhere the directory of one of version 1, which
     /// the group's thread joins. None: where its process is.
     pub cgroup: Option<String>,

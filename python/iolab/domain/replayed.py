@@ -26,6 +26,13 @@ class Replayed:
         return 100 * late / self.arrivals if self.arrivals else None
 
     @property
+    def late_queue_full_percent(self) -> float | None:
+        """I/Os late because the queue was full when they were due; None without any, or where an older record lacks it."""
+        late = [job.get("arrivals_late_queue_full") for job in self.jobs]
+        told = [count for count in late if count is not None]
+        return 100 * sum(told) / self.arrivals if self.arrivals and len(told) == len(late) else None
+
+    @property
     def lateness_ns_p99(self) -> int | None:
         """The highest of the threads' 99th percentiles of lateness, in ns."""
         return max((found for job in self.jobs if (found := job["lateness_ns_p99"]) is not None), default=None)

@@ -120,6 +120,8 @@ pub fn group(engine: EngineKind, jobs: Vec<JobSpec>) -> GroupSpec {
         sqpoll_cpu: None,
         fresh_data: true,
         close_in_time: false,
+        realtime: false,
+        io_log: None,
         cgroup: None,
         jobs,
     }

@@ -98,6 +98,10 @@ fn group_of(
     // A polled ring can't sync.
     let syncs = |job: &JobSpec| job.sync.is_some() || job.sync_at_end;
     let polls = group.poll && !(path == Path::DirectRing && group.jobs.iter().any(syncs));
+    if group.realtime || group.io_log.is_some() {
+        let key = if group.realtime { "realtime" } else { "io_log" };
+        return wrong(key, "only threads of this machine have it".to_owned());
+    }
     let cgroup = match &group.cgroup {
         None => 0,
         Some(name) => match machine.cgroup(name) {

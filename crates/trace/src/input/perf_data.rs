@@ -2,7 +2,6 @@
 //!
 //! Source: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::about::{About, LastSeen, ReadError};
@@ -65,7 +64,8 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadErr
         round: Vec::new(),
         newest_ns: 0,
         flush_ns: 0,
-        names: BTreeMap::new(),
+        events_lost: 0,
+        events_lost_in_sum: 0,
     };
     let input = Range::of(file, data_at, data_bytes);
     Ok(Streamed::new(Box::new(input), decoder, about))
@@ -98,7 +98,9 @@ pub(crate) struct PerfData {
     newest_ns: u64,
     /// Nothing before it can come any more.
     flush_ns: u64,
-    names: BTreeMap<u32, ()>,
+    events_lost: u64,
+    /// Lost events as `perf record` (6.1 on) sums them up at the end, whenever they were lost.
+    events_lost_in_sum: u64,
 }
 
 /// Which fields a sample has.
@@ -152,6 +154,7 @@ impl Decode for PerfData {
             at += length;
         }
         if end {
+            self.sum_up();
             self.flush(u64::MAX, events);
         }
         Ok(at)
@@ -182,6 +185,11 @@ impl PerfData {
                 let count_at = if kind == RECORD_LOST { 8 } else { 0 };
                 let count = long(record, count_at).unwrap_or(0);
                 let (at_ns, cpu) = self.sample.trailer(record).unwrap_or((self.newest_ns, 0));
+                if kind == RECORD_LOST_SAMPLES && at_ns == 0 {
+                    self.events_lost_in_sum = self.events_lost_in_sum.saturating_add(count);
+                    return Ok(());
+                }
+                self.events_lost = self.events_lost.saturating_add(count);
                 let lost = self.last.loss(cpu, at_ns, count);
                 self.round.push(lost);
             }
@@ -190,7 +198,6 @@ impl PerfData {
                 let name = name.split(|&byte| byte == 0).next();
                 if let Some(pid) = u32_at(record, 4) {
                     about.rename(pid, name.unwrap_or_default());
-                    self.names.insert(pid, ());
                 }
             }
             RECORD_FINISHED_ROUND => {
@@ -211,6 +218,16 @@ impl PerfData {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What was lost after a CPU's last event has no record of its own.
+    fn sum_up(&mut self) {
+        let untold = self.events_lost_in_sum.saturating_sub(self.events_lost);
+        if untold > 0 {
+            self.events_lost += untold;
+            let now_ns = self.newest_ns;
+            self.round.push(TraceEvent::lost(now_ns, now_ns, untold, 0));
+        }
     }
 
     fn flush(&mut self, until_ns: u64, events: &mut Vec<TraceEvent>) {

@@ -57,6 +57,10 @@ impl DeviceStudy {
                 figures.writes += 1;
                 figures.bytes_written += io.bytes();
             }
+            Op::Discard => {
+                figures.discards += 1;
+                figures.bytes_discarded += io.bytes();
+            }
             _ => figures.others += 1,
         }
         figures.flushes += u64::from(io.op == Op::Flush || io.marks.has(Marks::PREFLUSH));

@@ -59,6 +59,8 @@ pub struct TraceFigures {
     pub by_process: Vec<GroupFigures>,
     /// A group per CPU that submitted.
     pub by_cpu: Vec<GroupFigures>,
+    /// A group per hardware queue, where the reader said which CPUs submit to which.
+    pub by_queue: Vec<GroupFigures>,
     /// Each device.
     pub devices: Vec<DeviceFigures>,
     /// How arrivals vary.
@@ -86,12 +88,16 @@ pub struct DeviceFigures {
     pub reads: u64,
     /// Writes.
     pub writes: u64,
-    /// Discards, flushes and commands.
+    /// Discards.
+    pub discards: u64,
+    /// Flushes and commands.
     pub others: u64,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
+    /// Bytes discarded.
+    pub bytes_discarded: u64,
     /// Requests with a flush before their data, or of nothing but a flush.
     pub flushes: u64,
     /// Writes that were to be on the medium before they completed.

@@ -16,10 +16,14 @@ pub struct Maps {
     pub reads: Vec<u64>,
     /// Writes.
     pub writes: Vec<u64>,
+    /// Discards.
+    pub discards: Vec<u64>,
     /// Bytes of the reads.
     pub bytes_read: Vec<u64>,
     /// Bytes of the writes.
     pub bytes_written: Vec<u64>,
+    /// Bytes of the discards.
+    pub bytes_discarded: Vec<u64>,
     /// Requests that the driver has: their sum over the nanoseconds of the interval.
     pub depth_ns: Vec<u64>,
     /// The most of them at once.
@@ -33,17 +37,24 @@ pub struct Maps {
     pub place_sectors: u64,
     /// By task, requests in each interval; of the tasks that came first, all others as task 0.
     pub by_pid: BTreeMap<u32, Vec<u32>>,
+    #[serde(skip)]
+    intervals_max: usize,
 }
 
-const INTERVALS: usize = 1024;
+/// Where nobody asks for finer maps.
+pub const INTERVALS: usize = 1 << 10;
+/// No finer maps: 12 MiB of counts.
+pub const INTERVALS_MAX: usize = 1 << 14;
 const FIRST_INTERVAL_NS: u64 = 1 << 16;
 const LATENCIES: usize = 48;
 const PLACES: usize = 128;
 const PIDS: usize = 48;
 
 impl Maps {
-    pub(super) fn new() -> Maps {
+    /// Of at most so many intervals, an even number.
+    pub(super) fn new(intervals_max: usize) -> Maps {
         Maps {
+            intervals_max: intervals_max.clamp(2, INTERVALS_MAX) / 2 * 2,
             interval_ns: FIRST_INTERVAL_NS,
             place_sectors: 1 << 11,
             ..Maps::default()
@@ -63,6 +74,10 @@ impl Maps {
             Op::Write => {
                 *slot(&mut self.writes, at) += 1;
                 *slot(&mut self.bytes_written, at) += bytes;
+            }
+            Op::Discard => {
+                *slot(&mut self.discards, at) += 1;
+                *slot(&mut self.bytes_discarded, at) += bytes;
             }
             _ => {}
         }
@@ -115,7 +130,7 @@ impl Maps {
 
     #[inline]
     fn interval(&mut self, since_ns: u64) -> usize {
-        while since_ns / self.interval_ns >= INTERVALS as u64 {
+        while since_ns / self.interval_ns >= self.intervals_max as u64 {
             self.widen();
         }
         (since_ns / self.interval_ns) as usize
@@ -130,8 +145,10 @@ impl Maps {
         let sums = [
             &mut self.reads,
             &mut self.writes,
+            &mut self.discards,
             &mut self.bytes_read,
             &mut self.bytes_written,
+            &mut self.bytes_discarded,
             &mut self.depth_ns,
         ];
         for sums in sums {
@@ -163,6 +180,7 @@ impl Maps {
         let lengths = [
             self.reads.len(),
             self.writes.len(),
+            self.discards.len(),
             self.depth_ns.len(),
             self.latency.len(),
             self.places.len(),
@@ -172,8 +190,10 @@ impl Maps {
         for column in [
             &mut self.reads,
             &mut self.writes,
+            &mut self.discards,
             &mut self.bytes_read,
             &mut self.bytes_written,
+            &mut self.bytes_discarded,
             &mut self.depth_ns,
             &mut self.depth_max,
         ] {
@@ -236,7 +256,13 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_when_intervals_and_places_widen() {
-        let mut maps = Maps::new();
+        for intervals in [INTERVALS, INTERVALS_MAX] {
+            of_intervals(intervals);
+        }
+    }
+
+    fn of_intervals(intervals: usize) {
+        let mut maps = Maps::new(intervals);
         for step in 0..10_000u64 {
             maps.arrived(
                 step * 1_000_000,
@@ -248,7 +274,7 @@ mod tests {
         }
         maps.depth(0, 10_000_000_000, 3);
         maps.finish();
-        assert!(maps.reads.len() <= INTERVALS);
+        assert!((intervals / 2..=intervals).contains(&maps.reads.len()));
         assert_eq!(maps.reads.iter().sum::<u64>(), 10_000);
         assert_eq!(maps.places.iter().flatten().sum::<u32>(), 10_000);
         assert_eq!(maps.by_pid.values().flatten().sum::<u32>(), 10_000);

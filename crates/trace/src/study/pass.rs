@@ -6,7 +6,7 @@ use super::bursts::Bursts;
 use super::device::DeviceStudy;
 use super::figures::TraceFigures;
 use super::group::Group;
-use super::maps::Maps;
+use super::maps::{INTERVALS, Maps};
 use super::reuse::Reuse;
 use super::told::{
     LARGEST, OTHERS, SMALLEST, STEP_NAMES, absent, by_process, shown_names, size_name,
@@ -36,6 +36,9 @@ pub struct Study {
     reuse: Reuse,
     worst: Worst,
     maps: Maps,
+    /// Of each CPU, its hardware queue.
+    queue_of: BTreeMap<u16, usize>,
+    by_queue: Vec<Group>,
 }
 
 const OPS: [(Op, &str); 5] = [
@@ -68,7 +71,9 @@ impl Default for Study {
             bursts: Bursts::new(),
             reuse: Reuse::new(),
             worst: Worst::default(),
-            maps: Maps::new(),
+            maps: Maps::new(INTERVALS),
+            queue_of: BTreeMap::new(),
+            by_queue: Vec::new(),
         }
     }
 }
@@ -77,6 +82,20 @@ impl Study {
     /// Bios of a partition carry its own number; its disk's requests are theirs.
     pub fn partition(&mut self, partition: Device, disk: Device) {
         self.follow.partition(partition, disk);
+    }
+
+    /// Maps over time with at most so many intervals, instead of `INTERVALS`.
+    pub fn intervals(&mut self, intervals: usize) {
+        self.maps = Maps::new(intervals);
+    }
+
+    /// The CPUs of each hardware queue, which no trace tells: requests are counted by queue too.
+    pub fn queues(&mut self, queues: &[Vec<u16>]) {
+        self.by_queue = vec![Group::default(); queues.len()];
+        let of_cpus = queues.iter().enumerate();
+        self.queue_of = of_cpus
+            .flat_map(|(queue, cpus)| cpus.iter().map(move |&cpu| (cpu, queue)))
+            .collect();
     }
 
     /// Takes in the next event; `each` gets the request that it ends.
@@ -161,6 +180,9 @@ impl Study {
             .entry(if known { io.cpu } else { u16::MAX })
             .or_default()
             .add(io);
+        if let Some(&queue) = self.queue_of.get(&io.cpu) {
+            self.by_queue[queue].add(io);
+        }
         self.devices[device].1.ended(io);
         self.worst.add(io, began_ns);
         let now_ns = io.completed_ns.unwrap_or(io.seen_ns);
@@ -245,6 +267,10 @@ impl Study {
         let cpus = self.by_cpu.iter();
         figures.by_cpu = cpus
             .map(|(cpu, group)| group.figures(cpu.to_string()))
+            .collect();
+        let queues = self.by_queue.iter().enumerate();
+        figures.by_queue = queues
+            .map(|(queue, group)| group.figures(queue.to_string()))
             .collect();
         let devices = self.devices.into_iter();
         figures.devices = devices

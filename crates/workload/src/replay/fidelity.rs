@@ -18,6 +18,9 @@ pub struct ReplayRecord {
     pub arrivals: u64,
     /// Of them more than 100 us after they were due.
     pub arrivals_late: u64,
+    /// Of those, the ones that were due while all of the queue depth was in flight: the target was too slow, or the depth too
+    /// small. The others came late because the thread did.
+    pub arrivals_late_queue_full: u64,
     /// How long after they were due they were offered: the median in nanoseconds; absent without any.
     pub lateness_ns_p50: Option<u64>,
     /// The 99th percentile of the same.
@@ -41,6 +44,7 @@ pub struct ReplayRecord {
 pub(super) struct Fidelity {
     lateness: LatencyHistogram,
     late: u64,
+    late_queue_full: u64,
     offered: Option<(Time, Time)>,
     planned: Option<(Time, Time)>,
     depth: Depth,
@@ -77,6 +81,7 @@ impl Fidelity {
         Fidelity {
             lateness: LatencyHistogram::new(),
             late: 0,
+            late_queue_full: 0,
             offered: None,
             planned: None,
             depth: Depth::default(),
@@ -84,12 +89,15 @@ impl Fidelity {
         }
     }
 
-    /// An I/O that was `due` is offered; `planned`: its scaled time in the trace.
+    /// An I/O that was `due` is offered; `planned`: its scaled time in the trace; `full_until`: when the queue was full last.
     #[inline]
-    pub(super) fn began(&mut self, now: Time, due: Time, planned: Time) {
+    pub(super) fn began(&mut self, now: Time, due: Time, planned: Time, full_until: Option<Time>) {
         let late = now.saturating_sub(due);
         self.lateness.record(late);
-        self.late += u64::from(late > LATE_NS);
+        if late > LATE_NS {
+            self.late += 1;
+            self.late_queue_full += u64::from(full_until.is_some_and(|until| due < until));
+        }
         self.offered = Some((self.offered.map_or(now, |(first, _)| first), now));
         let (first, last) = self.planned.unwrap_or((planned, planned));
         self.planned = Some((first.min(planned), last.max(planned)));
@@ -114,6 +122,7 @@ impl Fidelity {
         ReplayRecord {
             arrivals,
             arrivals_late: self.late,
+            arrivals_late_queue_full: self.late_queue_full,
             lateness_ns_p50: self.lateness.quantile_ns(0.5),
             lateness_ns_p99: self.lateness.quantile_ns(0.99),
             lateness_ns_max: self.lateness.max_ns(),

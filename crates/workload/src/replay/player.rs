@@ -24,6 +24,8 @@ pub(crate) struct Replay {
     ends_at: Time,
     queue_depth: u32,
     in_flight: u32,
+    /// When all of the queue depth was in flight last.
+    full_until: Option<Time>,
     left: u64,
     total: u64,
     stopped: bool,
@@ -112,6 +114,7 @@ impl Replay {
             ends_at: job.until.duration_ns.unwrap_or(Time::MAX),
             queue_depth: job.queue_depth,
             in_flight: 0,
+            full_until: None,
             left: total,
             total,
             stopped: false,
@@ -139,6 +142,9 @@ impl Replay {
 
     /// As `Job::completed`.
     pub(crate) fn completed(&mut self, now: Time, op: &Op) {
+        if self.in_flight == self.queue_depth {
+            self.full_until = Some(now);
+        }
         self.in_flight -= 1;
         self.fidelity.ended(now);
         if let Turns::Dependent(waits) = &mut self.turns {
@@ -220,7 +226,7 @@ impl Replay {
         }
         self.left -= 1;
         self.in_flight += 1;
-        self.fidelity.began(now, due, planned);
+        self.fidelity.began(now, due, planned, self.full_until);
         Next::Io(op)
     }
 

@@ -2,6 +2,7 @@
 
 from iolab.adapters.trace.export import FORMS, export
 from iolab.adapters.trace.figures import Figures, study
+from iolab.adapters.trace.queues import queues_of
 from iolab.base.trace_files import Trace, trace_of
 
-__all__ = ["FORMS", "Figures", "Trace", "export", "study", "trace_of"]
+__all__ = ["FORMS", "Figures", "Trace", "export", "queues_of", "study", "trace_of"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from iolab import _native
@@ -15,14 +16,24 @@ Figures = dict[str, Any]
 _LOOK_EVERY_S = 0.2
 
 
-def study(trace: Trace, output: dict[str, Any] | None = None) -> Figures:
+def study(
+    trace: Trace,
+    output: dict[str, Any] | None = None,
+    *,
+    intervals: int | None = None,
+    queues: Sequence[Sequence[int]] = (),
+) -> Figures:
     """Reads the whole trace; with `output` it is written in another form on the way.
+
+    Args:
+        intervals: in the maps over time, at most; 1,024 where nothing is said.
+        queues: the CPUs of each hardware queue, which no trace tells.
 
     Raises:
         InputError: it can't be read, or holds no block I/O.
     """
     try:
-        job = _native.TraceJob.start(json.dumps({**trace.spec, "output": output}))
+        job = _native.TraceJob.start(json.dumps({**trace.spec, "output": output, "intervals": intervals, "queues": queues}))
         try:
             while (found := job.wait(_LOOK_EVERY_S)) is None:
                 pass

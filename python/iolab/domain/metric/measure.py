@@ -68,6 +68,17 @@ METRICS = (
         per_job=True,
     ),
     Metric(
+        "arrivals_late_queue_full_percent",
+        "percent",
+        "cost",
+        "Of a trace's replay: I/Os offered more than 100 us late that were due while all of the queue depth was in "
+        "flight, because the target is slower than the traced one or the depth too small.",
+        "measure",
+        lambda seen: seen.replayed.late_queue_full_percent,
+        "nothing was offered, or the record is of an older version",
+        per_job=True,
+    ),
+    Metric(
         "lateness_ns_p99",
         "ns",
         "cost",

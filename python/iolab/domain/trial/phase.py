@@ -182,7 +182,13 @@ class LoadPhase(PhaseSpec):
         return [job for group in self.load["groups"] for job in group["jobs"]]
 
 
-REPLAY_MEASURES = ("arrivals_late_percent", "lateness_ns_p99", "arrival_rate_share", "queue_depth_distance")
+REPLAY_MEASURES = (
+    "arrivals_late_percent",
+    "arrivals_late_queue_full_percent",
+    "lateness_ns_p99",
+    "arrival_rate_share",
+    "queue_depth_distance",
+)
 """What a phase measures that replays a trace."""
 
 

@@ -162,6 +162,7 @@ def group_json(
     sqpoll: bool = False,
     fresh_data: bool = True,
     close_in_time: bool = False,
+    realtime: bool = False,
 ) -> native.GroupSpec:
     """A group's specification, in the engine's default form."""
     return {
@@ -177,6 +178,7 @@ def group_json(
         "sqpoll_cpu": None,
         "fresh_data": fresh_data,
         "close_in_time": close_in_time,
+        **({"realtime": True} if realtime else {}),
         "jobs": jobs,
     }
 

@@ -117,6 +117,11 @@ class TraceOptions(Options):
     )
     engine: Literal["io_uring", "libaio"] = option("io_uring", "How I/O is issued.")
     direct: bool = option(True, "Bypass the page cache (O_DIRECT).")
+    realtime: bool = option(
+        False,
+        "Offer from threads of real-time priority (SCHED_FIFO), so that other work on the CPUs makes nothing late. Needs "
+        "root; no simulated machine has it.",
+    )
     interval: Duration = option(100_000_000, "Width of one interval of the time series.", unit="ns", ge=1_000_000)
 
     _directory: Path = PrivateAttr(default=Path())
@@ -254,7 +259,7 @@ def _phases(options: TraceOptions, seed: int, devices: int = 1) -> list[Phase]:
         )
     seed_of_main = derive_seed(seed, "main")
     groups = [
-        group_json(name, engine=options.engine, direct=options.direct, jobs=[job])
+        group_json(name, engine=options.engine, direct=options.direct, realtime=options.realtime, jobs=[job])
         for name, job in _jobs(options, seed_of_main, devices, size)
     ]
     load = phase_json("main", files=files, groups=groups, seed=seed_of_main, interval_ns=options.interval)

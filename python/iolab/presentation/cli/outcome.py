@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
 
 SEARCHES_SHOWN_MAX = 3
-REPLAYED = ("arrivals_late_percent", "lateness_ns_p99", "arrival_rate_share", "queue_depth_distance")
+REPLAYED = (
+    "arrivals_late_percent",
+    "arrivals_late_queue_full_percent",
+    "lateness_ns_p99",
+    "arrival_rate_share",
+    "queue_depth_distance",
+)
 
 
 def show_outcome(
@@ -116,12 +122,14 @@ def _replayed(data: RunData) -> list[str]:
     for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():
         own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
         of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAYED}
-        late, p99, rate, depth = (of[name] for name in REPLAYED)
+        late, full, p99, rate, depth = (of[name] for name in REPLAYED)
         if late.is_empty():
             continue
         worst = float(late.max())  # type: ignore[arg-type]
         line = f"{100 - worst:.4g} % of arrivals within 100 us"
         line += "" if p99.is_empty() else f" (99 % within {float(p99.max()) / 1e3:.3g} us)"  # type: ignore[arg-type]
+        if not full.is_empty() and float(full.max()) > 0:  # type: ignore[arg-type]
+            line += f", {float(full.max()):.3g} % late because the queue was full"  # type: ignore[arg-type]
         line += "" if rate.is_empty() else f", at {float(rate.mean()):.4g} x the rate"  # type: ignore[arg-type]
         if not depth.is_empty():
             line += f", queue depth off by {float(depth.max()):.3g}"  # type: ignore[arg-type]

@@ -74,6 +74,10 @@ def replay(
     take: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Replay only so much of the trace.", show_default=False)
     ] = None,
+    realtime: Annotated[
+        bool,
+        typer.Option("--realtime", help="Offer from threads of real-time priority, before other work on the CPUs."),
+    ] = False,
     rounds: Annotated[int, typer.Option(help="Rounds, each with every setting once.")] = 5,
     destroy: Annotated[
         bool, typer.Option("--destroy", help="Write to the device whatever it holds, if nothing uses it.")
@@ -112,6 +116,7 @@ def replay(
         "device": device,
         "skip": skip,
         "take": take,
+        "realtime": realtime or None,
         "columns": columns,
         "separator": separator,
     }

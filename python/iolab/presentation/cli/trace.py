@@ -62,6 +62,15 @@ def trace(
     queued: Annotated[
         bool, typer.Option("--queued", help="iolog: the times at which I/Os were queued, not those of issue.")
     ] = False,
+    queues: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DEVICE",
+            help="Latency by hardware queue too, with the CPUs that this machine's DEVICE gives each: the events name "
+            "no queue.",
+            show_default=False,
+        ),
+    ] = None,
     columns: Columns = None,
     separator: Separator = None,
     json: Json = False,
@@ -71,7 +80,7 @@ def trace(
     The format is recognised by content: blktrace, trace-cmd, perf, tracefs, blkparse, biosnoop, fio's logs, and public
     traces. Times that the events do not determine are left out and counted, never guessed. See docs/traces.md.
     """
-    from iolab.adapters.trace import export, study, trace_of
+    from iolab.adapters.trace import export, queues_of, study, trace_of
 
     source = trace_of(files, columns, separator)
     if to is not None:
@@ -83,10 +92,14 @@ def trace(
         else:
             print(f"Written: {output}")
         return
-    figures = study(source)
     if output is not None:
-        from iolab.presentation.report.trace import write
-
+        from iolab.presentation.report.trace import INTERVALS, write
+    figures = study(
+        source,
+        intervals=None if output is None else INTERVALS,
+        queues=() if queues is None else queues_of(queues),
+    )
+    if output is not None:
         size = write(figures, source.name, output)
         if json:
             print_json({"report": str(output), "bytes": size})

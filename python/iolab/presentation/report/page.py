@@ -185,6 +185,7 @@ def figure_json(figure: Figure) -> JsonObject:
             "description": plot.description,
             "height": plot.height,
             "json": _script_json(plot.figure()),
+            "fine": None if plot.fine is None else _script_json(plot.fine),
         }
         for plot in figure.plots
     ]

@@ -49,6 +49,8 @@ class Plot:
     y_axis: JsonObject = field(default_factory=dict)
     layout_extra: JsonObject = field(default_factory=dict)
     traces: list[JsonObject] = field(default_factory=list)
+    fine: JsonObject | None = None
+    """What is drawn when it is zoomed: `over_time.fine`."""
 
     def __post_init__(self) -> None:
         self.height = self.height or FRAME_HEIGHT_PX + PANEL_HEIGHT_PX * len(self.panels)

@@ -1,4 +1,4 @@
-"""A trace as one page: its figures, and its maps over time. What is drawn was aggregated while the trace was read."""
+"""A trace as one page: its figures, and its maps over time. What is drawn was counted while the trace was read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import iolab
+import numpy as np
 from iolab.base import output_file
 from iolab.base.plain_text import visible
 from iolab.presentation.report.heat import HEAT
+from iolab.presentation.report.over_time import Counts, fine, times
 from iolab.presentation.report.page import asset, figure_json
 from iolab.presentation.report.plot import Figure, Plot, series
 from iolab.presentation.table.trace import shown
@@ -18,6 +20,8 @@ from iolab.presentation.terminal import console
 
 TEXT_WIDTH = 150
 PROCESSES_DRAWN = 6
+INTERVALS = 2**14
+"""Counted for a page: zooming shows up to 16 times as much as is drawn at first."""
 
 
 def write(figures: dict[str, Any], name: str, path: Path) -> int:
@@ -50,6 +54,7 @@ def render(figures: dict[str, Any], name: str) -> str:
         figures=[figure_json(figure) for figure in maps(figures)],
         style=Markup(asset("page.css")),
         script=Markup(asset("page.js")),
+        zoom=Markup(asset("zoom.js")),
         plotly_js=Markup(visible(asset("plotly-cartesian.min.js"))),
     )
 
@@ -66,19 +71,18 @@ def maps(figures: dict[str, Any]) -> Iterator[Figure]:
     """Latency, place, depth and rate over time, and how latencies lie; what the trace can't give is left out."""
     drawn = figures["maps"]
     step_s = drawn["interval_ns"] / 1e9
-    times = [step_s * (number + 0.5) for number in range(len(drawn["reads"]))]
     if any(map(any, drawn["latency"])):
         yield _map(
-            "trace-latency", "Latency over time", LATENCY, times, drawn["latency"], "latency (us)", _latencies, log=True
+            "trace-latency", "Latency over time", LATENCY, drawn["latency"], step_s, "latency (us)", _latencies, log=True
         )
     if any(map(any, drawn["places"])):
         size = drawn["place_sectors"] * 512 / 2**30
         yield _map(
-            "trace-places", "Where on the device", PLACES, times, drawn["places"], "offset (GiB)",
+            "trace-places", "Where on the device", PLACES, drawn["places"], step_s, "offset (GiB)",
             lambda count: [size * (number + 0.5) for number in range(count)],
         )  # fmt: skip
-    yield _lines(drawn, times, step_s)
-    yield _by_process(figures, times, step_s)
+    yield _lines(drawn, step_s)
+    yield _by_process(figures, step_s)
     yield from _distribution(figures)
 
 
@@ -92,58 +96,76 @@ PLACES = (
 )
 
 
+DIRECTIONS = (
+    ("read", "reads", "bytes_read"),
+    ("write", "writes", "bytes_written"),
+    ("discard", "discards", "bytes_discarded"),
+)
+
+
 def _latencies(count: int) -> list[float]:
     return [2 ** (number / 2 + 0.25) for number in range(count)]
 
 
 def _map(
-    plot_id: str, heading: str, explanation: str, times: list[float], columns: list[list[int]], y_title: str, ys: Any,
+    plot_id: str, heading: str, explanation: str, columns: list[list[int]], step_s: float, y_title: str, ys: Any,
     *, log: bool = False,
 ) -> Figure:  # fmt: skip
-    used = [number for number, row in enumerate(zip(*columns, strict=True)) if any(row)]
-    first, end = used[0], used[-1] + 1
-    rows = [list(row)[first:end] for row in columns]
+    by_row = np.asarray(columns).T
+    used = np.flatnonzero(by_row.any(axis=1))
+    first, end = int(used[0]), int(used[-1]) + 1
+    counts = Counts.of(by_row[first:end], "count")
     plot = Plot(plot_id, heading, f"{heading}: a map of counts.", "time since the trace began (s)", [y_title])
     plot.y_axis = {"type": "log"} if log else {}
+    plot.fine = fine([counts], step_s, "z")
     plot.add(
         {
             "type": "heatmap",
-            "x": times,
-            "y": ys(len(columns[0]))[first:end],
-            "z": [list(row) for row in zip(*rows, strict=True)],
+            "x": times(counts.length, step_s),
+            "y": ys(len(by_row))[first:end],
+            "z": counts.drawn(step_s),
             "colorscale": HEAT,
             "showscale": True,
-            "hovertemplate": "%{x:.4g} s, %{y:.4g}: %{z}<extra></extra>",
+            "hovertemplate": "%{x:.6g} s, %{y:.4g}: %{z}<extra></extra>",
         }
     )
     return Figure(plot_id, heading, explanation, [plot])
 
 
-def _lines(drawn: dict[str, Any], times: list[float], step_s: float) -> Figure:
+def _lines(drawn: dict[str, Any], step_s: float) -> Figure:
     plot = Plot(
         "trace-rates", "Requests and queue", "Rates and queue depth over time.", "time since the trace began (s)",
         ["requests/s", "MiB/s", "with the driver"],
     )  # fmt: skip
-    for place, (name, counts, volume) in enumerate(
-        (("read", "reads", "bytes_read"), ("write", "writes", "bytes_written"))
-    ):
-        plot.add(series(name, place, times, [count / step_s for count in drawn[counts]]))
-        rates = [count / step_s / 2**20 for count in drawn[volume]]
-        plot.add(series(name, place, times, rates, showlegend=False), 1)
-    depths = [value / drawn["interval_ns"] for value in drawn["depth_ns"]]
-    plot.add(series("depth, mean", 2, times, depths), 2)
-    plot.add(series("depth, most", 3, times, drawn["depth_max"]), 2)
+    lines = [
+        (panel, place, name, Counts.of([drawn[key]], "rate", scale))
+        for place, (name, counts, volume) in enumerate(DIRECTIONS)
+        if any(drawn[counts])
+        for panel, key, scale in ((0, counts, 1.0), (1, volume, 2**-20))
+    ]
+    lines += [
+        (2, 3, "depth, mean", Counts.of([drawn["depth_ns"]], "mean", 1 / drawn["interval_ns"])),
+        (2, 4, "depth, most", Counts.of([drawn["depth_max"]], "max")),
+    ]
+    _draw(plot, lines, step_s)
     explanation = "Rates at which requests were handed to the driver, and how many it had."
     return Figure("trace-rates", "Rates and queue depth", explanation, [plot])
 
 
-def _by_process(figures: dict[str, Any], times: list[float], step_s: float) -> Figure:
-    by_name: dict[str, list[int]] = {}
+def _draw(plot: Plot, lines: list[tuple[int, int, str, Counts]], step_s: float) -> None:
+    """Panel, place among the colours, name, and what is drawn."""
+    for panel, place, name, counts in lines:
+        x, (y,) = times(counts.length, step_s), counts.drawn(step_s)
+        plot.add(series(name, place, x, y, showlegend=panel != 1), panel)
+    plot.fine = fine([counts for *_, counts in lines], step_s, "y")
+
+
+def _by_process(figures: dict[str, Any], step_s: float) -> Figure:
+    by_name: dict[str, np.ndarray[Any, Any]] = {}
     for pid, counts in figures["maps"]["by_pid"].items():
         name = figures["names"].get(pid, "unknown" if pid == "0" else f"task {pid}")
-        before = by_name.setdefault(name, [0] * len(counts))
-        by_name[name] = [old + new for old, new in zip(before, counts, strict=True)]
-    most = sorted(by_name, key=lambda name: -sum(by_name[name]))[:PROCESSES_DRAWN]
+        by_name[name] = by_name.get(name, 0) + np.asarray(counts)
+    most = sorted(by_name, key=lambda name: -by_name[name].sum())[:PROCESSES_DRAWN]
     plot = Plot(
         "trace-processes",
         "By process",
@@ -151,8 +173,8 @@ def _by_process(figures: dict[str, Any], times: list[float], step_s: float) -> F
         "time since the trace began (s)",
         ["requests/s"],
     )
-    for place, name in enumerate(most):
-        plot.add(series(name, place, times, [count / step_s for count in by_name[name]]))
+    lines = [(0, place, name, Counts.of([by_name[name]], "rate")) for place, name in enumerate(most)]
+    _draw(plot, lines, step_s)
     return Figure("trace-processes", "Rate by process", "The processes of most requests, by name.", [plot])
 
 

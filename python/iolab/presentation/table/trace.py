@@ -34,6 +34,7 @@ def shown(figures: dict[str, Any]) -> Iterator[RenderableType]:
     yield _devices(figures["devices"])
     yield from _groups("Latency by operation", figures["by_operation"])
     yield from _groups("Latency by size", figures["by_size"])
+    yield from _groups("Latency by hardware queue", figures["by_queue"])
     yield from _groups("Latency by process, those of most bytes first", figures["by_process"])
     yield _slowest(figures)
     yield "\n".join((*_bursts(figures["bursts"]), *_reuse(figures["reuse"])))
@@ -108,9 +109,11 @@ def _devices(devices: list[dict[str, Any]]) -> RenderableType:
     heads = (
         "reads",
         "writes",
+        "discards",
         "other",
         "read",
         "written",
+        "discarded",
         "merges",
         "requeues",
         "splits",
@@ -126,9 +129,11 @@ def _devices(devices: list[dict[str, Any]]) -> RenderableType:
             one_line(device["name"] or device["device"]),
             str(device["reads"]),
             str(device["writes"]),
+            str(device["discards"]),
             str(device["others"]),
             _bytes(device["bytes_read"]),
             _bytes(device["bytes_written"]),
+            _bytes(device["bytes_discarded"]),
             str(device["merges"]),
             str(device["requeues"]),
             str(device["splits"]),

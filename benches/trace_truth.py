@@ -1,0 +1,152 @@
+"""A million direct I/Os of 4 KiB on a loop device on tmpfs, random and 32 at a time, recorded by
+`iolab record` and timed one by one by the engine, both on CLOCK_MONOTONIC. The engine's time of an
+I/O begins before the kernel hears of it and ends after the kernel has told its end. So the queue
+event and the completion that the trace shows for it must lie within, to the stamp's resolution.
+Blocks are used again while they are in flight: of two alike the trace may say that it does not
+know, and nothing else is let pass. There is no peer: btt refuses such a trace.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import loop_device
+import polars as pl
+from iolab.adapters.trace import export, study, trace_of
+from iolab.adapters.trace.record import record
+from iolab.domain.workload import KINDS
+from result import NotMeasured, Result, bounded
+from startup import MEMORY
+
+IOS, QUICK_IOS = 1_000_000, 20_000
+SIZE_MIB = 64
+BLOCK_BYTES = 4096
+DEPTH = 32
+BUFFER_KIB = 128 * 1024
+RESOLUTION_NS = 1
+LOAD = """
+import json, sys
+from iolab import _native
+job = _native.Load.start(sys.stdin.read(), _native.Memory())
+while (record := job.wait(1)) is None: pass
+sys.stdout.write(record)
+"""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """I/Os of the engine's log beside the requests of the trace, by place and in the order of time."""
+
+    ios: int
+    missing: int
+    """I/Os without a request, or requests without an I/O."""
+    unknown: int
+    """Requests whose times the trace does not tell."""
+    unknown_alone: int
+    """Of them, those of blocks that no other I/O used at the same time."""
+    outside: int
+    """I/Os whose events lie outside of the engine's time."""
+    outside_ns_max: int
+    engine_longer_ns_median: float
+    """By how much the engine's time exceeds the trace's."""
+
+
+def measure(quick: bool) -> list[Result]:
+    ios = QUICK_IOS if quick else IOS
+    with (
+        tempfile.TemporaryDirectory(prefix="iolab-bench-", dir=MEMORY) as name,
+        loop_device.bare(size_mib=SIZE_MIB) as device,
+    ):
+        (Path("/sys/block") / device.name / "queue" / "nomerges").write_text("2")
+        found = compared(device, Path(name), ios)
+    what = f"of {found.ios:,} I/Os"
+    command = f"iolab record {device} -- (random, 4 KiB, queue depth {DEPTH})"
+    return [
+        bounded(f"{what}, times outside of the engine's", "I/Os", [found.outside], limit=0.5, commands=[command]),
+        bounded(f"{what}, missing or too many in the trace", "I/Os", [found.missing], limit=0.5),
+        bounded(f"{what}, unknown without another alike", "I/Os", [found.unknown_alone], limit=0.5),
+        bounded(f"{what}, unknown", "percent", [100 * found.unknown / found.ios], limit=1.0),
+        bounded("the engine's time over the trace's, median", "ns", [found.engine_longer_ns_median], limit=100_000),
+    ]
+
+
+def compared(device: Path, directory: Path, ios: int) -> Truth:
+    """Offers so many I/Os to the device, recorded by both, and compares."""
+    log, recording, rows = directory / "log.csv", directory / "recorded.dat", directory / "rows.parquet"
+    load = phase(device, log, ios)
+    (directory / "load.json").write_text(json.dumps(load))
+    command = ["sh", "-c", f'"{sys.executable}" -c "$0" < "$1" > "$2"', LOAD]
+    command += [str(directory / "load.json"), str(directory / "record.json")]
+    recorded = record(device, recording, command=command, buffer_kib=BUFFER_KIB)
+    if recorded.status != 0:
+        raise NotMeasured("the load did not end well")
+    if recorded.events_lost:
+        raise NotMeasured(f"{recorded.events_lost} events found no room while it was recorded: the machine is too busy")
+    trace = trace_of([recording])
+    if study(trace)["malformed"]:
+        raise AssertionError("a recording with malformed events")
+    export(trace, "parquet", rows)
+    return beside(pl.read_csv(log), pl.read_parquet(rows), number(device))
+
+
+def phase(device: Path, log: Path, ios: int) -> dict[str, Any]:
+    given = {"pattern": "random", "queue_depth": DEPTH, "operations": ios, "block_size": f"{BLOCK_BYTES}B"}
+    given |= {"read_percent": 70, "file_size": f"{SIZE_MIB}MiB", "layout": False, "drop_caches": False}
+    kind = KINDS["io"]
+    load: dict[str, Any] = kind.phases(kind.options.model_validate(given), 1)[-1].load  # type: ignore[union-attr]
+    (file,), (group,) = load["files"], load["groups"]
+    file |= {"path": str(device), "create": False}
+    group["io_log"] = str(log)
+    return load
+
+
+def number(device: Path) -> str:
+    found = device.stat().st_rdev
+    return f"{os.major(found)}:{os.minor(found)}"
+
+
+def beside(log: pl.DataFrame, rows: pl.DataFrame, device: str) -> Truth:
+    """The k-th I/O of a block beside its k-th request."""
+    ours = log.with_columns(
+        sector=pl.col("offset_bytes") // 512, began_ns=pl.col("ended_ns") - pl.col("latency_ns")
+    ).sort("began_ns")
+    ours = ours.with_columns(place=pl.col("began_ns").cum_count().over("sector"))
+    # Two of a block at once, or at once with the one before.
+    crowded = ours.sort("sector", "began_ns").select(
+        "sector",
+        "place",
+        alike=(pl.col("began_ns") < pl.col("ended_ns").shift(1).over("sector")).fill_null(value=False)
+        | (pl.col("ended_ns") > pl.col("began_ns").shift(-1).over("sector")).fill_null(value=False),
+    )
+    ours = ours.join(crowded, on=["sector", "place"])
+    first_ns = ours["began_ns"].min()
+    theirs = rows.filter(
+        (pl.col("device") == device)
+        & pl.col("operation").is_in(["read", "write"])
+        & (pl.col("arrived_ns") >= pl.lit(first_ns) - RESOLUTION_NS)
+    )
+    theirs = theirs.sort("arrived_ns").with_columns(place=pl.col("arrived_ns").cum_count().over("sector"))
+    both = ours.join(theirs, on=["sector", "place"], how="full", coalesce=True)
+    missing = both.filter(pl.col("began_ns").is_null() | pl.col("arrived_ns").is_null())
+    paired = both.filter(pl.col("began_ns").is_not_null() & pl.col("arrived_ns").is_not_null())
+    known = paired.filter(pl.col("queued_ns").is_not_null() & pl.col("completed_ns").is_not_null())
+    unknown = paired.filter(pl.col("queued_ns").is_null() | pl.col("completed_ns").is_null())
+    early = (pl.col("began_ns") - pl.col("queued_ns").cast(pl.Int64)).clip(0)
+    late = (pl.col("completed_ns").cast(pl.Int64) - pl.col("ended_ns")).clip(0)
+    excess = known.select(excess=pl.max_horizontal(early, late))["excess"]
+    longer = known.select(longer=pl.col("latency_ns") - (pl.col("completed_ns") - pl.col("queued_ns")).cast(pl.Int64))
+    return Truth(
+        ios=len(log),
+        missing=len(missing),
+        unknown=len(unknown),
+        unknown_alone=int(unknown.filter(~pl.col("alike")).height),
+        outside=int((excess > RESOLUTION_NS).sum()),
+        outside_ns_max=int(excess.max() or 0),  # type: ignore[arg-type]
+        engine_longer_ns_median=float(longer["longer"].median() or 0.0),  # type: ignore[arg-type]
+    )
