@@ -37,6 +37,7 @@ BENCHES = [
     "import_speed",
     "collection",
     "trace_speed",
+    "trace_truth",
     "replay_fidelity",
     "probe_overhead",
     "statistics_simulation",

@@ -8,6 +8,9 @@ import os
 import shutil
 import struct
 import subprocess
+import zlib
+from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,6 +20,7 @@ from iolab.adapters.system import tracefs
 from iolab.adapters.trace import export, study, trace_of
 from iolab.base.errors import InputError
 from iolab.presentation.cli.invoke import invoke
+from iolab.presentation.report.over_time import Counts, How, fine, step_of, times
 
 TRACES = Path(__file__).parent / "traces"
 
@@ -179,6 +183,50 @@ def test_a_page_holds_the_maps(tmp_path: Path) -> None:
     assert len(text) < 3_000_000
 
 
+def test_zooming_shows_every_interval_that_was_counted() -> None:
+    """What the page draws at first is the sum of what it holds for who zooms in."""
+    rows = [[float(number % 7) for number in range(5000)], [2.0**40] * 5000]
+    hows: dict[How, Callable[[list[float]], float]] = {"count": sum, "max": max, "mean": lambda part: sum(part) / 8}
+    for how, of in hows.items():
+        for row in rows:
+            counts = Counts.of([row], how)
+            assert step_of(counts.length) == 8
+            expected = [of(row[at : at + 8]) for at in range(0, 5000, 8)]
+            assert counts.drawn(0.5)[0] == pytest.approx(expected, rel=1e-6)
+            assert len(times(counts.length, 0.5)) == len(expected)
+    whole = Counts.of(rows[:1], "rate", 0.25)
+    packed = fine([whole], 0.5, "y")
+    assert packed is not None and packed["lines"] == [{"rows": 1, "how": "rate", "scale": 0.25}]
+    values = struct.unpack("<5000I", zlib.decompress(b64decode(packed["packed"])))
+    assert list(values) == rows[0]
+    assert whole.drawn(0.5)[0][0] == sum(rows[0][:8]) * 0.25 / (8 * 0.5)
+    assert fine([Counts.of([[1.0] * 1024], "count")], 0.5, "z") is None
+
+
+def test_maps_are_as_fine_as_is_asked_for() -> None:
+    coarse = study(trace_of([TRACES / "trace-cmd-7.dat"]), intervals=16)["maps"]
+    finer = study(trace_of([TRACES / "trace-cmd-7.dat"]), intervals=2**14)["maps"]
+    assert len(coarse["reads"]) <= 16 < len(finer["reads"])
+    for key in ("reads", "writes", "bytes_written", "depth_ns"):
+        assert sum(coarse[key]) == sum(finer[key])
+    assert sum(map(sum, coarse["latency"])) == sum(map(sum, finer["latency"]))
+
+
+def test_discards_are_an_operation_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.txt"
+    path.write_text(
+        "fio-1 [000] ..... 1.000000: block_rq_issue: 8,0 DS 1048576 () 64 + 2048 [fio]\n"
+        "fio-1 [001] ..... 1.000900: block_rq_complete: 8,0 DS () 64 + 2048 [0]\n"
+    )
+    figures = study(trace_of([path]), queues=[[1], [0]])
+    (device,) = figures["devices"]
+    assert (device["discards"], device["bytes_discarded"], device["others"]) == (1, 1048576, 0)
+    assert (sum(figures["maps"]["discards"]), sum(figures["maps"]["bytes_discarded"])) == (1, 1048576)
+    assert [group["count"] for group in figures["by_queue"]] == [0, 1]
+    assert invoke(["trace", str(path)]) == 0
+    assert "discarded" in capsys.readouterr().out
+
+
 def test_parquet_has_a_row_per_request(tmp_path: Path) -> None:
     import polars as pl
 
@@ -257,6 +305,38 @@ def test_blkparse_reads_what_is_written_for_it(tmp_path: Path) -> None:
     command = ["blkparse", "-i", "out", "-q"]
     text = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
     assert text.count(" C ") == figures_of("trace-cmd-7.dat")["events"]["complete"]
+
+
+@pytest.mark.skipif(shutil.which("btt") is None, reason="needs btt (the package blktrace)")
+def test_btt_tells_the_same_times_of_requests_with_data(tmp_path: Path) -> None:
+    """Its averages, to the nanosecond that it prints; flushes, which have no data, it leaves out."""
+    import polars as pl
+
+    commands = (
+        ["blkparse", "-i", str(TRACES / "set"), "-d", "merged", "-O", "-q"],
+        ["btt", "-i", "merged", "-o", "told"],
+    )
+    for command in commands:
+        subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
+    lines = [line.split() for line in (tmp_path / "told.avg").read_text().splitlines()]
+    told = {
+        words[0]: (round(float(words[2]) * 1e9), int(words[4]))
+        for words in lines
+        if len(words) == 5 and "2" in words[0]
+    }
+    export(trace_of([TRACES / "set"]), "parquet", tmp_path / "rows.parquet")
+    rows = pl.read_parquet(tmp_path / "rows.parquet").filter(pl.col("sectors") > 0)
+
+    def mean(begin: str, end: str) -> tuple[float, int]:
+        took = (rows[f"{end}_ns"] - rows[f"{begin}_ns"]).drop_nulls()
+        return round(took.mean()), len(took)  # type: ignore[arg-type]
+
+    assert mean("inserted", "issued") == told["I2D"]
+    assert mean("issued", "completed") == told["D2C"]
+    assert mean("queued", "completed") == told["Q2C"]
+    queue_ns, requests = mean("queued", "inserted")
+    assert requests == told["Q2G"][1] == told["G2I"][1]
+    assert abs(queue_ns - told["Q2G"][0] - told["G2I"][0]) <= 1
 
 
 NO_TRACEFS = tracefs.root() is None or os.geteuid() != 0

@@ -27,7 +27,7 @@ class Replayed:
 
     @property
     def late_queue_full_percent(self) -> float | None:
-        """I/Os late because the queue was full when they were due; None without any, or where an older record lacks it."""
+        """I/Os late because the queue was full when they were due; None without any, and of older records."""
         late = [job.get("arrivals_late_queue_full") for job in self.jobs]
         told = [count for count in late if count is not None]
         return 100 * sum(told) / self.arrivals if self.arrivals and len(told) == len(late) else None

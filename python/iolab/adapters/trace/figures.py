@@ -33,7 +33,9 @@ def study(
         InputError: it can't be read, or holds no block I/O.
     """
     try:
-        job = _native.TraceJob.start(json.dumps({**trace.spec, "output": output, "intervals": intervals, "queues": queues}))
+        job = _native.TraceJob.start(
+            json.dumps({**trace.spec, "output": output, "intervals": intervals, "queues": queues})
+        )
         try:
             while (found := job.wait(_LOOK_EVERY_S)) is None:
                 pass

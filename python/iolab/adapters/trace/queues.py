@@ -21,4 +21,4 @@ def queues_of(device: Path) -> list[list[int]]:
     lists = sorted(Path("/sys/block", disk, "mq").glob("*/cpu_list"), key=lambda path: int(path.parent.name))
     if not lists:
         raise InputError("has no hardware queues", where=f"--queues {device}")
-    return [cpu_list.parse(path.read_text().replace(" ", "").strip()) for path in lists]
+    return [cpu_list.parse(path.read_text().replace(" ", "").strip()) or [] for path in lists]

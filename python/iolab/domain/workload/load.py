@@ -165,7 +165,7 @@ def group_json(
     realtime: bool = False,
 ) -> native.GroupSpec:
     """A group's specification, in the engine's default form."""
-    return {
+    group: native.GroupSpec = {
         "name": name,
         "engine": engine,
         "direct": direct,
@@ -178,9 +178,11 @@ def group_json(
         "sqpoll_cpu": None,
         "fresh_data": fresh_data,
         "close_in_time": close_in_time,
-        **({"realtime": True} if realtime else {}),
         "jobs": jobs,
     }
+    if realtime:
+        group["realtime"] = True
+    return group
 
 
 def job_json(

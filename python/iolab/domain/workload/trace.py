@@ -119,8 +119,8 @@ class TraceOptions(Options):
     direct: bool = option(True, "Bypass the page cache (O_DIRECT).")
     realtime: bool = option(
         False,
-        "Offer from threads of real-time priority (SCHED_FIFO), so that other work on the CPUs makes nothing late. Needs "
-        "root; no simulated machine has it.",
+        "Offer from threads of real-time priority (SCHED_FIFO), so that other work on the CPUs makes nothing late. "
+        "Needs root; no simulated machine has it.",
     )
     interval: Duration = option(100_000_000, "Width of one interval of the time series.", unit="ns", ge=1_000_000)
 

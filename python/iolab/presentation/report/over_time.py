@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+
 from iolab.base.strict_json import JsonObject
 
+Numbers = np.ndarray[Any, np.dtype[Any]]
 POINTS = 1024
 """Drawn at once, at most."""
 How = Literal["count", "rate", "mean", "max"]
@@ -28,7 +30,7 @@ class Counts:
     """Factor on what is drawn."""
 
     @staticmethod
-    def of(rows: Sequence[Sequence[float]], how: How, scale: float = 1.0) -> Counts:
+    def of(rows: Sequence[Sequence[float]] | Numbers, how: How, scale: float = 1.0) -> Counts:
         """Larger numbers than 32 bits hold lose what is small in them."""
         values = np.asarray(rows, dtype=np.float64)
         too_large = max(1.0, float(values.max(initial=0)) / (2**32 - 1))

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import iolab
 import numpy as np
+
+import iolab
 from iolab.base import output_file
 from iolab.base.plain_text import visible
 from iolab.presentation.report.heat import HEAT
@@ -73,7 +74,14 @@ def maps(figures: dict[str, Any]) -> Iterator[Figure]:
     step_s = drawn["interval_ns"] / 1e9
     if any(map(any, drawn["latency"])):
         yield _map(
-            "trace-latency", "Latency over time", LATENCY, drawn["latency"], step_s, "latency (us)", _latencies, log=True
+            "trace-latency",
+            "Latency over time",
+            LATENCY,
+            drawn["latency"],
+            step_s,
+            "latency (us)",
+            _latencies,
+            log=True,
         )
     if any(map(any, drawn["places"])):
         size = drawn["place_sectors"] * 512 / 2**30
@@ -173,7 +181,7 @@ def _by_process(figures: dict[str, Any], step_s: float) -> Figure:
         "time since the trace began (s)",
         ["requests/s"],
     )
-    lines = [(0, place, name, Counts.of([by_name[name]], "rate")) for place, name in enumerate(most)]
+    lines = [(0, place, name, Counts.of(by_name[name][np.newaxis], "rate")) for place, name in enumerate(most)]
     _draw(plot, lines, step_s)
     return Figure("trace-processes", "Rate by process", "The processes of most requests, by name.", [plot])
 

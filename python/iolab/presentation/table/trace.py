@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from iolab.base.plain_text import one_line
@@ -102,46 +102,33 @@ def _groups(title: str, groups: list[dict[str, Any]]) -> Iterator[RenderableType
 
 
 def _devices(devices: list[dict[str, Any]]) -> RenderableType:
+    """Of what may be absent, only the columns in which a device has something."""
     from rich.table import Table
 
+    columns: list[tuple[str, str, Callable[[Any], str], bool]] = [
+        ("reads", "reads", str, True),
+        ("writes", "writes", str, True),
+        ("discards", "discards", str, False),
+        ("other", "others", str, False),
+        ("read", "bytes_read", _bytes, True),
+        ("written", "bytes_written", _bytes, True),
+        ("discarded", "bytes_discarded", _bytes, False),
+        ("merges", "merges", str, False),
+        ("requeues", "requeues", str, False),
+        ("splits", "splits", str, False),
+        ("sequential", "sequential_share", _share, True),
+        ("depth", "depth_mean", lambda depth: "" if depth is None else f"{depth:.3g}", True),
+        ("most", "depth_max", lambda depth: "" if depth is None else str(depth), True),
+        ("idle", "idle_share", _share, True),
+    ]
+    shown = [column for column in columns if column[3] or any(device[column[1]] for device in devices)]
     table = Table(title="Devices", title_justify="left")
     table.add_column("device")
-    heads = (
-        "reads",
-        "writes",
-        "discards",
-        "other",
-        "read",
-        "written",
-        "discarded",
-        "merges",
-        "requeues",
-        "splits",
-        "sequential",
-        "depth",
-        "most",
-        "idle",
-    )
-    for head in heads:
+    for head, *_ in shown:
         table.add_column(head, justify="right")
     for device in devices:
-        table.add_row(
-            one_line(device["name"] or device["device"]),
-            str(device["reads"]),
-            str(device["writes"]),
-            str(device["discards"]),
-            str(device["others"]),
-            _bytes(device["bytes_read"]),
-            _bytes(device["bytes_written"]),
-            _bytes(device["bytes_discarded"]),
-            str(device["merges"]),
-            str(device["requeues"]),
-            str(device["splits"]),
-            _share(device["sequential_share"]),
-            "" if device["depth_mean"] is None else f"{device['depth_mean']:.3g}",
-            "" if device["depth_max"] is None else str(device["depth_max"]),
-            _share(device["idle_share"]),
-        )
+        cells = (text(device[key]) for _, key, text, _ in shown)
+        table.add_row(one_line(device["name"] or device["device"]), *cells)
     return table
 
 
