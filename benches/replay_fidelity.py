@@ -1,9 +1,11 @@
 """Replays of a trace of 4 KiB random direct reads that arrive independently of one another, 100,000 a
-second, on a loop device on tmpfs: how many are offered within 100 us of their time, the 99th
-percentile of the lateness, and the time that the whole takes over the trace's own. The peer is fio,
-which reads the same trace as its own log (`read_iolog`, version 3) at the depth that iolab uses.
-Lateness is told by the engine's clock as it hands an I/O to the ring; the kernel's own share of the
-way follows.
+second, on a loop device on tmpfs, from a thread of real-time priority: how many are offered within
+100 us of their time, the 99th percentile of the lateness, and the time that the whole takes over
+the trace's own. An arrival is late because the thread was, or because all of the queue depth was in
+flight: then the device does not keep up. The same with I/Os that complete at once (the null engine)
+is the thread alone. The peer is fio, which reads the same trace as its own log (`read_iolog`,
+version 3) at the depth that iolab uses. Lateness is told by the engine's clock as it hands an I/O to
+the ring; the kernel's own share of the way follows.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from startup import MEMORY
 
 RATE_PER_S = 100_000
 SIZE_MIB = 256
-DEPTH = 256
+DEPTH = 1024
 COLUMNS = "time:ns,operation,offset:B,size:B"
 LATE_PERCENT_MAX, LATENESS_NS_MAX = 1.0, 100_000.0
 
@@ -32,6 +34,8 @@ LATE_PERCENT_MAX, LATENESS_NS_MAX = 1.0, 100_000.0
 @dataclass(frozen=True)
 class Replayed:
     late_percent: float
+    queue_full_percent: float
+    """Of all arrivals, those late because the queue was full."""
     lateness_ns_p99: float
     elapsed_s: float
 
@@ -44,19 +48,28 @@ def measure(quick: bool) -> list[Result]:
     ):
         trace, log = Path(name) / "trace.csv", Path(name) / "log"
         span_s = plant(trace, log, device, seconds)
-        ours, theirs = [], []
+        ours, theirs, alone = [], [], []
         for _ in range(rounds):
             ours.append(replay(trace, device))
             theirs.append(fio(log, device))
-    command = f"iolab replay trace.csv --columns {COLUMNS} --on {device}"
+            alone.append(replay(trace, device, engine="null"))
+    command = f"iolab replay trace.csv --columns {COLUMNS} --on {device} --realtime"
+    late = f"arrivals later than 100 us, {RATE_PER_S:,} a second"
     return [
         bounded(
-            f"arrivals later than 100 us, {RATE_PER_S:,} a second",
+            late,
             "percent",
             [one.late_percent for one in ours],
             limit=LATE_PERCENT_MAX,
             commands=[command],
         ),
+        bounded(
+            f"{late}, though the queue was not full",
+            "percent",
+            [one.late_percent - one.queue_full_percent for one in ours],
+            limit=LATE_PERCENT_MAX,
+        ),
+        bounded(f"{late}, null engine", "percent", [one.late_percent for one in alone], limit=LATE_PERCENT_MAX),
         bounded("99th percentile of lateness", "ns", [one.lateness_ns_p99 for one in ours], limit=LATENESS_NS_MAX),
         paired(
             "time of the replay over the trace's",
@@ -85,12 +98,15 @@ def plant(trace: Path, log: Path, device: Path, seconds: float) -> float:
     return int(rows[-1].split(",")[0]) / 1e9
 
 
-def replay(trace: Path, device: Path) -> Replayed:
-    options = TraceOptions.model_validate({"file": str(trace), "columns": COLUMNS, "queue_depth": DEPTH})
+def replay(trace: Path, device: Path, *, engine: str = "io_uring") -> Replayed:
+    given = {"file": str(trace), "columns": COLUMNS, "queue_depth": DEPTH, "realtime": True}
+    options = TraceOptions.model_validate(given)
     load = KINDS["trace"].phases(options, 1)[-1].load  # type: ignore[union-attr]
     (file,) = load["files"]
     file |= {"path": str(device), "create": False}
     file.pop("place", None)
+    for group in load["groups"]:
+        group["engine"] = engine
     under_way = _native.Load.start(json.dumps(load), _native.Memory())
     record = under_way.wait(60)
     if record is None:
@@ -100,8 +116,8 @@ def replay(trace: Path, device: Path) -> Replayed:
     if job["errors"]:
         raise NotMeasured(f"the replay had errors: {job['errors'][0]}")
     found = job["replay"]
-    late = 100 * found["arrivals_late"] / found["arrivals"]
-    return Replayed(late, found["lateness_ns_p99"], job["finished_ns"] / 1e9)
+    late, full = (100 * found[key] / found["arrivals"] for key in ("arrivals_late", "arrivals_late_queue_full"))
+    return Replayed(late, full, found["lateness_ns_p99"], job["finished_ns"] / 1e9)
 
 
 def fio(log: Path, device: Path) -> float:

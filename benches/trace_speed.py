@@ -1,7 +1,7 @@
 """Reading of traces: `iolab trace`'s own pass over the file, all figures included. A set of blktrace
 files for two CPUs, beside btt after its pass of `blkparse -d`; a table as Alibaba's, beside a scan by
 polars and one by pandas that sum four columns by the operation. Records per second, with the start of
-the process, and peak memory; the files are in memory. A trace of 4 GiB comes through a pipe, a
+the process, and peak memory; the files are in memory. A trace of 10 GiB comes through a pipe, a
 recording of blktrace that goes on and on: its records per second, the writer's time included, and
 peak memory.
 """
@@ -66,7 +66,7 @@ def measure(quick: bool) -> list[Result]:
         csv = str(directory / "table.csv")
         peers = {"polars": [sys.executable, "-c", POLARS, csv], "pandas": [sys.executable, "-c", PANDAS, csv]}
         results += compared("table", records, rounds, [sys.executable, "-c", OURS, csv], peers)
-        return results + piped(directory, 2**26 if quick else 2**32)
+        return results + piped(directory, 2**26 if quick else 10 * 2**30)
 
 
 def compared(what: str, records: int, rounds: int, ours: list[str], peers: dict[str, list[str]]) -> list[Result]:

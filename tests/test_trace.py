@@ -49,6 +49,14 @@ def test_recordings_of_the_real_tools_are_read_whole(name: str, format_: str, re
     assert figures["all"]["whole_ns"]["count"] == known
 
 
+def test_biosnoop_of_bpftrace_tells_whole_milliseconds() -> None:
+    figures = figures_of("biosnoop-bpftrace.txt")
+    assert (figures["format"], figures["malformed"]) == ("biosnoop.bt", 0)
+    assert figures["all"]["count"] == figures["all"]["device_ns"]["count"] == 60
+    assert {group["name"] for group in figures["by_process"]} == {"dd"}
+    assert any("whole milliseconds" in note for note in figures["notes"])
+
+
 def test_one_recording_says_the_same_in_every_form() -> None:
     """To the nanosecond of the recording; perf's text has microseconds."""
     recorded = figures_of("trace-cmd-7.dat")

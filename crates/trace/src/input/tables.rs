@@ -20,6 +20,9 @@ impl DecodeLine for Biosnoop {
     fn line(&mut self, line: &[u8], events: &mut Vec<TraceEvent>, about: &mut About) {
         if line.starts_with(b"TIME(") {
             self.columns = words(line).map(<[u8]>::to_vec).collect();
+            if line.starts_with(b"TIME(ms)") {
+                about.note("times and latencies are whole milliseconds, rounded down: 0 is anything below one");
+            }
             return;
         }
         if self.columns.is_empty() || line.trim_ascii().is_empty() {

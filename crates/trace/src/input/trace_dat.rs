@@ -62,7 +62,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Merged, ReadError> {
         let reader: Box<dyn Reader> = Box::new(Cpu {
             cpu: cpu as u16,
             input,
-            buffer: vec![0; header.page.subbuffer_bytes()],
+            buffer: Vec::new(),
             page: header.page,
             records: Arc::clone(&header.records),
             reached_ns: None,
@@ -216,25 +216,21 @@ struct Cpu {
 
 impl Reader for Cpu {
     fn read(&mut self, events: &mut Vec<TraceEvent>) -> Result<bool, ReadError> {
-        let mut filled = 0;
-        while filled < self.buffer.len() {
-            match self.input.read(&mut self.buffer[filled..]) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) => {
-                    self.about.malformed(|| error.to_string());
-                    break;
-                }
-            }
+        // It grows with what is there: a file may say that it has many CPUs, and large sub-buffers.
+        self.buffer.clear();
+        let whole = self.page.subbuffer_bytes();
+        let mut input = (&mut self.input).take(whole as u64);
+        if let Err(error) = input.read_to_end(&mut self.buffer) {
+            self.about.malformed(|| error.to_string());
         }
-        if filled == 0 {
+        if self.buffer.is_empty() {
             return Ok(false);
         }
-        let page = match Page::decode(&self.buffer[..filled], &self.page) {
+        let page = match Page::decode(&self.buffer, &self.page) {
             Ok(page) => page,
             Err(error) => {
                 self.about.malformed(|| error.to_string());
-                return Ok(filled == self.buffer.len());
+                return Ok(self.buffer.len() == whole);
             }
         };
         if let Some(lost) = page.lost {

@@ -43,6 +43,7 @@ struct Disk {
     items: Items,
     /// How many of them the driver has.
     issued: u64,
+    merges_told: bool,
 }
 
 impl Disk {
@@ -97,6 +98,7 @@ impl Follow {
             issued: &mut disk.issued,
             unknown: &mut self.unknown,
             device,
+            merges_told: &mut disk.merges_told,
         };
         if let Some(item) = turn.add(event) {
             self.ended(&item, &mut each);
@@ -214,6 +216,7 @@ impl Follow {
                 Disk {
                     items: Items::new(),
                     issued: 0,
+                    merges_told: false,
                 },
             ));
             devices.len() - 1

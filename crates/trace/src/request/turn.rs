@@ -3,7 +3,7 @@
 use super::follow::Unknown;
 use super::io::Io;
 use super::under_way::{Found, Item, Items, State, find};
-use crate::block::in_flight::Slot;
+use crate::block::in_flight::{Entry, Slot};
 use crate::block::{Device, Op};
 use crate::event::{Step, TraceEvent};
 
@@ -13,6 +13,8 @@ pub(super) struct Turn<'a> {
     pub(super) issued: &'a mut u64,
     pub(super) unknown: &'a mut Unknown,
     pub(super) device: Device,
+    /// Whether merges are told at all: then a request is as large as what is known of it says.
+    pub(super) merges_told: &'a mut bool,
 }
 
 impl Turn<'_> {
@@ -44,7 +46,7 @@ impl Turn<'_> {
         let again = find(self.items, event.sector, |bio| {
             bio.what.rest_of_split
                 && bio.what.io.pid == event.pid
-                && is_whole(bio.sectors, event)
+                && fits(bio, event)
                 && bio.what.is_bio(event.op)
         });
         if let Some(bio) = again.slot().and_then(|slot| self.items.get_mut(slot)) {
@@ -61,7 +63,9 @@ impl Turn<'_> {
     fn split(&mut self, event: &TraceEvent) {
         let new_sector = event.argument;
         let found = find(self.items, event.sector, |bio| {
-            bio.what.is_bio(event.op) && event.sector < new_sector && new_sector < bio.end()
+            bio.what.is_bio(event.op)
+                && event.sector < new_sector
+                && (new_sector < bio.end() || bio.what.vague)
         });
         let Some((slot, bio)) = found
             .slot()
@@ -70,7 +74,7 @@ impl Turn<'_> {
             self.unknown.unmatched += 1;
             return;
         };
-        let rest_sectors = bio.end() - new_sector;
+        let rest_sectors = bio.end().saturating_sub(new_sector);
         let mut rest = bio.what.clone();
         rest.rest_of_split = true;
         rest.io.split = true;
@@ -91,7 +95,7 @@ impl Turn<'_> {
     }
 
     fn insert(&mut self, event: &TraceEvent) {
-        let slot = self.waiting(event);
+        let slot = self.waiting(event).slot();
         if let Some(request) = slot.and_then(|slot| self.items.get_mut(slot)) {
             request.state = State::Waiting;
             if !request.doubtful {
@@ -99,17 +103,14 @@ impl Turn<'_> {
             }
             return;
         }
-        self.unseen(event, State::Waiting);
-        if let Some(request) = self
-            .waiting(event)
-            .and_then(|slot| self.items.get_mut(slot))
-        {
-            request.io.inserted_ns = Some(event.at_ns);
-        }
+        let mut io = self.io(event);
+        io.inserted_ns = Some(event.at_ns);
+        self.insert_item(event, Item::new(io, State::Waiting));
     }
 
     fn issue(&mut self, event: &TraceEvent) {
-        let slot = match self.waiting(event) {
+        let found = self.waiting(event);
+        let slot = match found.slot() {
             Some(slot) => slot,
             None => {
                 let io = self.io(event);
@@ -122,6 +123,7 @@ impl Turn<'_> {
         if let Some(request) = self.items.get_mut(slot) {
             *self.issued += u64::from(request.state != State::Issued);
             request.state = State::Issued;
+            request.vague &= !matches!(found, Found::One(_));
             request.io.sector = event.sector;
             request.io.sectors = event.sectors;
             request.io.marks = request.io.marks.with(event.marks);
@@ -133,7 +135,7 @@ impl Turn<'_> {
 
     fn requeue(&mut self, event: &TraceEvent) {
         let found = find(self.items, event.sector, |item| {
-            item.what.has_driver(event.op) && is_whole(item.sectors, event)
+            item.what.has_driver(event.op) && fits(item, event)
         });
         match found.slot().and_then(|slot| self.items.get_mut(slot)) {
             Some(request) => {
@@ -149,13 +151,13 @@ impl Turn<'_> {
         // One that is longer than what completed may have completed in part; then both could be meant.
         let found = find(self.items, event.sector, |item| {
             item.what.has_driver(event.op)
-                && (is_whole(item.sectors, event)
+                && (fits(item, event)
                     || event.sectors > 0 && item.sectors > u64::from(event.sectors))
         });
         // A flush that has nothing to write is never issued itself, nor is what fails early.
         let found = found.or_else(|| {
             find(self.items, event.sector, |item| {
-                item.what.waits(event.op) && is_whole(item.sectors, event)
+                item.what.waits(event.op) && fits(item, event)
             })
         });
         let slot = self.whole_of(found, event);
@@ -186,7 +188,7 @@ impl Turn<'_> {
             return found.slot();
         };
         let whole = self.items.starting_at(event.sector, |item| {
-            item.what.has_driver(event.op) && is_whole(item.sectors, event)
+            item.what.has_driver(event.op) && fits(item, event)
         });
         whole.or(Some(first))
     }
@@ -197,7 +199,7 @@ impl Turn<'_> {
             return None;
         }
         let found = find(self.items, event.sector, |bio| {
-            bio.what.is_bio(event.op) && is_whole(bio.sectors, event)
+            bio.what.is_bio(event.op) && fits(bio, event)
         });
         let bio = self.items.remove(found.slot()?)?;
         Some(finished(bio.what, event))
@@ -220,40 +222,36 @@ impl Turn<'_> {
     }
 
     /// What waits with these sectors.
-    fn waiting(&mut self, event: &TraceEvent) -> Option<Slot> {
+    fn waiting(&mut self, event: &TraceEvent) -> Found {
         let whole = find(self.items, event.sector, |item| {
-            item.what.waits(event.op) && is_whole(item.sectors, event)
+            item.what.waits(event.op) && fits(item, event)
         });
-        let found = whole.or_else(|| {
+        if self.tells_merges(event) {
+            return whole;
+        }
+        // Something joined it, or was cut off, that was not seen.
+        whole.or_else(|| {
             find(self.items, event.sector, |item| {
                 item.what.waits(event.op) && (item.sectors > 0) == (event.sectors > 0)
             })
-        });
-        if let (Found::One(slot), true) = (found, whole == Found::None) {
-            // Something joined it, or was cut off, that was not seen.
-            if let Some(item) = self
-                .items
-                .get_mut(slot)
-                .filter(|item| item.state == State::Waiting)
-            {
-                item.io.inserted_ns = item.io.inserted_ns.filter(|_| !item.doubtful);
-            }
-        }
-        found.slot()
+        })
     }
 
     /// The bio with exactly these sectors; the submitter still runs, so of several rather its own.
     pub(super) fn own_bio(&mut self, event: &TraceEvent) -> Found {
         let own = find(self.items, event.sector, |bio| {
-            bio.what.is_bio(event.op)
-                && is_whole(bio.sectors, event)
-                && bio.what.io.pid == event.pid
+            bio.what.is_bio(event.op) && fits(bio, event) && bio.what.io.pid == event.pid
         });
         own.or_else(|| {
             find(self.items, event.sector, |bio| {
-                bio.what.is_bio(event.op) && is_whole(bio.sectors, event)
+                bio.what.is_bio(event.op) && fits(bio, event)
             })
         })
+    }
+
+    /// Of discards, no kernel tells what joins them.
+    pub(super) fn tells_merges(&self, event: &TraceEvent) -> bool {
+        *self.merges_told && event.op != Op::Discard
     }
 
     fn unseen(&mut self, event: &TraceEvent, state: State) {
@@ -284,7 +282,8 @@ fn finished(mut item: Item, event: &TraceEvent) -> Item {
     item
 }
 
+/// Whether the event, of so many sectors, may be about it.
 #[inline]
-pub(super) fn is_whole(sectors: u64, event: &TraceEvent) -> bool {
-    sectors == u64::from(event.sectors)
+pub(super) fn fits(item: &Entry<Item>, event: &TraceEvent) -> bool {
+    item.sectors == u64::from(event.sectors) || item.what.vague
 }

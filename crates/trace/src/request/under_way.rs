@@ -15,6 +15,8 @@ pub(super) struct Item {
     pub(super) joined: Vec<Option<u64>>,
     /// Its times are no longer determined: another's events may have been taken for its own.
     pub(super) doubtful: bool,
+    /// Neither is its length: it, or another that looked alike, grew or was issued.
+    pub(super) vague: bool,
 }
 
 /// How far it is.
@@ -48,6 +50,7 @@ impl Item {
             rest_of_split: false,
             joined: Vec::new(),
             doubtful: false,
+            vague: false,
         }
     }
 
@@ -81,9 +84,14 @@ pub(super) fn find(items: &mut Items, start: u64, wanted: impl Fn(&Entry<Item>) 
         (1, Some(slot)) => Found::One(slot),
         (0, _) | (_, None) => Found::None,
         (_, Some(slot)) => {
-            for alike in items.all_starting_at(start, &wanted) {
-                if let Some(item) = items.get_mut(alike) {
+            let alike = items.all_starting_at(start, &wanted);
+            let is_vague = |&slot: &Slot| items.get(slot).is_some_and(|item| item.what.vague);
+            // Of several lengths, nobody knows which of them an event of one length leaves.
+            let vague = alike.iter().any(is_vague);
+            for slot in alike {
+                if let Some(item) = items.get_mut(slot) {
                     item.doubt();
+                    item.vague = vague;
                 }
             }
             Found::Any(slot)

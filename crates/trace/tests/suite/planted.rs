@@ -248,6 +248,20 @@ proptest! {
     }
 }
 
+/// A merge that could be of several requests, and bios of others where the request grew.
+#[test]
+fn a_request_of_which_too_little_is_known_takes_no_bio_of_others() {
+    let plan = Plan {
+        seed: 18_202_948_620_061_069_638,
+        requests: 800,
+        depth: 128,
+        places: 4,
+        losses: 0,
+    };
+    let (events, truths) = planted(&plan);
+    right(&followed(&events).0, &truths);
+}
+
 #[test]
 fn depth_of_one_is_known_whatever_meets_at_a_sector() {
     let plan = Plan {

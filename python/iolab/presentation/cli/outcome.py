@@ -27,6 +27,8 @@ REPLAYED = (
     "arrival_rate_share",
     "queue_depth_distance",
 )
+LATE_PERCENT_TOLD = 1.0
+"""Of late arrivals that the threads themselves were late for."""
 
 
 def show_outcome(
@@ -133,6 +135,10 @@ def _replayed(data: RunData) -> list[str]:
         line += "" if rate.is_empty() else f", at {float(rate.mean()):.4g} x the rate"  # type: ignore[arg-type]
         if not depth.is_empty():
             line += f", queue depth off by {float(depth.max()):.3g}"  # type: ignore[arg-type]
+        busy = worst - (0.0 if full.is_empty() else float(full.max()))  # type: ignore[arg-type]
+        realtime = getattr(data.experiment.workloads[workload].options, "realtime", None)
+        if busy > LATE_PERCENT_TOLD and realtime is False and "model" not in data.machine:
+            line += "; other work on the CPUs makes arrivals late: realtime = true (--realtime) goes before it"
         arm = [workload] * (len(data.workloads) > 1) + [setting] * (len(data.settings) > 1)
         told.append(": ".join([*arm, line]))
     return told
