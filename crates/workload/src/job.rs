@@ -304,6 +304,12 @@ impl Job {
         }
     }
 
+    /// Whether it may write.
+    #[inline]
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
     /// Whether what completes now belongs to what is measured; false in what follows an early end.
     #[inline]
     pub fn is_measured(&self) -> bool {

@@ -188,8 +188,9 @@ impl Task {
         self.polls.is_some() && self.outstanding > 0
     }
 
+    /// None of its jobs writes.
     pub(super) fn reads_only(&self) -> bool {
-        !self.jobs.iter().any(|job| job.writes)
+        !self.jobs.iter().any(|running| running.job.writes())
     }
 
     /// So that what a transient used can be left out afterwards.
