@@ -81,6 +81,233 @@ Allocation = Literal["direct", "workqueue", "data_only", "mapping"]
 data."""
 
 
+ClockKind = Literal["tsc", "monotonic", "model"]
+"""The clock that operations are timed with."""
+
+
+class Window(TypedDict):
+    """What one depth showed for the length of a window."""
+
+    count: int
+    late: int
+    queue_depth: int
+    start_ns: int
+
+
+class Searched(TypedDict):
+    """What a search came to."""
+
+    missed: bool
+    queue_depth: int | None
+    share: float
+    target_ns: int
+    windows: list[Window]
+
+
+class ErrorRecord(TypedDict):
+    """Failures of one operation with one errno."""
+
+    count: int
+    errno: int
+    first_offset: int
+    first_path: str
+    name: str
+    op: str
+
+
+class IntervalRecord(TypedDict):
+    """What completed in one interval of the time series."""
+
+    latency_counts: list[tuple[int, int]]
+    latency_ns_max: int | None
+    latency_ns_p50: int | None
+    latency_ns_p99: int | None
+    length_ns: int
+    null_bytes: NotRequired[int | None]
+    null_ops: NotRequired[int | None]
+    read_bytes: int
+    read_ops: int
+    start_ns: int
+    write_bytes: int
+    write_ops: int
+
+
+class MismatchRecord(TypedDict):
+    """A block that did not hold what was written there."""
+
+    expected: str
+    found: str
+    offset: int
+    path: str
+
+
+class LatencyRecord(TypedDict):
+    """Latencies of operations, each from its due time to its completion."""
+
+    histogram: list[tuple[int, int, int]]
+    max_ns: int
+    mean_ns: float
+    min_ns: int
+    stddev_ns: float
+
+
+class OpRecord(TypedDict):
+    """Successful operations of one kind in the measured part."""
+
+    bytes: int
+    count: int
+    latency: LatencyRecord | None
+
+
+class ReplayRecord(TypedDict):
+    """How faithful the replay of a job was."""
+
+    arrivals: int
+    arrivals_late: int
+    arrivals_late_queue_full: int
+    depth_distance: float | None
+    lateness_ns_max: int | None
+    lateness_ns_p50: int | None
+    lateness_ns_p99: int | None
+    recorded_depth_mean: float | None
+    recorded_rate_per_s: float | None
+    replayed_depth_mean: float | None
+    replayed_rate_per_s: float | None
+
+
+class JobRecord(TypedDict):
+    """The record of one job of a load."""
+
+    depth_search: NotRequired[Searched | None]
+    errors: list[ErrorRecord]
+    finished_ns: int
+    intervals: list[IntervalRecord]
+    mismatches: list[MismatchRecord]
+    mismatches_count: int
+    name: str
+    null: NotRequired[OpRecord | None]
+    read: OpRecord
+    replay: NotRequired[ReplayRecord | None]
+    sync: OpRecord
+    write: OpRecord
+
+
+class GroupRecordOfJobRecord(TypedDict):
+    """The record of a group: a thread and its jobs."""
+
+    context_switches_involuntary: int
+    context_switches_voluntary: int
+    cpu_system_ns: int
+    cpu_user_ns: int
+    cpu_wait_ns: NotRequired[int | None]
+    faults_major: int
+    faults_minor: int
+    jobs: list[JobRecord]
+    name: str
+    notes: list[str]
+
+
+class Transient(TypedDict):
+    """What the steady-state search found."""
+
+    cut_ns: int
+    steady: bool
+
+
+class PhaseRecordOfJobRecord(TypedDict):
+    """A phase's record; `J` is the record of a job."""
+
+    build_profile: str
+    clock: ClockKind
+    elapsed_ns: int
+    groups: list[GroupRecordOfJobRecord]
+    measured_from_ns: int
+    measured_to_ns: int
+    phase: str
+    process_cpu_system_ns: int
+    process_cpu_user_ns: int
+    started_unix_ns: int
+    stopped: bool
+    transient: Transient | None
+    wall_clock_shift_ns: int
+
+
+class ThreadRecord(TypedDict):
+    """The record of one thread."""
+
+    errors: list[ErrorRecord]
+    finished_ns: int
+    intervals: list[IntervalRecord]
+    measures: dict[str, float | None]
+    mismatches: list[MismatchRecord]
+    mismatches_count: int
+    name: str
+    ops: dict[str, OpRecord]
+
+
+class GroupRecordOfThreadRecord(TypedDict):
+    """The record of a group: a thread and its jobs."""
+
+    context_switches_involuntary: int
+    context_switches_voluntary: int
+    cpu_system_ns: int
+    cpu_user_ns: int
+    cpu_wait_ns: NotRequired[int | None]
+    faults_major: int
+    faults_minor: int
+    jobs: list[ThreadRecord]
+    name: str
+    notes: list[str]
+
+
+class MetadataRecord(TypedDict):
+    """The record of a metadata load."""
+
+    build_profile: str
+    clock: ClockKind
+    elapsed_ns: int
+    groups: list[GroupRecordOfThreadRecord]
+    measured_from_ns: int
+    measured_to_ns: int
+    measures: dict[str, float | None]
+    phase: str
+    process_cpu_system_ns: int
+    process_cpu_user_ns: int
+    started_unix_ns: int
+    stopped: bool
+    transient: Transient | None
+    wall_clock_shift_ns: int
+
+
+class ModelSortRecord(TypedDict):
+    """What a phase that sorted came to."""
+
+    build_profile: str
+    clock: ClockKind
+    elapsed_ns: int
+    groups: list[GroupRecordOfThreadRecord]
+    measured_from_ns: int
+    measured_to_ns: int
+    measures: dict[str, float | None]
+    phase: str
+    process_cpu_system_ns: int
+    process_cpu_user_ns: int
+    started_unix_ns: int
+    stopped: bool
+    transient: Transient | None
+    wall_clock_shift_ns: int
+
+
+class PhasesAnyRecord(TypedDict):
+    """Of phases that began together."""
+
+    phases: list["AnyRecord"]
+
+
+AnyRecord = PhaseRecordOfJobRecord | MetadataRecord | ModelSortRecord | PhasesAnyRecord
+"""Its record, in the shape that the same kind has on a host."""
+
+
 class MirrorSpec(TypedDict):
     """The path to the other controller's cache."""
 
@@ -278,10 +505,6 @@ class CgroupSpec(TypedDict):
     weight: int
 
 
-ClockKind = Literal["tsc", "monotonic", "model"]
-"""The clock that operations are timed with."""
-
-
 class Coalesce(TypedDict):
     """The feature as the host has set it."""
 
@@ -293,7 +516,9 @@ Distance = Literal["core", "socket", "node", "machine"]
 """The smallest part of the machine that has both of two different CPUs in it."""
 
 
-CompletionVariant = Literal["softirq", "remote_softirq", "thread", "grouped", "cache_aware", "multi_queue"]
+CompletionVariant = Literal[
+    "softirq", "remote_softirq", "thread", "grouped", "cache_aware", "multi_queue_direct", "multi_queue"
+]
 """Forms of the path from a device's interrupt to a completed request."""
 
 
@@ -452,6 +677,7 @@ class CpuSpec(TypedDict):
     clock_hz: NotRequired[int | None]
     completion_ns: int
     count: int
+    interrupt_ns: NotRequired[int | None]
     jitter: float
     page_copy_ns: int
     time_slice_ns: int
@@ -512,6 +738,7 @@ class DetailedCpusTable(TypedDict):
     jitter: float
     offline: NotRequired[list[Offline]]
     page_copy_cycles: int
+    poll_cycles: NotRequired[int]
     reap_cycles: int
     scheduling: SchedulingSpec
     submit_cycles: int
@@ -901,6 +1128,8 @@ class QueueSpec(TypedDict):
     """The tunables of a drive's queue, under the names of /sys/block/DEVICE/queue; those left out are the kernel's."""
 
     hardware_queues: NotRequired[int | None]
+    io_poll: NotRequired[int | None]
+    io_poll_delay: NotRequired[int | None]
     max_sectors_kb: NotRequired[int | None]
     max_segments: NotRequired[int | None]
     nomerges: NotRequired[int | None]
@@ -936,17 +1165,6 @@ class DriveSpec(TypedDict):
 
 EngineKind = Literal["io_uring", "libaio", "psync", "pvsync", "mmap", "null"]
 """The interface through which a group submits I/O."""
-
-
-class ErrorRecord(TypedDict):
-    """Failures of one operation with one errno."""
-
-    count: int
-    errno: int
-    first_offset: int
-    first_path: str
-    name: str
-    op: str
 
 
 class Layout(TypedDict):
@@ -1062,145 +1280,6 @@ class FunctionReport(TypedDict):
     total_share: float
     total_share_max: float
     total_shares: list[float | None]
-
-
-class Window(TypedDict):
-    """What one depth showed for the length of a window."""
-
-    count: int
-    late: int
-    queue_depth: int
-    start_ns: int
-
-
-class Searched(TypedDict):
-    """What a search came to."""
-
-    missed: bool
-    queue_depth: int | None
-    share: float
-    target_ns: int
-    windows: list[Window]
-
-
-class IntervalRecord(TypedDict):
-    """What completed in one interval of the time series."""
-
-    latency_counts: list[tuple[int, int]]
-    latency_ns_max: int | None
-    latency_ns_p50: int | None
-    latency_ns_p99: int | None
-    length_ns: int
-    null_bytes: NotRequired[int | None]
-    null_ops: NotRequired[int | None]
-    read_bytes: int
-    read_ops: int
-    start_ns: int
-    write_bytes: int
-    write_ops: int
-
-
-class MismatchRecord(TypedDict):
-    """A block that did not hold what was written there."""
-
-    expected: str
-    found: str
-    offset: int
-    path: str
-
-
-class LatencyRecord(TypedDict):
-    """Latencies of operations, each from its due time to its completion."""
-
-    histogram: list[tuple[int, int, int]]
-    max_ns: int
-    mean_ns: float
-    min_ns: int
-    stddev_ns: float
-
-
-class OpRecord(TypedDict):
-    """Successful operations of one kind in the measured part."""
-
-    bytes: int
-    count: int
-    latency: LatencyRecord | None
-
-
-class ReplayRecord(TypedDict):
-    """How faithful the replay of a job was."""
-
-    arrivals: int
-    arrivals_late: int
-    arrivals_late_queue_full: int
-    depth_distance: float | None
-    lateness_ns_max: int | None
-    lateness_ns_p50: int | None
-    lateness_ns_p99: int | None
-    recorded_depth_mean: float | None
-    recorded_rate_per_s: float | None
-    replayed_depth_mean: float | None
-    replayed_rate_per_s: float | None
-
-
-class JobRecord(TypedDict):
-    """The record of one job of a load."""
-
-    depth_search: NotRequired[Searched | None]
-    errors: list[ErrorRecord]
-    finished_ns: int
-    intervals: list[IntervalRecord]
-    mismatches: list[MismatchRecord]
-    mismatches_count: int
-    name: str
-    null: NotRequired[OpRecord | None]
-    read: OpRecord
-    replay: NotRequired[ReplayRecord | None]
-    sync: OpRecord
-    write: OpRecord
-
-
-class GroupRecordOfJobRecord(TypedDict):
-    """The record of a group: a thread and its jobs."""
-
-    context_switches_involuntary: int
-    context_switches_voluntary: int
-    cpu_system_ns: int
-    cpu_user_ns: int
-    cpu_wait_ns: NotRequired[int | None]
-    faults_major: int
-    faults_minor: int
-    jobs: list[JobRecord]
-    name: str
-    notes: list[str]
-
-
-class ThreadRecord(TypedDict):
-    """The record of one thread."""
-
-    errors: list[ErrorRecord]
-    finished_ns: int
-    intervals: list[IntervalRecord]
-    measures: dict[str, float | None]
-    mismatches: list[MismatchRecord]
-    mismatches_count: int
-    name: str
-    ops: dict[str, OpRecord]
-
-
-class GroupRecordOfThreadRecord(TypedDict):
-    """The record of a group: a thread and its jobs."""
-
-    context_switches_involuntary: int
-    context_switches_voluntary: int
-    cpu_system_ns: int
-    cpu_user_ns: int
-    cpu_wait_ns: NotRequired[int | None]
-    faults_major: int
-    faults_minor: int
-    jobs: list[ThreadRecord]
-    name: str
-    notes: list[str]
 
 
 class SequentialPattern(TypedDict):
@@ -1682,32 +1761,6 @@ class MetadataPhase(TypedDict):
     threads: list[ThreadSpec]
 
 
-class Transient(TypedDict):
-    """What the steady-state search found."""
-
-    cut_ns: int
-    steady: bool
-
-
-class MetadataRecord(TypedDict):
-    """The record of a metadata load."""
-
-    build_profile: str
-    clock: ClockKind
-    elapsed_ns: int
-    groups: list[GroupRecordOfThreadRecord]
-    measured_from_ns: int
-    measured_to_ns: int
-    measures: dict[str, float | None]
-    phase: str
-    process_cpu_system_ns: int
-    process_cpu_user_ns: int
-    started_unix_ns: int
-    stopped: bool
-    transient: Transient | None
-    wall_clock_shift_ns: int
-
-
 class ModelBlockObservation(TypedDict):
     """What docs/reference/probes.md describes as the observation of `block`."""
 
@@ -1738,6 +1791,7 @@ class MountObserved(TypedDict):
     """What one mount counted."""
 
     operations: dict[str, OperationObserved]
+    pulled_up_bytes: NotRequired[int | None]
     source: str
 
 
@@ -1798,24 +1852,6 @@ class ModelProbes(TypedDict):
     switches: NotRequired[SwitchesOptions | None]
 
 
-class PhaseRecordOfJobRecord(TypedDict):
-    """A phase's record; `J` is the record of a job."""
-
-    build_profile: str
-    clock: ClockKind
-    elapsed_ns: int
-    groups: list[GroupRecordOfJobRecord]
-    measured_from_ns: int
-    measured_to_ns: int
-    phase: str
-    process_cpu_system_ns: int
-    process_cpu_user_ns: int
-    started_unix_ns: int
-    stopped: bool
-    transient: Transient | None
-    wall_clock_shift_ns: int
-
-
 class PhaseRecordOfJobRecordOfModelRecord(PhaseRecordOfJobRecord):
     """A phase's record, with what its probes observed: docs/reference/probes.md."""
 
@@ -1828,32 +1864,30 @@ class MetadataRecordOfModelRecord(MetadataRecord):
     probes: ModelObservations
 
 
-class ModelSortRecord(TypedDict):
-    """What a phase that sorted came to."""
-
-    build_profile: str
-    clock: ClockKind
-    elapsed_ns: int
-    groups: list[GroupRecordOfThreadRecord]
-    measured_from_ns: int
-    measured_to_ns: int
-    measures: dict[str, float | None]
-    phase: str
-    process_cpu_system_ns: int
-    process_cpu_user_ns: int
-    started_unix_ns: int
-    stopped: bool
-    transient: Transient | None
-    wall_clock_shift_ns: int
-
-
 class ModelSortRecordOfModelRecord(ModelSortRecord):
     """A phase's record, with what its probes observed: docs/reference/probes.md."""
 
     probes: ModelObservations
 
 
-ModelRecord = PhaseRecordOfJobRecordOfModelRecord | MetadataRecordOfModelRecord | ModelSortRecordOfModelRecord
+class PhasesModelRecord(TypedDict):
+    """Of phases that began together."""
+
+    phases: list[AnyRecord]
+
+
+class PhasesModelRecordOfModelRecord(PhasesModelRecord):
+    """A phase's record, with what its probes observed: docs/reference/probes.md."""
+
+    probes: ModelObservations
+
+
+ModelRecord = (
+    PhaseRecordOfJobRecordOfModelRecord
+    | MetadataRecordOfModelRecord
+    | ModelSortRecordOfModelRecord
+    | PhasesModelRecordOfModelRecord
+)
 """A phase's record, with what its probes observed: docs/reference/probes.md."""
 
 
@@ -1887,6 +1921,14 @@ class VerifyPattern(TypedDict):
     bytes: list[int]
 
 
+class StopsWith(TypedDict):
+    """When jobs of a phase are stopped before an end of their own: they offer nothing more, and what is under way is
+    measured."""
+
+    any: bool
+    jobs: list[str]
+
+
 class Phase(TypedDict):
     """A load on files or devices."""
 
@@ -1899,6 +1941,7 @@ class Phase(TypedDict):
     name: str
     pattern: NotRequired[VerifyPattern | None]
     seed: int
+    stops_with: NotRequired[StopsWith | None]
     verify: bool
     warm_up_ns: int
 
