@@ -137,7 +137,7 @@ def test_what_perf_lost_is_counted_once(tmp_path: Path) -> None:
     at, sample_time = begin, 0
     while at < begin + size:
         kind, _, length = struct.unpack_from("<IHH", data, at)
-        sample_time = struct.unpack_from("<Q", data, at + 24)[0] if kind == 9 else sample_time
+        sample_time = struct.unpack_from("<Q", data, at + 32)[0] if kind == 9 else sample_time
         at += length
     # Number of the event and count, or the count alone; then task, time, number, CPU.
     lost = struct.pack("<IHH6Q", 2, 0, 56, 1, 700, 0, sample_time, 1, 0)

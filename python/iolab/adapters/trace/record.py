@@ -36,6 +36,8 @@ EVENTS = (
     "block_rq_issue",
     "block_rq_requeue",
     "block_rq_complete",
+    # A bio that is refused because it would have to wait (-EAGAIN) ends with no other event, and is queued once more.
+    "block_bio_complete",
 )
 _NAME = "iolab-record-"
 _TICK_S = 0.05
