@@ -287,6 +287,7 @@ fn check_simple(cpus: &CpuSpec) -> Result<(), SpecError> {
         within(key, value, 0, CALL_NS_MAX)?;
     }
     if let Some(interrupt_ns) = cpus.interrupt_ns {
+        within("interrupt_ns", interrupt_ns, 0, CALL_NS_MAX)?;
         within("interrupt_ns", interrupt_ns, 0, cpus.completion_ns)?;
     }
     if let Some(clock_hz) = cpus.clock_hz {

@@ -268,7 +268,6 @@ CONTROLS: tuple[Control, ...] = (
         values="0 or 1",
         at_most=1,
         example="1",
-        tried=(0, 1),
     ),
     QueueFile(
         "io_poll_delay",
@@ -278,7 +277,6 @@ CONTROLS: tuple[Control, ...] = (
         unit="us",
         at_least=-1,
         example="0",
-        tried=(-1, 0),
     ),
     QueueFile(
         "rotational",
