@@ -19,6 +19,7 @@ from random import Random
 
 import loop_device
 from iolab import _native
+from iolab.domain.native_types import EngineKind
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.trace import TraceOptions
 from result import NotMeasured, Result, at_most, bounded, paired
@@ -98,7 +99,7 @@ def plant(trace: Path, log: Path, device: Path, seconds: float) -> float:
     return int(rows[-1].split(",")[0]) / 1e9
 
 
-def replay(trace: Path, device: Path, *, engine: str = "io_uring") -> Replayed:
+def replay(trace: Path, device: Path, *, engine: EngineKind = "io_uring") -> Replayed:
     given = {"file": str(trace), "columns": COLUMNS, "queue_depth": DEPTH, "realtime": True}
     options = TraceOptions.model_validate(given)
     load = KINDS["trace"].phases(options, 1)[-1].load  # type: ignore[union-attr]

@@ -16,12 +16,12 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import loop_device
 import polars as pl
 from iolab.adapters.trace import export, study, trace_of
 from iolab.adapters.trace.record import record
+from iolab.domain.native_types import Phase
 from iolab.domain.workload import KINDS
 from result import NotMeasured, Result, bounded
 from startup import MEMORY
@@ -94,11 +94,11 @@ def compared(device: Path, directory: Path, ios: int) -> Truth:
     return beside(pl.read_csv(log), pl.read_parquet(rows), number(device))
 
 
-def phase(device: Path, log: Path, ios: int) -> dict[str, Any]:
+def phase(device: Path, log: Path, ios: int) -> Phase:
     given = {"pattern": "random", "queue_depth": DEPTH, "operations": ios, "block_size": f"{BLOCK_BYTES}B"}
     given |= {"read_percent": 70, "file_size": f"{SIZE_MIB}MiB", "layout": False, "drop_caches": False}
     kind = KINDS["io"]
-    load: dict[str, Any] = kind.phases(kind.options.model_validate(given), 1)[-1].load  # type: ignore[union-attr]
+    load = kind.phases(kind.options.model_validate(given), 1)[-1].load  # type: ignore[union-attr]
     (file,), (group,) = load["files"], load["groups"]
     file |= {"path": str(device), "create": False}
     group["io_log"] = str(log)

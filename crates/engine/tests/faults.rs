@@ -140,7 +140,7 @@ fn impossible_specifications_are_refused() {
         cgroup: Some("small".into()),
         ..group(EngineKind::Null, vec![job()])
     };
-    says(of(vec![grouped]), "cgroup");
+    says(of(vec![grouped]), "no directory of a control group");
     let mut placed = of(vec![group(EngineKind::Null, vec![job()])]);
     placed.files[0].place = Some(0);
     says(placed, "have a place");
