@@ -85,7 +85,7 @@ def test_with_json_an_error_is_also_an_object_on_stdout(capsys: pytest.CaptureFi
 
 
 def test_a_defect_is_one_line_that_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def broken(_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("nobody\nforesaw this")
 
     monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", broken)
@@ -102,7 +102,7 @@ def test_a_defect_is_one_line_that_says_so(monkeypatch: pytest.MonkeyPatch, caps
 def test_a_panic_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     class PanicException(BaseException): ...
 
-    def panicking(_: object) -> None:
+    def panicking(*_: object, **__: object) -> None:
         raise PanicException("index out of bounds")
 
     monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", panicking)
@@ -111,7 +111,7 @@ def test_a_panic_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("iolab.adapters.system.undo.restore_dead", interrupted)

@@ -69,7 +69,6 @@ def refusals(text: str) -> list[str]:
             "cpus = [0]",
             "workloads.reads.cpus: the machine's CPUs have no places; it takes a [cpus] table with topology",
         ),
-        ("poll = true", "workloads.reads.poll: the simulated machine has no mechanism for polling"),
         ("sqpoll = true", "workloads.reads.sqpoll: the simulated machine has no mechanism for a kernel thread"),
         ("direct = false", "workloads.reads.direct: the simulated machine has no mechanism for buffered I/O with"),
         ("devices = [2]", "workloads.reads.devices: uses drive 2, the machine has 2, from 0"),
@@ -101,8 +100,8 @@ def test_a_load_beyond_the_model_is_refused_on_its_line(option: str, said: str) 
             "x.toml:5: workloads.w.controller: the simulated machine has no mechanism for io.cost",
         ),
         (
-            "kind = 'mix'\n[workloads.w.jobs.a]\noperations = 1\n[workloads.w.jobs.b]\noperations = 1\npoll = true",
-            "x.toml:9: workloads.w.jobs.b.poll: the simulated machine has no mechanism for polling",
+            "kind = 'mix'\n[workloads.w.jobs.a]\noperations = 1\n[workloads.w.jobs.b]\noperations = 1\nsqpoll = true",
+            "x.toml:9: workloads.w.jobs.b.sqpoll: the simulated machine has no mechanism for a kernel thread",
         ),
     ],
 )
@@ -356,3 +355,24 @@ def test_any_key_with_any_value_is_taken_or_told_on_its_line(key: str, value: An
         experiment(text)
     except InputError as error:
         assert all(line.startswith("x.toml:8:") for line in str(error).splitlines()), str(error)
+
+
+def test_a_job_that_polls_reads_faster_and_keeps_its_cpu_busy() -> None:
+    text = """machine = "model:xpoint"
+rounds = 1
+[workloads.reads]
+pattern = "random"
+file_size = "64MiB"
+duration = "10ms"
+poll = [false, true]
+[settings.only]
+"""
+    run(text, "out")
+    of_all = metrics("out").filter(polars.col("op") == "all")
+
+    def value(metric: str, poll: str) -> float:
+        of_one = (polars.col("metric") == metric) & (polars.col("workload") == f"reads[poll={poll}]")
+        return float(of_all.filter(of_one)["value"].item())
+
+    assert value("iops", "true") > 1.05 * value("iops", "false")
+    assert value("cpu_percent", "true") > 98 > 60 > value("cpu_percent", "false")

@@ -27,8 +27,7 @@ _KINDS = {
     "fio": ("runner", 'fio itself; say runner = "iolab"'),
 }
 """Of phases that no simulated machine runs: the option to blame, and what there is no mechanism for."""
-_OF_GROUPS: dict[Literal["poll", "sqpoll"], str] = {
-    "poll": "polling for completions",
+_OF_GROUPS: dict[Literal["sqpoll"], str] = {
     "sqpoll": "a kernel thread that submits",
 }
 
