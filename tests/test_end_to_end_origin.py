@@ -76,7 +76,7 @@ def test_on_a_terminal_it_asks(answer: str, status: int, iolab: CommandLine, run
     arguments = [PROGRAM, "run", "--resume", str(run), "--rounds", "2"]
     done = subprocess.run(arguments, cwd=iolab.cwd, env=where, stdin=theirs, stdout=theirs, stderr=theirs, check=False)
     os.close(theirs)
-    said = os.read(ours, 1 << 16).decode()
+    said = os.read(ours, 1 << 16).decode(errors="replace")
     os.close(ours)
     assert done.returncode == status, said
     assert "Go on? [y/N]" in said

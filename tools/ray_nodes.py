@@ -125,9 +125,19 @@ class RayNodes:
             if "Ray runtime started" in text:
                 if (found := re.search(r"Local node IP: *(\S+)", text)) and node is self.started[0]:
                     self.ip = found[1]
+                if node is self.started[0]:
+                    self._wait_for_clients_port(give_up)
                 return node
             assert node.poll() is None and time.monotonic() < give_up, text
             time.sleep(0.05)
+
+    def _wait_for_clients_port(self, give_up: float) -> None:
+        """A head says that it runs before its server of clients listens."""
+        while True:
+            with suppress(OSError), socket.create_connection((self.ip, self.client_port), timeout=5):
+                return
+            assert time.monotonic() < give_up, "the head listens to no clients"
+            time.sleep(0.1)
 
 
 def processes_of(session: int) -> list[int]:

@@ -45,6 +45,8 @@ def serve(runs: Collection, host: str, port: int, on_ready: Callable[[str], None
     finally:
         ended.set()
         listener.close()
+    if server.should_exit:  # by a signal, which uvicorn does not always hand on
+        raise KeyboardInterrupt
 
 
 def _listener(host: str, port: int) -> socket.socket:
