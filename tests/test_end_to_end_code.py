@@ -147,12 +147,14 @@ def test_the_environment_is_what_is_known_and_has_no_relative_place(monkeypatch:
         "BASH_ENV": "/x",
         "MAKEFLAGS": "-j",
         "IOLAB_STATE_DIR": "/state",
+        "XDG_CACHE_HOME": "/cache",
         "HOME": "/root",
     }.items():
         monkeypatch.setenv(name, text)
     found = child_process.environment()
     assert found["PATH"].split(":")[:2] == ["/a", "/c"] and "" not in found["PATH"].split(":")
     assert (found["LD_LIBRARY_PATH"], found["HOME"], found["IOLAB_STATE_DIR"]) == ("/lib1", "/root", "/state")
+    assert found["XDG_CACHE_HOME"] == "/cache"
     assert not {"LD_PRELOAD", "PYTHONPATH", "PYTHONSTARTUP", "MKE2FS_CONFIG", "BASH_ENV", "MAKEFLAGS"} & found.keys()
     assert child_process.python_environment()["PYTHONPATH"].split(":")[0] == "/code"
 

@@ -10,7 +10,9 @@ from pathlib import Path
 ADMINISTRATORS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
 """sudo and cron may leave them out of PATH."""
 
-_KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "XDG_STATE_HOME")
+_KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE")
+_OURS_BY_XDG = ("XDG_STATE_HOME", "XDG_CACHE_HOME")
+"""Where our own files lie."""
 _OURS = "IOLAB_"
 _PATHS = ("LD_LIBRARY_PATH",)
 _PATHS_OF_PYTHON = ("PYTHONHOME", "PYTHONUSERBASE")
@@ -23,7 +25,9 @@ def environment() -> dict[str, str]:
     Whatever else is set (tools' and loaders' own variables, a make's word to its children) changes what a program does,
     or has it load code, without standing in the experiment.
     """
-    kept = {name: text for name, text in os.environ.items() if name in _KEPT or name.startswith(_OURS)}
+    kept = {
+        name: text for name, text in os.environ.items() if name in (*_KEPT, *_OURS_BY_XDG) or name.startswith(_OURS)
+    }
     return {**kept, **_paths(_PATHS), "PATH": search_path()}
 
 
