@@ -1,52 +1,68 @@
-"""Instructions that a guest machine counts (docs/guest.md): how far they vary from boot to boot, what
-counting costs, and whether a change of 50 instructions is named by its function.
+"""Instructions that a guest machine counts (docs/guest.md): how far they vary from boot to boot, what counting costs,
+whether a change of 50 instructions is named by its function, and how long a trial takes.
 
-Boots differ in their seed, which moves the load's memory and draws other offsets. The change is planted
-in the counts' own input: the function gets 50 instructions more each time that it is called, in
-three boots of six. Without QEMU or a kernel nothing is measured.
+Boots differ in their seed, which moves the load's memory and draws other offsets. The change is planted in a kernel
+that is built of Debian's source (tools/kernel_tree.py), 50 instructions at the start of each request; its tree and its
+build stay in the cache of kernels, the first takes some ten minutes. *Named wrongly* is one that was not changed,
+*missed* the changed one that is not named. Without QEMU or a kernel nothing is measured.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from result import NotMeasured, Result, at_most, bounded, paired
 
+ROOT = Path(__file__).resolve().parents[1]
 BOOTS = 20
 PLANTED, IN = 50, "blk_mq_start_request"
 SIDE = 3
-LOADS = {
-    "4 KiB null_blk read": (
-        "none",
-        'operations = 5000\npattern = "random"\nengine = "psync"\nblock_size = "4KiB"\nfile_size = "32MiB"',
-    ),
-    "XFS create": ("xfs", 'kind = "fs_mark"\nfiles = 2000\nfile_size = "0"\nsync = "none"\nkeep = true'),
-}
+VERDICTS = 5
+"""So many times a change is planted and looked for, in boots of their own."""
+COST_ROUNDS = 5
+COST_OPERATIONS = 200_000
+
+
+@dataclass(frozen=True)
+class Load:
+    name: str
+    filesystem: str
+    text: str
+
+
+READS = Load(
+    "4 KiB null_blk read",
+    "none",
+    'operations = 5000\npattern = "random"\nengine = "psync"\nblock_size = "4KiB"\nfile_size = "32MiB"',
+)
+CREATES = Load("XFS create", "xfs", 'kind = "fs_mark"\nfiles = 2000\nfile_size = "0"\nsync = "none"\nkeep = true')
 
 
 def measure(quick: bool) -> list[Result]:
     kernel = chosen_kernel()
     boots = 2 if quick else BOOTS
     found = []
-    reads: list[Any] = []
     with tempfile.TemporaryDirectory() as directory:
-        for name, (filesystem, load) in LOADS.items():
-            run = Path(directory) / filesystem
-            counts = counted(kernel, filesystem, load, boots, run)
-            per_op = [one["total"] / one["operations"] for one in counts]
-            command = f"iolab run with machine = guest:{kernel}, {boots} rounds, filesystem {filesystem}"
-            found += spread(name, per_op, [command])
-            reads = reads or counts
-        found += planted(reads, [f"{PLANTED} instructions per call of {IN}, {SIDE} boots of each side"])
-        found.append(overhead(kernel, Path(directory), 1 if quick else 3))
+        place = Path(directory)
+        for load in (READS, CREATES):
+            run = boot(kernel, load, boots, place / load.filesystem)
+            command = f"iolab run with machine = guest:{kernel}, {boots} rounds, filesystem {load.filesystem}"
+            found += spread(load.name, [one["total"] / one["operations"] for one in run.counts], [command])
+            if load == READS:
+                found += wrongly_named("nothing planted", run.counts, run.counts, of_one=True)
+            found.append(bounded(f"{load.name}: a trial", "s", run.trials_s, limit=20))
+        found.append(cold_start(kernel, place, 1 if quick else 3))
+        if not quick:
+            found += planted(place)
+        found.append(overhead(kernel, place, 1 if quick else COST_ROUNDS))
     return found
 
 
@@ -67,31 +83,47 @@ def chosen_kernel() -> str:
     return name
 
 
-def counted(kernel: str, filesystem: str, load: str, boots: int, run: Path) -> list[Any]:
-    """The observations of so many boots."""
+@dataclass(frozen=True)
+class Booted:
+    """A run of as many trials as boots."""
+
+    counts: list[Any]
+    """Observations of the probe `instructions`; empty if nothing was counted."""
+    trials_s: list[float]
+    """Wall time of each, from the first step to the record."""
+    command_s: float
+    """Wall time of `iolab run`."""
+
+
+def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = True, cache: Path | None = None) -> Booted:
+    """Args:
+    cache: another directory of caches than the user's.
+    """
     from iolab.adapters.store import read
 
-    run_experiment(kernel, filesystem, load, boots, run, counting=True)
+    probes = "" if counting else "[probes]\ninstructions = false\n"
+    path = run.with_suffix(".toml")
+    path.write_text(
+        f'machine = "guest:{kernel}"\nrounds = {boots}\nseed = 1\n{probes}'
+        f'[target]\nkind = "scratch"\nsize = "512MiB"\nfilesystem = "{load.filesystem}"\n'
+        f"[workloads.load]\n{load.text}\n"
+    )
+    iolab = Path(sys.executable).parent / "iolab"
+    environment = {**os.environ, **({} if cache is None else {"XDG_CACHE_HOME": str(cache)})}
+    began = time.monotonic()
+    done = subprocess.run(
+        [iolab, "run", path, "--out", run], capture_output=True, text=True, env=environment, check=False
+    )
+    took = time.monotonic() - began
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
     data = read(run)
     records = [data.record(trial) for trial in data.trials["trial"].to_list()]
     failed = [record.faults for record in records if record.status != "ok"]
     if failed:
         raise RuntimeError(f"a guest failed: {failed[0]}")
-    return [record.phases[-1]["probes"]["instructions"] for record in records]
-
-
-def run_experiment(kernel: str, filesystem: str, load: str, boots: int, run: Path, *, counting: bool) -> None:
-    probes = "" if counting else "[probes]\ninstructions = false\n"
-    text = (
-        f'machine = "guest:{kernel}"\nrounds = {boots}\nseed = 1\n{probes}'
-        f'[target]\nkind = "scratch"\nsize = "512MiB"\nfilesystem = "{filesystem}"\n[workloads.load]\n{load}\n'
-    )
-    path = run.with_suffix(".toml")
-    path.write_text(text)
-    iolab = Path(sys.executable).parent / "iolab"
-    done = subprocess.run([iolab, "run", path, "--out", run], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
+    counts = [record.phases[-1]["probes"]["instructions"] for record in records] if counting else []
+    return Booted(counts, [(record.ended_unix_ns - record.started_unix_ns) / 1e9 for record in records], took)
 
 
 def spread(name: str, per_op: Sequence[float], commands: list[str]) -> list[Result]:
@@ -106,42 +138,95 @@ def spread(name: str, per_op: Sequence[float], commands: list[str]) -> list[Resu
     ]
 
 
-def planted(counts: Sequence[Any], commands: list[str]) -> list[Result]:
-    """Functions named wrongly, or the planted one not named, over every split of the boots into sides."""
+def cold_start(kernel: str, place: Path, rounds: int) -> Result:
+    """Of a kernel that is cached and was never booted: its functions are read first."""
+    from iolab.adapters.guest import cache
+
+    took = []
+    for number in range(rounds):
+        own = place / f"cache-{number}"
+        (own / "iolab" / "kernels").mkdir(parents=True)
+        (own / "iolab" / "kernels" / "debian").symlink_to(cache.directory("debian"))
+        took.append(boot(kernel, READS, 1, place / f"cold-{number}", cache=own).command_s)
+    return bounded("first figure of a kernel that is cached and never booted", "s", took, limit=60)
+
+
+def planted(place: Path) -> list[Result]:
+    """Two kernels built of one tree, of which one spends 50 instructions more at the start of each request."""
+    tree = kernel_tree()
+    boots = SIDE * VERDICTS
+    base, fifty = (
+        boot(f"{tree}@{branch}", READS, boots, place / f"tree-{branch}").counts for branch in ("base", "fifty")
+    )
+    commands = [f"{SIDE} boots of each kernel, {VERDICTS} times; tools/kernel_tree.py TREE --branches fifty"]
+    found = wrongly_named(f"{PLANTED} instructions planted", base, fifty, commands=commands)
+    called = [one["calls"][one["symbols"].index(IN)] / one["operations"] for one in base]
+    ours, peer = ([own(one) for one in side] for side in (fifty, base))
+    changes = [(after - before) / calls for after, before, calls in zip(ours, peer, called, strict=True)]
+    exact = bounded(f"instructions that were found, of {PLANTED} planted in {IN}", "per call", changes, limit=PLANTED)
+    within = all(abs(change - PLANTED) < 1 for change in changes)
+    return [*found, replace(exact, target=f"{PLANTED} within 1", met=within)]
+
+
+def own(counts: Any) -> float:
+    """Of the function, per operation."""
+    return float(counts["instructions"][counts["symbols"].index(IN)]) / float(counts["operations"])
+
+
+def kernel_tree() -> Path:
+    from iolab.adapters.guest import cache
+
+    tree = cache.directory("bench") / "linux"
+    if not tree.exists():
+        beside = tree.with_suffix(".new")
+        subprocess.run(["rm", "-rf", beside], check=True)
+        done = subprocess.run(
+            [sys.executable, ROOT / "tools" / "kernel_tree.py", beside, "--branches", "fifty"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise NotMeasured(f"no kernel tree: {done.stderr.strip()}")
+        beside.rename(tree)
+    return tree
+
+
+def wrongly_named(
+    what: str, before: Sequence[Any], after: Sequence[Any], *, of_one: bool = False, commands: Sequence[str] = ()
+) -> list[Result]:
+    """Args:
+    of_one: the sides are boots of one kernel, three and three of `before`.
+    """
     from iolab.domain.symbols import differences, per_operation
 
-    wrong = []
-    for first in range(0, len(counts) - 2 * SIDE + 1, 2 * SIDE):
-        before = [per_operation(one) for one in counts[first : first + SIDE]]
-        after = [per_operation(changed(one)) for one in counts[first + SIDE : first + 2 * SIDE]]
-        named = {one.symbol for one in differences(before, after) if one.is_named}
-        wrong.append(float(len(named ^ {IN})))
-    if not wrong:
+    sides = [[per_operation(one) for one in side] for side in (before, after)]
+    if of_one:
+        groups = in_threes(sides[0])
+        pairs = list(zip(groups[::2], groups[1::2], strict=False))
+    else:
+        pairs = list(zip(*map(in_threes, sides), strict=True))
+    if not pairs:
         return []
-    return [bounded(f"functions named wrongly or missed, {PLANTED} instructions planted", "count", wrong, limit=0.5)]
+    expected = set() if of_one else {IN}
+    wrong = [float(len({one.symbol for one in differences(*pair) if one.is_named} ^ expected)) for pair in pairs]
+    name = f"functions named wrongly or missed, {what}, {SIDE} boots a side"
+    all_right = bounded(name, "count", wrong, limit=0.5, commands=commands)
+    return [replace(all_right, target="none", met=max(wrong) == 0)]
 
 
-def changed(counts: Any) -> Any:
-    """With the function dearer."""
-    copy = json.loads(json.dumps(counts))
-    at = copy["symbols"].index(IN)
-    copy["instructions"][at] += PLANTED * copy["calls"][at]
-    copy["total"] += PLANTED * copy["calls"][at]
-    return copy
+def in_threes(boots: Sequence[Any]) -> list[Sequence[Any]]:
+    """Without those that are left."""
+    return [boots[first : first + SIDE] for first in range(0, len(boots) - SIDE + 1, SIDE)]
 
 
-def overhead(kernel: str, directory: Path, rounds: int) -> Result:
-    """Processor time of a trial that counts over one that does not: both boot, make and load the same."""
-    filesystem, load = next(iter(LOADS.values()))
-    load = load.replace("5000", "50000")
+def overhead(kernel: str, place: Path, rounds: int) -> Result:
+    """Wall time of a trial that counts over one that does not: both boot, make and load the same."""
+    load = replace(READS, text=READS.text.replace("5000", str(COST_OPERATIONS)))
     times: dict[bool, list[float]] = {True: [], False: []}
     for number in range(rounds):
         for counting in (False, True):
-            before = os.times()
-            started = time.monotonic()
-            run_experiment(kernel, filesystem, load, 1, directory / f"{number}-{counting}", counting=counting)
-            after = os.times()
-            used = after.children_user + after.children_system - before.children_user - before.children_system
-            times[counting].append(used or time.monotonic() - started)
-    name = "processor time of a trial that counts"
+            run = boot(kernel, load, 1, place / f"cost-{number}-{counting}", counting=counting)
+            times[counting] += run.trials_s
+    name = f"wall time of a trial of {COST_OPERATIONS:,} reads that counts"
     return paired(name, "s", times[True], times[False], "the same trial without counting", target=at_most(2.5))

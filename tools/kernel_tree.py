@@ -1,13 +1,14 @@
 """Makes a git tree of Debian's kernel source with a history of small commits, of which some cost instructions: what
 `iolab bisect --git` is tried on (docs/bisection.md).
 
-    tools/kernel_tree.py TREE [--version 6.1] [--commits 64] [--seed 1]
+    tools/kernel_tree.py TREE [--version 6.1] [--commits 64] [--seed 1] [--branches none one two fifty]
 
-The tree gets three branches of so many commits on real files of block/ and fs/xfs/, all from the tag `base`:
+The tree gets branches of so many commits on real files of block/ and fs/xfs/, all from the tag `base`:
 
     none    no commit costs anything
     one     one adds a loop to the start of every request
     two     one adds it, a later one adds another to the end of every request
+    fifty   a single commit, which adds 50 instructions to the start of every request
 
 `git notes` on the tip of each branch say which commits these are. Other commits add a comment and a function that
 nobody calls; two in a row can't be built. The source comes from the package linux-source-VERSION, which is fetched and
@@ -31,6 +32,9 @@ LOOPS = 50
 LOOP = """\
 	{ unsigned int turn; for (turn = 0; turn < %d; turn++) asm volatile("" : : "r" (turn)); }
 """
+FIFTY = """\
+	asm volatile(".rept 50\\n\\tnop\\n\\t.endr");
+"""
 COSTLY = (("block/blk-mq.c", "void blk_mq_start_request("), ("block/blk-mq.c", "void blk_mq_end_request("))
 """File and function that the first and the second costly commit change."""
 UNFINISHED = "\n#error not finished\n"
@@ -38,6 +42,8 @@ BROKEN = 0.55
 """About where two commits of each branch stand that can't be built, as a share of its history."""
 PLANTED = {"none": (), "one": (0.4,), "two": (0.25, 0.7)}
 """By branch: about where the costly commits stand, as a share of its history."""
+ONE_COMMIT = "fifty"
+"""The branch of a single commit."""
 
 
 def main() -> int:
@@ -46,6 +52,7 @@ def main() -> int:
     parser.add_argument("--version", default="6.1", help="of the package linux-source-VERSION")
     parser.add_argument("--commits", type=int, default=64, help="on each branch")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--branches", nargs="+", choices=[*PLANTED, ONE_COMMIT], default=[*PLANTED, ONE_COMMIT])
     arguments = parser.parse_args()
     if arguments.tree.exists():
         sys.exit(f"{arguments.tree}: exists already")
@@ -53,8 +60,13 @@ def main() -> int:
     git(arguments.tree, "init", "--quiet", "--initial-branch=none")
     commit(arguments.tree, f"Linux {arguments.version} as Debian ships it", "--all-files")
     git(arguments.tree, "tag", "base")
-    for branch, shares in PLANTED.items():
-        grow(arguments.tree, branch, arguments.commits, shares, random.Random(f"{arguments.seed} {branch}"))
+    for branch in arguments.branches:
+        git(arguments.tree, "checkout", "--quiet", "--force", "-B", branch, "base")
+        if branch == ONE_COMMIT:
+            add_fifty(arguments.tree)
+        else:
+            drawn = random.Random(f"{arguments.seed} {branch}")
+            grow(arguments.tree, arguments.commits, PLANTED[branch], drawn)
     return 0
 
 
@@ -70,8 +82,14 @@ def unpack(version: str, tree: Path) -> None:
         unpacked.rename(tree)
 
 
-def grow(tree: Path, branch: str, commits: int, shares: Sequence[float], drawn: random.Random) -> None:
-    git(tree, "checkout", "--quiet", "--force", "-B", branch, "base")
+def add_fifty(tree: Path) -> None:
+    name, function = COSTLY[0]
+    add(FIFTY, tree / name, function)
+    commit(tree, f"{Path(name).stem}: spend 50 instructions")
+
+
+def grow(tree: Path, commits: int, shares: Sequence[float], drawn: random.Random) -> None:
+    """The branch that is checked out."""
     files = sorted(path for pattern in TOUCHED for path in tree.glob(pattern))
     costly = {int(share * commits) + drawn.randrange(-3, 4): place for place, share in enumerate(shares)}
     broken = int(BROKEN * commits)
@@ -84,7 +102,7 @@ def grow(tree: Path, branch: str, commits: int, shares: Sequence[float], drawn: 
             commit(tree, "bio: finish change" if number > broken else "bio: begin change")
         elif number in costly:
             name, function = COSTLY[costly[number]]
-            add_loop(tree / name, function)
+            add(LOOP % LOOPS, tree / name, function)
             commit(tree, f"{Path(name).stem}: count twice")
             planted.append(git(tree, "rev-parse", "HEAD").strip())
         else:
@@ -96,11 +114,11 @@ def grow(tree: Path, branch: str, commits: int, shares: Sequence[float], drawn: 
     git(tree, "notes", "add", "--force", "-m", f"planted: {' '.join(planted) or 'nothing'}", "HEAD")
 
 
-def add_loop(file: Path, function: str) -> None:
+def add(statement: str, file: Path, function: str) -> None:
     """At the beginning of the function's body."""
     text = file.read_text()
     body = text.index("{\n", text.index(f"\n{function}")) + 2
-    file.write_text(text[:body] + LOOP % LOOPS + text[body:])
+    file.write_text(text[:body] + statement + text[body:])
 
 
 def commit(tree: Path, subject: str, *how: str) -> None:
