@@ -9,6 +9,7 @@ pub mod disk;
 pub mod flash;
 mod index;
 mod inside;
+mod limits;
 mod line_cache;
 pub mod lun;
 pub mod null;

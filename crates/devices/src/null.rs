@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::completing::Completing;
-use crate::spec::{CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, capacity, queue_depth};
+use crate::limits::{CAPACITY_BYTES_MAX, QUEUE_DEPTH_MAX, WORK_NS_MAX, capacity, queue_depth};
 use crate::{Command, Completion, Device};
 use block_layer::{SECTOR_BYTES, Sector};
 use events::SpecError;

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::*;
 use devices::LoopDevice;
-use engine::probe::{Observed, Places, Probes, Spec};
+use engine::probe::{Observed, Probes, Spec, TracefsPaths};
 use serde_json::{Value, json};
 use workload::phase::EngineKind;
 use workload::spec::{JobSpec, Until};
@@ -482,7 +482,7 @@ fn an_instance_that_is_there_already_is_somebody_elses() {
 #[test]
 fn a_tracefs_that_can_not_be_used_is_a_reason() {
     let place = ScratchDirectory::in_memory();
-    let nowhere = || Places {
+    let nowhere = || TracefsPaths {
         tracefs: vec![place.path("tracing").into()],
         lockdown: place.path("lockdown").into(),
     };
@@ -493,7 +493,7 @@ fn a_tracefs_that_can_not_be_used_is_a_reason() {
             "cpu": {"interval_ns": 1_000_000},
         }))
     };
-    let reason = |places: &Places| {
+    let reason = |places: &TracefsPaths| {
         let observed = Probes::start_at(&wanted(), places).unwrap().stop();
         assert!(
             observed.observations.contains_key("cpu"),

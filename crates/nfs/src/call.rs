@@ -1,15 +1,7 @@
 //! What is called, how large its messages are, and how they are put before the device.
 
+use super::operation::Operation;
 use super::spec::TransportRules;
-
-/// An NFS operation on data. Others are not simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// READ.
-    Read,
-    /// WRITE.
-    Write,
-}
 
 /// One RPC call that a thread makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Threads that each do direct I/O, one record after the other: a closed system round a mount.
 
-use super::call::Operation;
 use super::cpu::CpuTimes;
 use super::direct::{DirectIo, Request};
 use super::mount::Mount;
+use super::operation::Operation;
 use super::spec::NfsSpec;
 use events::SpecError;
 use events::event_queue::EventQueue;

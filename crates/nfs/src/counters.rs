@@ -1,6 +1,7 @@
 //! What the RPC layer and the transport count.
 
-use super::call::{Call, Operation};
+use super::call::Call;
+use super::operation::Operation;
 use super::spec::PerOperation;
 use events::time::Time;
 

@@ -4,11 +4,12 @@
 //! `DATA_BYTES_MAX`, and when all calls are released a work item ends the I/O, one at a time for all threads. What was read
 //! is ended where its last call is released; what was written is queued to nfsiod first (`nfs_direct_write_complete`).
 
-use super::call::{Call, DATA_BYTES_MAX, Operation};
+use super::call::{Call, DATA_BYTES_MAX};
 use super::cpu::{Context, CpuTimes};
 use super::draw::Draw;
 use super::fifo::Fifo;
 use super::mount::{Completed, Mount};
+use super::operation::Operation;
 use super::spec::{CostSpec, NfsSpec, ProcessSpec};
 use events::SpecError;
 use events::event_queue::EventQueue;

@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 
-use super::call::{Call, DATA_BYTES_MAX, Operation};
+use super::call::{Call, DATA_BYTES_MAX};
 use super::closed::{Closed, Load};
 use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
+use super::operation::Operation;
 use super::spec::{IommuMode, Kernel, NfsSpec};
-use super::stages::Stage;
+use super::task::Stage;
 use super::tests::machine;
 use events::time::Time;
 

@@ -19,6 +19,7 @@ mod invariants;
 mod iommu;
 mod mount;
 mod mountstats;
+mod operation;
 mod receive;
 mod ring;
 mod slots;
@@ -29,12 +30,13 @@ mod task;
 mod tests;
 mod transmit;
 
-pub use call::{Call, DATA_BYTES_MAX, Operation, Placement};
+pub use call::{Call, DATA_BYTES_MAX, Placement};
 pub use counters::{Counters, OperationCounters};
 pub use cpu::{Context, CpuTimes};
 pub use direct::{DirectIo, Request};
 pub use mount::{Completed, Mount};
 pub use mountstats::Mounted;
+pub use operation::Operation;
 pub use spec::{
     CostSpec, IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, ProcessSpec, ServerSpec,
     TransportRules, TransportSpec,

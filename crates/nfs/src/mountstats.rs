@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use super::call::Operation;
 use super::counters::OperationCounters;
 use super::mount::Mount;
+use super::operation::Operation;
 use events::time::{MILLISECOND, SECOND, Time};
 
 /// Where it is mounted.

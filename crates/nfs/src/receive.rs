@@ -1,10 +1,10 @@
 //! What comes back: replies to the receive worker, Sends that are done to the send worker. A call needs both.
 
-use super::call::{Operation, Return};
+use super::call::Return;
 use super::iommu::{Demand, User};
 use super::mount::{Event, Mount};
-use super::stages::Stage;
-use super::task::TaskId;
+use super::operation::Operation;
+use super::task::{Stage, TaskId};
 use events::time::Time;
 
 impl Mount {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::call::Operation;
+use super::operation::Operation;
 use events::SpecError;
 use events::spec_error::{RATE, share, within};
 use events::time::{SECOND, Time};

@@ -1,28 +1,9 @@
 //! Where calls are, one stage after the other; Little's law at each.
 
-use super::task::{Task, TaskId};
+use super::task::{Stage, Task, TaskId};
 use events::slab::Slab;
 use events::station::{Station, Violation};
 use events::time::Time;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Until a worker runs it.
-    Start,
-    /// Waiting for a slot.
-    Backlog,
-    Encode,
-    /// In the transmit queue, or being marshalled.
-    Transmit,
-    /// Posted, until the receive worker finds the request for its reply.
-    RoundTrip,
-    /// The reply's handling.
-    Reply,
-    /// The reply was handled, and the Send is still mapped.
-    SendWait,
-    /// Woken, decoded and released.
-    Finish,
-}
 
 const STAGES: [(Stage, &str); 8] = [
     (Stage::Start, "start"),

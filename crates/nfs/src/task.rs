@@ -1,11 +1,30 @@
 //! A call on its way through the client.
 
 use super::call::{Call, Placement};
-use super::stages::Stage;
 use events::slab::Id;
 use events::time::Time;
 
 pub(super) type TaskId = Id<Task>;
+
+/// Where a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Until a worker runs it.
+    Start,
+    /// Waiting for a slot.
+    Backlog,
+    Encode,
+    /// In the transmit queue, or being marshalled.
+    Transmit,
+    /// Posted, until the receive worker finds the request for its reply.
+    RoundTrip,
+    /// The reply's handling.
+    Reply,
+    /// The reply was handled, and the Send is still mapped.
+    SendWait,
+    /// Woken, decoded and released.
+    Finish,
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Task {

@@ -1,13 +1,14 @@
 //! A test per rule of the client, each on a client whose times do not vary.
 
-use super::call::{Call, Operation, Placement};
+use super::call::{Call, Placement};
 use super::closed::{Closed, Load};
 use super::cpu::Context;
 use super::direct::{DirectIo, Request};
 use super::mount::{Completed, Mount};
 use super::mountstats::Mounted;
+use super::operation::Operation;
 use super::spec::{IommuMode, IommuSpec, Kernel, NfsSpec, PerOperation, TransportSpec};
-use super::stages::Stage;
+use super::task::Stage;
 use events::time::{MILLISECOND, Time};
 
 const MACHINE: &str = include_str!("../../../machines/mounts/nfs-rdma.toml");

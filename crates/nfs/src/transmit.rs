@@ -3,8 +3,7 @@
 use super::call::{Call, Placement};
 use super::iommu::{Demand, User};
 use super::mount::{Event, Mount};
-use super::stages::Stage;
-use super::task::TaskId;
+use super::task::{Stage, TaskId};
 use events::time::{SECOND, Time};
 
 /// Memory regions that are allocated at once (`rpcrdma_mrs_create`, of a device that takes 16 segments).

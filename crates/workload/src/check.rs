@@ -1,21 +1,8 @@
 //! What makes a specification impossible: said before anything runs.
 
-use thiserror::Error;
-
-use crate::replay::Timing;
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern};
-
-/// A job that cannot be run: which one, which key, what was found and what was expected.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("job \"{job}\": {key}: {message}")]
-pub struct SpecError {
-    /// The job's name.
-    pub job: String,
-    /// The field of `JobSpec`.
-    pub key: &'static str,
-    /// What was found and what was expected.
-    pub message: String,
-}
+use crate::spec_error::SpecError;
+use crate::traced::Timing;
 
 /// `file_sizes` are those of all files of the phase, in bytes.
 pub fn check(spec: &JobSpec, file_sizes: &[u64]) -> Result<(), SpecError> {

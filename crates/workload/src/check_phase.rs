@@ -3,14 +3,10 @@
 use thiserror::Error;
 
 use crate::check::check;
+use crate::limits::{OPERATIONS_IN_FLIGHT_MAX, TRANSFER_BYTES_MAX};
 use crate::phase::{EngineKind, GroupSpec, Phase};
 use crate::spec::JobSpec;
 use crate::verify::BLOCK_BYTES_MIN;
-
-/// The most entries of an io_uring submission queue, and half of it: a polled queue has two per slot.
-pub const OPERATIONS_IN_FLIGHT_MAX: u64 = 16_384;
-/// The most that one read or write moves (`MAX_RW_COUNT` of linux/fs.h), in bytes.
-pub const TRANSFER_BYTES_MAX: u32 = 0x7fff_f000;
 
 /// A phase that cannot be run: names the phase, group, job or file, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -16,7 +16,7 @@ pub(crate) struct Course {
 }
 
 /// Where the next operation goes.
-pub(crate) struct Place {
+pub(crate) struct Extent {
     /// Of the job's list of files.
     pub slot: usize,
     pub offset: u64,
@@ -46,7 +46,7 @@ impl Course {
     }
 
     #[inline]
-    pub fn next(&mut self) -> Place {
+    pub fn next(&mut self) -> Extent {
         let block = self.blocks[self.sizes.draw()];
         let mut slot = self.turn.take();
         let offset = loop {
@@ -55,7 +55,7 @@ impl Course {
             }
             slot = self.turn.range_finished();
         };
-        Place {
+        Extent {
             slot,
             offset,
             bytes: block.bytes,

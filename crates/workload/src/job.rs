@@ -5,32 +5,19 @@
 //!    └──a bound is reached, or stop()──> Finishing ──> FinalSync ──> Done
 //! ```
 
-pub use crate::check::SpecError;
 use crate::check::check;
 use crate::course::Course;
 use crate::depth_search::{Search, Searched};
 use crate::early_end::EarlyEnd;
 use crate::exclusion::Exclusion;
 use crate::mix::Direction;
-pub use crate::op::{Op, OpKind};
+pub use crate::op::{Next, Op, OpKind};
 use crate::pacing::Pacing;
 use crate::replay::{Replay, ReplayRecord};
 use crate::rng::stream;
 use crate::spec::{JobSpec, Time, Until};
+pub use crate::spec_error::SpecError;
 use crate::syncs::Syncs;
-
-/// What a job wants from the thread that drives it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Start this operation; it is in flight from now on.
-    Io(Op),
-    /// Nothing before this time. A completion may change that: ask again after each.
-    WaitUntil(Time),
-    /// Nothing until an operation in flight completes: the queue is full, or a sync waits for it.
-    WaitForCompletion,
-    /// Nothing is in flight and nothing will be offered again.
-    Done,
-}
 
 /// The streams that a job draws from, each by its component number under the job's seed.
 mod component {

@@ -1,6 +1,6 @@
-//! One read, write or sync, as a job offers it.
+//! One read, write or sync, as a job offers it, or why it offers none.
 
-use crate::spec::Time;
+use crate::time::Time;
 
 /// The kinds of operation that a job offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,4 +43,17 @@ pub struct Op {
     pub bytes: u32,
     /// Latency counts from here: the intended start with open arrival, otherwise the `now` of `next`.
     pub due: Time,
+}
+
+/// What a job wants from the thread that drives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Start this operation; it is in flight from now on.
+    Io(Op),
+    /// Nothing before this time. A completion may change that: ask again after each.
+    WaitUntil(Time),
+    /// Nothing until an operation in flight completes: the queue is full, or a sync waits for it.
+    WaitForCompletion,
+    /// Nothing is in flight and nothing will be offered again.
+    Done,
 }

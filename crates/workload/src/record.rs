@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::depth_search::Searched;
 use crate::histogram::LatencyHistogram;
-use crate::measure::Usage;
 use crate::replay::ReplayRecord;
+use crate::usage::Usage;
 
 /// A phase's record; `J` is the record of a job.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]

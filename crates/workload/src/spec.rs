@@ -5,10 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::replay::ReplaySpec;
-
-/// Simulated or real time since the start of the phase, in nanoseconds.
-pub type Time = u64;
+pub use crate::time::Time;
+use crate::traced::ReplaySpec;
 
 /// What one job does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -38,7 +36,7 @@ pub struct JobSpec {
     /// The range's length in bytes.
     pub length_bytes: u64,
     /// Operations in flight at once, at most.
-    #[schemars(range(min = 1, max = crate::check_phase::OPERATIONS_IN_FLIGHT_MAX))]
+    #[schemars(range(min = 1, max = crate::limits::OPERATIONS_IN_FLIGHT_MAX))]
     pub queue_depth: u32,
     /// When operations are offered.
     pub arrival: Arrival,
@@ -116,7 +114,7 @@ pub enum Pattern {
 #[serde(deny_unknown_fields)]
 pub struct BlockSize {
     /// Length of the operation in bytes.
-    #[schemars(range(min = 1, max = crate::check_phase::TRANSFER_BYTES_MAX))]
+    #[schemars(range(min = 1, max = crate::limits::TRANSFER_BYTES_MAX))]
     pub bytes: u32,
     /// Its share is this over the sum of all weights.
     pub weight: f64,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from iolab.domain.compare import Comparison
     from iolab.domain.measured_run import MeasuredRun
 
-Place = tuple[str, str | None, str]
+MetricKey = tuple[str, str | None, str]
 """Workload, job (None: all together), key."""
 Span = tuple[int, int]
 """When the first trial of a round began, and the last, in ns; 0 where that is not known."""
@@ -40,7 +40,7 @@ class Arm:
         """`bfq in RUN`, or the arm's name where the setting has no other."""
         return self.name if setting == self.name else f"{setting} in {self.name}"
 
-    def values(self, wanted: Sequence[str], jobs: Jobs) -> dict[Place, dict[str, Numbers]]:
+    def values(self, wanted: Sequence[str], jobs: Jobs) -> dict[MetricKey, dict[str, Numbers]]:
         """Each place's settings with their values."""
         found = [_values(run, wanted, jobs) for run in self.runs]
         if len(found) == 1:
@@ -181,9 +181,9 @@ def _all_spans(run: MeasuredRun) -> list[Span]:
     return spans(run, None) or [(0, 0)]
 
 
-def _values(run: MeasuredRun, wanted: Sequence[str], jobs: Jobs) -> dict[Place, dict[str, Numbers]]:
+def _values(run: MeasuredRun, wanted: Sequence[str], jobs: Jobs) -> dict[MetricKey, dict[str, Numbers]]:
     keys = chosen_keys(run, wanted)
-    found: dict[Place, dict[str, Numbers]] = {}
+    found: dict[MetricKey, dict[str, Numbers]] = {}
     if jobs.only is None:
         found = {(workload, None, key): values for (workload, key), values in values_by_setting(run, keys).items()}
     if jobs.each or jobs.only is not None:

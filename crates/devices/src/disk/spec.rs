@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::spec::{QUEUE_DEPTH_MAX, queue_depth, rate};
+use crate::limits::{QUEUE_DEPTH_MAX, queue_depth, rate};
 use block_layer::Sector;
 use events::SpecError;
 use events::spec_error::{RATE, within};

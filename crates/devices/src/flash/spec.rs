@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::flash::coalesce::Coalesce;
-use crate::spec::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
+use crate::limits::{QUEUE_DEPTH_MAX, WORK_NS_MAX, queue_depth, rate, whole_sectors};
 use events::SpecError;
 use events::spec_error::{RATE, within};
 

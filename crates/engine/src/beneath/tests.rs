@@ -4,16 +4,16 @@ use std::os::unix::fs::symlink;
 use super::*;
 
 /// A directory of the test's own with `inside/file` in it, removed at the end.
-struct Place(PathBuf);
+struct TestPath(PathBuf);
 
-impl Place {
-    fn new(name: &str) -> Place {
+impl TestPath {
+    fn new(name: &str) -> TestPath {
         let path =
             std::env::temp_dir().join(format!("iolab-beneath-{name}-{}", std::process::id()));
         fs::create_dir_all(path.join("root/inside")).unwrap();
         fs::write(path.join("root/inside/file"), "ours").unwrap();
         fs::write(path.join("precious"), "kept").unwrap();
-        Place(path)
+        TestPath(path)
     }
 
     fn root(&self) -> Directory {
@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestPath {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -40,7 +40,7 @@ const MAKE: c_int = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
 
 #[test]
 fn both_ways_open_what_lies_below_and_nothing_that_a_link_leads_to() {
-    let place = Place::new("both");
+    let place = TestPath::new("both");
     symlink("../precious", place.0.join("root/link")).unwrap();
     symlink("..", place.0.join("root/up")).unwrap();
     symlink("inside", place.0.join("root/aside")).unwrap();
@@ -71,7 +71,7 @@ fn both_ways_open_what_lies_below_and_nothing_that_a_link_leads_to() {
 
 #[test]
 fn another_directory_under_the_same_path_is_refused() {
-    let place = Place::new("another");
+    let place = TestPath::new("another");
     let checked = place.root();
     fs::rename(place.0.join("root"), place.0.join("moved")).unwrap();
     fs::create_dir(place.0.join("root")).unwrap();
@@ -83,7 +83,7 @@ fn another_directory_under_the_same_path_is_refused() {
 
 #[test]
 fn another_file_under_the_same_path_is_not_opened() {
-    let place = Place::new("file");
+    let place = TestPath::new("file");
     let path = place.0.join("root/inside/file");
     let expected = identity(&File::open(&path).unwrap()).unwrap();
     assert!(known(&path, expected, READ).unwrap().is_ok());
@@ -99,7 +99,7 @@ fn another_file_under_the_same_path_is_not_opened() {
 
 #[test]
 fn directories_are_made_below_and_not_through_links() {
-    let place = Place::new("made");
+    let place = TestPath::new("made");
     let root = Root::open(&place.root()).unwrap();
     let below = |name: &str| place.0.join("root").join(name);
     assert!(root.directory(&below("inside/new")).is_ok());

@@ -11,7 +11,7 @@ use trace::page::{Lost, RawEvent};
 use super::instance::Instance;
 use super::reader::{Interpret, Recording};
 use super::spec::BlockSpec;
-use super::tracefs::Places;
+use super::tracefs::TracefsPaths;
 use super::{Reason, Running, Started};
 use crate::clock::monotonic_ns;
 
@@ -25,7 +25,7 @@ pub(super) struct BlockObservation {
     notes: Vec<String>,
 }
 
-pub fn start(spec: &BlockSpec, instance: &str, places: &Places) -> Started {
+pub fn start(spec: &BlockSpec, instance: &str, places: &TracefsPaths) -> Started {
     let tracefs = places.find()?;
     let mut analysis = Analysis::new(monotonic_ns(), spec.interval_ns);
     let mut devices = spec.device_numbers().map_err(|error| error.to_string())?;

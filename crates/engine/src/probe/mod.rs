@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::error::StartError;
 pub use spec::Spec;
-pub use tracefs::Places;
+pub use tracefs::TracefsPaths;
 
 /// Why a probe has nothing to tell: what is lacking, and the command that grants it.
 pub type Reason = String;
@@ -74,11 +74,11 @@ struct Observations {
 impl Probes {
     /// Refuses only a specification that makes no sense.
     pub fn start(spec: &Spec) -> Result<Probes, StartError> {
-        Probes::start_at(spec, &Places::default())
+        Probes::start_at(spec, &TracefsPaths::default())
     }
 
     /// The same where the kernel shows its trace elsewhere.
-    pub fn start_at(spec: &Spec, places: &Places) -> Result<Probes, StartError> {
+    pub fn start_at(spec: &Spec, places: &TracefsPaths) -> Result<Probes, StartError> {
         spec.check()?;
         let mut probes = Probes {
             running: Vec::new(),

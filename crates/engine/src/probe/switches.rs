@@ -19,7 +19,7 @@ use super::instance::Instance;
 use super::perf::{Kind, Rate, Samplers, StackSample};
 use super::reader::{Interpret, Recording};
 use super::spec::SwitchesSpec;
-use super::tracefs::Places;
+use super::tracefs::TracefsPaths;
 use super::{Reason, Running, Started};
 use crate::clock::monotonic_ns;
 
@@ -40,7 +40,7 @@ const BUFFER_BYTES: u64 = 16 << 20;
 /// A stack takes 1 to 2 us: at this rate a CPU spends a fifth of a percent on them, however often it switches.
 const STACKS_PER_SECOND: u64 = 1000;
 
-pub fn start(spec: &SwitchesSpec, instance: &str, places: &Places) -> Started {
+pub fn start(spec: &SwitchesSpec, instance: &str, places: &TracefsPaths) -> Started {
     let tracefs = places.find()?;
     let instance = Instance::make(&tracefs, instance, BUFFER_BYTES)?;
     if let Some(pids) = &spec.pids {

@@ -7,16 +7,16 @@ use super::Reason;
 
 /// Where to look; tests look elsewhere.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct TracefsPaths {
     /// Mount points of tracefs, the preferred one first.
     pub tracefs: Vec<PathBuf>,
     /// The file that says whether the kernel is locked down.
     pub lockdown: PathBuf,
 }
 
-impl Default for Places {
-    fn default() -> Places {
-        Places {
+impl Default for TracefsPaths {
+    fn default() -> TracefsPaths {
+        TracefsPaths {
             tracefs: vec![
                 "/sys/kernel/tracing".into(),
                 // Before Linux 4.1, and where only debugfs is mounted.
@@ -27,7 +27,7 @@ impl Default for Places {
     }
 }
 
-impl Places {
+impl TracefsPaths {
     /// The directory of a tracefs that can be used.
     pub fn find(&self) -> Result<PathBuf, Reason> {
         if self.locked_down() {

@@ -1,7 +1,6 @@
 //! What one job measured so far: the timeline of what succeeded, and what did not, by errno.
 
 mod failures;
-mod usage;
 
 use crate::depth_search::Searched;
 use crate::job::{Job, Op, OpKind};
@@ -9,8 +8,8 @@ use crate::record::{ErrorRecord, MismatchRecord};
 use crate::replay::ReplayRecord;
 use crate::spec::Time;
 use crate::timeline::{Interval, Timeline};
+pub use crate::usage::{Sample, Samples, Usage};
 pub use failures::{ErrnoName, Failures, Verdict};
-pub use usage::{Sample, Samples, Usage};
 
 /// A job's measurements while it runs.
 #[derive(Debug)]

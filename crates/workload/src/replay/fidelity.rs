@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::schedule::ScheduledIo;
 use crate::histogram::LatencyHistogram;
-use crate::spec::Time;
+use crate::time::Time;
+use crate::traced::ScheduledIo;
 
 /// An arrival is late that comes so long after it was due.
 pub const LATE_NS: Time = 100_000;

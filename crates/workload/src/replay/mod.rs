@@ -4,11 +4,11 @@
 mod fidelity;
 mod places;
 mod player;
-mod schedule;
-mod spec;
 mod waits;
 
+pub use crate::traced::{
+    Mapping, Process, ReplaySpec, Schedule, ScheduleSummary, ScheduledIo, Side, Timing,
+    TraceChoice, TraceTable, TracedDevice,
+};
 pub use fidelity::{LATE_NS, ReplayRecord};
 pub(crate) use player::Replay;
-pub use schedule::{Process, Schedule, ScheduleSummary, ScheduledIo, TracedDevice};
-pub use spec::{Mapping, ReplaySpec, Side, Timing, TraceChoice, TraceTable};

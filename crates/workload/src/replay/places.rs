@@ -1,11 +1,10 @@
 //! Where an I/O of the trace goes on devices of other sizes and another number.
 
-use super::schedule::Schedule;
-use super::spec::Mapping;
+use crate::traced::{Mapping, Schedule};
 
 /// The way from a traced device's sectors to the job's files.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct AddressMap {
     mapping: Mapping,
     region_bytes: u64,
     align_bytes: u64,
@@ -26,7 +25,7 @@ struct Space {
 
 /// Where, of the job's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Mapped {
     pub(super) slot: u32,
     pub(super) offset: u64,
     pub(super) bytes: u32,
@@ -34,7 +33,7 @@ pub(super) struct Place {
 
 const SECTOR_BYTES: u64 = 512;
 
-impl Places {
+impl AddressMap {
     /// `sizes`: of the job's files, in bytes. Traced devices take the files in turn. Err: what is wrong with the sizes.
     pub(super) fn new(
         schedule: &Schedule,
@@ -42,7 +41,7 @@ impl Places {
         region_bytes: u64,
         align_bytes: u64,
         sizes: &[u64],
-    ) -> Result<Places, String> {
+    ) -> Result<AddressMap, String> {
         let largest = schedule.largest_bytes().next_multiple_of(align_bytes);
         let mut spaces: Vec<Space> = sizes
             .iter()
@@ -70,7 +69,7 @@ impl Places {
                 space.touched.extend(touched.iter().map(|own| first + own));
             }
         }
-        Ok(Places {
+        Ok(AddressMap {
             mapping,
             region_bytes,
             align_bytes,
@@ -80,7 +79,7 @@ impl Places {
     }
 
     /// Of an I/O of the trace.
-    pub(super) fn of(&self, device: u16, sector: u64, sectors: u32) -> Place {
+    pub(super) fn of(&self, device: u16, sector: u64, sectors: u32) -> Mapped {
         let (slot, base) = self.bases[usize::from(device)];
         let space = &self.spaces[slot as usize];
         let bytes = u64::from(sectors) * SECTOR_BYTES;
@@ -99,7 +98,7 @@ impl Places {
         let bytes = (wrapped + bytes - offset)
             .next_multiple_of(self.align_bytes)
             .min(space.size_bytes);
-        Place {
+        Mapped {
             slot,
             offset: offset.min(space.size_bytes - bytes),
             bytes: bytes as u32,
@@ -123,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::op::OpKind;
-    use crate::replay::schedule::{ScheduledIo, TracedDevice};
+    use crate::traced::{ScheduledIo, TracedDevice};
 
     fn schedule(sectors: &[(u16, u64, u32)]) -> Schedule {
         let io = |&(device, sector, sectors): &(u16, u64, u32)| ScheduledIo {
@@ -154,7 +153,7 @@ mod tests {
     fn what_fits_stays_where_it_was() {
         let schedule = schedule(&[(0, 8, 8), (0, 800, 16)]);
         for mapping in [Mapping::Wrap, Mapping::Scale] {
-            let places = Places::new(&schedule, mapping, 4096, 512, &[1 << 20]).unwrap();
+            let places = AddressMap::new(&schedule, mapping, 4096, 512, &[1 << 20]).unwrap();
             let place = places.of(0, 800, 16);
             assert_eq!(
                 (place.slot, place.offset, place.bytes),
@@ -167,7 +166,8 @@ mod tests {
     fn untouched_regions_take_no_room_and_runs_stay_runs() {
         let far = 1 << 30;
         let schedule = schedule(&[(0, 0, 8), (0, far, 8), (0, far + 8, 8)]);
-        let places = Places::new(&schedule, Mapping::Regions, 1 << 16, 512, &[1 << 20]).unwrap();
+        let places =
+            AddressMap::new(&schedule, Mapping::Regions, 1 << 16, 512, &[1 << 20]).unwrap();
         let offsets: Vec<u64> = schedule
             .ios
             .iter()
@@ -179,11 +179,12 @@ mod tests {
     #[test]
     fn two_devices_on_one_file_do_not_share_their_place() {
         let schedule = schedule(&[(0, 0, 8), (1, 0, 8)]);
-        let places = Places::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20]).unwrap();
+        let places = AddressMap::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20]).unwrap();
         assert_ne!(places.of(0, 0, 8).offset, places.of(1, 0, 8).offset);
-        let places = Places::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20, 1 << 20]).unwrap();
+        let places =
+            AddressMap::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20, 1 << 20]).unwrap();
         assert_eq!((places.of(0, 0, 8).slot, places.of(1, 0, 8).slot), (0, 1));
-        assert!(Places::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20, 512]).is_err());
+        assert!(AddressMap::new(&schedule, Mapping::Wrap, 4096, 512, &[1 << 20, 512]).is_err());
     }
 
     proptest! {
@@ -195,7 +196,7 @@ mod tests {
         ) {
             let schedule = schedule(&ios);
             let sizes = [size, size / 2 + (1 << 17)];
-            let places = Places::new(&schedule, mapping, 1 << 20, align, &sizes).unwrap();
+            let places = AddressMap::new(&schedule, mapping, 1 << 20, align, &sizes).unwrap();
             for io in &schedule.ios {
                 let place = places.of(io.device, io.sector, io.sectors);
                 let end = place.offset + u64::from(place.bytes);

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use super::fidelity::{Fidelity, ReplayRecord};
-use super::places::Places;
-use super::schedule::{Schedule, ScheduledIo};
-use super::spec::{ReplaySpec, Timing};
+use super::places::AddressMap;
 use super::waits::{Taken, Waits};
-use crate::check::SpecError;
-use crate::job::Next;
-use crate::op::Op;
-use crate::spec::{JobSpec, Time};
+use crate::op::{Next, Op};
+use crate::spec::JobSpec;
+use crate::spec_error::SpecError;
+use crate::time::Time;
+use crate::traced::{ReplaySpec, Schedule, ScheduledIo, Timing};
 
 /// A trace's I/Os, or those of some of its processes, on their way.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     schedule: Arc<Schedule>,
-    places: Places,
+    places: AddressMap,
     files: Vec<u32>,
     turns: Turns,
     scale: Scale,
@@ -78,7 +77,7 @@ impl Replay {
             .iter()
             .map(|&file| file_sizes[file as usize])
             .collect();
-        let places = Places::new(
+        let places = AddressMap::new(
             schedule,
             spec.mapping,
             spec.region_bytes,

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::schedule::Schedule;
 use crate::op::Op;
-use crate::spec::Time;
+use crate::time::Time;
+use crate::traced::Schedule;
 
 /// The processes of one thread.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ DEPTH_MAX = 3
 LABELS = "labels.json"
 
 
-class Place(NamedTuple):
+class RunPath(NamedTuple):
     """A run's directory. `name`: its path below the collection's; `key`: what changes when the run does; `inode`: the
     journal's."""
 
@@ -32,7 +32,7 @@ def check(directory: Path) -> None:
         raise InputError("is a run itself", where=str(directory), remedy="name the directory that holds it")
 
 
-def places(directory: Path) -> list[Place]:
+def places(directory: Path) -> list[RunPath]:
     """Every run below the directory. Reads nothing but names and dates; hidden directories and links are left out.
     InputError if it can't be read."""
     check(directory)
@@ -42,7 +42,7 @@ def places(directory: Path) -> list[Place]:
         raise InputError(f"cannot be read: {error.strerror}", where=str(directory)) from None
 
 
-def _below(directory: str, prefix: str, depth: int) -> Iterator[Place]:
+def _below(directory: str, prefix: str, depth: int) -> Iterator[RunPath]:
     with os.scandir(directory) as found:
         inside = [one for one in found if not one.name.startswith(".") and one.is_dir(follow_symlinks=False)]
     for one in inside:
@@ -57,7 +57,7 @@ def _below(directory: str, prefix: str, depth: int) -> Iterator[Place]:
                 except OSError:  # removed meanwhile, or somebody else's
                     continue
             continue
-        yield Place(prefix + one.name, f"{_key(journal)} {_labels(one.path)}", journal.st_ino)
+        yield RunPath(prefix + one.name, f"{_key(journal)} {_labels(one.path)}", journal.st_ino)
 
 
 def _key(found: os.stat_result) -> str:

@@ -36,7 +36,7 @@ ONE_SETTING = "all"
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?$")
 
-Place = tuple[str, str, str]
+SeriesKey = tuple[str, str, str]
 """Workload, setting, metric."""
 
 
@@ -76,7 +76,7 @@ def read_history(
 
 def _history(
     moments: Sequence[Moment],
-    values: Sequence[Mapping[Place, float]],
+    values: Sequence[Mapping[SeriesKey, float]],
     order: Sequence[int] | None,
     ordered_by: str,
     problems: Sequence[str],
@@ -87,7 +87,7 @@ def _history(
     return History([moments[number] for number in chosen], series, ordered_by, problems)
 
 
-def _values(run: RunData, metrics: Sequence[str]) -> dict[Place, float]:
+def _values(run: RunData, metrics: Sequence[str]) -> dict[SeriesKey, float]:
     """The typical value of the rounds."""
     keys = chosen_keys(run, metrics) if metrics else compared_keys(run)
     found = {}
@@ -142,7 +142,7 @@ def _of_table(path: Path, metrics: Sequence[str], time_column: str | None) -> Hi
                 {fact: str(rows[name][0][fact]) for fact in facts if rows[name][0][fact]},
             )
         )
-        repeats: dict[Place, list[float]] = {}
+        repeats: dict[SeriesKey, list[float]] = {}
         for row in rows[name]:
             where = (str(row[workload]) if workload else "", str(row[setting]) if setting else ONE_SETTING)
             for metric in found:

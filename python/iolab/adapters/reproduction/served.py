@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CLAIMS = "claims"
 """The name under which `serves` has statements; no table may have it."""
 By = FittedOptions | ChosenOptions
-Place = tuple[str, str, str]
+CellKey = tuple[str, str, str]
 """Table, row and column."""
 
 
@@ -91,7 +91,7 @@ def with_sources(tables: Sequence[Table], problems: Problems) -> list[Table]:
     ]
 
 
-def _sources(place: Place, tables: Sequence[Table], problems: Problems) -> Iterator[Place]:
+def _sources(place: CellKey, tables: Sequence[Table], problems: Problems) -> Iterator[CellKey]:
     """What a cell follows from. A pattern may hold for its own source, which is then the one that counts."""
     key, row, column = place
     table = next(table for table in tables if table.key == key)
@@ -106,18 +106,18 @@ def _sources(place: Place, tables: Sequence[Table], problems: Problems) -> Itera
             yield from places
 
 
-def _place(name: str, table: str) -> Place:
+def _place(name: str, table: str) -> CellKey:
     other, colon, cell = name.partition(":")
     row, _, column = (cell if colon else name).partition("/")
     return (other if colon else table, row, column)
 
 
-def _name(place: Place) -> str:
+def _name(place: CellKey) -> str:
     return f"{place[0]}:{place[1]}/{place[2]}"
 
 
 def _role(
-    place: Place, cells: Mapping[Place, Cell], sources: Mapping[Place, list[Place]], above: tuple[Place, ...]
+    place: CellKey, cells: Mapping[CellKey, Cell], sources: Mapping[CellKey, list[CellKey]], above: tuple[CellKey, ...]
 ) -> Role | None:
     """None: it follows from itself."""
     if place in above:

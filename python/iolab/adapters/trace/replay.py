@@ -22,7 +22,7 @@ ALIGN_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplayTarget:
     """Where a trace is replayed: lines of the experiment, and how much there is room for."""
 
     machine: str | None
@@ -32,7 +32,7 @@ class Place:
     """None: a directory, which makes files as large as it is told."""
 
 
-def place_of(on: str, *, destroy: bool) -> Place:
+def place_of(on: str, *, destroy: bool) -> ReplayTarget:
     """The place that a user names: `model:NAME`, a block device, a directory or a file.
 
     Raises:
@@ -43,20 +43,22 @@ def place_of(on: str, *, destroy: bool) -> Place:
         sizes = _native.drive_sizes(json.dumps(table))
         if not sizes:
             raise InputError("has no drive", where=on, remedy="name a machine with one: iolab list machines")
-        return Place(on, (), min(sizes))
+        return ReplayTarget(on, (), min(sizes))
     path = Path(on)
     if not path.exists():
         raise InputError("no such place", where=f"--on {on}", remedy="name a block device, a directory, or model:NAME")
     shown = json.dumps(str(path.absolute()))
     if path.is_dir():
-        return Place(None, ('kind = "directory"', f"path = {shown}"), None)
+        return ReplayTarget(None, ('kind = "directory"', f"path = {shown}"), None)
     if path.is_block_device():
         lines = ['kind = "device"', f"path = {shown}", *(["destroy = true"] if destroy else [])]
-        return Place(None, lines, device_at(path.resolve()).size_bytes)
-    return Place(None, ('kind = "file"', f"path = {shown}"), path.stat().st_size or None)
+        return ReplayTarget(None, lines, device_at(path.resolve()).size_bytes)
+    return ReplayTarget(None, ('kind = "file"', f"path = {shown}"), path.stat().st_size or None)
 
 
-def experiment(trace: Path, place: Place, settings: Sequence[str], options: dict[str, Any], *, rounds: int) -> str:
+def experiment(
+    trace: Path, place: ReplayTarget, settings: Sequence[str], options: dict[str, Any], *, rounds: int
+) -> str:
     """The text of the experiment.
 
     Args:

@@ -33,7 +33,7 @@ NUMBERS_MAX = 60_000
 """Of one metric over the runs: typical values, spreads and rounds, of about 10 bytes each."""
 HISTORY_MAX = 730
 MATRICES_MAX = 60
-Place = tuple[str, str, str]
+SeriesKey = tuple[str, str, str]
 Pairs = Sequence[tuple[Entry, Extract]]
 
 
@@ -132,10 +132,10 @@ def matrix_page(runs: Collection, one: Benchmark) -> MatrixPage:
     )
 
 
-def _by_place(pairs: Pairs, metrics: Sequence[str]) -> dict[Place, dict[int, Measured]]:
+def _by_place(pairs: Pairs, metrics: Sequence[str]) -> dict[SeriesKey, dict[int, Measured]]:
     """By workload, setting and metric: by the run's place, what it measured."""
     wanted = set(metrics)
-    found: dict[Place, dict[int, Measured]] = {}
+    found: dict[SeriesKey, dict[int, Measured]] = {}
     for number, (_, extract) in enumerate(pairs):
         for one in extract.measured:
             if one.metric in wanted:
@@ -143,7 +143,7 @@ def _by_place(pairs: Pairs, metrics: Sequence[str]) -> dict[Place, dict[int, Mea
     return found
 
 
-def _series(place: Place, by_run: dict[int, Measured], pairs: Pairs) -> Series:
+def _series(place: SeriesKey, by_run: dict[int, Measured], pairs: Pairs) -> Series:
     last = max((number for number, one in by_run.items() if one.typical is not None), default=None)
     it = None if last is None else by_run[last]
     return Series(
@@ -169,7 +169,7 @@ def _line(setting: str, by_run: dict[int, Measured], count: int) -> LineOfRuns:
 
 
 def _matrix(
-    workload: str, metric: str, settings: Sequence[str], by_place: dict[Place, dict[int, Measured]], pairs: Pairs
+    workload: str, metric: str, settings: Sequence[str], by_place: dict[SeriesKey, dict[int, Measured]], pairs: Pairs
 ) -> Matrix:
     by_kernel = dict(_against_first_kernel(workload, metric, settings, by_place, pairs))
     rows = []
@@ -192,7 +192,7 @@ def _matrix(
 
 
 def _against_first_kernel(
-    workload: str, metric: str, settings: Sequence[str], by_place: dict[Place, dict[int, Measured]], pairs: Pairs
+    workload: str, metric: str, settings: Sequence[str], by_place: dict[SeriesKey, dict[int, Measured]], pairs: Pairs
 ) -> Iterator[tuple[tuple[int, str], Judged]]:
     """By the kernel's place and the setting. Runs of two kernels are not interleaved: nothing is paired."""
     places, compared = [], []

@@ -17,7 +17,7 @@ use crate::scheduler::sorted::Sorted;
 use crate::scheduler::task_queues::{IoContext, QueueId, TaskQueues};
 use crate::{Bio, IoClass, RequestId, Requests, Sector, Side, TaskId};
 use events::time::{MILLISECOND, Tick, Time};
-use queue::{Place, Queue};
+use queue::{Queue, ServiceOrder};
 
 /// The state of one queue's CFQ.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct CfqSlices {
     queues: TaskQueues<Queue>,
     fifos: RequestFifos,
     /// Queues that have requests, in the order of service.
-    line: Sorted<Place>,
+    line: Sorted<ServiceOrder>,
     next_sequence: u64,
     active: Option<QueueId>,
     /// Whose request was the first of this slice: the task that is waited for.
@@ -219,7 +219,7 @@ impl CfqSlices {
         if class != IoClass::Idle && !at_front {
             self.queues[id].slice_residual = 0;
         }
-        let place = Place {
+        let place = ServiceOrder {
             class,
             key,
             sequence: self.next_sequence,

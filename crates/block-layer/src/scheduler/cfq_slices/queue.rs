@@ -5,7 +5,7 @@ use crate::{IoClass, Priority, RequestId};
 
 /// Where a queue stands: classes one after the other, within a class by the time of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct ServiceOrder {
     pub(super) class: IoClass,
     pub(super) key: i64,
     /// Of equal keys, the one that came first.
@@ -24,7 +24,7 @@ pub(super) struct Queue {
     pub(super) dispatched: u32,
     pub(super) next: Option<RequestId>,
     /// None: it has nothing queued.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<ServiceOrder>,
     pub(super) slice_end: u64,
     /// Nothing has completed in its slice.
     pub(super) slice_new: bool,

@@ -1,6 +1,6 @@
 //! What a thread and the process used: sampled at interval boundaries, so that a transient can be cut out afterwards.
 
-use crate::spec::Time;
+use crate::time::Time;
 
 /// Processor time, context switches and page faults, as getrusage(2) counts them, and waits for a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::op::OpKind;
-use crate::spec::Time;
+use crate::time::Time;
 
 /// One I/O of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,6 @@
+//! The limits that a specification tells and its check keeps.
+
+/// The most entries of an io_uring submission queue, and half of it: a polled queue has two per slot.
+pub const OPERATIONS_IN_FLIGHT_MAX: u64 = 16_384;
+/// The most that one read or write moves (`MAX_RW_COUNT` of linux/fs.h), in bytes.
+pub const TRANSFER_BYTES_MAX: u32 = 0x7fff_f000;
