@@ -134,3 +134,17 @@ def test_the_workqueue_switches_and_the_exemption_does_not() -> None:
     # A function of machine, experiment and seed.
     assert render(data, "switches") == (GOLDEN / "switches.txt").read_text()
     assert render(data, "fs_mark") == (GOLDEN / "fs_mark.txt").read_text()
+
+
+def test_files_are_made_on_one_disk_with_ext4_and_its_journal_can_be_set() -> None:
+    files = FILES.replace('sync = "none"', 'sync = "before_close"').replace("files = 3000", "files = 50")
+    settings = "[settings.barrier]\n[settings.nobarrier.machine]\n" + '"drives.0.metadata.barrier" = false\n'
+    data = run('machine = "model:one_disk"\nrounds = 1\n' + files + settings)
+    rates = values(data, "files_per_s")
+    assert rates["nobarrier"] > 2 * rates["barrier"] > 20
+
+
+def test_a_load_reads_no_key_of_the_journal() -> None:
+    text = 'machine = "model:one_disk"\n[workloads.reads]\nduration = "1s"\n[settings.a.machine]\n'
+    with pytest.raises(InputError, match="nothing in this machine reads it"):
+        experiment(text + '"drives.0.metadata.barrier" = false\n')

@@ -35,6 +35,8 @@ pub enum Component {
     Flushes(u16),
     /// The filesystem on that drive.
     Filesystem(u16),
+    /// Inodes, directories and the journal of ext2, ext3 and ext4 on that drive, where files are made.
+    Metadata(u16),
     /// The mount of that number.
     Mount(u16),
     /// Memory that is too small, and where what it does not hold goes.
@@ -66,6 +68,7 @@ impl Component {
         Component::Polling(0),
         Component::Flushes(0),
         Component::Filesystem(0),
+        Component::Metadata(0),
         Component::Mount(0),
         Component::Swap,
     ];
@@ -180,6 +183,19 @@ impl Component {
                 &["kernel", "drives.#.filesystem"],
                 "files lie on that drive",
             ),
+            Component::Metadata(_) => (
+                &[
+                    "kernel",
+                    "drives.#.metadata",
+                    "memory.bytes",
+                    "memory.dirty_background_percent",
+                    "cpus.call_ns",
+                    "cpus.submit_cycles",
+                    "cpus.page_copy_ns",
+                    "cpus.page_copy_cycles",
+                ],
+                "files are made on that drive, whose filesystem is ext2, ext3 or ext4",
+            ),
             Component::Mount(_) => (&["mounts.#"], "files lie on that mount"),
             Component::Swap => (
                 &["kernel", "swap", "memory.bytes"],
@@ -196,6 +212,7 @@ impl Component {
             | Component::Polling(number)
             | Component::Flushes(number)
             | Component::Filesystem(number)
+            | Component::Metadata(number)
             | Component::Mount(number) => Some(number),
             _ => None,
         }

@@ -67,6 +67,11 @@ pub trait Allocator: Send {
     /// The file's extents in the order of the file, contiguous ones as one.
     fn extents(&self, file: FileId) -> Vec<Extent>;
 
+    /// Blocks that hold the file's map and not its data: indirect blocks.
+    fn map_blocks(&self, _file: FileId) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// Blocks that no file, and no reservation marked on disk, holds; group metadata are never free.
     fn free_blocks(&self) -> u64;
 }

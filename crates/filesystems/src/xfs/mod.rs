@@ -11,7 +11,7 @@ mod call;
 mod data;
 mod deferral;
 mod directory;
-mod effect;
+mod filesystem;
 mod flusher;
 mod free_space;
 mod group;
@@ -44,9 +44,11 @@ use std::collections::BTreeMap;
 
 use workload::rng;
 
+pub use crate::effect::{BlockIo, Effect, FlushNumber};
+pub use crate::filesystem::{Actor, Caller, Timer};
+pub use crate::filesystem::{Progress, Results};
 use data::Files;
 use deferral::Item;
-pub use effect::{BlockIo, Effect, FlushNumber};
 use events::SpecError;
 use events::smp::{Context, SchedulerEvent, TaskNumber, TaskSpec, TaskUsage};
 use events::station::Violation;
@@ -60,7 +62,6 @@ use loads::LoadFiles;
 use locks::Locks;
 use log::Log;
 use logging::Waiter;
-pub use phase::{Progress, Results};
 use pusher::Pusher;
 use site::Site;
 pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
@@ -106,43 +107,6 @@ pub struct Mounted {
     allocator_calls: u64,
     /// Pieces of work, I/O and answers that are still to come, of all but daemons. None: whoever is not done waits for ever.
     under_way: u64,
-}
-
-/// Who does a piece of work; a daemon by its CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Actor {
-    /// A thread or a flusher.
-    Caller(Caller),
-    /// Of the allocation workqueue.
-    Worker(u32),
-    /// A thread of the kernel that interrupts the load.
-    Daemon(u16),
-    /// Who writes in place what the log has.
-    Pusher,
-}
-
-/// Who has transactions and calls the allocator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Caller {
-    /// Of the load.
-    Thread(u32),
-    /// Who writes back files' data.
-    Flusher(u32),
-}
-
-/// What the filesystem wants to be told at a time.
-#[derive(Clone, Copy, Debug)]
-pub enum Timer {
-    /// A daemon wakes up.
-    Daemon,
-    /// Flushers look for pages that have expired.
-    WriteBack,
-    /// The allocator's answer reaches its caller late.
-    Answered(Caller),
-    /// The log is forced and written in place, whatever room it has.
-    Sync,
-    /// The pusher looks again.
-    Push,
 }
 
 /// Timers that come again and again, where they are on.

@@ -1,36 +1,16 @@
 //! A phase on a mounted filesystem, from its threads to what it yielded.
 
-use workload::metadata::{MetadataPhase, ThreadMeasured};
+use workload::metadata::MetadataPhase;
 use workload::rng;
 
 use super::site::Site;
-use super::switches::{Comm, SwitchesObservation, SwitchesOptions};
-use super::thread::{self, Thread};
-use super::{COMPONENT_DRAWS, Effect, Mounted, Timer, unbound};
+use super::switches::{Comm, SwitchesOptions};
+use super::thread::Thread;
+use super::{COMPONENT_DRAWS, Effect, Mounted, Progress, Results, Timer, unbound};
+use crate::program;
 use events::SpecError;
 use events::smp::{CpuSet, TaskSpec};
 use events::time::Time;
-
-/// How far a phase has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Simulated time since the start of the phase.
-    pub elapsed_ns: Time,
-    /// Files created by all threads.
-    pub files: u64,
-    /// The furthest behind of all threads; None: no bound tells.
-    pub fraction: Option<f64>,
-}
-
-/// What a phase yielded.
-pub struct Results {
-    /// By thread, in the order of the phase; always Some, as whoever makes the record takes them.
-    pub threads: Vec<Option<ThreadMeasured>>,
-    /// Used blocks in percent of all, delayed allocations included.
-    pub filesystem_used_percent: f64,
-    /// What the probe saw; None where it was off.
-    pub switches: Option<SwitchesObservation>,
-}
 
 impl Mounted {
     /// Makes the threads and their directories. The error names a key of the phase.
@@ -40,7 +20,7 @@ impl Mounted {
         phase: &MetadataPhase,
         switches: Option<&SwitchesOptions>,
     ) -> Result<(), SpecError> {
-        thread::check(phase, self.cpus)?;
+        program::check(phase, self.cpus)?;
         self.now = now;
         let seed = phase.threads.first().map_or(0, |thread| thread.job.seed);
         self.draws = rng::stream(seed, COMPONENT_DRAWS);
@@ -84,7 +64,7 @@ impl Mounted {
 
     /// Threads begin nothing more.
     pub fn stop(&mut self) {
-        self.threads.iter_mut().for_each(Thread::stop);
+        self.threads.iter_mut().for_each(|thread| thread.stop());
     }
 
     /// What the phase came to. `process_ns`: in user mode and in the kernel, of all CPUs until now. What is dirty goes on
@@ -105,10 +85,10 @@ impl Mounted {
 
     /// How far the load has come.
     pub fn progress(&self) -> Progress {
-        let fractions = self.threads.iter().map(Thread::fraction);
+        let fractions = self.threads.iter().map(|thread| thread.fraction());
         Progress {
             elapsed_ns: self.now - self.began,
-            files: self.threads.iter().map(Thread::files).sum(),
+            files: self.threads.iter().map(|thread| thread.files()).sum(),
             fraction: fractions
                 .reduce(|one, other| Some(one?.min(other?)))
                 .flatten(),

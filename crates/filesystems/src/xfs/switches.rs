@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State, SwitchReport};
 
 use super::site::Site;
+use crate::program::Switches;
 use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
 use events::time::Time;
 
@@ -69,13 +70,6 @@ struct Seen {
     comm: Name,
     site: Site,
     switches: Switches,
-}
-
-/// Of a task.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Switches {
-    pub(super) voluntary: u64,
-    pub(super) involuntary: u64,
 }
 
 impl Scheduling {

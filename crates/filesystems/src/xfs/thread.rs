@@ -1,30 +1,21 @@
-//! A thread of a metadata load: its job, the call that it makes, and what it measures.
+//! A thread of a metadata load in XFS: what it has locked and taken, and where it is in its call.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
-use workload::measure::{Failures, Sample, Usage, Verdict};
-use workload::metadata::{
-    CREATE, Call, MetadataJob, MetadataPhase, OP_NAMES, SyncMethod, ThreadMeasured, ThreadSpec,
-};
-use workload::rng;
+use workload::metadata::{SyncMethod, ThreadMeasured, ThreadSpec};
 
 use super::allocation::{CallStage, Held};
 use super::directory::BlockUse;
-use super::switches::Switches;
+use crate::program::{Program, Switches};
 use events::SpecError;
 use events::smp::TaskNumber;
-use events::spec_error::within;
 use events::time::Time;
 
 pub(super) struct Thread {
-    pub(super) task: TaskNumber,
-    pub(super) name: String,
-    pub(super) job: MetadataJob,
-    /// The path of its directory, and that directory.
-    pub(super) path: String,
+    program: Program,
+    /// The directory of its path.
     pub(super) directory: usize,
-    name_bytes: u32,
-    seed: u64,
     /// By number, of the files that it has made and will unlink.
     inodes: BTreeMap<u64, u64>,
     /// Its files are neither unlinked nor synced again.
@@ -33,15 +24,22 @@ pub(super) struct Thread {
     pub(super) checkpoint: Option<u64>,
     /// Of the file that is open.
     open: u64,
-    pub(super) call: Call,
-    called_at: Time,
     pub(super) stage: Stage,
     pub(super) transaction: Transaction,
-    /// What it has used since the phase began.
-    pub(super) user_ns: Time,
-    pub(super) system_ns: Time,
-    measured: ThreadMeasured,
-    written: bool,
+}
+
+impl Deref for Thread {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.program
+    }
+}
+
+impl DerefMut for Thread {
+    fn deref_mut(&mut self) -> &mut Program {
+        &mut self.program
+    }
 }
 
 /// What a thread does when it next gets to do something.
@@ -97,28 +95,6 @@ pub(super) struct Transaction {
     pub(super) fails: bool,
 }
 
-const ENOSPC: i32 = 28;
-
-/// What of the phase the model has no mechanism for.
-pub(super) fn check(phase: &MetadataPhase, cpus: u16) -> Result<(), SpecError> {
-    if phase.threads.is_empty() {
-        return Err(SpecError::of("threads", "nothing to do: no threads"));
-    }
-    for (number, thread) in phase.threads.iter().enumerate() {
-        let of = |key: &str| format!("threads.{number}.{key}");
-        let wrong = |key: &str, what: &str| Err(SpecError::of(&of(key), what));
-        if let Some(list) = &thread.cpus {
-            if list.is_empty() {
-                return wrong("cpus", "expected at least one CPU");
-            }
-            for &cpu in list {
-                within(&of("cpus"), u64::from(cpu), 0, u64::from(cpus) - 1)?;
-            }
-        }
-    }
-    Ok(())
-}
-
 impl Thread {
     pub(super) fn new(
         spec: &ThreadSpec,
@@ -126,102 +102,17 @@ impl Thread {
         directory: usize,
         now: Time,
     ) -> Result<Thread, SpecError> {
-        let job = MetadataJob::new(&spec.job).map_err(|what| SpecError::of("threads", what))?;
-        let nothing = Sample {
-            at: now,
-            thread: Usage::default(),
-            process: Usage::default(),
-        };
         Ok(Thread {
-            task,
-            name: spec.job.name.clone(),
-            job,
-            path: spec.directory.clone(),
+            program: Program::new(spec, task, now)?,
             directory,
-            name_bytes: spec.job.names.bytes,
-            seed: spec.job.seed,
             inodes: BTreeMap::new(),
             forgets: spec.job.keep
                 && matches!(spec.job.sync, SyncMethod::None | SyncMethod::BeforeClose),
             checkpoint: None,
             open: 0,
-            call: Call::Done,
-            called_at: now,
             stage: Stage::Program,
             transaction: Transaction::default(),
-            user_ns: 0,
-            system_ns: 0,
-            measured: ThreadMeasured {
-                ops: Default::default(),
-                failures: Failures::new(errno_name),
-                notes: Vec::new(),
-                first_sample: nothing,
-                last_sample: nothing,
-                began_at: now,
-                written_at: now,
-                finished_at: now,
-            },
-            written: false,
         })
-    }
-
-    /// The next call. `Call::Done`: there is none.
-    pub(super) fn next_call(&mut self, began: Time, now: Time) -> Call {
-        self.call = self.job.next(now - began);
-        if !self.written && !self.job.is_writing() {
-            self.written = true;
-            self.measured.written_at = now;
-        }
-        self.measured.finished_at = now;
-        self.call
-    }
-
-    pub(super) fn calls_at(&mut self, at: Time) {
-        self.called_at = at;
-    }
-
-    pub(super) fn succeeded(&mut self, now: Time) {
-        let op = &mut self.measured.ops[self.call.op()];
-        op.latency.record(now - self.called_at);
-        self.measured.failures.succeeded();
-        self.job.completed(true);
-    }
-
-    /// No room is left.
-    pub(super) fn found_full(&mut self) {
-        let ends_when_full = self.job.ends_when_full();
-        if ends_when_full {
-            self.job.full();
-        }
-        self.job.completed(false);
-        if ends_when_full {
-            return;
-        }
-        let op = OP_NAMES[self.call.op()];
-        let failures = &mut self.measured.failures;
-        if failures.failed(op, self.call.grows(), ENOSPC, &self.path, 0) == Verdict::GiveUp {
-            let note = format!("gave up: {op} failed with {}", errno_name(ENOSPC));
-            self.measured.notes.push(note);
-            self.job.stop();
-        }
-    }
-
-    pub(super) fn stop(&mut self) {
-        self.job.stop();
-    }
-
-    /// Of the name in its call: names that threads give are random, so their hashes are too.
-    pub(super) fn hash(&self) -> u32 {
-        let number = match self.call {
-            Call::Create(place) | Call::Unlink(place) => place.file,
-            Call::MakeDirectory { directory } => u64::MAX - u64::from(directory),
-            _ => unreachable!("the call names nothing"),
-        };
-        rng::stream(self.seed, number).next_u64() as u32
-    }
-
-    pub(super) fn name_bytes(&self) -> u32 {
-        self.name_bytes
     }
 
     /// It has made the file, which is open now.
@@ -249,50 +140,12 @@ impl Thread {
         self.inodes[&file]
     }
 
-    pub(super) fn files(&self) -> u64 {
-        self.measured.ops[CREATE].latency.count()
-    }
-
-    pub(super) fn fraction(&self) -> Option<f64> {
-        self.job.progress()
-    }
-
-    /// Times since the phase began. `process_ns`: in user mode and in the kernel, of the whole machine.
     pub(super) fn into_measured(
         self,
         began: Time,
         switches: Switches,
         process_ns: (Time, Time),
     ) -> ThreadMeasured {
-        let mut measured = self.measured;
-        let of_process = |(user_ns, system_ns)| Usage {
-            cpu_user_ns: user_ns,
-            cpu_system_ns: system_ns,
-            ..Usage::default()
-        };
-        measured.last_sample = Sample {
-            at: measured.finished_at - began,
-            thread: Usage {
-                context_switches_voluntary: switches.voluntary,
-                context_switches_involuntary: switches.involuntary,
-                ..of_process((self.user_ns, self.system_ns))
-            },
-            process: of_process(process_ns),
-        };
-        for time in [
-            &mut measured.began_at,
-            &mut measured.written_at,
-            &mut measured.finished_at,
-        ] {
-            *time -= began;
-        }
-        measured
-    }
-}
-
-fn errno_name(errno: i32) -> String {
-    match errno {
-        ENOSPC => "ENOSPC".to_owned(),
-        other => other.to_string(),
+        self.program.into_measured(began, switches, process_ns)
     }
 }

@@ -97,10 +97,11 @@ impl Mounted {
             self.release_spaces(Caller::Thread(number), cpu);
         }
         let thread = &mut self.threads[number as usize];
+        let call = thread.call;
         let transaction = &mut thread.transaction;
         let group = transaction.group.expect("locked");
         let cycles = self.volume.spec().cycles;
-        if let Call::Unlink(place) = thread.call {
+        if let Call::Unlink(place) = call {
             let inode = thread.forget(place.file);
             thread.transaction.inode = Some(inode);
             let hash = thread.hash();
@@ -109,7 +110,7 @@ impl Mounted {
             self.volume.directory(directory).leave(hash);
             return Next::Work(Stage::Committed, cycles.unlink + cycles.commit);
         }
-        let near = match thread.call {
+        let near = match call {
             Call::Create(_) => Some(transaction.directory),
             _ => None,
         };

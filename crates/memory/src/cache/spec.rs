@@ -165,6 +165,12 @@ impl CacheSpec {
         (base, stop, background, foreground)
     }
 
+    /// So many dirty pages start writeback.
+    pub fn background_pages(&self) -> u64 {
+        let (base, _, background, _) = self.percentages();
+        base * background / 100
+    }
+
     pub(super) fn rules(&self) -> Rules {
         let (base, stop, background, foreground) = self.percentages();
         let of = |percent: u64| base * percent / 100;

@@ -12,7 +12,7 @@ use block_layer::completion::{CompletionSpec, CompletionVariant};
 use events::SpecError;
 use events::smp::{SmpSpec, Topology};
 use events::spec_error::{share, within};
-use events::time::Time;
+use events::time::{SECOND, Time};
 
 #[derive(Clone, Debug)]
 pub(super) enum CpusPlan {
@@ -142,6 +142,20 @@ impl CpusPlan {
         match self {
             CpusPlan::Simple(spec) => spec.clock_hz,
             CpusPlan::Detailed(plan) => Some(plan.smp.clock_hz),
+        }
+    }
+
+    /// What a call costs that submits I/O, and copying a page.
+    pub(super) fn call_costs_ns(&self) -> (Time, Time) {
+        match self {
+            CpusPlan::Simple(spec) => (spec.call_ns, spec.page_copy_ns),
+            CpusPlan::Detailed(plan) => {
+                let ns = |cycles: u32| u64::from(cycles) * SECOND / plan.smp.clock_hz;
+                (
+                    ns(plan.calls.submit_cycles),
+                    ns(plan.calls.page_copy_cycles),
+                )
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use events::SpecError;
 use events::smp::Topology;
 use events::spec_error::within;
 use filesystems::allocator::{BLOCK_BYTES, FilesystemSpec, Kind};
+use filesystems::ext::ExtMetadata;
 use filesystems::xfs::XfsSpec;
 
 /// The file's keys.
@@ -31,6 +32,8 @@ pub(super) struct DriveSpec {
     /// Left out: loads lie on the bare drive.
     #[schemars(with = "Option<FilesystemTable>")]
     filesystem: Option<Table>,
+    /// What making files costs on ext2, ext3 and ext4.
+    metadata: Option<ExtMetadata>,
     /// Left out: the kernel's.
     #[schemars(with = "Option<SchedulerTable>")]
     scheduler: Option<Value>,
@@ -95,6 +98,8 @@ pub(super) struct DrivePlan {
     pub(super) filesystem: Option<FilesystemSpec>,
     /// Instead of that: files are made there, and no load lies on it.
     pub(super) xfs: Option<XfsSpec>,
+    /// What making files costs there, where that is not XFS.
+    pub(super) metadata: ExtMetadata,
     pub(super) queue: QueueSpec,
     pub(super) rules: QueueRules,
     pub(super) hardware: Option<HardwareRules>,
@@ -133,6 +138,13 @@ impl DriveSpec {
         let filesystem = table
             .map(|table| filesystem_of(table, kernel, device.as_ref()))
             .transpose()?;
+        let is_ext = filesystem.is_some_and(|spec| spec.kind != Kind::Contiguous);
+        if self.metadata.is_some() && !is_ext {
+            let what = "only drives with filesystem ext2, ext3, ext3_windows or ext4 have it";
+            return Err(SpecError::of("metadata", what));
+        }
+        let metadata = self.metadata.unwrap_or_default();
+        metadata.check().map_err(|error| error.within("metadata"))?;
         let rotational = match self.queue.rotational {
             None => device.rotational(),
             Some(seeks) => seeks == 1,
@@ -172,6 +184,7 @@ impl DriveSpec {
             scheduler,
             filesystem,
             xfs,
+            metadata,
             queue: self.queue,
             rules,
             hardware,

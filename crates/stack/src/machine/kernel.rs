@@ -266,6 +266,11 @@ impl Kernel {
         }
     }
 
+    /// ext3 mounts with barriers by default: from 3.1 on (00eacd66).
+    pub fn ext3_has_barriers(&self) -> bool {
+        self.version >= [3, 1, 0]
+    }
+
     /// Whether XFS commits into memory and writes checkpoints without being asked (`delaylog`): the default from 2.6.39 on.
     pub fn xfs_delays_log(&self) -> bool {
         self.version >= [2, 6, 39]

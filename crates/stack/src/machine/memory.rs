@@ -60,6 +60,11 @@ impl MemorySpec {
         })
     }
 
+    /// Pages beyond which what is dirty is written back at once.
+    pub(super) fn background_pages(&self, kernel: &Kernel, drives: &[DrivePlan]) -> u64 {
+        self.cache(kernel, drives).background_pages()
+    }
+
     pub(super) fn cache(&self, kernel: &Kernel, drives: &[DrivePlan]) -> CacheSpec {
         let is_journaled = drives.iter().any(DrivePlan::is_journaled);
         let interval = self.commit_interval_ns.unwrap_or(COMMIT_INTERVAL_NS);

@@ -22,6 +22,8 @@ use cpus::{CpusPlan, CpusTable};
 use drive::{DrivePlan, DriveSpec};
 use events::SpecError;
 use events::spec_error::within;
+use filesystems::allocator::Kind;
+use filesystems::ext::{ExtMetadata, Form, Mount};
 pub use kernel::Kernel;
 use memory::MemorySpec;
 use nfs::NfsSpec;
@@ -175,6 +177,27 @@ impl MachineSpec {
             .is_some_and(|drive| drive.xfs.is_some())
     }
 
+    /// What files are made in on a drive with ext2, ext3 or ext4; None: its filesystem is another, or there is none.
+    pub(crate) fn ext(&self, drive: usize) -> Option<(Mount, ExtMetadata)> {
+        let plan = self.drives.get(drive)?;
+        let filesystem = plan.filesystem?;
+        let (submit_ns, page_copy_ns) = self.cpus.call_costs_ns();
+        let pages = self
+            .memory
+            .map(|memory| memory.background_pages(&self.kernel, &self.drives));
+        let mount = Mount {
+            form: ext_form(filesystem.kind, &plan.metadata, &self.kernel)?,
+            cpus: self.cpus.topology().cpus() as u16,
+            blocks: filesystem.blocks,
+            group_metadata_blocks: filesystem.group_metadata_blocks,
+            group_inodes: filesystem.group_inodes,
+            submit_ns,
+            page_copy_ns,
+            background_pages: pages.unwrap_or(BACKGROUND_PAGES),
+        };
+        Some((mount, plan.metadata))
+    }
+
     /// Whether the drive's queue throttles writeback; panics if there is no such drive.
     pub(crate) fn throttles_writeback(&self, drive: usize) -> bool {
         self.drives[drive].wbt.is_some()
@@ -240,6 +263,24 @@ impl MachineSpec {
         let number = self.cgroups.iter().position(|group| group.name == name)?;
         Some(number as u16 + 1)
     }
+}
+
+/// Of a machine without [memory]: 10 % of 8 GiB.
+const BACKGROUND_PAGES: u64 = 209_715;
+
+/// ext4 empties the drive's cache at each commit by default, and ext3 from 3.1 on.
+fn ext_form(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Option<Form> {
+    let (is_journaled, is_indexed, barrier) = match kind {
+        Kind::Ext2 => (false, false, false),
+        Kind::Ext3 | Kind::Ext3Windows => (true, false, kernel.ext3_has_barriers()),
+        Kind::Ext4 => (true, true, true),
+        Kind::Contiguous => return None,
+    };
+    Some(Form {
+        is_journaled,
+        is_indexed,
+        barrier: is_journaled && metadata.barrier.unwrap_or(barrier),
+    })
 }
 
 fn mount_of((number, mount): (usize, Value)) -> Result<NfsSpec, SpecError> {

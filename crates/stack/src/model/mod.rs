@@ -1,6 +1,8 @@
 //! A simulated machine as whoever runs trials sees it: phases in, records out, files by their names.
 
 #[cfg(test)]
+mod ext_tests;
+#[cfg(test)]
 mod flush_tests;
 mod kinds;
 #[cfg(test)]
@@ -164,8 +166,13 @@ impl Model {
         switches: Option<&SwitchesOptions>,
     ) -> Result<(), SpecError> {
         if !self.machine.has_xfs(METADATA_DRIVE) {
-            let what = "files are made in a filesystem of kind xfs on drive 0";
-            return Err(SpecError::of("kind", what));
+            let Some((mount, spec)) = self.machine.ext(METADATA_DRIVE) else {
+                let what = "files are made in a filesystem of kind xfs, ext2, ext3, ext3_windows or ext4 on drive 0";
+                return Err(SpecError::of("kind", what));
+            };
+            self.world
+                .mount_ext(METADATA_DRIVE, &mount, spec)
+                .map_err(|error| error.within(&format!("drives.{METADATA_DRIVE}")))?;
         }
         self.world.begin_metadata(METADATA_DRIVE, phase, switches)
     }

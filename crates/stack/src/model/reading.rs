@@ -169,6 +169,9 @@ fn of_files(place: usize, machine: &MachineSpec, used: &mut BTreeSet<Component>)
     let number = place as u16;
     used.extend([Component::Filesystem(number), Component::Drive(number)]);
     used.extend(of_scheduler(place, machine));
+    if machine.ext(place).is_some() {
+        used.insert(Component::Metadata(number));
+    }
     if machine.has_detailed_cpus() {
         used.insert(Component::Completion(number));
     }

@@ -14,7 +14,7 @@ fn machine(name: &str) -> MachineSpec {
 }
 
 /// Reads past the page cache, 4 KiB each, for at most so long.
-fn reads(duration_ns: u64) -> Value {
+pub(super) fn reads(duration_ns: u64) -> Value {
     let mut phase = load();
     phase["kind"] = json!("load");
     phase["groups"][0]["engine"] = json!("psync");
@@ -24,7 +24,7 @@ fn reads(duration_ns: u64) -> Value {
     phase
 }
 
-fn creates(files: u64) -> Value {
+pub(super) fn creates(files: u64) -> Value {
     json!({
         "kind": "metadata", "name": "files",
         "threads": [{
@@ -59,7 +59,7 @@ fn run(
     Ok(record["phases"].as_array().unwrap().clone())
 }
 
-fn elapsed_ns(record: &Value) -> u64 {
+pub(super) fn elapsed_ns(record: &Value) -> u64 {
     record["elapsed_ns"].as_u64().unwrap()
 }
 

@@ -40,7 +40,7 @@ use events::time::Time;
 use files::Piece;
 pub use files::{FileLayout, FileSpec};
 use filesystems::allocator::Allocator;
-use filesystems::xfs::Timer;
+use filesystems::filesystem::Timer;
 use memory::cache::{Effects, FileId, PageCache};
 use mounts::Mounted;
 use nfs::DirectIo;

@@ -14,12 +14,15 @@ use events::smp::{Context, Scheduled, SchedulerEvent, TaskNumber};
 use events::station::Violation;
 use events::time::Time;
 use filesystems::allocator::Allocator;
-use filesystems::xfs::{self, BlockIo, Effect, FlushNumber, Mounted, SwitchesOptions, Timer};
+use filesystems::effect::{BlockIo, Effect, FlushNumber};
+use filesystems::ext::{Ext, ExtMetadata, Mount};
+use filesystems::filesystem::{Filesystem, Progress, Results, Timer};
+use filesystems::xfs::{Mounted, SwitchesOptions};
 use memory::cache::FileId;
 
 /// A filesystem on its drive.
 pub(super) struct OnDrive {
-    xfs: Mounted,
+    filesystem: Kind,
     /// By the filesystem's own number of a task.
     runners: Vec<RunnerNumber>,
     /// Of the list of the checkpoint under way.
@@ -38,9 +41,46 @@ const FLUSHES: TaskId = KERNEL_TASKS + (1 << 28);
 const OTHERS: TaskNumber = 1 << 24;
 const SECTORS_PER_BLOCK: u64 = 8;
 
+enum Kind {
+    Xfs(Box<Mounted>),
+    /// It counts its work in nanoseconds.
+    Ext(Box<Ext>),
+}
+
 impl OnDrive {
+    fn new(filesystem: Kind, lock: LockNumber) -> OnDrive {
+        OnDrive {
+            filesystem,
+            runners: Vec::new(),
+            lock,
+            io: BTreeMap::new(),
+            effects: Vec::new(),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), Violation> {
-        self.xfs.check()
+        self.get().check()
+    }
+
+    fn get(&self) -> &dyn Filesystem {
+        match &self.filesystem {
+            Kind::Xfs(xfs) => xfs.as_ref(),
+            Kind::Ext(ext) => ext.as_ref(),
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut dyn Filesystem {
+        match &mut self.filesystem {
+            Kind::Xfs(xfs) => xfs.as_mut(),
+            Kind::Ext(ext) => ext.as_mut(),
+        }
+    }
+
+    fn cost(&self, amount: u32) -> Cost {
+        match self.filesystem {
+            Kind::Xfs(_) => Cost::Cycles(amount),
+            Kind::Ext(_) => Cost::Ns(Time::from(amount)),
+        }
     }
 }
 
@@ -48,23 +88,38 @@ impl World {
     /// The same with a filesystem on a drive.
     pub fn with_xfs(mut self, drive: usize, xfs: Mounted) -> World {
         let lock = self.cpus.add_lock();
-        self.filesystems.insert(
-            drive,
-            OnDrive {
-                xfs,
-                runners: Vec::new(),
-                lock,
-                io: BTreeMap::new(),
-                effects: Vec::new(),
-            },
-        );
+        self.filesystems
+            .insert(drive, OnDrive::new(Kind::Xfs(Box::new(xfs)), lock));
         self.follow_effects(self.now, drive);
         self
     }
 
     /// The XFS of the drive; panics where there is none.
     pub fn xfs(&self, drive: usize) -> &Mounted {
-        &self.filesystems[&drive].xfs
+        match &self.filesystems[&drive].filesystem {
+            Kind::Xfs(xfs) => xfs,
+            Kind::Ext(_) => panic!("drive {drive} has another filesystem"),
+        }
+    }
+
+    /// Files are to be made on an ext2, ext3 or ext4 whose blocks the drive's allocator gives out. Once is enough.
+    pub fn mount_ext(
+        &mut self,
+        drive: usize,
+        mount: &Mount,
+        spec: ExtMetadata,
+    ) -> Result<(), SpecError> {
+        if self.filesystems.contains_key(&drive) {
+            return Ok(());
+        }
+        let allocator = self.allocators[drive].take();
+        let allocator = allocator.expect("a drive with a filesystem");
+        let ext = Ext::new(mount, spec, allocator)?;
+        let lock = self.cpus.add_lock();
+        self.filesystems
+            .insert(drive, OnDrive::new(Kind::Ext(Box::new(ext)), lock));
+        self.follow_effects(self.now, drive);
+        Ok(())
     }
 
     /// Until nothing of the filesystem's is under way.
@@ -78,7 +133,10 @@ impl World {
 
     #[cfg(test)]
     pub(crate) fn xfs_mut(&mut self, drive: usize) -> &mut Mounted {
-        &mut self.filesystem(drive).xfs
+        match &mut self.filesystem(drive).filesystem {
+            Kind::Xfs(xfs) => xfs,
+            Kind::Ext(_) => panic!("drive {drive} has another filesystem"),
+        }
     }
 
     /// Threads that make files, beside the jobs of the phase that was begun. The error names a key of the phase.
@@ -96,7 +154,7 @@ impl World {
     }
 
     /// What the phase's threads came to.
-    pub fn end_metadata(&mut self, drive: usize) -> xfs::Results {
+    pub fn end_metadata(&mut self, drive: usize) -> Results {
         self.look_at_switches();
         self.cpus.tap(false);
         let used = self.used_by_all();
@@ -105,23 +163,24 @@ impl World {
                 .filesystems
                 .get_mut(&drive)
                 .expect("it was begun there");
-            for (task, &runner) in (0..).zip(&on.runners) {
-                on.xfs.count_switches(task, &cpus.runner_usage(runner));
+            for (task, runner) in (0..).zip(on.runners.clone()) {
+                on.get_mut()
+                    .count_switches(task, &cpus.runner_usage(runner));
             }
         }
         let now = self.now;
-        self.filesystem(drive).xfs.end(now, used)
+        self.filesystem(drive).get_mut().end(now, used)
     }
 
     /// How far the phase's threads have come.
-    pub fn metadata_progress(&self, drive: usize) -> xfs::Progress {
-        self.xfs(drive).progress()
+    pub fn metadata_progress(&self, drive: usize) -> Progress {
+        self.filesystems[&drive].get().progress()
     }
 
     /// What the filesystem's tasks are called, the phase's threads as their jobs are.
     pub fn task_names(&self, drive: usize) -> Vec<(TaskId, String)> {
         let on = &self.filesystems[&drive];
-        let names = on.xfs.task_names();
+        let names = on.get().task_names().into_iter();
         names
             .map(|(task, name)| (RUNNERS + on.runners[task as usize], name))
             .collect()
@@ -129,11 +188,13 @@ impl World {
 
     /// Whether threads still make files.
     pub(super) fn makes_files(&self) -> bool {
-        self.filesystems.values().any(|on| on.xfs.is_active())
+        self.filesystems.values().any(|on| on.get().is_active())
     }
 
     pub(super) fn stop_metadata(&mut self) {
-        self.filesystems.values_mut().for_each(|on| on.xfs.stop());
+        self.filesystems
+            .values_mut()
+            .for_each(|on| on.get_mut().stop());
     }
 
     /// Who has left a CPU for whom until now.
@@ -152,7 +213,7 @@ impl World {
                     own.map_or(OTHERS + task, |own| own as TaskNumber)
                 };
                 let event = renumbered(&event, own);
-                on.xfs.scheduled(&event);
+                on.get_mut().scheduled(&event);
             }
         }
         self.scheduled = events;
@@ -210,7 +271,7 @@ impl World {
     /// Who gives the drive's blocks to files; None: nobody does.
     pub(super) fn allocator(&self, drive: usize) -> Option<&dyn Allocator> {
         match self.filesystems.get(&drive) {
-            Some(on) => Some(&on.xfs),
+            Some(on) => Some(on.get()),
             None => self.allocators[drive].as_deref(),
         }
     }
@@ -237,9 +298,9 @@ impl World {
         &mut self,
         now: Time,
         drive: usize,
-        call: impl FnOnce(&mut Mounted) -> T,
+        call: impl FnOnce(&mut dyn Filesystem) -> T,
     ) -> T {
-        let result = call(&mut self.filesystem(drive).xfs);
+        let result = call(self.filesystem(drive).get_mut());
         self.follow_effects(now, drive);
         result
     }
@@ -252,7 +313,7 @@ impl World {
     fn follow_effects(&mut self, now: Time, drive: usize) {
         let on = self.filesystem(drive);
         let mut effects = std::mem::take(&mut on.effects);
-        on.xfs.take_effects(&mut effects);
+        on.get_mut().take_effects(&mut effects);
         let mut goes_to_drive = false;
         let mut empty: Vec<FlushNumber> = Vec::new();
         for effect in effects.drain(..) {
@@ -271,7 +332,7 @@ impl World {
                 } => {
                     let on = &self.filesystems[&drive];
                     let piece = Piece {
-                        cost: Cost::Cycles(cycles),
+                        cost: on.cost(cycles),
                         context,
                         lock: (locked_cycles > 0).then_some((on.lock, locked_cycles)),
                         of: of.map(|actor| Origin::Filesystem(drive as u16, actor)),

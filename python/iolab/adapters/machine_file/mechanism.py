@@ -20,7 +20,9 @@ _PROBES = ("block", "extents")
 """The probes that any simulated machine has."""
 _PROBES_OF_DETAILED_CPUS = ("cpu", "counters")
 _SIMPLE_CPUS = "the machine's CPUs have no places; it takes a [cpus] table with topology (docs/reference/machines.md)"
-_MAKES_FILES = 'filesystem = { kind = "xfs" } of drive 0'
+_MAKES_FILES = 'filesystem = { kind = "xfs" }, ext2, ext3 or ext4 of drive 0'
+_FILES_MADE_IN = ("xfs", "ext2", "ext3", "ext3_windows", "ext4")
+_SHOWS_SWITCHES = 'filesystem = { kind = "xfs" } of drive 0'
 _NO_MECHANISM = "the simulated machine has no mechanism for"
 _KINDS = {
     "commands": ("kind", "running programs"),
@@ -49,7 +51,8 @@ def used(phases: Sequence[Phase], machine: native.MachineFile) -> frozenset[str]
     found = {"detailed CPUs" if is_detailed(machine) else "simple CPUs"}
     loads = [phase for phase in phases if isinstance(phase, LoadPhase)]
     if any(isinstance(phase, MetadataPhase) for phase in phases):
-        found.add("metadata of XFS")
+        kind = str(_filesystem_of(machine, 0))
+        found.add(f"metadata of {'XFS' if kind == 'xfs' else kind}")
     if any(isinstance(phase, SortPhase) for phase in phases):
         found.add("memory pressure")
     places = {file.get("place") or 0 for phase in loads for file in phase.load["files"]}
@@ -82,8 +85,8 @@ def probe_refused(name: str, machine: native.MachineFile) -> str | None:
     if name == "nfs":
         return None if machine.get("mounts") else "the machine has no [[mounts]]"
     if name == "switches":
-        if not _makes_files(machine):
-            return f"only where files are made: {_MAKES_FILES}"
+        if _filesystem_of(machine, 0) != "xfs":
+            return f"only where files are made: {_SHOWS_SWITCHES}"
         return None if is_detailed(machine) else _SIMPLE_CPUS
     if name not in _PROBES_OF_DETAILED_CPUS:
         known = ", ".join((*_PROBES, "nfs", "switches", *_PROBES_OF_DETAILED_CPUS))
@@ -156,13 +159,13 @@ def _of_metadata(phase: MetadataPhase, machine: native.MachineFile) -> Iterator[
 
 
 def _makes_files(machine: native.MachineFile) -> bool:
-    return _has_xfs(machine, 0)
+    return _filesystem_of(machine, 0) in _FILES_MADE_IN
 
 
-def _has_xfs(machine: native.MachineFile, drive: int) -> bool:
+def _filesystem_of(machine: native.MachineFile, drive: int) -> str | None:
     drives = machine["drives"]
     filesystem = drives[drive].get("filesystem") if drive < len(drives) else None
-    return filesystem is not None and filesystem["kind"] == "xfs"
+    return None if filesystem is None else str(filesystem["kind"])
 
 
 def _of_sort(phase: SortPhase, machine: native.MachineFile) -> Iterator[Refusal]:

@@ -244,6 +244,11 @@ impl Allocator for Indirect {
         self.inodes.give_back(inode.group);
     }
 
+    fn map_blocks(&self, file: FileId) -> Vec<u64> {
+        let inode = self.files.get(&file);
+        inode.map_or_else(Vec::new, |inode| inode.tables.values().copied().collect())
+    }
+
     fn extents(&self, file: FileId) -> Vec<Extent> {
         let inode = self.files.get(&file);
         inode.map_or_else(Vec::new, |inode| inode.map.extents().collect())

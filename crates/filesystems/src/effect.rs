@@ -1,6 +1,6 @@
 //! What the filesystem hands over to the machine that it is mounted on, after each time that it was told something.
 
-use super::{Actor, Timer};
+use crate::filesystem::{Actor, Timer};
 use block_layer::{Direction, TaskId};
 use events::smp::{Context, TaskNumber, TaskSpec};
 use events::time::Time;
@@ -16,7 +16,7 @@ pub enum Effect {
         task: TaskNumber,
         /// The CPU that wakes it, if it sleeps.
         by: Option<u16>,
-        /// How much, the locked ones among them.
+        /// How much, the locked ones among them; nanoseconds where the filesystem counts in these.
         cycles: u32,
         /// Of them, with the checkpoint's list locked.
         locked_cycles: u32,
@@ -25,7 +25,7 @@ pub enum Effect {
         /// Who goes on then; None: nobody has to be told.
         of: Option<Actor>,
     },
-    /// `Mounted::ring` is to be called then.
+    /// `Filesystem::ring` is to be called then.
     Timer(Time, Timer),
     /// Blocks in a row are read or written.
     Io(BlockIo),
@@ -37,13 +37,13 @@ pub enum Effect {
     Exit(TaskNumber),
 }
 
-/// What comes back to `Mounted::flushed`.
+/// What comes back to `Filesystem::flushed`.
 pub type FlushNumber = u32;
 
 /// Of blocks of the volume, in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockIo {
-    /// What comes back to `Mounted::completed`.
+    /// What comes back to `Filesystem::completed`.
     pub tag: u32,
     /// The filesystem's own number of who submits it.
     pub task: TaskNumber,

@@ -1,0 +1,129 @@
+//! What a filesystem whose metadata are simulated is to the machine that it is mounted on: it is told the time and what has
+//! happened, and hands over what is to be done.
+
+use workload::metadata::{MetadataPhase, ThreadMeasured};
+
+use crate::allocator::Allocator;
+use crate::effect::{Effect, FlushNumber};
+use crate::xfs::{SwitchesObservation, SwitchesOptions};
+use block_layer::TaskId;
+use events::SpecError;
+use events::smp::{SchedulerEvent, TaskNumber, TaskUsage};
+use events::station::Violation;
+use events::time::Time;
+use memory::cache::FileId;
+
+/// Who does a piece of work; a daemon by its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// A thread or a flusher.
+    Caller(Caller),
+    /// Of the allocation workqueue.
+    Worker(u32),
+    /// A thread of the kernel that interrupts the load.
+    Daemon(u16),
+    /// Who writes in place what the log has.
+    Pusher,
+}
+
+/// Who has transactions and calls the allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Caller {
+    /// Of the load.
+    Thread(u32),
+    /// Who writes back files' data.
+    Flusher(u32),
+}
+
+/// What the filesystem wants to be told at a time.
+#[derive(Clone, Copy, Debug)]
+pub enum Timer {
+    /// A daemon wakes up.
+    Daemon,
+    /// Flushers look for pages that have expired.
+    WriteBack,
+    /// The allocator's answer reaches its caller late.
+    Answered(Caller),
+    /// The log is written, whatever room it has.
+    Sync,
+    /// The pusher looks again.
+    Push,
+}
+
+/// How far a phase has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Simulated time since the start of the phase.
+    pub elapsed_ns: Time,
+    /// Files created by all threads.
+    pub files: u64,
+    /// The furthest behind of all threads; None: no bound tells.
+    pub fraction: Option<f64>,
+}
+
+/// What a phase yielded.
+pub struct Results {
+    /// By thread, in the order of the phase; always Some, as whoever makes the record takes them.
+    pub threads: Vec<Option<ThreadMeasured>>,
+    /// Used blocks in percent of all, delayed allocations included.
+    pub filesystem_used_percent: f64,
+    /// What the probe saw; None where it was off.
+    pub switches: Option<SwitchesObservation>,
+}
+
+/// A filesystem on its drive. Phases that make files run one after the other.
+pub trait Filesystem: Allocator {
+    /// Makes the phase's threads. The error names a key of the phase.
+    fn begin(
+        &mut self,
+        now: Time,
+        phase: &MetadataPhase,
+        switches: Option<&SwitchesOptions>,
+    ) -> Result<(), SpecError>;
+
+    /// Threads begin nothing more.
+    fn stop(&mut self);
+
+    /// What the phase came to. `process_ns`: in user mode and in the kernel, of all CPUs until now. What is dirty goes on
+    /// being written back.
+    fn end(&mut self, now: Time, process_ns: (Time, Time)) -> Results;
+
+    /// How far the phase has come.
+    fn progress(&self) -> Progress;
+
+    /// Threads of a phase have something to do, and something will make them go on.
+    fn is_active(&self) -> bool;
+
+    /// Of those that submit I/O.
+    fn task_names(&self) -> Vec<(TaskNumber, String)>;
+
+    /// Takes what is to be done since the last time.
+    fn take_effects(&mut self, into: &mut Vec<Effect>);
+
+    /// What follows happens then.
+    fn reach(&mut self, now: Time);
+
+    /// A piece of work is done, on that CPU.
+    fn worked(&mut self, now: Time, actor: Actor, cpu: u16);
+
+    /// It is the time that was asked for.
+    fn ring(&mut self, now: Time, timer: Timer);
+
+    /// I/O of that tag has ended.
+    fn completed(&mut self, now: Time, tag: u32);
+
+    /// The drive's cache is on the medium.
+    fn flushed(&mut self, now: Time, number: FlushNumber);
+
+    /// The load's file is to be on the drive: the task waits until it is unblocked. False: its metadata are.
+    fn force_for_load(&mut self, task: TaskId, file: FileId) -> bool;
+
+    /// Who has left a CPU for whom, in the filesystem's own numbers of tasks.
+    fn scheduled(&mut self, event: &SchedulerEvent);
+
+    /// Where CPUs keep no trace of switches: what the task has had of them.
+    fn count_switches(&mut self, task: TaskNumber, used: &TaskUsage);
+
+    /// Nobody sleeps for ever, and blocks and inodes add up.
+    fn check(&self) -> Result<(), Violation>;
+}
