@@ -52,7 +52,7 @@ struct Reads {
 
 impl Component {
     /// One of each kind.
-    pub const ALL: [Component; 17] = [
+    pub const ALL: [Component; 18] = [
         Component::Cpus,
         Component::Calls,
         Component::Copies,
