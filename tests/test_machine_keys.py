@@ -21,6 +21,7 @@ IN_NO_MACHINE: dict[str, Any] = {
     "cgroups": [{"name": "a", "weight": 100}],
     "offline": [{"cpu": 0, "from_ns": 0, "until_ns": 1}],
     "writeback": {"cycles": {"map": 1}},
+    "metadata": {"call_ns": 1},
 }
 """Tables that no file in machines/ has."""
 LESS = {

@@ -1120,6 +1120,15 @@ FilesystemTable = FilesystemSpec | XfsTable
 """What a drive's table `filesystem` holds, for the schema. `blocks` may be left out: the drive's."""
 
 
+class ExtMetadata(TypedDict):
+    """The table `metadata` of a drive whose filesystem is ext2, ext3 or ext4."""
+
+    barrier: NotRequired[bool | None]
+    call_ns: NotRequired[int]
+    journal_blocks: NotRequired[int]
+    scan_block_ns: NotRequired[int]
+
+
 WriteCache = Literal["write back", "write through"]
 """The words of /sys/block/DEVICE/queue/write_cache."""
 
@@ -1158,6 +1167,7 @@ class DriveSpec(TypedDict):
     dma: NotRequired[DmaSpec | None]
     filesystem: NotRequired[FilesystemTable | None]
     interrupt_cpu: NotRequired[int | None]
+    metadata: NotRequired[ExtMetadata | None]
     peek: NotRequired[bool]
     queue: NotRequired[QueueSpec]
     scheduler: NotRequired[SchedulerTable | None]

@@ -135,7 +135,7 @@ impl Machine {
     }
 
     /// Until timers have nothing more to do.
-    fn settle(&mut self) {
+    fn run_until_idle(&mut self) {
         while self.step() {}
         self.ext.check().unwrap();
     }
@@ -214,7 +214,7 @@ fn what_is_not_synced_is_committed_after_five_seconds_and_in_place_after_thirty(
     let mut machine = machine(Kind::Ext3, json!({}));
     machine.run(&phase(1, json!({ "sync": "none" })));
     assert!(machine.writes.is_empty());
-    machine.settle();
+    machine.run_until_idle();
     assert!(
         (30 * SECOND..60 * SECOND).contains(&machine.now),
         "{}",
@@ -250,7 +250,7 @@ fn everything_that_is_made_can_be_unlinked() {
                 json!({ "files": 300, "keep": false, "sync": sync, "file_bytes": 60_000 });
             let results = machine.run(&phase(3, changes));
             assert_eq!(made(&results), 900);
-            machine.settle();
+            machine.run_until_idle();
             // What directories have stays.
             let kept = free - machine.ext.allocator.free_blocks();
             assert!(kept < 50, "{kind:?} {sync} {kept}");
