@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 //! The border to Python: parse arguments, release the GIL, map errors; no logic.
 
 mod file_extents;
