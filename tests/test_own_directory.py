@@ -9,6 +9,7 @@ import secrets
 import shutil
 import signal
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -181,22 +182,26 @@ def test_no_link_that_takes_the_place_of_iolab_s_directory_is_followed(
     (trap / "file.0").symlink_to(victim)
     (trap / "file.1").symlink_to(home / "new")
     monkeypatch.setattr(replaceable, "refuse_for_root", lambda path: None)
-    read, write = os.pipe()
     with as_user(ANOTHER, lambda: swap(shared, trap)):
+        read, write = os.pipe()
         child = os.fork()
         if child == 0:
-            with suppress(BaseException):
+            try:
                 if user:
                     os.setgroups([])
                     os.setresgid(user, user, user)
                     os.setresuid(user, user, user)
-                os.write(write, "\n".join(trials_in(shared, state)).encode())
+                told = "\n".join(trials_in(shared, state))
+            except BaseException:
+                told = traceback.format_exc()
+            with os.fdopen(write, "w") as pipe:
+                pipe.write(told)
             os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            ends = pipe.read().splitlines()
         os.waitpid(child, 0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        ends = pipe.read().splitlines()
-    assert len(ends) >= TRIALS
+    assert len(ends) >= TRIALS and "Traceback" not in ends[0], ends
     assert any(REPLACED.search(end) for end in ends), ends
     assert victim.read_bytes() == PRECIOUS
     assert list(home.iterdir()) == [victim]
