@@ -22,6 +22,10 @@ from iolab.domain.trial.guest import Accelerator
 POLL_S = 0.1
 CONSOLE_LINES = 6
 CONSOLE_BYTES = 16384
+CONSOLE_MAX_BYTES = 16 << 20
+"""A kernel that writes more ends its machine: it would fill the disk."""
+TOLD_MAX_BYTES = 256 << 20
+"""Of one line, or of the symbols."""
 COMPLAINTS = ("Kernel panic", "BUG:", "Oops:", "Out of memory")
 CONSOLE = (
     "console=ttyS0 panic=-1 oops=panic quiet no_timer_check tsc=reliable "
@@ -144,6 +148,9 @@ def run(
                 return told
             if time.monotonic() > until:
                 raise Ended(_why(f"the guest did not end within {limit_s:g} s", console), where="guest machine")
+            if console.exists() and console.stat().st_size > CONSOLE_MAX_BYTES:
+                what = f"the guest wrote more than {CONSOLE_MAX_BYTES >> 20} MiB to its console"
+                raise Ended(_why(what, console), where="guest machine")
     finally:
         process.kill()
         process.wait()
@@ -179,9 +186,15 @@ class _Reader:
         self._bytes_due = 0
 
     def take(self, chunk: bytes) -> None:
+        """Ended if it is not what an agent says: a kernel from elsewhere may say anything."""
         self._buffer += chunk
-        while self._step():
-            pass
+        try:
+            while self._step():
+                pass
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise Ended("the guest said what no agent of iolab's says", where="guest machine") from None
+        if max(len(self._buffer), self._bytes_due) > TOLD_MAX_BYTES:
+            raise Ended(f"the guest told more than {TOLD_MAX_BYTES >> 20} MiB at once", where="guest machine")
 
     def _step(self) -> bool:
         if self._bytes_due:
@@ -209,6 +222,8 @@ class _Reader:
             self._told.failed = message["failed"]
         elif "end" in message:
             self._told.ended = True
+        else:
+            raise ValueError(message)
 
 
 def _why(what: str, console: Path) -> str:

@@ -36,6 +36,8 @@ static size_t function_count;
 static bool several;
 
 static FILE *out;
+/* A load that marks its ends without end would fill the disk. */
+#define OUT_MAX_BYTES (1ll << 30)
 
 static struct block *block_of(uint64_t start, uint32_t bytes, uint32_t instructions) {
     struct block **bucket = &buckets[(start ^ start >> 18) % BUCKETS];
@@ -65,6 +67,7 @@ static void begin(unsigned vcpu, void *unused) {
 }
 
 static void end(unsigned vcpu, void *unused) {
+    if (ftello(out) > OUT_MAX_BYTES) return;
     uint64_t blocks = 0, of_tasks = 0, of_threads = 0;
     contexts_sum(&of_tasks, &of_threads);
     for (size_t i = 0; i < BUCKETS; i++)
