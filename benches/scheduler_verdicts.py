@@ -29,10 +29,7 @@ CLASSES = {
 }
 """By table, the machine that it is of."""
 REFUSED = {
-    ("host", "swap"): "swap is a matter of the whole machine",
-    ("guest", "swap"): "a guest runs no programs of the host's, which fill its memory",
-    ("guest", "containers"): "a guest has no weighted groups",
-    **{(name, "small-files"): "the simulated machine makes files on XFS only" for name in ("disk", "ssd", "nvme")},
+    ("guest", "swap"): "a guest sorts no memory",
 }
 """In short why a cell has no run; the sweep's own file has the long line."""
 

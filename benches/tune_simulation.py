@@ -33,6 +33,8 @@ TRIALS = 150
 REPEATS = 5
 PEER_TRIALS = 1000
 WITHIN = 0.03
+FIRST_SEED = 5000
+"""Of searches that had no part in choosing how the search works."""
 CONFIRM = 12
 MARGIN = 0.02
 
@@ -213,10 +215,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class Tried:
-    """`short_of`: how far the answer's truth is from the best, as a share; `gain`: of the answer over the default;
-    `kept`: what the smaller setting keeps of it; `claimed`: the verdict is faster."""
+    """`short_of`: how far the answer's truth is from the best, as a share; `winner_short_of`: that of what the search
+    found, before keys were left out of it; `gain`: of the answer over the default; `kept`: what the smaller setting
+    keeps of it; `claimed`: the verdict is faster."""
 
     short_of: float
+    winner_short_of: float
     searched: int
     within_after: int | None
     trials: int
@@ -259,6 +263,7 @@ def ours(name: str, number: int, sampler: str = SAMPLER, trials: int = TRIALS) -
     kept = (levels[1] - start) / (levels[0] - start) if len(levels) > 1 and levels[0] > start else None
     return Tried(
         float(1 - np.exp(level - best)),
+        float(1 - np.exp((levels[0] if levels else start) - best)),
         search.trials_used,
         within,
         machine.trials,
@@ -320,15 +325,18 @@ def peer(name: str, number: int) -> Tried:
         course += [1 - np.exp(landscape.level(incumbent) - best)] * REPEATS
     within = next((at + 1 for at in range(len(course)) if max(course[at:]) <= WITHIN), None)
     gain = float(np.exp(landscape.level(incumbent) - landscape.level(DEFAULT)) - 1)
-    return Tried(course[-1], machine.trials, within, machine.trials, False, gain, None, 12, tuple(map(float, course)))
+    return Tried(
+        course[-1], course[-1], machine.trials, within, machine.trials, False, gain, None, 12, tuple(map(float, course))
+    )
 
 
 def measure(quick: bool) -> list[Result]:
-    count, nulls, of_samplers = (2, 4, 1) if quick else (10, 40, 3)
+    count, nulls, of_samplers = (2, 4, 1) if quick else (40, 40, 3)
     with ProcessPoolExecutor(initializer=_one_thread) as pool:
-        found = {name: list(pool.map(ours, [name] * count, range(count))) for name in LANDSCAPES}
-        peers = {name: list(pool.map(peer, [name] * count, range(count))) for name in LANDSCAPES}
-        nothing_helps = {name: list(pool.map(ours, [name] * nulls, range(nulls))) for name in NULLS}
+        seeds, fresh = range(FIRST_SEED, FIRST_SEED + count), range(FIRST_SEED, FIRST_SEED + nulls)
+        found = {name: list(pool.map(ours, [name] * count, seeds)) for name in LANDSCAPES}
+        peers = {name: list(pool.map(peer, [name] * count, seeds)) for name in LANDSCAPES}
+        nothing_helps = {name: list(pool.map(ours, [name] * nulls, fresh)) for name in NULLS}
         samplers = {
             sampler: [
                 one
@@ -346,11 +354,13 @@ def measure(quick: bool) -> list[Result]:
             },
             DOCUMENT,
         )
-    worst = max(float(np.median([one.short_of for one in tried])) for tried in found.values())
+    winner = max(float(np.median([one.winner_short_of for one in tried])) for tried in found.values())
+    smaller = max(float(np.median([one.short_of for one in tried])) for tried in found.values())
     shares = [_median_trials(found[name]) / _median_trials(peers[name]) for name in LANDSCAPES]
     false = [float(np.mean([one.claimed and one.gain <= 0 for one in tried])) for tried in nothing_helps.values()]
     return [
-        bounded("short of the exhaustive best, median, worst landscape", "%", [100 * worst], limit=3, commands=COMMAND),
+        bounded("winner, short of the exhaustive best, median, worst landscape", "%", [100 * winner], limit=3),
+        bounded("answer with fewer keys, the same", "%", [100 * smaller], limit=3, commands=COMMAND),
         bounded(
             "trials to come within 3 %, as a share of TPE's with 5 repeats, worst landscape",
             "%",
@@ -379,8 +389,9 @@ def _planted(found: dict[str, list[Tried]], peers: dict[str, list[Tried]]) -> li
         [
             "truth",
             "searches",
-            "short of the best, median",
-            "within 3 %",
+            "winner short of the best, median",
+            "winner within 3 %",
+            "answer with fewer keys, median",
             "trials until within 3 %",
             "TPE, 5 repeats",
             "share",
@@ -397,8 +408,9 @@ def _planted(found: dict[str, list[Tried]], peers: dict[str, list[Tried]]) -> li
             [
                 name,
                 str(len(tried)),
+                f"{100 * np.median([one.winner_short_of for one in tried]):.1f}%",
+                f"{np.mean([one.winner_short_of <= WITHIN for one in tried]):.0%}",
                 f"{100 * np.median([one.short_of for one in tried]):.1f}%",
-                f"{np.mean([one.short_of <= WITHIN for one in tried]):.0%}",
                 f"{ours_needed:.0f}",
                 f"over {PEER_TRIALS:,}" if never else f"{peer_needed:,.0f}",
                 f"{ours_needed / peer_needed:.0%}",

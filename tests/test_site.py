@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -242,6 +244,15 @@ def pages(collection: Collection) -> list[str]:
     return ["", "runs", "live", place, f"{place}/matrix", f"r/{entry}", f"c/{other}/{entry}", f"c/{other}/{unlike}"]
 
 
+def kinds_of_pages(browser: Browser, collection: Collection) -> list[str]:
+    """One of each kind, a metric's and a number's too, as links lead there."""
+    found = pages(collection)
+    for path, link in ((found[3], "#s-metrics ~ .table tbody th a"), (found[5], "a[href*='/n/']")):
+        browser.open(path)
+        found.append(str(browser.page.get_attribute(f"{link} >> nth=0", "href"))[2:])
+    return found
+
+
 def benchmark_of(collection: Collection) -> str:
     entry = collection.entry("night-1")
     return f"b/{entry.benchmark}-{entry.hardware}"
@@ -255,10 +266,12 @@ def test_pages_load_without_an_error_hostile_names_are_inert_and_axe_is_content(
     # Evaluated, not added to the page, which takes no script of others.
     axe = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
     links: set[str] = set()
-    for path in pages(collection):
+    for place, path in enumerate(kinds_of_pages(browser, collection)):
+        # Every other page in the dark, which has colours of its own.
+        browser.page.emulate_media(color_scheme="dark" if place % 2 else "light")
         browser.open(path)
         assert not browser.page.query_selector("main img, main script"), path
-        if path.startswith("r/"):
+        if path.startswith("r/") and "/n/" not in path:
             assert browser.page.inner_text("h1") == " ".join(HOSTILE.replace("\\", "").split())
             assert browser.page.locator("td", has_text="A <model>").count() > 0
         browser.page.evaluate(axe)
@@ -272,6 +285,7 @@ def test_pages_load_without_an_error_hostile_names_are_inert_and_axe_is_content(
         ]
         assert not serious, (path, serious)
         links |= set(browser.page.eval_on_selector_all("a[href]", "all => all.map((one) => one.getAttribute('href'))"))
+    browser.page.emulate_media(color_scheme="light")
     assert browser.said == []
     inner = {link for link in links if link.startswith("#/")}
     assert inner and all(len(f"http://127.0.0.1:65535/{link}") <= ADDRESS_MAX for link in links)
@@ -329,6 +343,75 @@ def test_tables_sort_filter_and_keep_it_in_the_address(browser: Browser, collect
     assert browser.said == []
 
 
+def test_the_keyboard_is_enough(browser: Browser) -> None:
+    browser.page.goto("about:blank")
+    browser.open("runs")
+    press = browser.page.keyboard.press
+    press("Tab")
+    assert browser.page.evaluate("document.activeElement.id") == "skip"
+    press("Enter")
+    assert browser.page.evaluate("document.activeElement.id") == "main"
+    browser.page.focus("thead button >> text=/^run$/")
+    press("Enter")
+    assert browser.page.get_attribute("thead th:has(button:text-is('run'))", "aria-sort") == "ascending"
+    links = browser.page.locator("tbody th a")
+    links.first.focus()
+    press("ArrowDown")
+    assert browser.page.evaluate("document.activeElement.textContent") == links.nth(1).text_content()
+    press("ArrowUp")
+    press("Enter")
+    browser.page.wait_for_selector("#s-verdicts")
+    assert browser.page.evaluate("location.hash").startswith("#/r/")
+    assert browser.said == []
+
+
+def test_it_is_dark_where_the_reader_s_machine_is(browser: Browser) -> None:
+    light = {}
+    for scheme in ("light", "dark"):
+        browser.page.emulate_media(color_scheme=scheme)
+        browser.open("")
+        colour = browser.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        light[scheme] = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+    browser.page.emulate_media(color_scheme="light")
+    assert light["dark"] < 64 < 192 < light["light"]
+
+
+def test_unlike_machines_are_compared_only_when_the_reader_asks(browser: Browser, collection: Collection) -> None:
+    browser.open(f"c/{id_of(collection, 'night-0')}/{id_of(collection, 'elsewhere')}")
+    assert browser.page.locator("[role=alert]").count() == 1
+    assert browser.page.locator("#s-verdicts").count() == 0
+    browser.page.click("text=Compare them all the same")
+    browser.page.wait_for_selector("#s-verdicts")
+    assert "unlike=1" in browser.page.evaluate("location.hash")
+    assert browser.said == []
+
+
+def test_a_run_in_progress_is_followed_until_it_ends(browser: Browser, collection: Collection) -> None:
+    path = collection.directory / "under-way"
+    stored_run(path, text("Under way", 5, "1"), machine=MACHINE)
+    journal = path / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[:-3]))
+    try:
+        with journal.open("a") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # as whoever runs it does
+            collection.refresh()
+            browser.open("live")
+            browser.page.wait_for_selector("h2 >> text=Under way")
+            rows = browser.page.locator("tbody tr").count()
+            assert rows in (4, 5)
+            held.write("".join(lines[-3:]))
+            held.flush()
+            collection.refresh()
+            browser.page.locator("tbody tr").nth(rows).wait_for()
+        collection.refresh()
+        browser.page.wait_for_selector("text=No run on this machine is in progress.")
+    finally:
+        shutil.rmtree(path)
+        collection.refresh()
+    assert browser.said == []
+
+
 def test_another_margin_gives_the_verdicts_that_iolab_would(browser: Browser) -> None:
     browser.open("")
     cases, expected = [], []
@@ -348,7 +431,7 @@ def test_another_margin_gives_the_verdicts_that_iolab_would(browser: Browser) ->
 def test_it_fits_a_phone_and_the_margin_goes_along(browser: Browser, collection: Collection) -> None:
     browser.page.set_viewport_size({"width": 390, "height": 800})
     try:
-        for path in ("", "runs", f"r/{id_of(collection, 'night-1')}?m=50"):
+        for path in [*kinds_of_pages(browser, collection), f"r/{id_of(collection, 'night-1')}?m=50"]:
             browser.open(path)
             assert browser.page.evaluate("document.documentElement.scrollWidth") <= 390, path
         verdicts = browser.page.eval_on_selector_all(
