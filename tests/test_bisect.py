@@ -93,6 +93,23 @@ def test_fixed_and_broken_again_is_seen_where_the_search_looks_everywhere() -> N
     assert change.last in (100, 150, 200)
 
 
+def test_a_change_that_is_undone_soon_is_seen_beside_another() -> None:
+    # Neither half of it says anything alone.
+    versions = [*range(33), 0, 32, 10, 23, 24]
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        found = posterior(versions, [8.0 * (one == 10 or one >= 24) + float(random.normal()) for one in versions])
+        assert found.gaps_of(0) == (9, 10, 23)
+
+
+def test_of_few_versions_every_one_is_looked_at_first() -> None:
+    search = Search(8, margin=lambda _level: 0.02)
+    random = np.random.default_rng(1)
+    while len(search.values) < 12 and (version := search.next()) is not None:
+        search.measured(version, float(random.normal()))
+    assert {version for version, _ in search.values} == set(range(8))
+
+
 def test_where_it_looked_nowhere_is_told() -> None:
     search = Search(100)
     for version in (0, 0, 0, 99, 99, 99, 40):

@@ -40,10 +40,13 @@ CREEP_LEAST_VERSIONS = 8
 CREEP_POINTS_MAX = 24
 WORTH_KEEPING = 1e-4
 """A hypothesis whose probability is less than this, against the likeliest's, is left out."""
-THIRD_WORTH_A_LOOK = 6.0
-"""Three changes are looked at where two have at least e to the minus this of the likeliest's probability."""
 PAIRS_EXTENDED = 24
 """So many of the likeliest pairs of changes are looked at with a third."""
+SINGLES_EXTENDED = 3
+"""So many of the likeliest single changes are looked at with two more: of a change that is undone soon, neither half
+alone says more than nothing does."""
+EXTENDED_SPAN = 12
+"""The two more lie so many gaps apart at most."""
 DRIFTS = ((0.0, 0.0), (0.6, 0.5), (0.6, 2.0), (0.95, 0.3), (0.95, 2.0), (0.995, 1.0), (0.995, 8.0))
 """What is tried of drift: correlation from one measurement to the next, and variance in units of the noise's."""
 DRIFT_FROM = 12
@@ -269,9 +272,10 @@ def _weigh(points: Places, places: Places, y: Array, weights: Array, drift: tupl
         pairs = np.stack(np.triu_indices(gaps, 1), axis=1)
         sets.append(pairs)
         scores.append(prior[2] + np.log(2) + where[pairs].sum(axis=1) + regression.log_evidence(pairs))
-    if gaps >= CHANGES_MAX and scores[-1].max() > max(one.max() for one in scores) - THIRD_WORTH_A_LOOK:
+    if gaps >= CHANGES_MAX:
         likely = pairs[np.argsort(-scores[-1])[:PAIRS_EXTENDED]]
-        sets.append(_with_another(likely, gaps))
+        alone = np.argsort(-scores[1])[:SINGLES_EXTENDED, None]
+        sets.append(np.unique(np.concatenate([_with_another(likely, gaps), _with_two(alone, pairs)]), axis=0))
         scores.append(prior[3] + np.log(6) + where[sets[-1]].sum(axis=1) + regression.log_evidence(sets[-1]))
 
     best = max(float(one.max()) for one in scores)
@@ -317,6 +321,15 @@ def _with_another(pairs: Places, gaps: int) -> Places:
     third = np.tile(np.arange(gaps), len(pairs))
     new = (both != third[:, None]).all(axis=1)
     return np.unique(np.sort(np.column_stack([both, third])[new], axis=1), axis=0)
+
+
+def _with_two(singles: Places, pairs: Places) -> Places:
+    """Each single gap with each two others that lie near each other, ascending."""
+    import numpy as np
+
+    near = pairs[pairs[:, 1] - pairs[:, 0] <= EXTENDED_SPAN]
+    found = np.concatenate([np.column_stack([np.broadcast_to(one, (len(near), 1)), near]) for one in singles])
+    return np.sort(found[(found[:, :1] != found[:, 1:]).all(axis=1)], axis=1)
 
 
 def _stretches(points: Places) -> list[tuple[int, int]]:

@@ -30,7 +30,7 @@ Stopped = Literal["decided", "budget", "nothing left to measure", "going on"]
 
 STARTS = 3
 """Each end is measured so often before anything else."""
-STARTS_WITH_SPREAD = 2
+STARTS_WITH_SPREAD = 1
 """The same where other versions tell the noise too."""
 REFERENCE_EVERY = 9
 REFERENCE_EVERY_IN_DRIFT = 4
@@ -42,8 +42,6 @@ its reversal lie between equal ends."""
 SPREAD = 8
 """Parts of the range in each of which a version is measured before changes are named, unless another number is asked
 for."""
-VERSIONS_PER_PART = 4
-"""Of fewer versions, there are fewer parts."""
 OUTLIER_SD = 3.0
 """A version measured once, so far from its level, is measured again before anything is said: it may be an outlier, or
 the only one seen between two changes."""
@@ -98,7 +96,7 @@ class Search:
         self.versions = versions
         self.confidence = confidence
         self.budget = budget
-        self.spread = min(SPREAD, versions // VERSIONS_PER_PART) if spread is None else spread
+        self.spread = min(SPREAD, versions - 1) if spread is None else spread
         self.cost: Callable[[int], float] = lambda _version: 1.0
         """What a measurement of the version costs, in any unit: chosen is what tells most for its cost."""
         self.values: list[tuple[int, float]] = []

@@ -86,8 +86,7 @@ def bisect(
         typer.Option(
             metavar="N",
             help="Name no change before a version of each N-th of the range was measured: a change that is reversed "
-            "between two measured versions is not seen. 0: in the fewest trials.  [default: 8; fewer of less than "
-            "32 versions]",
+            "between two measured versions is not seen. 0: in the fewest trials.  [default: 8]",
             show_default=False,
         ),
     ] = None,
