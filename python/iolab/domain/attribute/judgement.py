@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from iolab.domain.bisect.outliers import weights_of
 from iolab.domain.bisect.regression import Regression
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ INTERACTING_MAX = 3
 EXTENDED = 8
 """So many of the likeliest sets are looked at with another key."""
 WORTH_KEEPING = 1e-6
-FREEDOM = 4.0
-"""Degrees of freedom of the t distribution whose weights outliers get."""
 SURE = 1.96
 """Standard errors of a 95 % interval."""
 
@@ -70,12 +69,8 @@ def attribute(sides: Sequence[Sequence[bool]], values: Sequence[float], blocks: 
     x = np.where(np.asarray(sides, dtype=np.bool_), 1.0, -1.0)
     y = np.asarray(values, dtype=np.float64)
     first = _weigh(x, y, np.asarray(blocks), np.ones(len(y)))
-    residuals = y - first.fitted
-    spread = 1.4826 * float(np.median(np.abs(residuals - np.median(residuals))))
-    if not spread:
-        return first.attribution
-    weights = (FREEDOM + 1) / (FREEDOM + (residuals / spread) ** 2)
-    return _weigh(x, y, np.asarray(blocks), weights / weights.mean()).attribution
+    weights = weights_of((y - first.fitted) / (float(np.ptp(y)) or 1.0))
+    return (_weigh(x, y, np.asarray(blocks), weights) if np.ptp(weights) else first).attribution
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from iolab.domain.bisect.outliers import SMALLEST_SPREAD, weights_of
 from iolab.domain.bisect.regression import Regression
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 PRIOR_OF_COUNT = (0.20, 0.74, 0.03, 0.01)
 """That there are 0, 1, 2, 3 changes."""
 CHANGES_MAX = len(PRIOR_OF_COUNT) - 1
-SMALLEST_SPREAD = 1e-6
-"""Residuals closer together than this share of the values' range are rounding, and no scale for outliers."""
 PRIOR_CREEP = 0.02
 CREEP_LEAST_VERSIONS = 8
 """A stretch over which a level creeps has at least so many versions; a shorter one is steps."""
@@ -51,10 +50,6 @@ DRIFTS = ((0.0, 0.0), (0.6, 0.5), (0.6, 2.0), (0.95, 0.3), (0.95, 2.0), (0.995, 
 """What is tried of drift: correlation from one measurement to the next, and variance in units of the noise's."""
 DRIFT_FROM = 12
 """With fewer measurements drift can't be told from noise."""
-FREEDOM = 4.0
-"""Degrees of freedom of the t distribution whose weights outliers get."""
-TAILS_SAY = 1.0
-"""Outliers lose weight where the log likelihood of such tails is higher than the normal distribution's by this."""
 
 
 @dataclass(frozen=True)
@@ -173,33 +168,12 @@ def _noise(residuals: Array) -> tuple[Array, tuple[float, float]]:
     """The weight of each measurement, 1 on average and less for outliers, and the drift that explains them best."""
     import numpy as np
 
-    even = np.ones(len(residuals))
-    middle = float(np.median(np.abs(residuals - np.median(residuals)))) * 1.4826
-    if middle < SMALLEST_SPREAD:
-        return even, (0.0, 0.0)
-    weights = (FREEDOM + 1) / (FREEDOM + (residuals / middle) ** 2)
-    weights = weights / weights.mean()
-    if _tails(residuals, middle) < TAILS_SAY:
-        weights = even
+    weights = weights_of(residuals)
+    if float(np.median(np.abs(residuals - np.median(residuals)))) < SMALLEST_SPREAD:
+        return weights, (0.0, 0.0)
     if len(residuals) < DRIFT_FROM:
         return weights, (0.0, 0.0)
     return weights, max(DRIFTS, key=lambda one: _evidence_of_residuals(residuals, weights, one))
-
-
-def _tails(residuals: Array, spread: float) -> float:
-    """By how much the log likelihood of Student's t, with the likeliest scale, is above the normal distribution's."""
-    import numpy as np
-    from scipy.special import gammaln
-
-    count = len(residuals)
-    variance = spread**2
-    for _ in range(8):
-        weights = (FREEDOM + 1) / (FREEDOM + residuals**2 / variance)
-        variance = float((weights * residuals**2).mean())
-    constant = gammaln((FREEDOM + 1) / 2) - gammaln(FREEDOM / 2) - 0.5 * math.log(FREEDOM * math.pi * variance)
-    of_t = count * constant - (FREEDOM + 1) / 2 * float(np.log1p(residuals**2 / (FREEDOM * variance)).sum())
-    of_normal = -0.5 * count * (math.log(2 * math.pi * float((residuals**2).mean())) + 1)
-    return float(of_t - of_normal)
 
 
 def _root(count: int, weights: Array, drift: tuple[float, float]) -> Array:

@@ -1,0 +1,48 @@
+"""How much each measurement counts: less where it is an outlier of noise with heavy tails."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+FREEDOM = 4.0
+"""Degrees of freedom of the t distribution whose weights outliers get."""
+TAILS_SAY = 1.0
+"""Outliers lose weight where the log likelihood of such tails is higher than the normal distribution's by this."""
+SMALLEST_SPREAD = 1e-6
+"""Residuals closer together than this share of the values' range are rounding, and no scale for outliers."""
+
+
+def weights_of(residuals: Array) -> Array:
+    """The weight of each measurement, 1 on average, from residuals in units of the values' range: alike, unless the
+    residuals have heavy tails."""
+    import numpy as np
+
+    even = np.ones(len(residuals))
+    spread = float(np.median(np.abs(residuals - np.median(residuals)))) * 1.4826
+    if spread < SMALLEST_SPREAD or _tails(residuals, spread) < TAILS_SAY:
+        return even
+    weights = (FREEDOM + 1) / (FREEDOM + (residuals / spread) ** 2)
+    return np.asarray(weights / weights.mean(), dtype=np.float64)
+
+
+def _tails(residuals: Array, spread: float) -> float:
+    """By how much the log likelihood of Student's t, with the likeliest scale, is above the normal distribution's."""
+    import numpy as np
+    from scipy.special import gammaln
+
+    count = len(residuals)
+    variance = spread**2
+    for _ in range(8):
+        weights = (FREEDOM + 1) / (FREEDOM + residuals**2 / variance)
+        variance = float((weights * residuals**2).mean())
+    constant = gammaln((FREEDOM + 1) / 2) - gammaln(FREEDOM / 2) - 0.5 * math.log(FREEDOM * math.pi * variance)
+    of_t = count * constant - (FREEDOM + 1) / 2 * float(np.log1p(residuals**2 / (FREEDOM * variance)).sum())
+    of_normal = -0.5 * count * (math.log(2 * math.pi * float((residuals**2).mean())) + 1)
+    return float(of_t - of_normal)
