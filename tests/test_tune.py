@@ -297,6 +297,15 @@ def test_what_is_shown_of_a_search_that_is_not_over(iolab: CommandLine) -> None:
     iolab("tune", ".", status=None).assert_one_clear_line(2, "is no tuner's directory")
 
 
+def test_a_metric_that_the_default_has_no_value_of_is_one_line_and_no_answer(iolab: CommandLine) -> None:
+    asked = TUNE.replace('first = "model:quad-7200"', "").replace("rate_bytes_per_s", "latency_ns_p99")
+    iolab.write("tune.toml", BASE.replace("100ms", "20ms") + asked)
+    for again in (("tune.toml", "--out", "found"), ("--resume", "found")):
+        outcome = iolab("tune", *again, status=None)
+        outcome.assert_one_clear_line(2, "latency_ns_p99 has no value in a trial of the default: fewer than 100")
+    assert len(list((iolab.cwd / "found" / "search").iterdir())) == 1
+
+
 def test_a_search_ends_where_nothing_can_be_measured() -> None:
     search = Search(SPACE, proposer(SPACE), Budget(trials=18), seed=1)
     while (block := search.next()) is not None:

@@ -170,11 +170,15 @@ class _Tuner:
         """Goes through what is there of the stage, and on until its budget is used up."""
         machine = self._machine_of(stage)
         self._replay(search, stage, machine)
+        for path in self.directory.of_runs(stage)[:1]:
+            self._check_values(path)
         while (block := search.next()) is not None and block.stage == "search":
             name = f"{block.number + 1:04d}"
             experiment, points = self._block(search, block, machine)
             path = self.directory.path / stage / name
             self._run(experiment, path, derive_seed(self.directory.seed, stage, block.number))
+            if block.number == 0:
+                self._check_values(path)
             self._take(search, block, points, path)
             self._say_how_it_goes(search, stage)
 
@@ -321,6 +325,24 @@ class _Tuner:
                 return None
             logs.append(log)
         return tuple(logs)
+
+    def _check_values(self, path: Path) -> None:
+        """InputError where a trial of the default went well and has no value of what the search is about: nothing could
+        be told from any number of such trials."""
+        data = read(path)
+        for event in data.state.finished.values():
+            if event["setting"] != self.directory.baseline or event["status"] != "ok":
+                continue
+            record = trial_file.read_record(data.directory.trial_file(event["trial"]))
+            for key in self.directory.tuning.metrics:
+                value, reason = value_of(record, key)
+                if signed_log(value, describe(key).better) is None:
+                    why = reason or f"it is {value}, which no ratio is taken of"
+                    raise InputError(
+                        f"{key} has no value in a trial of the default: {why}",
+                        where="[tune]",
+                        remedy="name another metric, or let the workload do more",
+                    )
 
     def _is_complete(self, path: Path) -> bool:
         return read(path).state.ended
