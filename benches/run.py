@@ -50,6 +50,7 @@ BENCHES = [
     "planted_causes",
     "model_against_kernel",
     "guest_counts",
+    "model_against_guest",
     "sweep_scale",
 ]
 LOCK = Path("/dev/shm/iolab-bench.lock")

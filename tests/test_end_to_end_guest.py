@@ -60,6 +60,24 @@ def test_a_guest_counts_its_load_and_tells_why_it_ended(iolab: CommandLine, kern
     assert "plain;reads;main;null_blk;" in iolab("show", "run", "--as", "folded").stdout
 
 
+def test_a_guest_ends_for_want_of_memory_and_at_the_limit_of_its_own_time(iolab: CommandLine, kernel_name: str) -> None:
+    written = 'duration = "100s"\nread_percent = 0\npattern = "sequential"\n'
+    text = experiment(kernel_name).replace('operations = 2000\npattern = "random"\n', written)
+    for size, larger in (('"4KiB"', '"1MiB"'), ('"4MiB"', '"900MiB"'), ('"32MiB"', '"1GiB"')):
+        text = text.replace(size, larger)
+    settings = '[settings.small]\nmachine = { memory = "192MiB", time_limit = "30s" }\n'
+    settings += '[settings.endless]\nmachine = { virtual_time_limit = "1s", memory = "1GiB" }\n'
+    iolab.write("guest.toml", f"{text}[probes]\ninstructions = false\n{settings}")
+    iolab("run", "guest.toml", "--out", "run", status=None, time_limit_s=600)
+    run = read(iolab.cwd / "run")
+    records = {record.spec.setting: record for record in map(run.record, run.trials["trial"].to_list())}
+    assert {record.status for record in records.values()} == {"failed"}
+    # A kernel that panics for want of memory says so; one that looks for it without end meets the limit of wall time.
+    why = records["small"].faults[0].what
+    assert "memory" in why or "did not end within 30 s" in why
+    assert "did not end within 1 s of its own time" in records["endless"].faults[0].what
+
+
 def test_a_command_runs_in_the_kernel_of_that_name(iolab: CommandLine, kernel_name: str) -> None:
     assert iolab("guest", kernel_name, "--", "uname", "-r").stdout.split()[-1].startswith(kernel_name)
     iolab("guest", "no/such/kernel", status=2).assert_one_clear_line(2, "no such kernel image")

@@ -13,6 +13,7 @@ from iolab.base.errors import MachineError
 _SUFFIXES = (".ko", ".ko.xz")
 _BY_ALIAS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("xfs", "libcrc32c", "ext4"), ("crc32c_generic",)),
+    "rdma_rxe": ("crc32_generic",),
     "btrfs": ("crc32c_generic", "xxhash_generic", "sha256_generic", "blake2b_generic"),
 }
 """What a module asks the kernel for by what it does, which modprobe would find by its alias."""
