@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -98,9 +101,51 @@ def test_every_control_is_read_or_refused_on_every_machine(machine: str) -> None
     assert passed > 0 or machine == "nfs-rdma-client", "a mount reaches no drive"
 
 
-def is_read(found: Experiment, name: str) -> bool:
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("machine", machine_file.names())
+def test_every_key_of_every_machine_is_read_or_refused(machine: str, kind: str) -> None:
+    """Of each array the first element."""
+    keys = dict(leaves(machine_file.read(f"model:{machine}", Path()).table))
+    assert len(keys) > 10
+    left = {
+        number: f'machine = {{ "{key}" = {json.dumps(value)} }}' for number, (key, value) in enumerate(keys.items())
+    }
+    while left:
+        settings = "".join(f"[settings.s{number}]\n{setting}\n" for number, setting in left.items())
+        try:
+            found = experiment(f'machine = "model:{machine}"\nrounds = 1\n{KINDS[kind]}{settings}')
+            break
+        except InputError as error:
+            refused = {int(number) for number in re.findall(r"settings\.s(\d+)\.", str(error))}
+            if not refused:
+                assert "workloads.w" in str(error), "the workload is refused, whatever is set"
+                return
+            left = {number: setting for number, setting in left.items() if number not in refused}
+    names = list(keys)
+    for number in left:
+        assert is_read(found, "machine", f"s{number}"), f"{names[number]} under {kind}"
+
+
+def leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
+    """The values of a machine's file by dotted path."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(inner, (*path, name))
+    elif isinstance(value, list):
+        yield from leaves(value[0], (*path, "0")) if value else ()
+    else:
+        yield ".".join(path), value
+
+
+@pytest.mark.parametrize("given", ["{ swap = {} }", '{ "hz" = 100, memory = { } }'])
+def test_an_empty_table_that_changes_nothing_is_refused(given: str) -> None:
+    with pytest.raises(InputError, match="an empty table changes nothing"):
+        experiment(text_of("one_disk", DIRECT, f"machine = {given}"))
+
+
+def is_read(found: Experiment, name: str, setting: str = "s") -> bool:
     assert found.simulated is not None
-    [setting], [workload] = found.settings, found.workloads
+    [workload] = found.workloads
     table = found.simulated.under[setting]
     places = len(table["drives"]) + len(table.get("mounts", ()))
     phases = found.workload_under(workload, setting).phases(seed=0, devices=places)

@@ -61,7 +61,11 @@ class MachineKeys(OwnMachine):
         """By dotted path; tables inside the table are the same as dots."""
         if not isinstance(value, Mapping) or not value:
             raise self.expected(value)
-        return {".".join(path): found for path, found in _flat(value, ())}
+        found = {".".join(path): found for path, found in _flat(value, ())}
+        for path, inner in found.items():
+            if isinstance(inner, Mapping):
+                raise InputError(f"{path}: an empty table changes nothing; expected keys with values")
+        return found
 
     @override
     def on_model(self, value: Mapping[str, Any], drives: int) -> ModelKeys:
@@ -91,7 +95,7 @@ def _flat(table: Mapping[str, Any], prefix: tuple[str, ...]) -> list[tuple[tuple
     found = []
     for key, value in table.items():
         path = (*prefix, key)
-        found += _flat(value, path) if isinstance(value, Mapping) else [(path, value)]
+        found += _flat(value, path) if isinstance(value, Mapping) and value else [(path, value)]
     return found
 
 
