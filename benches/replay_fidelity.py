@@ -1,11 +1,14 @@
 """Replays of a trace of 4 KiB random direct reads that arrive independently of one another, 100,000 a
-second, on a loop device on tmpfs, from a thread of real-time priority: how many are offered within
-100 us of their time, the 99th percentile of the lateness, and the time that the whole takes over
-the trace's own. An arrival is late because the thread was, or because all of the queue depth was in
-flight: then the device does not keep up. The same with I/Os that complete at once (the null engine)
-is the thread alone. The peer is fio, which reads the same trace as its own log (`read_iolog`,
-version 3) at the depth that iolab uses. Lateness is told by the engine's clock as it hands an I/O to
-the ring; the kernel's own share of the way follows.
+second, on a loop device on tmpfs, from a thread of ordinary priority and from one of real-time
+priority: how many are offered within 100 us of their time, the 99th percentile of the lateness, and
+the time that the whole takes over the trace's own. A thread of real-time priority that waits for
+the next arrival has a CPU for itself, which the workers of a loop device then lack. Beside it the
+most that the device itself does, kept at the same queue depth, and the highest of some rates at
+which 99 % of the arrivals are within 100 us. An arrival is late because the thread was, or because
+all of the queue depth was in flight: then the device does not keep up. The same with I/Os that
+complete at once (the null engine) is the thread alone. The peer is fio, which reads the same trace
+as its own log (`read_iolog`, version 3) at the depth that iolab uses. Lateness is told by the
+engine's clock as it hands an I/O to the ring; the kernel's own share of the way follows.
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ from random import Random
 
 import loop_device
 from iolab import _native
-from iolab.domain.native_types import EngineKind
+from iolab.domain.native_types import EngineKind, JobRecord, Phase
 from iolab.domain.workload import KINDS
 from iolab.domain.workload.trace import TraceOptions
-from result import NotMeasured, Result, at_most, bounded, paired
+from result import NotMeasured, Result, at_most, bounded, paired, plain
 from startup import MEMORY
 
 RATE_PER_S = 100_000
@@ -30,6 +33,7 @@ SIZE_MIB = 256
 DEPTH = 1024
 COLUMNS = "time:ns,operation,offset:B,size:B"
 LATE_PERCENT_MAX, LATENESS_NS_MAX = 1.0, 100_000.0
+RATES_PER_S = (10_000, 20_000, 40_000, 60_000, 80_000, 100_000, 150_000, 200_000)
 
 
 @dataclass(frozen=True)
@@ -48,30 +52,36 @@ def measure(quick: bool) -> list[Result]:
         loop_device.bare(size_mib=SIZE_MIB) as device,
     ):
         trace, log = Path(name) / "trace.csv", Path(name) / "log"
-        span_s = plant(trace, log, device, seconds)
-        ours, theirs, alone = [], [], []
+        span_s = plant(trace, log, device, seconds, RATE_PER_S)
+        ours, realtime, theirs, alone = [], [], [], []
         for _ in range(rounds):
             ours.append(replay(trace, device))
+            realtime.append(replay(trace, device, realtime=True))
             theirs.append(fio(log, device))
-            alone.append(replay(trace, device, engine="null"))
-    command = f"iolab replay trace.csv --columns {COLUMNS} --on {device} --realtime"
+            alone.append(replay(trace, device, realtime=True, engine="null"))
+        kept_up = [kept_up_per_s(Path(name), device, seconds / 4) for _ in range(min(rounds, 3))]
+        most = [most_per_s(device, seconds / 2) for _ in range(rounds)]
+    command = f"iolab replay trace.csv --columns {COLUMNS} --on {device}"
     late = f"arrivals later than 100 us, {RATE_PER_S:,} a second"
     return [
-        bounded(
-            late,
-            "percent",
-            [one.late_percent for one in ours],
-            limit=LATE_PERCENT_MAX,
-            commands=[command],
-        ),
+        bounded(late, "percent", [one.late_percent for one in ours], limit=LATE_PERCENT_MAX, commands=[command]),
         bounded(
             f"{late}, though the queue was not full",
             "percent",
             [one.late_percent - one.queue_full_percent for one in ours],
             limit=LATE_PERCENT_MAX,
         ),
+        bounded(
+            f"{late}, real-time priority",
+            "percent",
+            [one.late_percent for one in realtime],
+            limit=LATE_PERCENT_MAX,
+            commands=[f"{command} --realtime"],
+        ),
         bounded(f"{late}, null engine", "percent", [one.late_percent for one in alone], limit=LATE_PERCENT_MAX),
         bounded("99th percentile of lateness", "ns", [one.lateness_ns_p99 for one in ours], limit=LATENESS_NS_MAX),
+        plain("highest rate of which 99 % are within 100 us", "1/s", kept_up),
+        plain(f"the device's own rate, kept at a depth of {DEPTH:,}", "1/s", most),
         paired(
             "time of the replay over the trace's",
             "share",
@@ -83,7 +93,31 @@ def measure(quick: bool) -> list[Result]:
     ]
 
 
-def plant(trace: Path, log: Path, device: Path, seconds: float) -> float:
+def kept_up_per_s(directory: Path, device: Path, seconds: float) -> float:
+    """The highest of the rates up to which each is kept up with; 0 of none."""
+    highest = 0
+    for rate_per_s in RATES_PER_S:
+        trace, log = directory / f"{rate_per_s}.csv", directory / f"{rate_per_s}.log"
+        plant(trace, log, device, seconds, rate_per_s)
+        if replay(trace, device).late_percent > LATE_PERCENT_MAX:
+            break
+        highest = rate_per_s
+    return float(highest)
+
+
+def most_per_s(device: Path, seconds: float) -> float:
+    """Random reads of 4 KiB per second, always as many in flight as the replay may have."""
+    given = {"pattern": "random", "queue_depth": DEPTH, "duration": f"{seconds * 1000:.0f}ms", "block_size": "4KiB"}
+    given |= {"file_size": f"{SIZE_MIB}MiB", "layout": False, "drop_caches": False}
+    kind = KINDS["io"]
+    load = kind.phases(kind.options.model_validate(given), 1)[-1].load  # type: ignore[union-attr]
+    (file,) = load["files"]
+    file |= {"path": str(device), "create": False}
+    (job,) = ran(load)
+    return job["read"]["count"] / (job["finished_ns"] / 1e9)
+
+
+def plant(trace: Path, log: Path, device: Path, seconds: float, rate_per_s: int) -> float:
     """Writes the trace as a table and as fio's log; from the first arrival to the last, in seconds."""
     random = Random(1)
     now_ns, rows, lines = 0.0, [], [f"fio version 3 iolog\n0 {device} add\n0 {device} open"]
@@ -92,15 +126,15 @@ def plant(trace: Path, log: Path, device: Path, seconds: float) -> float:
         offset = random.randrange(blocks) * 4096
         rows.append(f"{int(now_ns)},R,{offset},4096")
         lines.append(f"{int(now_ns / 1e3)} {device} read {offset} 4096")
-        now_ns += random.expovariate(RATE_PER_S) * 1e9
+        now_ns += random.expovariate(rate_per_s) * 1e9
     lines.append(f"{int(now_ns / 1e3)} {device} close")
     trace.write_text("\n".join(rows) + "\n")
     log.write_text("\n".join(lines) + "\n")
     return int(rows[-1].split(",")[0]) / 1e9
 
 
-def replay(trace: Path, device: Path, *, engine: EngineKind = "io_uring") -> Replayed:
-    given = {"file": str(trace), "columns": COLUMNS, "queue_depth": DEPTH, "realtime": True}
+def replay(trace: Path, device: Path, *, realtime: bool = False, engine: EngineKind = "io_uring") -> Replayed:
+    given = {"file": str(trace), "columns": COLUMNS, "queue_depth": DEPTH, "realtime": realtime}
     options = TraceOptions.model_validate(given)
     load = KINDS["trace"].phases(options, 1)[-1].load  # type: ignore[union-attr]
     (file,) = load["files"]
@@ -108,17 +142,25 @@ def replay(trace: Path, device: Path, *, engine: EngineKind = "io_uring") -> Rep
     file.pop("place", None)
     for group in load["groups"]:
         group["engine"] = engine
+    (job,) = ran(load)
+    found = job["replay"]
+    assert found is not None
+    late, full = (100 * found[key] / found["arrivals"] for key in ("arrivals_late", "arrivals_late_queue_full"))
+    return Replayed(late, full, found["lateness_ns_p99"], job["finished_ns"] / 1e9)
+
+
+def ran(load: Phase) -> list[JobRecord]:
+    """The jobs of a load that ran to its end without an error."""
     under_way = _native.Load.start(json.dumps(load), _native.Memory())
     record = under_way.wait(60)
     if record is None:
         under_way.stop()
-        raise NotMeasured("the replay did not end")
-    (job,) = json.loads(record)["groups"][0]["jobs"]
-    if job["errors"]:
-        raise NotMeasured(f"the replay had errors: {job['errors'][0]}")
-    found = job["replay"]
-    late, full = (100 * found[key] / found["arrivals"] for key in ("arrivals_late", "arrivals_late_queue_full"))
-    return Replayed(late, full, found["lateness_ns_p99"], job["finished_ns"] / 1e9)
+        raise NotMeasured("the load did not end")
+    jobs: list[JobRecord] = [job for group in json.loads(record)["groups"] for job in group["jobs"]]
+    for job in jobs:
+        if job["errors"]:
+            raise NotMeasured(f"the load had errors: {job['errors'][0]}")
+    return jobs
 
 
 def fio(log: Path, device: Path) -> float:

@@ -100,6 +100,23 @@ def bounded(name: str, unit: str, ours: Sequence[float], *, limit: float, comman
     )
 
 
+def plain(name: str, unit: str, ours: Sequence[float]) -> Result:
+    """A figure without peer and limit, to compare others with."""
+    median = statistics.median(ours)
+    return Result(
+        name,
+        unit,
+        median,
+        None,
+        "",
+        None,
+        min(ours) / median if median else None,
+        max(ours) / median if median else None,
+        "",
+        None,
+    )
+
+
 class NotMeasured(Exception):
     """Something that a bench needs is not here: says what, and how to get it. What was measured before stays."""
 

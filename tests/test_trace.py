@@ -283,28 +283,40 @@ def fields(data: bytes) -> list[tuple[int, int | bytes]]:
 
 
 def test_perfetto_gets_slices_that_nest_and_never_overlap(tmp_path: Path) -> None:
+    """As Perfetto reads it: in the order of time, then of the file; an end is of what its track opened last."""
     path = tmp_path / "trace.perfetto"
     export(trace_of([TRACES / "trace-cmd-7.dat"]), "perfetto", path)
-    events: dict[int, list[tuple[int, int, int]]] = {}
-    for number, (_, packet) in enumerate(fields(path.read_bytes())):
+    events: list[tuple[int, int, int, str]] = []
+    for _, packet in fields(path.read_bytes()):
         assert isinstance(packet, bytes)
         content = dict(fields(packet))
         if isinstance(event := content.get(11), bytes):
             told = dict(fields(event))
-            at_ns, track, kind = content[8], told[11], told[9]
-            assert isinstance(at_ns, int) and isinstance(track, int) and isinstance(kind, int)
-            events.setdefault(track, []).append((at_ns, number, kind))
-    whole = figures_of("trace-cmd-7.dat")["all"]["whole_ns"]["count"]
-    roots = 0
-    for told in events.values():
-        open_ = 0
-        for _, _, kind in sorted((at_ns, -kind if kind == 2 else kind, kind) for at_ns, _, kind in told):
-            if kind in (1, 2):
-                open_ += 1 if kind == 1 else -1
-                roots += kind == 1 and open_ == 1
-            assert open_ >= 0
-        assert open_ == 0
-    assert roots >= whole
+            at_ns, track, kind, name = content[8], told[11], told[9], told.get(23, b"")
+            assert (
+                isinstance(at_ns, int) and isinstance(track, int) and isinstance(kind, int) and isinstance(name, bytes)
+            )
+            events.append((at_ns, track, kind, name.decode()))
+    open_: dict[int, list[tuple[int, str, int]]] = {}
+    whole: list[int] = []
+    stages: dict[str, list[int]] = {}
+    for at_ns, track, kind, name in sorted(events, key=lambda event: event[0]):
+        stack = open_.setdefault(track, [])
+        if kind == 1:
+            stack.append((at_ns, name, len(stack)))
+            assert len(stack) <= 2
+        elif kind == 2:
+            began_ns, begun, depth = stack.pop()
+            if depth == 0:
+                whole.append(at_ns - began_ns)
+            else:
+                stages.setdefault(begun, []).append(at_ns - began_ns)
+    assert not any(open_.values())
+    expected = figures_of("trace-cmd-7.dat")["all"]
+    assert len(whole) >= expected["whole_ns"]["count"] and max(whole) >= expected["whole_ns"]["max"]
+    for stage in ("queue", "scheduler", "device"):
+        told = expected[f"{stage}_ns"]
+        assert sum(stages[stage]) == pytest.approx(told["mean"] * told["count"])
 
 
 @pytest.mark.skipif(shutil.which("blkparse") is None, reason="needs blkparse (the package blktrace)")

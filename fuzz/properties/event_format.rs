@@ -1,9 +1,9 @@
 //! Any text is a format or an error; its fields can be read from any record without going beyond it.
 
-use trace::block::BlockDecoder;
 use trace::format::EventFormat;
 use trace::page::{PageFormat, RawEvent};
 use trace::sched::SchedDecoder;
+use trace::tracepoints::BlockDecoder;
 
 pub fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
@@ -36,7 +36,7 @@ pub fn check(bytes: &[u8]) {
         record: bytes,
     };
     let formats = [format.clone(), format.clone(), format];
-    if let Ok(decoder) = BlockDecoder::new(&formats) {
+    if let Ok(decoder) = BlockDecoder::new(&[], &formats) {
         let _ = decoder.decode(0, &raw);
     }
     if let Ok(decoder) = SchedDecoder::new(&formats) {

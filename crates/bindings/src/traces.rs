@@ -122,7 +122,7 @@ impl TraceWatch {
             .map_err(value_error)
     }
 
-    fn add(&self, py: Python<'_>, cpu: u32, page: &[u8]) -> Option<u64> {
+    fn add(&self, py: Python<'_>, cpu: u16, page: &[u8]) -> Option<u64> {
         py.detach(|| {
             let mut watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             watch.add(cpu, page)

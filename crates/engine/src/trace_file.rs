@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use trace::block::Device;
+use trace::event::Device;
 use trace::event::{Step, TraceEvent};
 use trace::input::{About, ReadError, Reader};
 use trace::study::{Study, TraceFigures};

@@ -9,12 +9,13 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use trace::block::{self, BlockDecoder};
+use trace::block;
 use trace::decode::Wanted;
 use trace::format::EventFormat;
 use trace::page::{PageFormat, RawEvent};
 use trace::recording::{Item, Recording};
 use trace::sched::{self, SchedDecoder};
+use trace::tracepoints::{self, BlockDecoder};
 
 const REPEATS: usize = 15;
 const INTERVAL_NS: u64 = 100_000_000;
@@ -32,7 +33,8 @@ fn main() {
 }
 
 fn block_events(input: &Input) {
-    let decoder = BlockDecoder::new(&input.formats(block::EVENTS)).expect("formats");
+    let decoder = BlockDecoder::new(tracepoints::EVENTS, &input.formats(tracepoints::EVENTS))
+        .expect("formats");
     input.measure(
         "merged",
         || (),
@@ -44,12 +46,12 @@ fn block_events(input: &Input) {
         "decoded",
         || (),
         |_, cpu, raw| {
-            black_box(decoder.decode(cpu, raw)).expect("a whole record");
+            black_box(decoder.decode(cpu as u16, raw)).expect("a whole record");
         },
     );
     let analysis = || block::Analysis::new(input.started_ns(), INTERVAL_NS);
     input.measure("analysed", analysis, |analysis, cpu, raw| {
-        if let Some(event) = decoder.decode(cpu, raw).expect("a whole record") {
+        if let Some(event) = decoder.decode(cpu as u16, raw).expect("a whole record") {
             analysis.add(&event);
         }
     });

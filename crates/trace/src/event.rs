@@ -1,6 +1,6 @@
 //! One event of a trace, whatever file it comes from.
 
-use crate::block::{Device, Op};
+use std::fmt;
 
 /// What a trace tells at one moment. Which of the numbers mean something depends on the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,10 @@ pub enum Step {
     Plug,
     /// It lets go; the argument is the number of requests.
     Unplug,
+    /// Its timer ended that, in kernels before 2.6.39; the argument is the number of requests.
+    TimerUnplug,
+    /// A scheduler says something of itself, in words that are kept elsewhere.
+    Message,
     /// All that the trace tells of an I/O is that it arrived.
     Arrival,
     /// An I/O ended; the argument is how many nanoseconds after it was handed to the driver.
@@ -77,6 +81,54 @@ pub enum Step {
 
 /// How many steps there are.
 pub const STEPS: usize = Step::Restart as usize + 1;
+
+/// What figures call the steps, in their order.
+pub(crate) const STEP_NAMES: [&str; STEPS] = [
+    "queue",
+    "sleep",
+    "get_request",
+    "back_merge",
+    "front_merge",
+    "request_merge",
+    "insert",
+    "issue",
+    "requeue",
+    "complete",
+    "bio_complete",
+    "split",
+    "remap",
+    "plug",
+    "unplug",
+    "timer_unplug",
+    "message",
+    "arrival",
+    "device_done",
+    "whole_done",
+    "lost",
+    "restart",
+];
+
+impl Step {
+    /// What figures call it.
+    pub fn name(self) -> &'static str {
+        STEP_NAMES[self as usize]
+    }
+
+    /// Whether it is about a bio, a request or an I/O, and not about tasks, schedulers or the trace itself.
+    #[inline]
+    pub fn is_of_bios(self) -> bool {
+        !matches!(
+            self,
+            Step::Sleep
+                | Step::Plug
+                | Step::Unplug
+                | Step::TimerUnplug
+                | Step::Message
+                | Step::Lost
+                | Step::Restart
+        )
+    }
+}
 
 /// Marks of bios and requests that traces show as letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +157,25 @@ impl Marks {
     }
 }
 
+/// `major:minor`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Device(pub u32);
+
+/// Which operation, as the first letters of `rwbs` tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Op {
+    /// R: a read.
+    Read,
+    /// W: a write.
+    Write,
+    /// D: discard or secure erase.
+    Discard,
+    /// F: a flush without data.
+    Flush,
+    /// Commands of the driver, zone management.
+    Other,
+}
+
 impl TraceEvent {
     /// An event of that step; the rest is to be filled in.
     pub fn new(at_ns: u64, step: Step) -> TraceEvent {
@@ -130,6 +201,49 @@ impl TraceEvent {
             sectors: u32::try_from(count).unwrap_or(u32::MAX),
             cpu,
             ..TraceEvent::new(since_ns.min(until_ns), Step::Lost)
+        }
+    }
+}
+
+impl Device {
+    /// From the numbers of stat(2) or `/sys/block/NAME/dev`. The kernel's own dev_t has 12 and 20 bits.
+    pub fn new(major: u32, minor: u32) -> Device {
+        Device(major << MINOR_BITS | minor & ((1 << MINOR_BITS) - 1))
+    }
+
+    /// The number of the driver.
+    pub fn major(self) -> u32 {
+        self.0 >> MINOR_BITS
+    }
+
+    /// The number among the driver's devices.
+    pub fn minor(self) -> u32 {
+        self.0 & ((1 << MINOR_BITS) - 1)
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major(), self.minor())
+    }
+}
+
+impl Op {
+    /// `rwbs`, ended by a NUL, as kernel/trace/blktrace.c fills it: an F first for a flush before the data, then the operation, then
+    /// letters that qualify it (FUA, read-ahead, synchronous, metadata).
+    #[inline]
+    pub fn of_rwbs(rwbs: &[u8]) -> Op {
+        let (first, second) = (rwbs.first(), rwbs.get(1));
+        let letter = match (first, second) {
+            (Some(b'F'), Some(b'W' | b'R' | b'D' | b'N' | b'Z')) => second,
+            _ => first,
+        };
+        match letter {
+            Some(b'R') => Op::Read,
+            Some(b'W') => Op::Write,
+            Some(b'D') => Op::Discard,
+            Some(b'F') => Op::Flush,
+            _ => Op::Other,
         }
     }
 }
@@ -183,6 +297,8 @@ pub fn rwbs(op: Op, marks: Marks) -> String {
     );
     text
 }
+
+const MINOR_BITS: u32 = 20;
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::block::{TraceLine, What};
+use crate::event::{Step, TraceEvent, rwbs};
 
 /// A text under way. What is added must be in the order of time.
 #[derive(Clone, Debug)]
@@ -32,24 +32,42 @@ impl Text {
         }
     }
 
-    /// Appends a line; events come in the order of time.
-    pub fn add(&mut self, line: &TraceLine) {
-        self.cpus = self.cpus.max(line.cpu + 1);
-        self.lines += 1;
-        let task = match self.names.get(&line.pid) {
+    /// Appends an event, if it is one of the kernel's; events come in the order of time.
+    pub fn add(&mut self, event: &TraceEvent) {
+        let task = self.task(event);
+        if let Some(text) = text(event, &task) {
+            self.line(event, &task, &text);
+        }
+    }
+
+    /// Appends what a scheduler says of itself: not an event of the kernel, but the blk tracer's line; a mark is what every
+    /// reader takes for text.
+    pub fn message(&mut self, event: &TraceEvent, text: &str) {
+        let task = self.task(event);
+        let (major, minor) = (event.device.major(), event.device.minor());
+        let text = format!("tracing_mark_write: {major},{minor} m N {text}");
+        self.line(event, &task, &text);
+    }
+
+    fn task(&self, event: &TraceEvent) -> String {
+        match self.names.get(&event.pid) {
             Some(name) => name.chars().take(NAME_CHARACTERS).collect(),
             None => "<...>".to_owned(),
-        };
-        let microseconds = (line.at_ns + 500) / 1000;
+        }
+    }
+
+    fn line(&mut self, event: &TraceEvent, task: &str, text: &str) {
+        self.cpus = self.cpus.max(u32::from(event.cpu) + 1);
+        self.lines += 1;
+        let microseconds = (event.at_ns + 500) / 1000;
         // Writing into a String cannot fail.
         let _ = writeln!(
             self.text,
-            "{task:>16}-{:<7} [{:03}] ..... {:>5}.{:06}: {}",
-            line.pid,
-            line.cpu,
+            "{task:>16}-{:<7} [{:03}] ..... {:>5}.{:06}: {text}",
+            event.pid,
+            event.cpu,
             microseconds / 1_000_000,
             microseconds % 1_000_000,
-            event(line, &task),
         );
     }
 
@@ -62,35 +80,49 @@ impl Text {
     }
 }
 
-/// Of the events' own format, `print fmt`, and their name before it.
-fn event(line: &TraceLine, task: &str) -> String {
-    let device = format!("{},{}", line.device.major(), line.device.minor());
-    let (rwbs, bytes) = (line.rwbs(), u64::from(line.sectors) * 512);
-    let place = format!("{} + {}", line.sector, line.sectors);
+/// Of the events' own format, `print fmt`, and their name before it; None of what is none of them.
+fn text(event: &TraceEvent, task: &str) -> Option<String> {
+    let device = format!("{},{}", event.device.major(), event.device.minor());
+    let rwbs = rwbs(event.op, event.marks);
+    let bytes = u64::from(event.sectors) * 512;
+    let place = format!("{} + {}", event.sector, event.sectors);
+    let argument = event.argument;
     let bio = |name| format!("{name}: {device} {rwbs} {place} [{task}]");
     let request = |name| format!("{name}: {device} {rwbs} {bytes} () {place} [{task}]");
-    let ended = |name| format!("{name}: {device} {rwbs} () {place} [{}]", line.error);
-    match &line.what {
-        What::Queue => bio("block_bio_queue"),
-        What::GetRequest => bio("block_getrq"),
-        What::Sleep => bio("block_sleeprq"),
-        What::BackMerge => bio("block_bio_backmerge"),
-        What::FrontMerge => bio("block_bio_frontmerge"),
-        What::RequestMerge => request("block_rq_merge"),
-        What::Insert => request("block_rq_insert"),
-        What::Issue => request("block_rq_issue"),
-        What::Requeue => ended("block_rq_requeue"),
-        What::Complete => ended("block_rq_complete"),
-        What::Plug => format!("block_plug: [{task}]"),
-        What::Unplug {
-            requests,
-            by_timer: false,
-        } => format!("block_unplug: [{task}] {requests}"),
+    let ended = |name| format!("{name}: {device} {rwbs} () {place} [{}]", event.error);
+    Some(match event.step {
+        Step::Queue => bio("block_bio_queue"),
+        Step::GetRequest => bio("block_getrq"),
+        Step::Sleep => bio("block_sleeprq"),
+        Step::BackMerge => bio("block_bio_backmerge"),
+        Step::FrontMerge => bio("block_bio_frontmerge"),
+        Step::RequestMerge => request("block_rq_merge"),
+        Step::Insert => request("block_rq_insert"),
+        Step::Issue => request("block_rq_issue"),
+        Step::Requeue => ended("block_rq_requeue"),
+        Step::Complete => ended("block_rq_complete"),
+        Step::BioComplete => {
+            format!(
+                "block_bio_complete: {device} {rwbs} {place} [{}]",
+                event.error
+            )
+        }
+        Step::Split => format!(
+            "block_split: {device} {rwbs} {} / {argument} [{task}]",
+            event.sector
+        ),
+        Step::Plug => format!("block_plug: [{task}]"),
+        Step::Unplug => format!("block_unplug: [{task}] {argument}"),
         // Of its own name until 2.6.38; queues have no such timer any more.
-        What::Unplug { requests, .. } => format!("block_unplug_timer: [{task}] {requests}"),
-        // Not an event of the kernel, but the blk tracer's line; a mark is what every reader takes for text.
-        What::Message(text) => format!("tracing_mark_write: {device} m N {text}"),
-    }
+        Step::TimerUnplug => format!("block_unplug_timer: [{task}] {argument}"),
+        Step::Remap
+        | Step::Message
+        | Step::Arrival
+        | Step::DeviceDone
+        | Step::WholeDone
+        | Step::Lost
+        | Step::Restart => return None,
+    })
 }
 
 const COLUMNS: &str = "\

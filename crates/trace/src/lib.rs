@@ -3,7 +3,6 @@
 //! Kernel traces: bytes in, events and their analysis out; and events in, traces as the kernel writes them out. Pure: time
 //! and bytes are arguments.
 
-pub mod blktrace;
 pub mod block;
 pub mod decode;
 pub mod distribution;
@@ -22,4 +21,5 @@ pub mod sample;
 pub mod sched;
 pub mod schedule;
 pub mod study;
+pub mod tracepoints;
 pub mod watch;

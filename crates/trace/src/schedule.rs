@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use workload::job::OpKind;
 use workload::replay::{Process, Schedule, ScheduledIo, Side, TraceChoice, TracedDevice};
 
-use crate::block::{Device, Op};
-use crate::event::{Marks, Step, TraceEvent};
+use crate::event::{Device, Marks, Op, Step, TraceEvent};
 use crate::input::{About, ReadError};
-use crate::request::{Follow, Io};
+use crate::request::{Change, Follow, Io};
 
 /// More take more memory than a replay should: 400 MB.
 const IOS_MAX: usize = 8_000_000;
@@ -73,7 +72,11 @@ impl Arrivals {
         });
         self.began_ns.get_or_insert(began_ns);
         let mut ended = None;
-        self.follow.add(event, |io, _| ended = Some(*io));
+        self.follow.add(event, |_, change| {
+            if let Change::Ended { io, .. } = change {
+                ended = Some(*io);
+            }
+        });
         if self.side == Side::Queued && event.step == Step::Queue {
             self.queued(event);
         }

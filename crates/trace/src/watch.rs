@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::block::{BlockDecoder, BlockEvent, Device, Kind, Op};
+use crate::event::{Device, Op, Step, TraceEvent};
 use crate::format::{EventFormat, FormatError};
 use crate::page::{Page, PageFormat};
+use crate::tracepoints::{BlockDecoder, EVENTS};
 
 /// What is under way, and what is too long.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ impl Watch {
             .collect();
         Ok(Watch {
             page: PageFormat::parse(header_page)?,
-            decoder: BlockDecoder::new(&formats?)?,
+            decoder: BlockDecoder::new(EVENTS, &formats?)?,
             limit_ns,
             queued: BTreeMap::new(),
             issued: BTreeMap::new(),
@@ -50,7 +51,7 @@ impl Watch {
 
     /// The next sub-buffer of a CPU; yields how long a request took, or has been under way, if that is too long. What
     /// can't be decoded is passed over.
-    pub fn add(&mut self, cpu: u32, bytes: &[u8]) -> Option<u64> {
+    pub fn add(&mut self, cpu: u16, bytes: &[u8]) -> Option<u64> {
         let page = Page::decode(bytes, &self.page).ok()?;
         let mut slowest = None;
         for raw in page.events().map_while(Result::ok) {
@@ -64,18 +65,18 @@ impl Watch {
         slowest.filter(|&took| took >= self.limit_ns)
     }
 
-    fn event(&mut self, event: &BlockEvent) -> Option<u64> {
+    fn event(&mut self, event: &TraceEvent) -> Option<u64> {
         self.newest_ns = self.newest_ns.max(event.at_ns);
         let key = (event.device, event.sector, event.op);
-        match event.kind {
-            Kind::Queue => {
+        match event.step {
+            Step::Queue => {
                 self.queued.entry(key).or_insert(event.at_ns);
             }
             // The request keeps the time of its own first bio.
-            Kind::BackMerge | Kind::RequestMerge => {
+            Step::BackMerge | Step::RequestMerge => {
                 self.queued.remove(&key);
             }
-            Kind::Issue => {
+            Step::Issue => {
                 let since = self.queued.remove(&key).unwrap_or(event.at_ns);
                 match self.completed.remove(&key) {
                     Some(ended) if ended >= event.at_ns => return Some(ended - since),
@@ -84,22 +85,18 @@ impl Watch {
                     }
                 }
             }
-            Kind::Requeue => {
+            Step::Requeue => {
                 if let Some(since) = self.issued.remove(&key) {
                     self.queued.insert(key, since);
                 }
             }
-            Kind::Complete => match self.issued.remove(&key) {
+            Step::Complete => match self.issued.remove(&key) {
                 Some(since) => return Some(event.at_ns.saturating_sub(since)),
                 None => {
                     self.completed.insert(key, event.at_ns);
                 }
             },
-            Kind::Split { .. }
-            | Kind::FrontMerge
-            | Kind::GetRequest
-            | Kind::Insert
-            | Kind::BioComplete => {}
+            _ => {}
         }
         None
     }

@@ -1,18 +1,17 @@
 //! On which CPUs bios are queued and requests complete.
 
-use trace::block::{Analysis, BlockEvent, Device, Kind, Op};
+use trace::block::Analysis;
+use trace::event::{Device, Op, Step, TraceEvent};
 
-fn event(at_ns: u64, cpu: u32, kind: Kind, sector: u64) -> BlockEvent {
-    BlockEvent {
-        at_ns,
+fn event(at_ns: u64, cpu: u16, step: Step, sector: u64) -> TraceEvent {
+    TraceEvent {
         cpu,
-        kind,
         device: Device(7 << 20),
         sector,
         sectors: 8,
         op: Op::Read,
         pid: 1,
-        error: 0,
+        ..TraceEvent::new(at_ns, step)
     }
 }
 
@@ -22,16 +21,16 @@ fn bios_and_completions_are_counted_where_they_happen() {
     for (request, queued_on, completed_on) in [(0, 0, 2), (1, 0, 2), (2, 1, 1)] {
         let sector = request * 8;
         let at_ns = request * 100;
-        for (step, (cpu, kind)) in [
-            (queued_on, Kind::Queue),
-            (queued_on, Kind::GetRequest),
-            (queued_on, Kind::Issue),
-            (completed_on, Kind::Complete),
+        for (step, (cpu, what)) in [
+            (queued_on, Step::Queue),
+            (queued_on, Step::GetRequest),
+            (queued_on, Step::Issue),
+            (completed_on, Step::Complete),
         ]
         .into_iter()
         .enumerate()
         {
-            analysis.add(&event(at_ns + step as u64, cpu, kind, sector));
+            analysis.add(&event(at_ns + step as u64, cpu, what, sector));
         }
     }
     let report = analysis.finish(1_000);

@@ -402,6 +402,7 @@ class DeviceReport(TypedDict):
     queue_depth_mean: float
     queued_by_cpu: list[int]
     read: Activity
+    times_unknown: int
     total: Activity
     write: Activity
     writes_flushed: int

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-use trace::block::{Analysis, BIO_COMPLETE, BlockDecoder, BlockReport, Device, EVENTS};
+use trace::block::{Analysis, BlockReport};
+use trace::event::Device;
 use trace::format::FormatError;
 use trace::page::{Lost, RawEvent};
+use trace::tracepoints::{BIO_COMPLETE, BlockDecoder, EVENTS};
 
 use super::instance::Instance;
 use super::reader::{Interpret, Recording};
@@ -42,7 +44,7 @@ pub fn start(spec: &BlockSpec, instance: &str, places: &TracefsPaths) -> Started
     }
     let (formats, missing) = instance.enable_all(&events, &filter(&devices))?;
     let interpret = Block {
-        decoder: BlockDecoder::new(&formats).map_err(|error| error.to_string())?,
+        decoder: BlockDecoder::new(EVENTS, &formats).map_err(|error| error.to_string())?,
         analysis,
     };
     let recording = Recording::start("iolab-block", instance, interpret)?;
@@ -74,7 +76,7 @@ struct Block {
 impl Interpret for Block {
     #[inline]
     fn add(&mut self, cpu: u32, raw: &RawEvent<'_>) -> Result<(), FormatError> {
-        if let Some(event) = self.decoder.decode(cpu, raw)? {
+        if let Some(event) = self.decoder.decode(cpu as u16, raw)? {
             self.analysis.add(&event);
         }
         Ok(())

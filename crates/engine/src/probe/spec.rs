@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use trace::block::Device;
+use trace::event::Device;
 
 use crate::error::StartError;
 

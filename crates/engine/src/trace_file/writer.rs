@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
 
-use trace::block::Device;
+use trace::event::Device;
 use trace::event::TraceEvent;
 use trace::input::ReadError;
 use trace::output::{Blktrace, IoLog, Perfetto, Side};
 
 use super::{Batch, TraceSpec, reader};
 
-type OpenCpu = Box<dyn FnMut(u16) -> io::Result<Box<dyn io::Write + Send>>>;
+type CpuFile = BufWriter<File>;
+type OpenCpu = Box<dyn FnMut(u16) -> io::Result<CpuFile>>;
 
 /// Another form under way.
 pub(super) enum Writer {
     Perfetto(Perfetto<BufWriter<File>>),
     IoLog(IoLog<BufWriter<File>>),
-    Blktrace(Blktrace<OpenCpu>),
+    Blktrace(Blktrace<OpenCpu, CpuFile>),
 }
 
 pub(super) fn writer(spec: &TraceSpec) -> Result<Option<Writer>, ReadError> {
@@ -45,9 +46,9 @@ pub(super) fn writer(spec: &TraceSpec) -> Result<Option<Writer>, ReadError> {
             let open: OpenCpu = Box::new(move |cpu| {
                 let mut name = path.clone().into_os_string();
                 name.push(format!(".blktrace.{cpu}"));
-                Ok(Box::new(BufWriter::new(File::create(name)?)))
+                Ok(BufWriter::new(File::create(name)?))
             });
-            Writer::Blktrace(Blktrace::new(open, names(spec)?))
+            Writer::Blktrace(Blktrace::new(open, names(spec)?, None))
         }
         form => return Err(ReadError(format!("{form}: no form of a trace"))),
     }))
@@ -90,7 +91,7 @@ impl Writer {
         match self {
             Writer::Perfetto(perfetto) => perfetto.finish(),
             Writer::IoLog(log) => log.finish(ended_ns),
-            Writer::Blktrace(files) => files.finish(),
+            Writer::Blktrace(files) => files.finish().map(|_| ()),
         }
     }
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trace::block::{Activity, Analysis, BlockReport};
 
-use super::line::device;
-use super::line::{line, names};
+use super::line::{device, names, told};
 use super::trace_files::{TraceFiles, TraceFormat};
 use block_layer::completion::Counters;
 use block_layer::{QueueEvent, TaskId};
@@ -60,12 +59,10 @@ impl BlockProbe {
     pub fn events(&mut self, events: &mut Vec<QueueEvent>) {
         events.sort_by_key(|event| event.at);
         for event in events.drain(..) {
-            let line = line(&event, self.began);
-            if let Some(event) = line.event() {
-                self.analysis.add(&event);
-            }
+            let (told, message) = told(&event, self.began);
+            self.analysis.add(&told);
             if let Some(files) = &mut self.files {
-                files.add(event.drive, &line);
+                files.add(event.drive, &told, message.as_deref());
             }
         }
     }

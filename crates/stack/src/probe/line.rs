@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trace::block::{Device, Flags, Op, TraceLine, What};
+use trace::event::{Device, Marks, Op, Step, TraceEvent};
 
 use block_layer::scheduler::SchedulerMessage;
 use block_layer::{Direction, EventKind, QueueEvent, TaskId};
@@ -39,28 +39,62 @@ pub(super) fn names(tasks: &[(TaskId, String)]) -> BTreeMap<u32, String> {
         .collect()
 }
 
-/// `began`: the time that the trace calls 0.
-pub(super) fn line(event: &QueueEvent, began: Time) -> TraceLine {
-    TraceLine {
-        at_ns: event.at.saturating_sub(began),
-        cpu: u32::from(event.cpu),
-        device: device(event.drive),
-        pid: event.task.map_or(NOBODY, pid),
+/// The event as traces tell it, and what a scheduler says of itself. `began`: the time that the trace calls 0.
+pub(super) fn told(event: &QueueEvent, began: Time) -> (TraceEvent, Option<String>) {
+    let mut message = None;
+    let mut argument = 0;
+    let step = match event.kind {
+        EventKind::Queue => Step::Queue,
+        EventKind::GetRequest => Step::GetRequest,
+        EventKind::Sleep => Step::Sleep,
+        EventKind::Insert => Step::Insert,
+        EventKind::BackMerge => Step::BackMerge,
+        EventKind::FrontMerge => Step::FrontMerge,
+        EventKind::RequestMerge => Step::RequestMerge,
+        EventKind::Issue => Step::Issue,
+        EventKind::Complete => Step::Complete,
+        EventKind::Plug => Step::Plug,
+        EventKind::Unplug { requests, by_timer } => {
+            argument = u64::from(requests);
+            match by_timer {
+                true => Step::TimerUnplug,
+                false => Step::Unplug,
+            }
+        }
+        EventKind::Message(said) => {
+            message = Some(text(said));
+            Step::Message
+        }
+    };
+    let told = TraceEvent {
         sector: event.start,
         sectors: event.sectors,
+        argument,
+        device: device(event.drive),
+        pid: event.task.map_or(NOBODY, pid),
+        cpu: event.cpu,
         op: match event.direction {
             Direction::Read => Op::Read,
             Direction::Write => Op::Write,
         },
-        flags: Flags {
-            // Kernels do not mark reads although somebody waits for them.
-            sync: event.sync && event.direction == Direction::Write,
-            read_ahead: event.read_ahead,
-            metadata: event.metadata,
-        },
-        error: 0,
-        what: what(event.kind),
-    }
+        marks: marks(event),
+        ..TraceEvent::new(event.at.saturating_sub(began), step)
+    };
+    (told, message)
+}
+
+fn marks(event: &QueueEvent) -> Marks {
+    let marks = [
+        // Kernels do not mark reads although somebody waits for them.
+        (
+            event.sync && event.direction == Direction::Write,
+            Marks::SYNC,
+        ),
+        (event.read_ahead, Marks::READ_AHEAD),
+        (event.metadata, Marks::METADATA),
+    ];
+    let set = marks.into_iter().filter(|(set, _)| *set);
+    set.fold(Marks::default(), |all, (_, mark)| all.with(mark))
 }
 
 /// Of whom traces say that nobody runs.
@@ -68,26 +102,6 @@ const NOBODY: u32 = 0;
 
 fn pid(task: TaskId) -> u32 {
     task + 1
-}
-
-fn what(kind: EventKind) -> What {
-    match kind {
-        EventKind::Queue => What::Queue,
-        EventKind::GetRequest => What::GetRequest,
-        EventKind::Sleep => What::Sleep,
-        EventKind::Insert => What::Insert,
-        EventKind::BackMerge => What::BackMerge,
-        EventKind::FrontMerge => What::FrontMerge,
-        EventKind::RequestMerge => What::RequestMerge,
-        EventKind::Issue => What::Issue,
-        EventKind::Complete => What::Complete,
-        EventKind::Plug => What::Plug,
-        EventKind::Unplug { requests, by_timer } => What::Unplug {
-            requests: u64::from(requests),
-            by_timer,
-        },
-        EventKind::Message(message) => What::Message(text(message)),
-    }
 }
 
 /// With the pid that the queue's task has in the trace.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use trace::blktrace::{FileSet, WallTime};
-use trace::block::TraceLine;
+use trace::event::TraceEvent;
 use trace::ftrace::Text;
+use trace::output::Blktrace;
 
-use super::line::{device, device_name};
+use super::line::device_name;
 
 /// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -19,12 +19,14 @@ pub enum TraceFormat {
     Ftrace,
 }
 
+type Open = fn(u16) -> std::io::Result<Vec<u8>>;
+
 /// Files under way. They are in memory: some 50 bytes an event, ftrace's twice as much.
 #[derive(Clone, Debug)]
 pub(super) enum TraceFiles {
     Blktrace {
         names: BTreeMap<u32, String>,
-        sets: BTreeMap<u16, FileSet>,
+        sets: BTreeMap<u16, Blktrace<Open, Vec<u8>>>,
     },
     Ftrace(Box<Text>),
 }
@@ -40,14 +42,24 @@ impl TraceFiles {
         }
     }
 
-    pub(super) fn add(&mut self, drive: u16, line: &TraceLine) {
+    pub(super) fn add(&mut self, drive: u16, event: &TraceEvent, message: Option<&str>) {
         match self {
-            TraceFiles::Blktrace { names, sets } => sets
-                .entry(drive)
-                // Simulated time has no date.
-                .or_insert_with(|| FileSet::new(device(drive), WallTime::default(), names.clone()))
-                .add(line),
-            TraceFiles::Ftrace(text) => text.add(line),
+            TraceFiles::Blktrace { names, sets } => {
+                let open: Open = |_| Ok(Vec::new());
+                let files = sets
+                    .entry(drive)
+                    .or_insert_with(|| Blktrace::new(open, names.clone(), Some(0)));
+                let written = match message {
+                    Some(text) => files.message(event, text),
+                    None => files.event(event),
+                };
+                // Memory takes whatever is written to it.
+                written.unwrap_or_default();
+            }
+            TraceFiles::Ftrace(text) => match message {
+                Some(message) => text.message(event, message),
+                None => text.add(event),
+            },
         }
     }
 
@@ -56,7 +68,7 @@ impl TraceFiles {
             TraceFiles::Blktrace { sets, .. } => {
                 let files = sets.into_iter().flat_map(|(drive, set)| {
                     let name = device_name(drive);
-                    let by_cpu = set.finish().into_iter().enumerate();
+                    let by_cpu = set.finish().unwrap_or_default().into_iter().enumerate();
                     by_cpu.map(move |(cpu, bytes)| (format!("{name}.blktrace.{cpu}"), bytes))
                 });
                 files.collect()

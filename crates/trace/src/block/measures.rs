@@ -1,16 +1,17 @@
 //! What is counted and timed of the bios and requests of one device.
 
-use super::event::{BlockEvent, Kind, Op};
 use super::levels::Levels;
 use super::report::{Activities, Activity, DeviceReport, Series};
-use super::timing::Timing;
-use super::under_way::Origin;
+use crate::distribution::Distribution;
+use crate::event::{Op, Step, TraceEvent};
+use crate::request::{Change, Io, Joined, State};
 
 #[derive(Clone, Debug)]
 pub(super) struct Measures {
     events: [u64; KINDS.len()],
     unmatched: u64,
     flushed: u64,
+    times_unknown: u64,
     /// Of each direction; of `total` the seeks alone, which are between requests of both.
     activities: Activities,
     /// Where the last issued request ended: of reads and writes together, and of each direction.
@@ -20,19 +21,13 @@ pub(super) struct Measures {
     levels: Levels,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Merged {
-    Back,
-    Front,
-    Request,
-}
-
 impl Measures {
     pub(super) fn new(started_ns: u64, interval_ns: u64) -> Measures {
         Measures {
             events: [0; KINDS.len()],
             unmatched: 0,
             flushed: 0,
+            times_unknown: 0,
             activities: Activities::default(),
             heads: [None; 4],
             queued_by_cpu: Vec::new(),
@@ -41,65 +36,82 @@ impl Measures {
         }
     }
 
-    pub(super) fn count(&mut self, event: &BlockEvent) {
-        self.events[kind_index(event.kind)] += 1;
+    /// Where an event is counted; None of what is about no bio and no request.
+    #[inline]
+    pub(super) fn kind(step: Step) -> Option<usize> {
+        KINDS.iter().position(|kind| *kind == step)
+    }
+
+    pub(super) fn count(&mut self, kind: usize) {
+        self.events[kind] += 1;
     }
 
     pub(super) fn has_events(&self) -> bool {
         self.events.iter().any(|&count| count > 0)
     }
 
-    pub(super) fn unmatched(&mut self) {
-        self.unmatched += 1;
+    #[inline]
+    pub(super) fn change(&mut self, event: &TraceEvent, change: &Change<'_>) {
+        let now_ns = event.at_ns;
+        match *change {
+            Change::Queued => {
+                self.own(event).bios_queued += 1;
+                count_on(&mut self.queued_by_cpu, event.cpu);
+                self.levels.change(now_ns, 0, 1);
+            }
+            Change::Split | Change::Unqueued => self.levels.change(now_ns, 0, 1),
+            Change::Merged { seen } => self.merged(event, seen),
+            Change::Issued { io, joined } => self.issued(event, io, joined),
+            Change::Requeued => {
+                self.levels.change(now_ns, -1, 1);
+                self.own(event).requeues += 1;
+            }
+            Change::Part => {
+                let bytes = u64::from(event.sectors) * SECTOR_BYTES;
+                self.own(event).bytes_completed += bytes;
+                self.levels.transferred(now_ns, bytes);
+            }
+            Change::Ended { io, joined, from } => {
+                self.left(now_ns, from);
+                self.ended(event, io, joined, from);
+            }
+            Change::GivenUp { from } => self.left(now_ns, from),
+            Change::Flushed => self.flushed += 1,
+            Change::Unmatched => self.unmatched += 1,
+        }
     }
 
-    /// The flush after a write's data completed.
-    pub(super) fn flushed(&mut self) {
-        self.flushed += 1;
-    }
-
-    pub(super) fn queued(&mut self, event: &BlockEvent) {
-        self.own(event).bios_queued += 1;
-        count_on(&mut self.queued_by_cpu, event.cpu);
-        self.arrived(event.at_ns);
-    }
-
-    pub(super) fn merged(&mut self, event: &BlockEvent, merged: Merged) {
+    fn merged(&mut self, event: &TraceEvent, seen: bool) {
+        if seen {
+            self.left(event.at_ns, State::Waiting);
+        }
         let activity = self.own(event);
-        match merged {
-            Merged::Back => activity.back_merges += 1,
-            Merged::Front => activity.front_merges += 1,
-            Merged::Request => activity.request_merges += 1,
+        match event.step {
+            Step::BackMerge => activity.back_merges += 1,
+            Step::FrontMerge => activity.front_merges += 1,
+            Step::RequestMerge => activity.request_merges += 1,
+            // That a bio is part of a request shows when the request is issued.
+            _ => return,
         }
         self.levels.merged(event.at_ns);
     }
 
-    /// A bio, or a request of bios that were not seen, waits.
-    pub(super) fn arrived(&mut self, now_ns: u64) {
-        self.levels.change(now_ns, 0, 1);
-    }
-
     /// A bio or a request is no more: merged into another, complete, or given up.
-    pub(super) fn left(&mut self, now_ns: u64, issued: bool) {
-        match issued {
-            true => self.levels.change(now_ns, -1, 0),
-            false => self.levels.change(now_ns, 0, -1),
+    fn left(&mut self, now_ns: u64, from: State) {
+        match from {
+            State::Issued => self.levels.change(now_ns, -1, 0),
+            State::Bio | State::Waiting => self.levels.change(now_ns, 0, -1),
         }
     }
 
-    pub(super) fn issued(
-        &mut self,
-        event: &BlockEvent,
-        first_try: bool,
-        bios: impl Iterator<Item = Origin>,
-    ) {
+    fn issued(&mut self, event: &TraceEvent, io: &Io, joined: &[Joined]) {
         self.levels.change(event.at_ns, 1, -1);
-        if !first_try {
+        if io.requeues > 0 {
             return;
         }
         let (mut local, mut remote) = (0, 0);
-        for bio in bios {
-            match bio.cpu == event.cpu {
+        for cpu in cpus(io, joined) {
+            match cpu == event.cpu {
                 true => local += 1,
                 false => remote += 1,
             }
@@ -111,73 +123,45 @@ impl Measures {
         if event.sectors > 0 {
             activity
                 .request_bytes
-                .record(event.sectors.saturating_mul(SECTOR_BYTES));
+                .record(u64::from(event.sectors) * SECTOR_BYTES);
             self.sought(event);
         }
     }
 
-    pub(super) fn requeued(&mut self, event: &BlockEvent) {
-        self.levels.change(event.at_ns, -1, 1);
-        self.own(event).requeues += 1;
-    }
-
-    pub(super) fn completed_in_part(&mut self, event: &BlockEvent) {
-        let bytes = event.sectors.saturating_mul(SECTOR_BYTES);
-        self.own(event).bytes_completed += bytes;
-        self.levels.transferred(event.at_ns, bytes);
-    }
-
-    pub(super) fn completed(
-        &mut self,
-        event: &BlockEvent,
-        first: Option<Origin>,
-        bios: impl Iterator<Item = Origin>,
-        timing: &Timing,
-    ) {
+    fn ended(&mut self, event: &TraceEvent, io: &Io, joined: &[Joined], from: State) {
         let now_ns = event.at_ns;
-        self.left(now_ns, timing.is_issued());
-        self.ended(event);
-        let in_queue_ns = first
-            .zip(timing.left_queue_at_ns())
-            .map(|(first, at_ns)| at_ns.saturating_sub(first.queued_at_ns));
+        let bytes = u64::from(event.sectors) * SECTOR_BYTES;
+        count_on(&mut self.completed_by_cpu, event.cpu);
+        self.levels.completed(now_ns, bytes);
+        self.times_unknown += u64::from(from == State::Issued && io.issued_ns.is_none());
         let activity = self.own(event);
-        if let Some(first) = first {
-            activity.completed_at(first.cpu == event.cpu);
+        activity.requests_completed += 1;
+        activity.bytes_completed += bytes;
+        activity.errors += u64::from(event.error != 0);
+        if io.queued_ns.is_some() {
+            activity.completed_at(io.cpu == event.cpu);
         }
-        if let Some(in_queue_ns) = in_queue_ns {
-            activity.time_in_queue_ns.record(in_queue_ns);
-        }
-        if let Some(in_scheduler_ns) = timing.in_scheduler_ns() {
-            activity.time_in_scheduler_ns.record(in_scheduler_ns);
-        }
-        if let Some(in_device_ns) = timing.in_device_ns(now_ns) {
-            activity.time_in_device_ns.record(in_device_ns);
-        }
-        for bio in bios {
-            activity
-                .time_total_ns
-                .record(now_ns.saturating_sub(bio.queued_at_ns));
-        }
-    }
-
-    /// Of a device without requests.
-    pub(super) fn bio_completed(&mut self, event: &BlockEvent, origin: Origin) {
-        self.ended(event);
-        let activity = self.own(event);
-        activity.completed_at(origin.cpu == event.cpu);
-        activity
-            .time_total_ns
-            .record(event.at_ns.saturating_sub(origin.queued_at_ns));
+        let [queue_ns, scheduler_ns, device_ns, whole_ns] = io.stages();
+        let of_joined = joined.iter().filter_map(|bio| bio.queued_ns);
+        let of_joined = of_joined.map(|queued_ns| now_ns.saturating_sub(queued_ns));
+        record(&mut activity.time_in_queue_ns, queue_ns);
+        record(&mut activity.time_in_scheduler_ns, scheduler_ns);
+        record(&mut activity.time_in_device_ns, device_ns);
+        record(
+            &mut activity.time_total_ns,
+            whole_ns.into_iter().chain(of_joined),
+        );
     }
 
     /// `conservation` and the device's name are the caller's.
     pub(super) fn finish(mut self, ended_ns: u64) -> (DeviceReport, Series) {
         let (queue_depth_mean, queue_depth_max) = self.levels.depth(ended_ns);
-        let kinds = KINDS.iter().zip(self.events);
+        let kinds = KINDS.iter().map(|kind| kind.name()).zip(self.events);
         let report = DeviceReport {
-            events: kinds.map(|(&name, count)| (name, count)).collect(),
+            events: kinds.collect(),
             events_unmatched: self.unmatched,
             writes_flushed: self.flushed,
+            times_unknown: self.times_unknown,
             queue_depth_mean,
             queue_depth_max,
             activities: self.activities(),
@@ -188,19 +172,9 @@ impl Measures {
         (report, self.levels.series(ended_ns))
     }
 
-    fn ended(&mut self, event: &BlockEvent) {
-        let bytes = event.sectors.saturating_mul(SECTOR_BYTES);
-        let activity = self.own(event);
-        activity.requests_completed += 1;
-        activity.bytes_completed += bytes;
-        activity.errors += u64::from(event.error != 0);
-        count_on(&mut self.completed_by_cpu, event.cpu);
-        self.levels.completed(event.at_ns, bytes);
-    }
-
     /// The distance from the request that was issued before, of either direction and of this one's.
-    fn sought(&mut self, event: &BlockEvent) {
-        let end = event.sector.saturating_add(event.sectors);
+    fn sought(&mut self, event: &TraceEvent) {
+        let end = event.sector.saturating_add(u64::from(event.sectors));
         let direction = direction(event.op, event.sectors);
         let either = matches!(event.op, Op::Read | Op::Write).then_some(EITHER);
         for index in either.into_iter().chain([direction]) {
@@ -213,7 +187,7 @@ impl Measures {
     }
 
     /// Of the event's direction.
-    fn own(&mut self, event: &BlockEvent) -> &mut Activity {
+    fn own(&mut self, event: &TraceEvent) -> &mut Activity {
         activity(&mut self.activities, direction(event.op, event.sectors))
     }
 
@@ -230,8 +204,19 @@ impl Measures {
     }
 }
 
-fn count_on(counts: &mut Vec<u64>, cpu: u32) {
-    let cpu = cpu as usize;
+fn record(times: &mut Distribution, found: impl IntoIterator<Item = u64>) {
+    found.into_iter().for_each(|time_ns| times.record(time_ns));
+}
+
+/// Where the bios of a request were queued, as far as is known.
+fn cpus(io: &Io, joined: &[Joined]) -> impl Iterator<Item = u16> {
+    let first = io.queued_ns.map(|_| io.cpu);
+    let others = joined.iter().filter(|bio| bio.queued_ns.is_some());
+    first.into_iter().chain(others.map(|bio| bio.cpu))
+}
+
+fn count_on(counts: &mut Vec<u64>, cpu: u16) {
+    let cpu = usize::from(cpu);
     if counts.len() <= cpu {
         counts.resize(cpu + 1, 0);
     }
@@ -250,7 +235,7 @@ impl Activity {
 const EITHER: usize = 0;
 
 /// A write without data is a flush.
-fn direction(op: Op, sectors: u64) -> usize {
+fn direction(op: Op, sectors: u32) -> usize {
     match op {
         Op::Read => 1,
         Op::Write if sectors > 0 => 2,
@@ -267,34 +252,19 @@ fn activity(activities: &mut Activities, index: usize) -> &mut Activity {
     }
 }
 
-const KINDS: [&str; 11] = [
-    "queue",
-    "split",
-    "back_merge",
-    "front_merge",
-    "get_request",
-    "request_merge",
-    "insert",
-    "issue",
-    "requeue",
-    "complete",
-    "bio_complete",
+/// The most frequent ones first.
+const KINDS: [Step; 11] = [
+    Step::Queue,
+    Step::Issue,
+    Step::Complete,
+    Step::Insert,
+    Step::BackMerge,
+    Step::FrontMerge,
+    Step::GetRequest,
+    Step::RequestMerge,
+    Step::Requeue,
+    Step::Split,
+    Step::BioComplete,
 ];
-
-fn kind_index(kind: Kind) -> usize {
-    match kind {
-        Kind::Queue => 0,
-        Kind::Split { .. } => 1,
-        Kind::BackMerge => 2,
-        Kind::FrontMerge => 3,
-        Kind::GetRequest => 4,
-        Kind::RequestMerge => 5,
-        Kind::Insert => 6,
-        Kind::Issue => 7,
-        Kind::Requeue => 8,
-        Kind::Complete => 9,
-        Kind::BioComplete => 10,
-    }
-}
 
 const SECTOR_BYTES: u64 = 512;

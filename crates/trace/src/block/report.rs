@@ -34,6 +34,8 @@ pub struct DeviceReport {
     pub events_unmatched: u64,
     /// Writes with FUA on a device without: a flush followed them, which their times leave out.
     pub writes_flushed: u64,
+    /// Requests whose times are not told: another under way looked alike, or events were lost.
+    pub times_unknown: u64,
     /// What became of its bios.
     pub conservation: Conservation,
     /// The figures by direction.
@@ -114,9 +116,9 @@ pub struct Activity {
     pub completions_remote: u64,
     /// Of requests: from the queue event of the first bio until the request was inserted, or issued if it never was.
     pub time_in_queue_ns: Distribution,
-    /// Of requests that were inserted: until issued; after a requeue, until issued again.
+    /// Of requests that were inserted: until first issued.
     pub time_in_scheduler_ns: Distribution,
-    /// Of requests: from issue to completion, all tries.
+    /// Of requests: from the first issue to completion.
     pub time_in_device_ns: Distribution,
     /// Of bios: from queue to the completion of the request that they became part of.
     pub time_total_ns: Distribution,

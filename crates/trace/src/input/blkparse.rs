@@ -70,7 +70,8 @@ fn event(line: &[u8], about: &mut About) -> Option<(Option<TraceEvent>, u64)> {
         b"D" => Step::Issue,
         b"C" => Step::Complete,
         b"P" => Step::Plug,
-        b"U" | b"UT" => Step::Unplug,
+        b"U" => Step::Unplug,
+        b"UT" => Step::TimerUnplug,
         b"I" => Step::Insert,
         b"X" => Step::Split,
         b"A" => Step::Remap,
@@ -85,7 +86,7 @@ fn event(line: &[u8], about: &mut About) -> Option<(Option<TraceEvent>, u64)> {
     (event.op, event.marks) = op_and_marks(words.next()?);
     match step {
         Step::Plug => {}
-        Step::Unplug => {
+        Step::Unplug | Step::TimerUnplug => {
             words.until(b']')?;
             event.argument = words.number()?;
         }
@@ -100,7 +101,8 @@ fn event(line: &[u8], about: &mut About) -> Option<(Option<TraceEvent>, u64)> {
         memchr::memchr(b'[', line).filter(|_| event.error == 0 && step != Step::Complete)
     {
         let name = line[open + 1..].strip_suffix(b"]").unwrap_or_default();
-        if !matches!(step, Step::Requeue | Step::Remap | Step::Unplug) {
+        let unplugs = matches!(step, Step::Unplug | Step::TimerUnplug);
+        if !unplugs && !matches!(step, Step::Requeue | Step::Remap) {
             about.name(event.pid, name);
         }
     }

@@ -2,8 +2,7 @@
 
 use super::about::{About, LastSeen, ReadError};
 use super::streamed::Decode;
-use crate::block::{Device, Op};
-use crate::event::{Marks, Step, TraceEvent};
+use crate::event::{Device, Marks, Op, Step, TraceEvent};
 
 /// Reads one file: of one CPU, or of all as blkparse merges them.
 #[derive(Default)]
@@ -238,7 +237,8 @@ fn step(action: u64, payload: &[u8]) -> Option<(Step, u64)> {
         7 => Step::Issue,
         8 => Step::Complete,
         9 => Step::Plug,
-        10 | 11 => return Some((Step::Unplug, number(0)?)),
+        10 => return Some((Step::Unplug, number(0)?)),
+        11 => return Some((Step::TimerUnplug, number(0)?)),
         12 => Step::Insert,
         13 => return Some((Step::Split, number(0)?)),
         15 => return Some((Step::Remap, number(8)?)),
@@ -296,7 +296,7 @@ mod tests {
     fn file(cpu: u32, times_ms: &[u64]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (&at_ms, sequence) in times_ms.iter().zip(1..) {
-            let record = crate::blktrace::Record {
+            let record = crate::output::record::Record {
                 sequence,
                 at_ns: at_ms * 1_000_000,
                 sector: 8,

@@ -4,8 +4,7 @@ use super::about::About;
 use super::streamed::DecodeLine;
 use super::tables::shown;
 use super::words::{number, time_ns};
-use crate::block::{Device, Op};
-use crate::event::{Marks, Step, TraceEvent};
+use crate::event::{Device, Marks, Op, Step, TraceEvent};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

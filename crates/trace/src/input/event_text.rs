@@ -147,7 +147,8 @@ fn step(event: &[u8]) -> Option<Step> {
         b"block_split" => Step::Split,
         b"block_bio_remap" => Step::Remap,
         b"block_plug" => Step::Plug,
-        b"block_unplug" | b"block_unplug_timer" => Step::Unplug,
+        b"block_unplug" => Step::Unplug,
+        b"block_unplug_timer" => Step::TimerUnplug,
         _ => return None,
     })
 }
@@ -162,8 +163,8 @@ fn event(head: &Head<'_>) -> Option<TraceEvent> {
         ..TraceEvent::new(head.at_ns, step)
     };
     let mut words = head.rest;
-    if matches!(step, Step::Plug | Step::Unplug) {
-        if step == Step::Unplug {
+    if matches!(step, Step::Plug | Step::Unplug | Step::TimerUnplug) {
+        if step != Step::Plug {
             let last = memchr::memrchr(b']', words.0)?;
             event.argument = number(words.0[last + 1..].trim_ascii())?;
         }
@@ -207,7 +208,7 @@ fn event(head: &Head<'_>) -> Option<TraceEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Device, Op};
+    use crate::event::{Device, Op};
 
     fn read(line: &str) -> TraceEvent {
         let mut events = Vec::new();

@@ -3,8 +3,7 @@
 use super::about::About;
 use super::streamed::DecodeLine;
 use super::words::{Words, number, time_ns};
-use crate::block::{Device, Op};
-use crate::event::{Marks, Step, TraceEvent};
+use crate::event::{Device, Marks, Op, Step, TraceEvent};
 
 const MILLISECOND_NS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1_000_000_000;

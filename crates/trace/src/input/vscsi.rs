@@ -3,8 +3,7 @@
 use super::about::{About, ReadError};
 use super::blktrace::u32_at;
 use super::streamed::Decode;
-use crate::block::Op;
-use crate::event::{Step, TraceEvent};
+use crate::event::{Op, Step, TraceEvent};
 
 /// Reads records of one version.
 pub(crate) struct Vscsi {

@@ -94,11 +94,11 @@ pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Option<u64> {
 }
 
 /// `8,16`: the number of a device.
-pub(crate) fn device(text: &[u8], between: u8) -> Option<crate::block::Device> {
+pub(crate) fn device(text: &[u8], between: u8) -> Option<crate::event::Device> {
     let at = memchr::memchr(between, text)?;
     let (major, minor) = (number(&text[..at])?, number(&text[at + 1..])?);
     let (major, minor) = (u32::try_from(major).ok()?, u32::try_from(minor).ok()?);
-    (major < 1 << 12).then(|| crate::block::Device::new(major, minor))
+    (major < 1 << 12).then(|| crate::event::Device::new(major, minor))
 }
 
 #[cfg(test)]

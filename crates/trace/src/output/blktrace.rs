@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use crate::blktrace::Record;
-use crate::block::{Device, Op};
-use crate::event::{Marks, Step, TraceEvent};
+use super::record::Record;
+use crate::event::{Device, Marks, Op, Step, TraceEvent};
 
 /// Writes such files.
-pub struct Blktrace<F> {
+#[derive(Clone, Debug)]
+pub struct Blktrace<F, W> {
     /// Opens the file of a CPU.
     open: F,
     names: BTreeMap<u32, String>,
-    cpus: BTreeMap<u16, Cpu>,
+    /// From 0 on: readers take the files of a set until one is missing.
+    cpus: Vec<Cpu<W>>,
     began_ns: Option<u64>,
 }
 
-struct Cpu {
-    out: Box<dyn Write + Send>,
+#[derive(Clone, Debug)]
+struct Cpu<W> {
+    out: W,
     sequence: u32,
     named: BTreeSet<u32>,
 }
@@ -27,33 +29,27 @@ const REQUEUE: u32 = 1 << 21;
 const ISSUE: u32 = 1 << 22;
 const COMPLETE: u32 = 1 << 23;
 const NOTE: u32 = 1 << 26;
+const PROCESS: u32 = 0;
+const BEGAN: u32 = 1;
+const MESSAGE: u32 = 2;
+/// The kernel's limit for a name, its final NUL included.
 const NAME_BYTES: usize = 16;
 
-impl<F: FnMut(u16) -> io::Result<Box<dyn Write + Send>>> Blktrace<F> {
-    /// `names`: what the tasks are called.
-    pub fn new(open: F, names: BTreeMap<u32, String>) -> Blktrace<F> {
+impl<F: FnMut(u16) -> io::Result<W>, W: Write> Blktrace<F, W> {
+    /// `names`: what the tasks are called. `began_ns`: the time that the files call 0; None: that of the first event.
+    pub fn new(open: F, names: BTreeMap<u32, String>, began_ns: Option<u64>) -> Blktrace<F, W> {
         Blktrace {
             open,
             names,
-            cpus: BTreeMap::new(),
-            began_ns: None,
+            cpus: Vec::new(),
+            began_ns,
         }
     }
 
     /// The next event.
     pub fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
-        let began_ns = *self.began_ns.get_or_insert(event.at_ns);
-        let at_ns = event.at_ns.saturating_sub(began_ns);
-        // Readers take the files of a set until one is missing.
-        for cpu in 0..=event.cpu {
-            if !self.cpus.contains_key(&cpu) {
-                let cpu_file = self.begin(cpu)?;
-                self.cpus.insert(cpu, cpu_file);
-            }
-        }
-        let Some(cpu) = self.cpus.get_mut(&event.cpu) else {
-            return Ok(());
-        };
+        let at_ns = self.since_began(event);
+        let cpu = self.named(event)?;
         if event.step == Step::Lost {
             cpu.sequence = cpu.sequence.wrapping_add(event.sectors.max(1));
             return Ok(());
@@ -61,15 +57,6 @@ impl<F: FnMut(u16) -> io::Result<Box<dyn Write + Send>>> Blktrace<F> {
         let Some(action) = action(event.step) else {
             return Ok(());
         };
-        let mut bytes = Vec::new();
-        if let Some(name) = self.names.get(&event.pid)
-            && cpu.named.insert(event.pid)
-        {
-            let mut payload = [0; NAME_BYTES];
-            let length = name.len().min(NAME_BYTES - 1);
-            payload[..length].copy_from_slice(&name.as_bytes()[..length]);
-            note(event.cpu, event.pid, 0, &payload).write(&mut bytes);
-        }
         cpu.sequence = cpu.sequence.wrapping_add(1);
         let payload = payload(event);
         let record = Record {
@@ -84,26 +71,69 @@ impl<F: FnMut(u16) -> io::Result<Box<dyn Write + Send>>> Blktrace<F> {
             error: event.error as u16,
             payload: &payload,
         };
-        record.write(&mut bytes);
-        cpu.out.write_all(&bytes)
+        cpu.write(&record)
     }
 
-    /// The files' end.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.cpus.values_mut().try_for_each(|cpu| cpu.out.flush())
+    /// What a scheduler says of itself, then and there.
+    pub fn message(&mut self, event: &TraceEvent, text: &str) -> io::Result<()> {
+        let at_ns = self.since_began(event);
+        let record = Record {
+            at_ns,
+            device: event.device,
+            ..note(event.cpu, event.pid, MESSAGE, text.as_bytes())
+        };
+        self.named(event)?.write(&record)
     }
 
-    /// A file with what each begins with: the wall clock at time 0, which nobody knows any more.
-    fn begin(&mut self, cpu: u16) -> io::Result<Cpu> {
-        let mut out = (self.open)(cpu)?;
-        let mut bytes = Vec::new();
-        note(cpu, 0, 1, &[0; 8]).write(&mut bytes);
-        out.write_all(&bytes)?;
-        Ok(Cpu {
-            out,
+    /// The files' end; the files.
+    pub fn finish(mut self) -> io::Result<Vec<W>> {
+        self.cpus.iter_mut().try_for_each(|cpu| cpu.out.flush())?;
+        Ok(self.cpus.into_iter().map(|cpu| cpu.out).collect())
+    }
+
+    fn since_began(&mut self, event: &TraceEvent) -> u64 {
+        let began_ns = *self.began_ns.get_or_insert(event.at_ns);
+        event.at_ns.saturating_sub(began_ns)
+    }
+
+    /// The file of the event's CPU, in which its task is named: in each file, so that a reader knows the name before the
+    /// event, whichever file it reads first.
+    fn named(&mut self, event: &TraceEvent) -> io::Result<&mut Cpu<W>> {
+        let number = usize::from(event.cpu);
+        while self.cpus.len() <= number {
+            let cpu = self.begin(self.cpus.len() as u16)?;
+            self.cpus.push(cpu);
+        }
+        let cpu = &mut self.cpus[number];
+        if event.step != Step::Lost
+            && let Some(name) = self.names.get(&event.pid)
+            && cpu.named.insert(event.pid)
+        {
+            let mut payload = [0; NAME_BYTES];
+            let length = name.len().min(NAME_BYTES - 1);
+            payload[..length].copy_from_slice(&name.as_bytes()[..length]);
+            cpu.write(&note(event.cpu, event.pid, PROCESS, &payload))?;
+        }
+        Ok(cpu)
+    }
+
+    /// A file with what each begins with: the wall clock at time 0, which nobody knows.
+    fn begin(&mut self, cpu: u16) -> io::Result<Cpu<W>> {
+        let mut begun = Cpu {
+            out: (self.open)(cpu)?,
             sequence: 0,
             named: BTreeSet::new(),
-        })
+        };
+        begun.write(&note(cpu, 0, BEGAN, &[0; 8]))?;
+        Ok(begun)
+    }
+}
+
+impl<W: Write> Cpu<W> {
+    fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        record.write(&mut bytes);
+        self.out.write_all(&bytes)
     }
 }
 
@@ -125,6 +155,7 @@ fn note(cpu: u16, pid: u32, what: u32, payload: &[u8]) -> Record<'_> {
 fn action(step: Step) -> Option<u32> {
     Some(match step {
         Step::Queue | Step::Arrival => QUEUE | 1,
+        // As kernels write it that tell of such merges at all, from 5.9 on.
         Step::BackMerge | Step::RequestMerge => QUEUE | 2,
         Step::FrontMerge => QUEUE | 3,
         Step::GetRequest => QUEUE | 4,
@@ -134,12 +165,16 @@ fn action(step: Step) -> Option<u32> {
         Step::Complete => COMPLETE | 8,
         Step::Plug => QUEUE | 9,
         Step::Unplug => QUEUE | 10,
+        Step::TimerUnplug => QUEUE | 11,
         Step::Insert => QUEUE | 12,
         Step::Split => QUEUE | 13,
         Step::Remap => QUEUE | 15,
-        Step::BioComplete | Step::DeviceDone | Step::WholeDone | Step::Lost | Step::Restart => {
-            return None;
-        }
+        Step::BioComplete
+        | Step::Message
+        | Step::DeviceDone
+        | Step::WholeDone
+        | Step::Lost
+        | Step::Restart => return None,
     })
 }
 
@@ -165,7 +200,7 @@ fn category(op: Op, marks: Marks) -> u32 {
 
 fn payload(event: &TraceEvent) -> Vec<u8> {
     match event.step {
-        Step::Unplug | Step::Split => event.argument.to_be_bytes().to_vec(),
+        Step::Unplug | Step::TimerUnplug | Step::Split => event.argument.to_be_bytes().to_vec(),
         Step::Remap => {
             let mut payload = event.device.0.to_be_bytes().to_vec();
             payload.extend(event.device.0.to_be_bytes());

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::block::Op;
-use crate::event::{Step, TraceEvent};
+use crate::event::{Op, Step, TraceEvent};
 
 /// Which event an I/O's time is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 mod blktrace;
 mod iolog;
 mod perfetto;
+pub(crate) mod record;
 mod rows;
 
 pub use blktrace::Blktrace;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::block::Device;
+use crate::event::Device;
 use crate::event::rwbs;
 use crate::request::Io;
 

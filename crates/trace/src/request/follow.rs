@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::change::{Change, State};
 use super::io::Io;
+use super::losses::Losses;
 use super::turn::Turn;
-use super::under_way::{Item, Items, State};
-use crate::block::Device;
-use crate::event::{Step, TraceEvent};
+use super::under_way::{Item, Items};
+use crate::event::{Device, Step, TraceEvent};
 
 /// Takes events in the order of time and yields the requests that ended. Its memory is what is under way.
 #[derive(Clone, Debug, Default)]
@@ -15,12 +16,7 @@ pub struct Follow {
     /// Where in `devices`; of partitions, their disk.
     routes: BTreeMap<Device, usize>,
     latest: Option<(Device, usize)>,
-    /// No time of an I/O is trusted that was issued before: what was lost may hold the events that were its own.
-    doubt_until_ns: u64,
-    /// What began before is given up when the doubt is over.
-    stale_before_ns: Option<u64>,
-    /// The longest time that a driver had a request so far.
-    longest_ns: u64,
+    losses: Losses,
     /// What was not determined.
     pub unknown: Unknown,
 }
@@ -56,11 +52,6 @@ impl Disk {
     }
 }
 
-/// Of a loss, how much longer than the longest time seen an unseen request may still be under way.
-const LONGER: u64 = 2;
-/// The least of it: of a trace that has only begun, little has been seen.
-const DOUBT_NS_MIN: u64 = 100_000_000;
-
 impl Follow {
     /// Bios of a partition carry its own number, with the whole disk's sectors; requests carry the disk's.
     pub fn partition(&mut self, partition: Device, disk: Device) {
@@ -68,19 +59,20 @@ impl Follow {
         self.routes.insert(partition, route);
     }
 
-    /// Takes in the next event; `each` gets the request that it ends.
+    /// Takes in the next event; `each` gets what it changes, and the number of the disk: from 0 in the order in which they
+    /// were first seen.
     #[inline]
-    pub fn add(&mut self, event: &TraceEvent, mut each: impl FnMut(&Io, &[Option<u64>])) {
-        if let Some(before_ns) = self
-            .stale_before_ns
-            .filter(|_| event.at_ns >= self.doubt_until_ns)
-        {
-            self.give_up(before_ns);
+    pub fn add(&mut self, event: &TraceEvent, mut each: impl FnMut(usize, Change<'_>)) {
+        if let Some(before_ns) = self.losses.due(event.at_ns) {
+            self.give_up(before_ns, &mut each);
         }
         match event.step {
-            Step::Plug | Step::Unplug | Step::Sleep => return,
-            Step::Lost => return self.lost(event),
-            Step::Restart => return self.restart(),
+            Step::Lost => return self.losses.add(event.argument.max(event.at_ns)),
+            Step::Restart => {
+                self.losses.restart();
+                return self.give_up(u64::MAX, &mut each);
+            }
+            step if !step.is_of_bios() => return,
             _ => {}
         }
         let route = match self.latest {
@@ -99,32 +91,54 @@ impl Follow {
             unknown: &mut self.unknown,
             device,
             merges_told: &mut disk.merges_told,
+            each: |change: Change<'_>| each(route, change),
         };
         if let Some(item) = turn.add(event) {
-            self.ended(&item, &mut each);
+            self.ended(&item, |change| each(route, change));
         }
     }
 
-    fn ended(&mut self, item: &Item, each: &mut impl FnMut(&Io, &[Option<u64>])) {
+    fn ended(&mut self, item: &Item, mut each: impl FnMut(Change<'_>)) {
         let mut io = item.io;
+        let from = item.state;
         // Whoever was under way when events were missing, or came soon after, may have got another's events.
-        if io.seen_ns < self.doubt_until_ns && !item.doubtful {
-            let trusted = |at_ns: &u64| *at_ns >= self.doubt_until_ns;
+        if self.losses.in_doubt(io.seen_ns) && !item.doubtful {
+            let trusted = |at_ns: &u64| !self.losses.in_doubt(*at_ns);
             io.queued_ns = None;
             io.inserted_ns = io.inserted_ns.filter(trusted);
             io.issued_ns = io.issued_ns.filter(trusted);
             if io.issued_ns.is_none() {
                 self.unknown.lost += 1;
-                return each(&io, &[]);
+                return each(Change::Ended {
+                    io: &io,
+                    joined: &[],
+                    from,
+                });
             }
         }
         if item.doubtful {
             self.unknown.alike += 1;
         }
         if let (Some(from), Some(to)) = (io.issued_ns, io.completed_ns) {
-            self.longest_ns = self.longest_ns.max(to.saturating_sub(from));
+            self.losses.took(to.saturating_sub(from));
         }
-        each(&io, &item.joined);
+        each(Change::Ended {
+            io: &io,
+            joined: &item.joined,
+            from,
+        });
+    }
+
+    /// The disks, in the order of their numbers.
+    pub fn disks(&self) -> impl Iterator<Item = Device> {
+        self.devices.iter().map(|(device, _)| *device)
+    }
+
+    /// What is under way on the disk of that number.
+    pub fn under_way(&self, disk: usize) -> usize {
+        self.devices
+            .get(disk)
+            .map_or(0, |(_, disk)| disk.items.len())
     }
 
     /// What is under way.
@@ -161,29 +175,22 @@ impl Follow {
             .collect()
     }
 
-    fn lost(&mut self, event: &TraceEvent) {
-        let until_ns = event.argument.max(event.at_ns);
-        let longest_ns = self.longest_ns.saturating_mul(LONGER).max(DOUBT_NS_MIN);
-        let doubt_ns = until_ns.saturating_add(longest_ns);
-        self.doubt_until_ns = self.doubt_until_ns.max(doubt_ns.saturating_add(1));
-        self.stale_before_ns = Some(until_ns);
-    }
-
     /// What was under way at a loss and has not ended by now has ended in it: were it kept, it would be taken for what comes
     /// after at the same sectors.
     #[cold]
-    fn give_up(&mut self, before_ns: u64) {
-        self.stale_before_ns = None;
-        for (_, disk) in &mut self.devices {
-            let before = disk.items.len();
-            disk.items.retain(|item| item.io.seen_ns >= before_ns);
-            self.unknown.unended += (before - disk.items.len()) as u64;
+    fn give_up(&mut self, before_ns: u64, each: &mut impl FnMut(usize, Change<'_>)) {
+        for (route, (_, disk)) in self.devices.iter_mut().enumerate() {
+            let unended = &mut self.unknown.unended;
+            disk.items.retain(|item| {
+                let kept = item.io.seen_ns >= before_ns;
+                if !kept {
+                    *unended += 1;
+                    each(route, Change::GivenUp { from: item.state });
+                }
+                kept
+            });
             disk.recount();
         }
-    }
-
-    fn restart(&mut self) {
-        self.give_up(u64::MAX);
     }
 
     /// Requests that the driver of a device has.
@@ -202,10 +209,16 @@ impl Follow {
         Some((*device, disk.issued))
     }
 
+    /// The number of the disk of the event that came last.
+    #[inline]
+    pub fn latest_disk(&self) -> Option<usize> {
+        self.latest.map(|(_, number)| number)
+    }
+
     /// Whether what is under way now is known.
     #[inline]
     pub fn in_doubt(&self, now_ns: u64) -> bool {
-        now_ns < self.doubt_until_ns
+        self.losses.in_doubt(now_ns)
     }
 
     fn route(&mut self, device: Device) -> usize {

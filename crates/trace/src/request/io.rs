@@ -1,7 +1,7 @@
 //! One request that ended: a row of every table of a trace.
 
-use crate::block::{Device, Op};
 use crate::event::Marks;
+use crate::event::{Device, Op};
 
 /// When a request was where. What the trace does not determine is None.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! How bios and requests become one: merges that were seen, and those that only the size of a request shows.
 
+use super::change::{Change, State};
+use super::in_flight::{Entry, Slot};
 use super::turn::{Turn, fits};
-use super::under_way::{Found, Item, State, find};
-use crate::block::in_flight::{Entry, Slot};
-use crate::event::{Step, TraceEvent};
+use super::under_way::{Found, Item, find};
+use crate::event::{Op, Step, TraceEvent};
 
-impl Turn<'_> {
+impl<E: FnMut(Change<'_>)> Turn<'_, E> {
     /// A bio joins a request at its end or at its beginning.
     pub(super) fn merge(&mut self, event: &TraceEvent) {
         *self.merges_told = true;
@@ -14,22 +15,22 @@ impl Turn<'_> {
         let taken = bio.and_then(|slot| self.items.remove(slot));
         let end = event.sector.saturating_add(u64::from(event.sectors));
         let into = match back {
-            true => self.ending_at(event),
+            true => self.request_before(event),
             false => find(self.items, end, |item| item.what.waits(event.op)),
         };
-        if let (Found::Any(_), false) = (into, back) {
-            // Any of them may begin there now. They stay where they are, and what comes of that beginning is unseen.
-            return self.vague(end, event);
-        }
-        let Some(into) = into.slot() else {
-            self.unknown.unmatched += 1;
+        if into == Found::None {
             // It stays a bio: when a request that covers it is issued, it will be found to be part of that.
-            if let Some(bio) = taken {
-                self.items.insert(bio.start, bio.sectors, bio.what);
-            }
+            return self.put_back(taken);
+        }
+        (self.each)(Change::Merged {
+            seen: taken.is_some(),
+        });
+        let Some(into) = into.slot() else {
             return;
         };
-        let queued = taken.map(|bio| bio.what);
+        if !back {
+            self.lengths_unknown(end, event);
+        }
         let start = self.items.get(into).map_or(0, |entry| entry.start);
         let sectors = self.items.get(into).map_or(0, |entry| entry.sectors);
         let start = if back {
@@ -45,7 +46,7 @@ impl Turn<'_> {
         if let Some(request) = self.items.get_mut(into) {
             request.state = State::Waiting;
             request.io.merged += 1;
-            request.joined.push(queued.and_then(|bio| bio.io.queued_ns));
+            request.joined.extend(taken.map(|bio| bio.what.joining()));
         }
     }
 
@@ -55,10 +56,9 @@ impl Turn<'_> {
             item.what.waits(event.op) && fits(item, event)
         });
         let taken = own.slot().and_then(|slot| self.items.remove(slot));
-        let into = self.ending_at(event).slot();
-        let (Some(taken), Some(into)) = (taken, into) else {
-            self.unknown.unmatched += 1;
-            return;
+        let into = self.request_before(event).slot();
+        let (Some(taken), Some(into)) = (&taken, into) else {
+            return self.put_back(taken);
         };
         let sectors = self.items.get(into).map_or(0, |entry| entry.sectors);
         let start = self.items.get(into).map_or(0, |entry| entry.start);
@@ -67,36 +67,58 @@ impl Turn<'_> {
         if let Some(request) = self.items.get_mut(into) {
             request.state = State::Waiting;
             request.io.merged += 1 + taken.what.io.merged;
-            request.joined.push(taken.what.io.queued_ns);
-            request.joined.extend(taken.what.joined);
+            request.joined.push(taken.what.joining());
+            request.joined.extend(&taken.what.joined);
+        }
+        (self.each)(Change::Merged { seen: true });
+    }
+
+    fn put_back(&mut self, taken: Option<Entry<Item>>) {
+        self.unmatched();
+        if let Some(item) = taken {
+            self.items.insert(item.start, item.sectors, item.what);
         }
     }
 
-    /// What waits from `start` on may have any length.
-    fn vague(&mut self, start: u64, event: &TraceEvent) {
+    /// If several wait from `start` on that are not equally long, nobody knows which of them a bio joined.
+    fn lengths_unknown(&mut self, start: u64, event: &TraceEvent) {
         let waits = |item: &Entry<Item>| item.what.waits(event.op);
-        for alike in self.items.all_starting_at(start, waits) {
-            if let Some(item) = self.items.get_mut(alike) {
+        let alike = self.items.all_starting_at(start, waits);
+        let lengths: Vec<u64> = alike
+            .iter()
+            .filter_map(|&slot| self.items.get(slot).map(|item| item.sectors))
+            .collect();
+        if lengths.windows(2).all(|pair| pair[0] == pair[1]) {
+            return;
+        }
+        for slot in alike {
+            if let Some(item) = self.items.get_mut(slot) {
                 item.vague = true;
             }
         }
     }
 
-    /// What waits and ends where the event begins, or may end there.
-    fn ending_at(&mut self, event: &TraceEvent) -> Found {
+    /// What waits and ends where the event begins, or may end there. Discards join whatever discard waits: a device may take
+    /// several ranges at once.
+    fn request_before(&mut self, event: &TraceEvent) -> Found {
         let waits = |item: &Entry<Item>| item.what.waits(event.op) && item.sectors > 0;
-        let (count, slot) = self.items.count_ending_at(event.sector, waits);
-        match slot {
-            None => Found::None,
-            Some(slot) if count == 1 => Found::One(slot),
-            Some(slot) => {
-                for alike in self.items.all_ending_at(event.sector, waits) {
+        let mut candidates = self.items.all_ending_at(event.sector, waits);
+        if candidates.is_empty() && event.op == Op::Discard {
+            candidates = self.items.all(waits);
+        }
+        match candidates[..] {
+            [] => Found::None,
+            [slot] => Found::One(slot),
+            _ => {
+                let key = |slot: &Slot| self.items.get(*slot).map(|it| (it.start, it.arrival));
+                let latest = candidates.iter().copied().max_by_key(key);
+                for &alike in &candidates {
                     if let Some(item) = self.items.get_mut(alike) {
                         item.doubt();
                         item.vague = true;
                     }
                 }
-                Found::Any(slot)
+                latest.map_or(Found::None, Found::Any)
             }
         }
     }
@@ -142,7 +164,8 @@ impl Turn<'_> {
             let bio = self.items.remove(bio);
             if let (Some(bio), Some(request)) = (bio, self.items.get_mut(slot)) {
                 request.io.merged += 1;
-                request.joined.push(bio.what.io.queued_ns);
+                request.joined.push(bio.what.joining());
+                (self.each)(Change::Merged { seen: true });
             }
         }
     }

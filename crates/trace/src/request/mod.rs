@@ -3,12 +3,24 @@
 //! The tracepoints name no request: what an event is about is found by its sectors, its operation and, while the submitter
 //! still runs, its task. Where two could be meant, neither's time is told from there on; where events are missing, nothing
 //! that could have ended in them is paired with what comes after. So a time that is told is exact.
+//!
+//! ```text
+//! bio:      queue ─┬─ split ─┐
+//!                  │ ◄───────┘
+//!                  ├─ back or front merge ──────► part of a request
+//!                  └─ get request ─► request ─ insert ─ issue ─ complete
+//!                                       └─ merged into the request before it
+//! ```
 
+mod change;
 mod follow;
+mod in_flight;
 mod io;
 mod joining;
+mod losses;
 mod turn;
 mod under_way;
 
+pub use change::{Change, Joined, State};
 pub use follow::{Follow, Unknown};
 pub use io::{Io, Stage, Stages};

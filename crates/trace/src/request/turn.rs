@@ -1,23 +1,25 @@
 //! What one event does to what is under way on its device.
 
+use super::change::{Change, State};
 use super::follow::Unknown;
+use super::in_flight::{Entry, Slot};
 use super::io::Io;
-use super::under_way::{Found, Item, Items, State, find};
-use crate::block::in_flight::{Entry, Slot};
-use crate::block::{Device, Op};
-use crate::event::{Step, TraceEvent};
+use super::under_way::{Found, Item, Items, find};
+use crate::event::{Device, Op, Step, TraceEvent};
 
 /// One event's turn with its device.
-pub(super) struct Turn<'a> {
+pub(super) struct Turn<'a, E> {
     pub(super) items: &'a mut Items,
     pub(super) issued: &'a mut u64,
     pub(super) unknown: &'a mut Unknown,
     pub(super) device: Device,
     /// Whether merges are told at all: then a request is as large as what is known of it says.
     pub(super) merges_told: &'a mut bool,
+    /// Whoever wants to know what changes.
+    pub(super) each: E,
 }
 
-impl Turn<'_> {
+impl<E: FnMut(Change<'_>)> Turn<'_, E> {
     pub(super) fn add(&mut self, event: &TraceEvent) -> Option<Item> {
         // Commands without data have no place; the kernel writes 0 or the largest number.
         let mut event = *event;
@@ -58,6 +60,7 @@ impl Turn<'_> {
             ..self.io(event)
         };
         self.insert_item(event, Item::new(io, State::Bio));
+        (self.each)(Change::Queued);
     }
 
     fn split(&mut self, event: &TraceEvent) {
@@ -71,8 +74,7 @@ impl Turn<'_> {
             .slot()
             .and_then(|slot| Some((slot, self.items.get(slot)?)))
         else {
-            self.unknown.unmatched += 1;
-            return;
+            return self.unmatched();
         };
         let rest_sectors = bio.end().saturating_sub(new_sector);
         let mut rest = bio.what.clone();
@@ -84,13 +86,17 @@ impl Turn<'_> {
             first.io.split = true;
         }
         self.items.insert(new_sector, rest_sectors, rest);
+        (self.each)(Change::Split);
     }
 
     fn get_request(&mut self, event: &TraceEvent) {
         let slot = self.own_bio(event).slot();
         match slot.and_then(|slot| self.items.get_mut(slot)) {
             Some(bio) => bio.state = State::Waiting,
-            None => self.unseen(event, State::Waiting),
+            None => {
+                let io = self.io(event);
+                self.unseen(event, io);
+            }
         }
     }
 
@@ -105,7 +111,7 @@ impl Turn<'_> {
         }
         let mut io = self.io(event);
         io.inserted_ns = Some(event.at_ns);
-        self.insert_item(event, Item::new(io, State::Waiting));
+        self.unseen(event, io);
     }
 
     fn issue(&mut self, event: &TraceEvent) {
@@ -114,7 +120,7 @@ impl Turn<'_> {
             Some(slot) => slot,
             None => {
                 let io = self.io(event);
-                self.insert_item(event, Item::new(io, State::Waiting))
+                self.unseen(event, io)
             }
         };
         self.join_covered(slot, event);
@@ -130,6 +136,10 @@ impl Turn<'_> {
             if !request.doubtful {
                 request.io.issued_ns.get_or_insert(event.at_ns);
             }
+            (self.each)(Change::Issued {
+                io: &request.io,
+                joined: &request.joined,
+            });
         }
     }
 
@@ -142,8 +152,9 @@ impl Turn<'_> {
                 request.state = State::Waiting;
                 *self.issued = self.issued.saturating_sub(1);
                 request.io.requeues = request.io.requeues.saturating_add(1);
+                (self.each)(Change::Requeued);
             }
-            None => self.unknown.unmatched += 1,
+            None => self.unmatched(),
         }
     }
 
@@ -164,8 +175,9 @@ impl Turn<'_> {
         let Some((slot, request)) = slot.and_then(|slot| Some((slot, self.items.get(slot)?)))
         else {
             // A write with FUA on a device without is told once more when the flush after it is complete.
-            if !(event.op == Op::Write && event.sectors == 0) {
-                self.unknown.unmatched += 1;
+            match (event.op, event.sectors) {
+                (Op::Write, 0) => (self.each)(Change::Flushed),
+                _ => self.unmatched(),
             }
             return None;
         };
@@ -173,6 +185,7 @@ impl Turn<'_> {
             let rest = request.sectors - u64::from(event.sectors);
             self.items
                 .place(slot, event.sector + u64::from(event.sectors), rest);
+            (self.each)(Change::Part);
             return None;
         }
         let request = self.items.remove(slot)?.what;
@@ -218,7 +231,8 @@ impl Turn<'_> {
             io.completed_ns = Some(event.at_ns);
             io.seen_ns = began_ns;
         }
-        Item::new(io, State::Issued)
+        (self.each)(Change::Unqueued);
+        Item::new(io, State::Waiting)
     }
 
     /// What waits with these sectors.
@@ -254,9 +268,15 @@ impl Turn<'_> {
         *self.merges_told && event.op != Op::Discard
     }
 
-    fn unseen(&mut self, event: &TraceEvent, state: State) {
-        let io = self.io(event);
-        self.insert_item(event, Item::new(io, state));
+    /// A request whose bio was not seen.
+    fn unseen(&mut self, event: &TraceEvent, io: Io) -> Slot {
+        (self.each)(Change::Unqueued);
+        self.insert_item(event, Item::new(io, State::Waiting))
+    }
+
+    pub(super) fn unmatched(&mut self) {
+        self.unknown.unmatched += 1;
+        (self.each)(Change::Unmatched);
     }
 
     fn insert_item(&mut self, event: &TraceEvent, item: Item) -> Slot {

@@ -1,8 +1,9 @@
 //! What is under way on one device, and which of it an event is about.
 
+use super::change::{Joined, State};
+use super::in_flight::{Entry, InFlight, Slot};
 use super::io::Io;
-use crate::block::Op;
-use crate::block::in_flight::{Entry, InFlight, Slot};
+use crate::event::Op;
 
 /// A bio that is not known to be in a request, or a request.
 #[derive(Clone, Debug)]
@@ -11,23 +12,12 @@ pub(super) struct Item {
     pub(super) state: State,
     /// Kernels before 4.12 queue the rest of a split bio once more.
     pub(super) rest_of_split: bool,
-    /// When bios that joined it were queued.
-    pub(super) joined: Vec<Option<u64>>,
+    /// The bios that joined it.
+    pub(super) joined: Vec<Joined>,
     /// Its times are no longer determined: another's events may have been taken for its own.
     pub(super) doubtful: bool,
     /// Neither is its length: it, or another that looked alike, grew or was issued.
     pub(super) vague: bool,
-}
-
-/// How far it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// A bio; nothing shows that it became a request.
-    Bio,
-    /// A request that waits.
-    Waiting,
-    /// With the driver.
-    Issued,
 }
 
 /// Which item an event is about.
@@ -54,13 +44,21 @@ impl Item {
         }
     }
 
+    /// As part of the request that it joins.
+    pub(super) fn joining(&self) -> Joined {
+        Joined {
+            queued_ns: self.io.queued_ns,
+            cpu: self.io.cpu,
+        }
+    }
+
     /// Nothing that it says of its times so far can be trusted.
     pub(super) fn doubt(&mut self) {
         self.doubtful = true;
         self.io.queued_ns = None;
         self.io.inserted_ns = None;
         self.io.issued_ns = None;
-        self.joined.iter_mut().for_each(|at_ns| *at_ns = None);
+        self.joined.iter_mut().for_each(|bio| bio.queued_ns = None);
     }
 
     pub(super) fn waits(&self, op: Op) -> bool {

@@ -5,8 +5,7 @@ use workload::histogram::LatencyHistogram;
 use super::figures::DeviceFigures;
 use super::group::{Group, Quantiles};
 use super::seeks::Seeks;
-use crate::block::{Device, Op};
-use crate::event::{Marks, Step, TraceEvent};
+use crate::event::{Device, Marks, Op, Step, TraceEvent};
 use crate::request::Io;
 
 #[derive(Clone, Debug, Default)]

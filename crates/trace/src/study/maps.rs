@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::block::Op;
+use crate::event::Op;
 use crate::request::Io;
 
 /// Over time. All columns have as many values as `length` intervals say.

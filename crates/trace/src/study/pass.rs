@@ -8,14 +8,11 @@ use super::figures::TraceFigures;
 use super::group::Group;
 use super::maps::{INTERVALS, Maps};
 use super::reuse::Reuse;
-use super::told::{
-    LARGEST, OTHERS, SMALLEST, STEP_NAMES, absent, by_process, shown_names, size_name,
-};
+use super::told::{LARGEST, OTHERS, SMALLEST, absent, by_process, shown_names, size_name};
 use super::worst::Worst;
-use crate::block::{Device, Op};
-use crate::event::{STEPS, Step, TraceEvent};
+use crate::event::{Device, Op, STEP_NAMES, STEPS, Step, TraceEvent};
 use crate::input::About;
-use crate::request::{Follow, Io};
+use crate::request::{Change, Follow, Io};
 
 /// Takes all events of a trace in the order of time.
 #[derive(Clone, Debug)]
@@ -108,8 +105,12 @@ impl Study {
             self.events_lost += u64::from(event.sectors);
         }
         let mut ended = None;
-        self.follow.add(event, |io, _| ended = Some(*io));
-        if matches!(event.step, Step::Plug | Step::Unplug | Step::Sleep) {
+        self.follow.add(event, |_, change| {
+            if let Change::Ended { io, .. } = change {
+                ended = Some(*io);
+            }
+        });
+        if !event.step.is_of_bios() && !matches!(event.step, Step::Lost | Step::Restart) {
             return;
         }
         if matches!(event.step, Step::Lost | Step::Restart) {

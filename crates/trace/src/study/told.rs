@@ -110,26 +110,3 @@ pub(super) fn absent(events: &[u64; STEPS]) -> BTreeMap<&'static str, String> {
     }
     absent
 }
-
-pub(super) const STEP_NAMES: [&str; STEPS] = [
-    "queue",
-    "sleep",
-    "get_request",
-    "back_merge",
-    "front_merge",
-    "request_merge",
-    "insert",
-    "issue",
-    "requeue",
-    "complete",
-    "bio_complete",
-    "split",
-    "remap",
-    "plug",
-    "unplug",
-    "arrival",
-    "device_done",
-    "whole_done",
-    "lost",
-    "restart",
-];

@@ -1,26 +1,27 @@
 //! The analysis against a simulated block layer that knows what happened, and against noise.
 
 use proptest::prelude::*;
-use trace::block::{Activity, Analysis, BlockEvent, BlockReport, Device, DeviceReport, Kind, Op};
+use trace::block::{Activity, Analysis, BlockReport, DeviceReport};
+use trace::event::{Device, Op, Step, TraceEvent};
 use trace::page::Lost;
 
 /// What a simulated block layer is told to do.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Act {
     /// A bio of so many sectors at this place, of a read or a write, from this CPU, split in two perhaps.
     Queue {
         place: u64,
         sectors: u64,
         write: bool,
-        cpu: u32,
+        cpu: u16,
         split: bool,
     },
     Insert(usize),
-    Issue(usize, u32),
+    Issue(usize, u16),
     Requeue(usize),
-    Complete(usize, u32),
+    Complete(usize, u16),
     /// Its first sector alone.
-    CompletePart(usize, u32),
+    CompletePart(usize, u16),
     /// The second request joins the first if they are neighbours.
     Join(usize, usize),
 }
@@ -42,32 +43,25 @@ struct Request {
     sector: u64,
     sectors: u64,
     op: Op,
-    bios: Vec<(u64, u32)>,
+    bios: Vec<(u64, u16)>,
     issued_at_ns: Option<u64>,
-    device_ns: u64,
+    first_issued_ns: Option<u64>,
     inserted: bool,
 }
 
 /// The events of a block layer without two requests on the same sectors, and what really happened.
-fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
+fn simulate(steps: &[Act]) -> (Vec<TraceEvent>, Truth) {
     let (mut events, mut truth) = (Vec::new(), Truth::default());
     let mut requests: Vec<Request> = Vec::new();
     let mut now_ns = 0;
     for &step in steps {
         now_ns += 7;
-        let mut happened = |at_ns: u64, kind, sector, sectors, op, cpu| {
-            let device = Device::new(8, 0);
-            let (pid, error) = (cpu + 100, 0);
-            events.push(BlockEvent {
-                at_ns,
-                cpu,
-                kind,
-                device,
-                sector,
-                sectors,
-                op,
-                pid,
-                error,
+        let mut happened = |at_ns: u64, step: Step, sector: u64, sectors: u64, op, cpu: u16| {
+            let event = event(at_ns, cpu, step, sector, sectors, op);
+            events.push(TraceEvent {
+                device: Device::new(8, 0),
+                pid: u32::from(cpu) + 100,
+                ..event
             });
         };
         let waiting = |requests: &[Request], index: usize| {
@@ -83,7 +77,7 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
             (!issued.is_empty()).then(|| issued[index % issued.len()])
         };
         match step {
-            Step::Queue {
+            Act::Queue {
                 place,
                 sectors,
                 write,
@@ -98,20 +92,11 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                 }
                 let op = if write { Op::Write } else { Op::Read };
                 truth.queued += 1;
-                happened(now_ns, Kind::Queue, place, sectors, op, cpu);
+                happened(now_ns, Step::Queue, place, sectors, op, cpu);
                 let half = sectors / 2;
                 let parts = if split && half > 0 {
                     truth.split += 1;
-                    happened(
-                        now_ns + 1,
-                        Kind::Split {
-                            new_sector: place + half,
-                        },
-                        place,
-                        0,
-                        op,
-                        cpu,
-                    );
+                    happened(now_ns + 1, Step::Split, place, half, op, cpu);
                     vec![(place, half), (place + half, sectors - half)]
                 } else {
                     vec![(place, sectors)]
@@ -124,7 +109,7 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                         .filter(mergeable)
                         .find(|request| request.sector + request.sectors == sector);
                     if let Some(request) = back {
-                        happened(now_ns + 2, Kind::BackMerge, sector, sectors, op, cpu);
+                        happened(now_ns + 2, Step::BackMerge, sector, sectors, op, cpu);
                         request.sectors += sectors;
                         request.bios.push((now_ns, cpu));
                         truth.merged += 1;
@@ -135,26 +120,26 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                         .filter(mergeable)
                         .find(|request| sector + sectors == request.sector);
                     if let Some(request) = front {
-                        happened(now_ns + 2, Kind::FrontMerge, sector, sectors, op, cpu);
+                        happened(now_ns + 2, Step::FrontMerge, sector, sectors, op, cpu);
                         request.sector = sector;
                         request.sectors += sectors;
                         request.bios.push((now_ns, cpu));
                         truth.merged += 1;
                         continue;
                     }
-                    happened(now_ns + 2, Kind::GetRequest, sector, sectors, op, cpu);
+                    happened(now_ns + 2, Step::GetRequest, sector, sectors, op, cpu);
                     requests.push(Request {
                         sector,
                         sectors,
                         op,
                         bios: vec![(now_ns, cpu)],
                         issued_at_ns: None,
-                        device_ns: 0,
+                        first_issued_ns: None,
                         inserted: false,
                     });
                 }
             }
-            Step::Insert(index) => {
+            Act::Insert(index) => {
                 if let Some(index) =
                     waiting(&requests, index).filter(|&index| !requests[index].inserted)
                 {
@@ -162,7 +147,7 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                     request.inserted = true;
                     happened(
                         now_ns,
-                        Kind::Insert,
+                        Step::Insert,
                         request.sector,
                         request.sectors,
                         request.op,
@@ -170,13 +155,14 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                     );
                 }
             }
-            Step::Issue(index, cpu) => {
+            Act::Issue(index, cpu) => {
                 if let Some(index) = waiting(&requests, index) {
                     let request = &mut requests[index];
                     request.issued_at_ns = Some(now_ns);
+                    request.first_issued_ns.get_or_insert(now_ns);
                     happened(
                         now_ns,
-                        Kind::Issue,
+                        Step::Issue,
                         request.sector,
                         request.sectors,
                         request.op,
@@ -184,13 +170,13 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                     );
                 }
             }
-            Step::Requeue(index) => {
+            Act::Requeue(index) => {
                 if let Some(index) = issued(&requests, index) {
                     let request = &mut requests[index];
-                    request.device_ns += now_ns - request.issued_at_ns.take().expect("issued");
+                    request.issued_at_ns = None;
                     happened(
                         now_ns,
-                        Kind::Requeue,
+                        Step::Requeue,
                         request.sector,
                         request.sectors,
                         request.op,
@@ -198,12 +184,12 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                     );
                 }
             }
-            Step::Complete(index, cpu) => {
+            Act::Complete(index, cpu) => {
                 if let Some(index) = issued(&requests, index) {
                     let request = requests.remove(index);
                     happened(
                         now_ns,
-                        Kind::Complete,
+                        Step::Complete,
                         request.sector,
                         request.sectors,
                         request.op,
@@ -214,22 +200,22 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                     truth
                         .total_ns
                         .extend(request.bios.iter().map(|bio| now_ns - bio.0));
-                    let since_ns = request.issued_at_ns.expect("issued");
-                    truth.device_ns.push(request.device_ns + now_ns - since_ns);
+                    let since_ns = request.first_issued_ns.expect("issued");
+                    truth.device_ns.push(now_ns - since_ns);
                 }
             }
-            Step::CompletePart(index, cpu) => {
+            Act::CompletePart(index, cpu) => {
                 let Some(index) =
                     issued(&requests, index).filter(|&index| requests[index].sectors > 1)
                 else {
                     continue;
                 };
                 let request = &mut requests[index];
-                happened(now_ns, Kind::Complete, request.sector, 1, request.op, cpu);
+                happened(now_ns, Step::Complete, request.sector, 1, request.op, cpu);
                 request.sector += 1;
                 request.sectors -= 1;
             }
-            Step::Join(first, second) => {
+            Act::Join(first, second) => {
                 let (Some(first), Some(second)) =
                     (waiting(&requests, first), waiting(&requests, second))
                 else {
@@ -239,7 +225,7 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
                 if one.op == other.op && one.sector + one.sectors == other.sector {
                     happened(
                         now_ns,
-                        Kind::RequestMerge,
+                        Step::RequestMerge,
                         other.sector,
                         other.sectors,
                         other.op,
@@ -257,8 +243,8 @@ fn simulate(steps: &[Step]) -> (Vec<BlockEvent>, Truth) {
     (events, truth)
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let cpu = 0..3u32;
+fn steps() -> impl Strategy<Value = Vec<Act>> {
+    let cpu = 0..3u16;
     let queue = (
         0..200u64,
         1..9u64,
@@ -266,7 +252,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         cpu.clone(),
         any::<bool>(),
     )
-        .prop_map(|(place, sectors, write, cpu, split)| Step::Queue {
+        .prop_map(|(place, sectors, write, cpu, split)| Act::Queue {
             place,
             sectors,
             write,
@@ -275,17 +261,17 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         });
     let step = prop_oneof![
         6 => queue,
-        2 => any::<usize>().prop_map(Step::Insert),
-        4 => (any::<usize>(), cpu.clone()).prop_map(|(index, cpu)| Step::Issue(index, cpu)),
-        1 => any::<usize>().prop_map(Step::Requeue),
-        4 => (any::<usize>(), cpu.clone()).prop_map(|(index, cpu)| Step::Complete(index, cpu)),
-        1 => (any::<usize>(), cpu).prop_map(|(index, cpu)| Step::CompletePart(index, cpu)),
-        2 => (any::<usize>(), any::<usize>()).prop_map(|(one, other)| Step::Join(one, other)),
+        2 => any::<usize>().prop_map(Act::Insert),
+        4 => (any::<usize>(), cpu.clone()).prop_map(|(index, cpu)| Act::Issue(index, cpu)),
+        1 => any::<usize>().prop_map(Act::Requeue),
+        4 => (any::<usize>(), cpu.clone()).prop_map(|(index, cpu)| Act::Complete(index, cpu)),
+        1 => (any::<usize>(), cpu).prop_map(|(index, cpu)| Act::CompletePart(index, cpu)),
+        2 => (any::<usize>(), any::<usize>()).prop_map(|(one, other)| Act::Join(one, other)),
     ];
     prop::collection::vec(step, 1..250)
 }
 
-fn analysed(events: &[BlockEvent]) -> BlockReport {
+fn analysed(events: &[TraceEvent]) -> BlockReport {
     let mut analysis = Analysis::new(0, 100);
     events.iter().for_each(|event| analysis.add(event));
     analysis.finish(events.last().map_or(0, |event| event.at_ns))
@@ -339,7 +325,7 @@ proptest! {
         // Long after the losses, what they left behind is given up.
         for wait in 1..=2 {
             let at_ns = last_ns + wait * 60_000_000_000;
-            analysis.add(&event(at_ns, 0, Kind::Queue, wait << 40, 8, Op::Read));
+            analysis.add(&event(at_ns, 0, Step::Queue, wait << 40, 8, Op::Read));
         }
         let report = analysis.finish(last_ns + 200_000_000_000);
         prop_assert!(report.devices.iter().all(|device| device.conservation.holds()));
@@ -352,13 +338,13 @@ proptest! {
         noise in prop::collection::vec((0..11u8, 0..20u64, 0..6u64, 0..5u8, 0..2u32, 0..3u64), 0..400)
     ) {
         let mut at_ns = 0;
-        let events: Vec<BlockEvent> = noise.into_iter().map(|(kind, sector, sectors, op, device, wait)| {
+        let events: Vec<TraceEvent> = noise.into_iter().map(|(kind, sector, sectors, op, device, wait)| {
             at_ns += wait;
-            let kind = [Kind::Queue, Kind::Split { new_sector: sector + sectors }, Kind::BackMerge, Kind::FrontMerge,
-                Kind::GetRequest, Kind::RequestMerge, Kind::Insert, Kind::Issue, Kind::Requeue, Kind::Complete,
-                Kind::BioComplete][kind as usize];
+            let kind = [Step::Queue, Step::Split, Step::BackMerge, Step::FrontMerge,
+                Step::GetRequest, Step::RequestMerge, Step::Insert, Step::Issue, Step::Requeue, Step::Complete,
+                Step::BioComplete][kind as usize];
             let op = [Op::Read, Op::Write, Op::Discard, Op::Flush, Op::Other][op as usize];
-            BlockEvent { at_ns, cpu: 0, kind, device: Device(device), sector, sectors, op, pid: 1, error: 0 }
+            TraceEvent { device: Device(device), ..event(at_ns, 0, kind, sector, sectors, op) }
         }).collect();
         let report = analysed(&events);
         for device in &report.devices {
@@ -370,21 +356,22 @@ proptest! {
     }
 }
 
-fn event(at_ns: u64, cpu: u32, kind: Kind, sector: u64, sectors: u64, op: Op) -> BlockEvent {
-    BlockEvent {
-        at_ns,
+/// `sectors`: of a split, the length of the first part.
+fn event(at_ns: u64, cpu: u16, step: Step, sector: u64, sectors: u64, op: Op) -> TraceEvent {
+    let split = step == Step::Split;
+    TraceEvent {
         cpu,
-        kind,
         device: Device::new(7, 0),
         sector,
-        sectors,
+        sectors: if split { 0 } else { sectors as u32 },
+        argument: if split { sector + sectors } else { 0 },
         op,
         pid: 1,
-        error: 0,
+        ..TraceEvent::new(at_ns, step)
     }
 }
 
-fn only(events: &[BlockEvent]) -> DeviceReport {
+fn only(events: &[TraceEvent]) -> DeviceReport {
     let [device] = &analysed(events).devices[..] else {
         panic!("one device")
     };
@@ -394,18 +381,18 @@ fn only(events: &[BlockEvent]) -> DeviceReport {
 #[test]
 fn times_are_those_of_each_stage() {
     let device = only(&[
-        event(100, 0, Kind::Queue, 0, 8, Op::Read),
-        event(110, 0, Kind::GetRequest, 0, 8, Op::Read),
-        event(130, 0, Kind::Insert, 0, 8, Op::Read),
-        event(180, 1, Kind::Issue, 0, 8, Op::Read),
-        event(280, 1, Kind::Requeue, 0, 8, Op::Read),
-        event(290, 1, Kind::Issue, 0, 8, Op::Read),
-        event(690, 0, Kind::Complete, 0, 8, Op::Read),
+        event(100, 0, Step::Queue, 0, 8, Op::Read),
+        event(110, 0, Step::GetRequest, 0, 8, Op::Read),
+        event(130, 0, Step::Insert, 0, 8, Op::Read),
+        event(180, 1, Step::Issue, 0, 8, Op::Read),
+        event(280, 1, Step::Requeue, 0, 8, Op::Read),
+        event(290, 1, Step::Issue, 0, 8, Op::Read),
+        event(690, 0, Step::Complete, 0, 8, Op::Read),
     ]);
     let read = &device.activities.read;
     assert_eq!(read.time_in_queue_ns.mean(), Some(30.0));
-    assert_eq!(read.time_in_scheduler_ns.mean(), Some(50.0 + 10.0));
-    assert_eq!(read.time_in_device_ns.mean(), Some(100.0 + 400.0));
+    assert_eq!(read.time_in_scheduler_ns.mean(), Some(50.0));
+    assert_eq!(read.time_in_device_ns.mean(), Some(510.0));
     assert_eq!(read.time_total_ns.mean(), Some(590.0));
     assert_eq!((read.queue_local, read.queue_remote), (0, 1));
     assert_eq!((read.completions_local, read.completions_remote), (1, 0));
@@ -417,11 +404,11 @@ fn times_are_those_of_each_stage() {
 #[test]
 fn a_flush_has_a_bio_a_command_of_the_block_layer_and_no_place() {
     let device = only(&[
-        event(0, 0, Kind::Queue, 0, 0, Op::Write),
-        event(1, 0, Kind::GetRequest, 0, 0, Op::Write),
-        event(2, 0, Kind::Issue, 0, 0, Op::Flush),
-        event(9, 0, Kind::Complete, u64::MAX, 0, Op::Flush),
-        event(10, 0, Kind::Complete, 0, 0, Op::Write),
+        event(0, 0, Step::Queue, 0, 0, Op::Write),
+        event(1, 0, Step::GetRequest, 0, 0, Op::Write),
+        event(2, 0, Step::Issue, 0, 0, Op::Flush),
+        event(9, 0, Step::Complete, u64::MAX, 0, Op::Flush),
+        event(10, 0, Step::Complete, 0, 0, Op::Write),
     ]);
     let conserved = device.conservation;
     assert_eq!(
@@ -436,13 +423,13 @@ fn a_flush_has_a_bio_a_command_of_the_block_layer_and_no_place() {
 #[test]
 fn a_write_that_is_flushed_after_completes_once() {
     let device = only(&[
-        event(0, 0, Kind::Queue, 64, 8, Op::Write),
-        event(1, 0, Kind::GetRequest, 64, 8, Op::Write),
-        event(2, 0, Kind::Issue, 64, 8, Op::Write),
-        event(5, 0, Kind::Complete, 64, 8, Op::Write),
-        event(6, 0, Kind::Issue, 0, 0, Op::Flush),
-        event(8, 0, Kind::Complete, u64::MAX, 0, Op::Flush),
-        event(9, 0, Kind::Complete, 72, 0, Op::Write),
+        event(0, 0, Step::Queue, 64, 8, Op::Write),
+        event(1, 0, Step::GetRequest, 64, 8, Op::Write),
+        event(2, 0, Step::Issue, 64, 8, Op::Write),
+        event(5, 0, Step::Complete, 64, 8, Op::Write),
+        event(6, 0, Step::Issue, 0, 0, Op::Flush),
+        event(8, 0, Step::Complete, u64::MAX, 0, Op::Flush),
+        event(9, 0, Step::Complete, 72, 0, Op::Write),
     ]);
     assert_eq!(device.conservation.completed, 2);
     assert_eq!((device.writes_flushed, device.events_unmatched), (1, 0));
@@ -450,7 +437,7 @@ fn a_write_that_is_flushed_after_completes_once() {
 
 #[test]
 fn seeks_count_from_the_end_of_the_request_before() {
-    let issue = |at_ns, sector, op| event(at_ns, 0, Kind::Issue, sector, 8, op);
+    let issue = |at_ns, sector, op| event(at_ns, 0, Step::Issue, sector, 8, op);
     let device = only(&[
         issue(0, 0, Op::Read),
         issue(1, 8, Op::Write),
@@ -472,10 +459,10 @@ fn seeks_count_from_the_end_of_the_request_before() {
 #[test]
 fn merges_that_were_not_seen_are_found_when_their_request_is_issued() {
     let device = only(&[
-        event(0, 0, Kind::Queue, 0, 8, Op::Write),
-        event(1, 0, Kind::Queue, 8, 8, Op::Write),
-        event(2, 0, Kind::Issue, 0, 16, Op::Write),
-        event(5, 0, Kind::Complete, 0, 16, Op::Write),
+        event(0, 0, Step::Queue, 0, 8, Op::Write),
+        event(1, 0, Step::Queue, 8, 8, Op::Write),
+        event(2, 0, Step::Issue, 0, 16, Op::Write),
+        event(5, 0, Step::Complete, 0, 16, Op::Write),
     ]);
     let conserved = device.conservation;
     assert_eq!(
@@ -488,11 +475,11 @@ fn merges_that_were_not_seen_are_found_when_their_request_is_issued() {
 #[test]
 fn the_rest_of_a_split_bio_is_queued_once_even_where_old_kernels_queue_it_again() {
     let device = only(&[
-        event(0, 0, Kind::Queue, 0, 16, Op::Read),
-        event(1, 0, Kind::Split { new_sector: 8 }, 0, 0, Op::Read),
-        event(2, 0, Kind::Queue, 8, 8, Op::Read),
-        event(3, 0, Kind::GetRequest, 0, 8, Op::Read),
-        event(4, 0, Kind::GetRequest, 8, 8, Op::Read),
+        event(0, 0, Step::Queue, 0, 16, Op::Read),
+        event(1, 0, Step::Split, 0, 8, Op::Read),
+        event(2, 0, Step::Queue, 8, 8, Op::Read),
+        event(3, 0, Step::GetRequest, 0, 8, Op::Read),
+        event(4, 0, Step::GetRequest, 8, 8, Op::Read),
     ]);
     let conserved = device.conservation;
     assert_eq!(
@@ -506,13 +493,13 @@ fn bios_of_a_partition_belong_to_its_disk() {
     let (partition, disk) = (Device::new(8, 1), Device::new(8, 0));
     let mut analysis = Analysis::new(0, 100);
     analysis.partition(partition, disk);
-    analysis.add(&BlockEvent {
+    analysis.add(&TraceEvent {
         device: partition,
-        ..event(0, 0, Kind::Queue, 64, 8, Op::Read)
+        ..event(0, 0, Step::Queue, 64, 8, Op::Read)
     });
-    analysis.add(&BlockEvent {
+    analysis.add(&TraceEvent {
         device: disk,
-        ..event(1, 0, Kind::Issue, 64, 8, Op::Read)
+        ..event(1, 0, Step::Issue, 64, 8, Op::Read)
     });
     let report = analysis.finish(2);
     assert_eq!(report.devices.len(), 1);
@@ -522,8 +509,8 @@ fn bios_of_a_partition_belong_to_its_disk() {
 #[test]
 fn a_device_without_requests_completes_bios() {
     let device = only(&[
-        event(0, 0, Kind::Queue, 0, 8, Op::Read),
-        event(40, 1, Kind::BioComplete, 0, 8, Op::Read),
+        event(0, 0, Step::Queue, 0, 8, Op::Read),
+        event(40, 1, Step::BioComplete, 0, 8, Op::Read),
     ]);
     assert_eq!(device.conservation.completed, 1);
     assert_eq!(device.activities.read.time_total_ns.mean(), Some(40.0));
@@ -534,7 +521,7 @@ fn a_device_without_requests_completes_bios() {
 fn memory_is_what_is_in_flight() {
     let mut analysis = Analysis::new(0, 1000);
     for turn in 0..10_000u64 {
-        for (step, kind) in [Kind::Queue, Kind::GetRequest, Kind::Issue, Kind::Complete]
+        for (step, kind) in [Step::Queue, Step::GetRequest, Step::Issue, Step::Complete]
             .into_iter()
             .enumerate()
         {

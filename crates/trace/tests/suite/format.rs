@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use trace::block::{BlockDecoder, Kind, Op};
 use trace::decode::Wanted;
+use trace::event::{Op, Step};
 use trace::format::{EventFormat, FormatError};
 use trace::page::RawEvent;
+use trace::tracepoints::{BlockDecoder, EVENTS};
 
 fn seed(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/event_format");
@@ -17,11 +18,14 @@ fn decoder(complete: &str) -> Result<BlockDecoder, FormatError> {
     let (first, rest) = complete.split_once('\n').expect("lines");
     assert!(first.starts_with("name:"));
     let other = |name: &str| EventFormat::parse(&format!("name: {name}\n{rest}"));
-    BlockDecoder::new(&[
-        EventFormat::parse(complete)?,
-        other("block_bio_queue")?,
-        other("block_rq_issue")?,
-    ])
+    BlockDecoder::new(
+        EVENTS,
+        &[
+            EventFormat::parse(complete)?,
+            other("block_bio_queue")?,
+            other("block_rq_issue")?,
+        ],
+    )
 }
 
 #[test]
@@ -44,8 +48,8 @@ fn a_kernel_of_2013_names_the_error_otherwise_and_has_fewer_letters() {
         .expect("a whole record")
         .expect("a completion");
     assert_eq!(
-        (event.kind, event.op, event.error, event.pid),
-        (Kind::Complete, Op::Write, -5, 42)
+        (event.step, event.op, event.error, event.pid),
+        (Step::Complete, Op::Write, -5, 42)
     );
     assert_eq!(
         (
@@ -143,7 +147,7 @@ fn records_of_other_events_are_passed_over() {
         .iter()
         .map(|wanted| crate::support::format(wanted.name))
         .collect();
-    let decoder = BlockDecoder::new(&formats).expect("formats of a real kernel");
+    let decoder = BlockDecoder::new(EVENTS, &formats).expect("formats of a real kernel");
     let raw = RawEvent {
         at_ns: 0,
         record: &[0xff; 64],
@@ -152,7 +156,7 @@ fn records_of_other_events_are_passed_over() {
 }
 
 fn wanted() -> &'static [Wanted] {
-    trace::block::EVENTS
+    EVENTS
 }
 
 #[test]

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use trace::block::{Device, Flags, Op, TraceLine, What};
+use trace::event::{Device, Marks, Op, Step, TraceEvent};
 use trace::ftrace::Text;
 
-use crate::blktrace::lines;
+use crate::blktrace::events;
 use crate::support;
 
-fn text(lines: &[TraceLine], names: &[(u32, &str)]) -> String {
+fn text(events: &[TraceEvent], names: &[(u32, &str)]) -> String {
     let names = names.iter().map(|&(pid, name)| (pid, name.to_owned()));
     let mut text = Text::new(names.collect::<BTreeMap<_, _>>());
-    lines.iter().for_each(|line| text.add(line));
+    events.iter().for_each(|event| text.add(event));
     text.finish()
 }
 
@@ -29,27 +29,21 @@ fn is_what_a_kernel_printed() {
             format!("{}.....{}", &line[..flags], &line[flags + 5..]).replace(" be,0,4", "")
         })
         .collect();
-    let of = |at_us: u64, cpu: u32, pid: u32, what: What| TraceLine {
-        at_ns: at_us * 1000,
+    let of = |at_us: u64, cpu: u16, pid: u32, step: Step| TraceEvent {
         cpu,
         device: Device::new(7, 0),
         pid,
-        sector: 0,
         sectors: 2048,
         op: Op::Write,
-        flags: Flags {
-            sync: true,
-            ..Flags::default()
-        },
-        error: 0,
-        what,
+        marks: Marks::SYNC,
+        ..TraceEvent::new(at_us * 1000, step)
     };
     let lines = [
-        of(13_254_911_813, 0, 5238, What::Queue),
-        of(13_254_911_819, 0, 5238, What::GetRequest),
-        of(13_254_911_822, 0, 5238, What::Insert),
-        of(13_254_911_825, 0, 5238, What::Issue),
-        of(13_254_912_771, 1, 22, What::Complete),
+        of(13_254_911_813, 0, 5238, Step::Queue),
+        of(13_254_911_819, 0, 5238, Step::GetRequest),
+        of(13_254_911_822, 0, 5238, Step::Insert),
+        of(13_254_911_825, 0, 5238, Step::Issue),
+        of(13_254_912_771, 1, 22, Step::Complete),
     ];
     let written = text(&lines, &[(5238, "dd"), (22, "ksoftirqd/1")]);
     let events: Vec<&str> = written
@@ -65,18 +59,38 @@ fn is_what_a_kernel_printed() {
 proptest! {
     /// As scripts for `perf script` and trace-cmd take a line apart.
     #[test]
-    fn every_line_has_its_task_cpu_time_and_event(lines in lines()) {
-        let written = text(&lines, &[(7, "reader.0"), (8, "dd")]);
+    fn every_line_has_its_task_cpu_time_and_event(events in events()) {
+        let written = text(&events, &[(7, "reader.0"), (8, "dd")]);
         let mut found = support::lines_of(&written).into_iter();
-        for line in &lines {
-            let (cpu, at_us, event, rest) = found.next().expect("a line for each");
-            prop_assert_eq!((cpu, at_us), (line.cpu, support::microseconds(line.at_ns)));
-            prop_assert!(event.starts_with("block_") || event == "tracing_mark_write");
-            if line.event().is_some() {
-                let place = format!(" {} + {} ", line.sector, line.sectors);
+        for event in &events {
+            let (cpu, at_us, name, rest) = found.next().expect("a line for each");
+            prop_assert_eq!((cpu, at_us), (u32::from(event.cpu), support::microseconds(event.at_ns)));
+            prop_assert!(name.starts_with("block_"));
+            if event.step.is_of_bios() && event.step != Step::Split {
+                let place = format!(" {} + {} ", event.sector, event.sectors);
                 prop_assert!(rest.contains(&place), "{}", rest);
             }
         }
         prop_assert_eq!(found.next(), None);
     }
+}
+
+#[test]
+fn what_a_scheduler_says_is_a_mark() {
+    let mut text = Text::new(BTreeMap::new());
+    let event = TraceEvent {
+        device: Device::new(8, 0),
+        ..TraceEvent::new(1_000, Step::Message)
+    };
+    text.add(&event);
+    text.message(&event, "cfq arm_idle");
+    let written = text.finish();
+    let found = support::lines_of(&written);
+    let expected = (
+        0,
+        1,
+        "tracing_mark_write".into(),
+        "8,0 m N cfq arm_idle".into(),
+    );
+    assert_eq!(found, [expected]);
 }

@@ -1,9 +1,8 @@
 //! Traces whose truth is known: every time that is told is the true one, and what the events determine is told.
 
 use proptest::prelude::*;
-use trace::block::{Device, Op};
-use trace::event::{Marks, Step, TraceEvent};
-use trace::request::{Follow, Io};
+use trace::event::{Device, Marks, Op, Step, TraceEvent};
+use trace::request::{Change, Follow, Io};
 use workload::rng::{Stream, stream};
 
 /// What really happened to a request.
@@ -68,6 +67,7 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
         // A bio that was too large: its rest is a request of its own, told after the first part's way.
         let split = op != Op::Flush && rng.below(12) == 0;
         let merge = !split && op != Op::Flush && rng.below(4) == 0;
+        let front = merge && rng.below(3) == 0;
         let mut step = |now_ns: &mut u64, longest_ns: u64| {
             *now_ns += 1 + rng.below(longest_ns);
             *now_ns
@@ -89,15 +89,21 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
         }
         events.push(event(step(&mut now_ns, 100), Step::GetRequest));
         if merge {
+            let (joining, joins_at) = match front {
+                true => (Step::FrontMerge, sector - u64::from(sectors)),
+                false => (Step::BackMerge, sector + u64::from(sectors)),
+            };
             let joins = |at_ns: u64, step: Step| TraceEvent {
-                sector: sector + u64::from(sectors),
+                sector: joins_at,
                 ..event(at_ns, step)
             };
             events.push(joins(step(&mut now_ns, 100), Step::Queue));
-            events.push(joins(step(&mut now_ns, 100), Step::BackMerge));
+            events.push(joins(step(&mut now_ns, 100), joining));
             whole = 2 * sectors;
         }
+        let begins = sector - if front { u64::from(sectors) } else { 0 };
         let request = |at_ns: u64, step: Step| TraceEvent {
+            sector: begins,
             sectors: whole,
             ..event(at_ns, step)
         };
@@ -112,7 +118,7 @@ fn planted(plan: &Plan) -> (Vec<TraceEvent>, Vec<Truth>) {
         let completed_ns = step(&mut now_ns, LATENCY_NS);
         events.push(request(completed_ns, Step::Complete));
         truths.push(Truth {
-            sector,
+            sector: begins,
             sectors: whole,
             op,
             queued_ns,
@@ -188,7 +194,11 @@ fn followed(events: &[TraceEvent]) -> (Vec<Io>, Follow) {
     let mut follow = Follow::default();
     let mut ios = Vec::new();
     for event in events {
-        follow.add(event, |io, _| ios.push(*io));
+        follow.add(event, |_, change| {
+            if let Change::Ended { io, .. } = change {
+                ios.push(*io);
+            }
+        });
     }
     (ios, follow)
 }

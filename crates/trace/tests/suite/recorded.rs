@@ -3,24 +3,26 @@
 use crate::support::{format, in_order, microseconds, printed};
 use serde::Serialize;
 use serde_json::Value;
-use trace::block::{self, BlockDecoder, BlockEvent, Kind};
+use trace::block;
+use trace::event::{Step, TraceEvent};
 use trace::format::EventFormat;
 use trace::page::Lost;
 use trace::recording::Item;
 use trace::sched::{self, SchedDecoder, SchedEvent, SchedKind, State};
+use trace::tracepoints::{BlockDecoder, EVENTS, GET_REQUEST};
 
 fn formats(wanted: &[trace::decode::Wanted]) -> Vec<EventFormat> {
     wanted.iter().map(|wanted| format(wanted.name)).collect()
 }
 
 /// Block events of all CPUs in the order of time, and losses with the time of the event that follows.
-fn block_events(name: &str) -> Vec<Result<BlockEvent, (u64, Lost)>> {
-    let wanted = [block::EVENTS, &[block::GET_REQUEST]].concat();
-    let decoder = BlockDecoder::new(&formats(&wanted)).expect("formats of a real kernel");
+fn block_events(name: &str) -> Vec<Result<TraceEvent, (u64, Lost)>> {
+    let wanted = [EVENTS, &[GET_REQUEST]].concat();
+    let decoder = BlockDecoder::new(EVENTS, &formats(&wanted)).expect("formats of a real kernel");
     let mut events = Vec::new();
     in_order(name, |cpu, item| match item {
         Item::Record(raw) => {
-            let event = decoder.decode(cpu, &raw).expect("a whole record");
+            let event = decoder.decode(cpu as u16, &raw).expect("a whole record");
             events.push(Ok(event.expect("an event that is wanted")));
         }
         Item::Lost(at_ns, lost) => events.push(Err((at_ns, lost))),
@@ -41,19 +43,14 @@ fn sched_events() -> Vec<SchedEvent> {
     events
 }
 
-fn printed_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Queue => "block_bio_queue",
-        Kind::Split { .. } => "block_split",
-        Kind::BackMerge => "block_bio_backmerge",
-        Kind::FrontMerge => "block_bio_frontmerge",
-        Kind::GetRequest => "block_getrq",
-        Kind::RequestMerge => "block_rq_merge",
-        Kind::Insert => "block_rq_insert",
-        Kind::Issue => "block_rq_issue",
-        Kind::Requeue => "block_rq_requeue",
-        Kind::Complete => "block_rq_complete",
-        Kind::BioComplete => "block_bio_complete",
+fn printed_name(step: Step) -> String {
+    let name = step.name();
+    match step {
+        Step::Queue | Step::BioComplete => format!("block_bio_{}", name.trim_start_matches("bio_")),
+        Step::BackMerge | Step::FrontMerge => format!("block_bio_{}", name.replace('_', "")),
+        Step::Split => "block_split".into(),
+        Step::GetRequest => "block_getrq".into(),
+        _ => format!("block_rq_{}", name.trim_start_matches("request_")),
     }
 }
 
@@ -64,15 +61,15 @@ fn block_events_are_what_the_kernel_prints() {
             .into_iter()
             .flatten()
             .map(|event| {
-                let range = match event.kind {
-                    Kind::Split { new_sector } => format!("{} / {new_sector}", event.sector),
+                let range = match event.step {
+                    Step::Split => format!("{} / {}", event.sector, event.argument),
                     _ => format!("{} + {}", event.sector, event.sectors),
                 };
                 let text = format!("{} {range}", event.device.to_string().replace(':', ","));
                 (
-                    event.cpu,
+                    u32::from(event.cpu),
                     microseconds(event.at_ns),
-                    printed_name(event.kind).to_owned(),
+                    printed_name(event.step),
                     text,
                 )
             })
@@ -202,7 +199,7 @@ fn a_recording_without_the_events_of_get_request_says_the_same() {
     let report = |without: bool| {
         let mut analysis = block::Analysis::new(0, 1_000_000_000);
         for event in block_events("block").into_iter().flatten() {
-            if !(without && event.kind == Kind::GetRequest) {
+            if !(without && event.step == Step::GetRequest) {
                 analysis.add(&event);
             }
         }

@@ -1,7 +1,6 @@
 //! What a replay takes from events: each I/O once, on either side of the block layer.
 
-use trace::block::{Device, Op};
-use trace::event::{Marks, Step, TraceEvent};
+use trace::event::{Device, Marks, Op, Step, TraceEvent};
 use trace::input::About;
 use trace::schedule::Arrivals;
 use workload::job::OpKind;

@@ -3,35 +3,36 @@
 use std::collections::BTreeMap;
 
 use crate::support::{fixture, format, in_order, page_format, text};
-use trace::block::{self, BlockDecoder, Kind};
+use trace::event::Step;
 use trace::recording::Item;
+use trace::tracepoints::{BlockDecoder, EVENTS};
 use trace::watch::Watch;
 
 /// The slowest request of the recording, from its first bio to its end, by all events in the order of time.
 fn slowest() -> u64 {
-    let formats: Vec<_> = block::EVENTS.iter().map(|one| format(one.name)).collect();
-    let decoder = BlockDecoder::new(&formats).expect("formats of a real kernel");
+    let formats: Vec<_> = EVENTS.iter().map(|one| format(one.name)).collect();
+    let decoder = BlockDecoder::new(EVENTS, &formats).expect("formats of a real kernel");
     let (mut queued, mut issued, mut slowest) = (BTreeMap::new(), BTreeMap::new(), 0);
     in_order("block", |cpu, item| {
         let Item::Record(raw) = item else {
             return;
         };
-        let Ok(Some(event)) = decoder.decode(cpu, &raw) else {
+        let Ok(Some(event)) = decoder.decode(cpu as u16, &raw) else {
             return;
         };
         let key = (event.device, event.sector, event.op);
-        match event.kind {
-            Kind::Queue => {
+        match event.step {
+            Step::Queue => {
                 queued.entry(key).or_insert(event.at_ns);
             }
-            Kind::BackMerge | Kind::RequestMerge => {
+            Step::BackMerge | Step::RequestMerge => {
                 queued.remove(&key);
             }
-            Kind::Issue => {
+            Step::Issue => {
                 let since = queued.remove(&key).unwrap_or(event.at_ns);
                 issued.insert(key, since);
             }
-            Kind::Complete => {
+            Step::Complete => {
                 let since = issued.remove(&key).unwrap_or(event.at_ns);
                 slowest = slowest.max(event.at_ns - since);
             }
@@ -41,8 +42,8 @@ fn slowest() -> u64 {
     slowest
 }
 
-fn watched(limit_ns: u64, cpus: &[u32]) -> Option<u64> {
-    let names = block::EVENTS
+fn watched(limit_ns: u64, cpus: &[u16]) -> Option<u64> {
+    let names = EVENTS
         .iter()
         .map(|one| text(&format!("formats/{}.txt", one.name)));
     let formats: Vec<String> = names.collect();

@@ -22,8 +22,8 @@ Side = Literal["queue_local", "queue_remote", "completions_local", "completions_
 MERGES: tuple[Counter, ...] = ("back_merges", "front_merges", "request_merges")
 TIMES: dict[Distribution, str] = {
     "time_in_queue_ns": "Of requests: from the queue event of the first bio until inserted, or issued if it never was",
-    "time_in_scheduler_ns": "Of requests that were inserted: until issued to the driver, requeues included",
-    "time_in_device_ns": "Of requests: from issue to completion",
+    "time_in_scheduler_ns": "Of requests that were inserted: until first issued to the driver",
+    "time_in_device_ns": "Of requests: from the first issue to completion",
     "time_total_ns": "Of bios: from the queue event to the completion of their request",
 }
 _BIOS = "Bios per device whose request was issued to the driver", "the bio was queued"

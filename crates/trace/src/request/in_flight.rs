@@ -5,19 +5,19 @@
 
 /// Something on its way that covers sectors, and when it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<T> {
-    pub(crate) start: u64,
-    pub(crate) sectors: u64,
+pub(super) struct Entry<T> {
+    pub(super) start: u64,
+    pub(super) sectors: u64,
     /// Older ones have lower numbers.
-    pub(crate) arrival: u64,
-    pub(crate) what: T,
+    pub(super) arrival: u64,
+    pub(super) what: T,
 }
 
 /// Names an entry until it is removed.
-pub(crate) type Slot = u32;
+pub(super) type Slot = u32;
 
 #[derive(Clone, Debug)]
-pub(crate) struct InFlight<T> {
+pub(super) struct InFlight<T> {
     slots: Vec<Option<Entry<T>>>,
     free: Vec<Slot>,
     by_start: Chains,
@@ -27,13 +27,13 @@ pub(crate) struct InFlight<T> {
 
 impl<T> Entry<T> {
     /// The sector after the last.
-    pub(crate) fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.start.saturating_add(self.sectors)
     }
 }
 
 impl<T> InFlight<T> {
-    pub(crate) fn new() -> InFlight<T> {
+    pub(super) fn new() -> InFlight<T> {
         InFlight {
             slots: Vec::new(),
             free: Vec::new(),
@@ -43,12 +43,12 @@ impl<T> InFlight<T> {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, start: u64, sectors: u64, what: T) -> Slot {
+    pub(super) fn insert(&mut self, start: u64, sectors: u64, what: T) -> Slot {
         self.arrivals += 1;
         let entry = Entry {
             start,
@@ -73,7 +73,7 @@ impl<T> InFlight<T> {
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, slot: Slot) -> Option<Entry<T>> {
+    pub(super) fn remove(&mut self, slot: Slot) -> Option<Entry<T>> {
         let entry = self.slots.get_mut(slot as usize)?.take()?;
         self.by_start.remove(entry.start, slot);
         self.by_end.remove(entry.end(), slot);
@@ -82,18 +82,18 @@ impl<T> InFlight<T> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, slot: Slot) -> Option<&Entry<T>> {
+    pub(super) fn get(&self, slot: Slot) -> Option<&Entry<T>> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut T> {
+    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut T> {
         let entry = self.slots.get_mut(slot as usize)?.as_mut()?;
         Some(&mut entry.what)
     }
 
     /// It covers other sectors now.
-    pub(crate) fn place(&mut self, slot: Slot, start: u64, sectors: u64) {
+    pub(super) fn place(&mut self, slot: Slot, start: u64, sectors: u64) {
         let Some(entry) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else {
             return;
         };
@@ -111,7 +111,7 @@ impl<T> InFlight<T> {
 
     /// The oldest of those that begin here and are wanted.
     #[inline]
-    pub(crate) fn starting_at(
+    pub(super) fn starting_at(
         &self,
         start: u64,
         wanted: impl Fn(&Entry<T>) -> bool,
@@ -123,18 +123,8 @@ impl<T> InFlight<T> {
         found.min().map(|(_, slot)| slot)
     }
 
-    /// Of those that end here and are wanted, the one that begins last, and of such the newest.
-    #[inline]
-    pub(crate) fn ending_at(&self, end: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Option<Slot> {
-        let found = self.by_end.slots(end).filter_map(|slot| {
-            let entry = self.get(slot)?;
-            (entry.end() == end && wanted(entry)).then_some((entry.start, entry.arrival, slot))
-        });
-        found.max().map(|(_, _, slot)| slot)
-    }
-
     /// All that begin from `start` on and before `end` and are wanted.
-    pub(crate) fn starting_in(
+    pub(super) fn starting_in(
         &self,
         start: u64,
         end: u64,
@@ -161,19 +151,17 @@ impl<T> InFlight<T> {
         found
     }
 
-    /// The one that begins first of all that are wanted, and of such the oldest. Looks at everything.
-    pub(crate) fn first(&self, wanted: impl Fn(&Entry<T>) -> bool) -> Option<Slot> {
-        let entries = self.slots.iter().enumerate();
-        let wanted = entries.filter_map(|(slot, entry)| {
-            let entry = entry.as_ref().filter(|entry| wanted(entry))?;
-            Some((entry.start, entry.arrival, slot as Slot))
-        });
-        wanted.min().map(|(_, _, slot)| slot)
+    /// All that are wanted. Looks at everything.
+    pub(super) fn all(&self, wanted: impl Fn(&Entry<T>) -> bool) -> Vec<Slot> {
+        let slots = 0..self.slots.len() as Slot;
+        slots
+            .filter(|&slot| self.get(slot).is_some_and(&wanted))
+            .collect()
     }
 
     /// How many begin here and are wanted, and the oldest of them.
     #[inline]
-    pub(crate) fn count_starting_at(
+    pub(super) fn count_starting_at(
         &self,
         start: u64,
         wanted: impl Fn(&Entry<T>) -> bool,
@@ -194,7 +182,7 @@ impl<T> InFlight<T> {
     }
 
     /// All that begin here and are wanted.
-    pub(crate) fn all_starting_at(
+    pub(super) fn all_starting_at(
         &self,
         start: u64,
         wanted: impl Fn(&Entry<T>) -> bool,
@@ -206,18 +194,8 @@ impl<T> InFlight<T> {
         self.by_start.slots(start).filter(is).collect()
     }
 
-    /// How many end here and are wanted; of them the one that begins last, and of such the newest.
-    pub(crate) fn count_ending_at(
-        &self,
-        end: u64,
-        wanted: impl Fn(&Entry<T>) -> bool,
-    ) -> (usize, Option<Slot>) {
-        let all = self.all_ending_at(end, &wanted);
-        (all.len(), self.ending_at(end, wanted))
-    }
-
     /// All that end here and are wanted.
-    pub(crate) fn all_ending_at(&self, end: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Vec<Slot> {
+    pub(super) fn all_ending_at(&self, end: u64, wanted: impl Fn(&Entry<T>) -> bool) -> Vec<Slot> {
         let is = |slot: &Slot| {
             let entry = self.get(*slot);
             entry.is_some_and(|entry| entry.end() == end && wanted(entry))
@@ -226,11 +204,11 @@ impl<T> InFlight<T> {
     }
 
     /// All of them, in no order that means anything.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<T>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<T>> {
         self.slots.iter().flatten()
     }
 
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         for slot in 0..self.slots.len() {
             let unwanted = self.slots[slot]
                 .as_ref()
@@ -378,8 +356,12 @@ mod tests {
             for sector in 0..60 {
                 let first = known.iter().find(|one| one.0 == sector).map(|one| one.2);
                 prop_assert_eq!(table.starting_at(sector, |_| true), first);
-                let last = known.iter().filter(|one| one.0 + one.1 == sector).max_by_key(|one| one.0).map(|one| one.2);
-                prop_assert_eq!(table.ending_at(sector, |_| true), last);
+                let ending = known.iter().filter(|one| one.0 + one.1 == sector).map(|one| one.2);
+                let mut found = table.all_ending_at(sector, |_| true);
+                found.sort_unstable();
+                let mut ending: Vec<Slot> = ending.collect();
+                ending.sort_unstable();
+                prop_assert_eq!(found, ending);
                 for end in [sector, sector + 3, sector + 1000] {
                     let within = known.iter().filter(|one| (sector..end).contains(&one.0));
                     let mut within: Vec<Slot> = within.map(|one| one.2).collect();
