@@ -97,6 +97,16 @@ def test_what_cannot_be_built_is_skipped_and_widens_the_answer(iolab: CommandLin
     assert "can't be built" in str(found["unmeasurable"])
 
 
+def test_contents_that_cannot_be_built_are_tried_once(iolab: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.mkdir()
+    run_git(path, "init", "--quiet", "--initial-branch=main")
+    for number in range(5):
+        run_git(path, "commit", "--quiet", "--allow-empty", "-m", f"change {number}")
+    found = search(iolab, path, "--build", "exit 125", "--confirm", "0", good="main~4")
+    assert (found["builds"], len(found["unmeasurable"])) == (1, 4)  # type: ignore[arg-type]
+
+
 def test_a_merge_that_is_named_is_searched_in(iolab: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "merged"
     path.mkdir()

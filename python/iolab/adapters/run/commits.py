@@ -326,6 +326,9 @@ class _Searcher:
         kept, log = self.out / "builds" / key, self.out / "builds" / f"{key}.log"
         if kept.is_dir():
             return kept
+        if (why := self._failed_with(commit)) is not None:
+            self._note({"event": "unmeasurable", "place": place, "why": why})
+            return None
         self.say(f"{commit.short} building  {commit.subject}".rstrip())
         source = Repository(self.out / "source")
         if not question.versions:
@@ -354,6 +357,12 @@ class _Searcher:
             )
         making.rename(kept)
         return kept
+
+    def _failed_with(self, commit: Commit) -> str | None:
+        """Why the build of a commit with the same contents failed, where one did."""
+        failed = self.found.unmeasurable.items()
+        same = (why for place, why in failed if self.found.commits[place].tree == commit.tree)
+        return next((why for why in same if not why.startswith("measuring: ")), None)
 
 
 def _variables(commit: Commit, built: Path) -> dict[str, str]:
