@@ -64,7 +64,7 @@ def test_other_values_are_refused(name: str, value: Any, said: str) -> None:
         control.validate(name, value)
 
 
-def test_a_modelled_machine_has_no_such_settings(iolab: CommandLine) -> None:
+def test_a_simulated_machine_has_no_such_settings(iolab: CommandLine) -> None:
     text = (
         'machine = "model:one_disk"\n[workloads.w]\nfile_size = "1MiB"\noperations = 1\n[settings.a]\ncpu_quota = 1\n'
     )

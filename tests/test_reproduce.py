@@ -225,9 +225,9 @@ def test_the_json_is_a_list_of_tables_and_a_function_of_the_run(reproduced: Repr
         assert table["kind"] == "table" and table["case_study"] == "000"
         assert set(table["typical_factor"]) == {"fit", "chosen", "prediction"}
         for cell in table["cells"]:
-            assert set(cell) == {"row", "column", "role", "follows", "published", "modelled", "error", "factor"}
+            assert set(cell) == {"row", "column", "role", "follows", "published", "simulated", "error", "factor"}
             assert cell["role"] in ("fit", "chosen", "prediction")
-            assert cell["error"] == pytest.approx(cell["modelled"] / cell["published"] - 1)
+            assert cell["error"] == pytest.approx(cell["simulated"] / cell["published"] - 1)
 
 
 @pytest.mark.parametrize("columns", [60, 100])
@@ -566,7 +566,7 @@ def test_stored_results_are_those_of_this_model(name: str, tmp_path: Path, state
     assert simulated
     for (table, row, column), value in simulated.items():
         kept = next(cell for cell in stored[table]["cells"] if (cell["row"], cell["column"]) == (row, column))
-        assert value == kept["modelled"], f"{table}: {row}/{column}"
+        assert value == kept["simulated"], f"{table}: {row}/{column}"
 
 
 # The command

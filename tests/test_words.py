@@ -35,6 +35,7 @@ COINED = {
     r"\bbroke a law\b|\blaws? of its own\b|\bLaws\b|\bBroken(Law)?\b(?!Pipe)": "invariant",
     r"\b(fn|def) (attend|settle|rest|tell|hear)\b": "tick, on_completion, park, emit, drain",
     r"\b(class|enum|struct) (Impossible|Generation|Habits)\b": "a name that says of what",
+    r"\bmodelled\b": "simulated",
     r"^\[said\b|\bseed = \"": "claims, case_study",
 }
 """Pattern -> the term instead."""

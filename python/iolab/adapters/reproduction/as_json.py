@@ -52,11 +52,11 @@ def _table(one: ReproducedTable, found: Reproduced) -> TablePart:
         "rounds": found.rounds,
         "unit": table.unit,
         "cells": [
-            {**_cell(each.cell), "modelled": each.simulated, "error": each.error, "factor": each.factor}
+            {**_cell(each.cell), "simulated": each.simulated, "error": each.error, "factor": each.factor}
             for each in one.compared
         ],
         "not_compared": [
-            {**_cell(each.cell), "modelled": each.simulated, "reason": each.reason} for each in one.not_compared
+            {**_cell(each.cell), "simulated": each.simulated, "reason": each.reason} for each in one.not_compared
         ],
         "typical_factor": one.typical_factor,
         "independent": len(one.independent),

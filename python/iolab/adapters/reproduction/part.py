@@ -24,7 +24,7 @@ class CellPart(TypedDict):
     role: Role
     follows: bool
     published: float
-    modelled: NotRequired[float | None]
+    simulated: NotRequired[float | None]
     error: NotRequired[float]
     factor: NotRequired[float]
     reason: NotRequired[str]
