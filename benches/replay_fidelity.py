@@ -153,7 +153,7 @@ def replay(trace: Path, device: Path, *, realtime: bool = False, engine: EngineK
     found = job["replay"]
     assert found is not None
     late, full = (100 * found[key] / found["arrivals"] for key in ("arrivals_late", "arrivals_late_queue_full"))
-    return Replayed(late, full, found["lateness_ns_p99"], job["finished_ns"] / 1e9)
+    return Replayed(late, full, found["lateness_ns_p99"] or 0, job["finished_ns"] / 1e9)
 
 
 def ran(load: Phase) -> list[JobRecord]:

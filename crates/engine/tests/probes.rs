@@ -116,15 +116,26 @@ fn every_direct_io_appears_once() {
     let observed = probes.stop();
     let seen = observation(&observed, "block");
     assert_eq!(number(seen, "/trace_events_lost"), 0, "{seen:#}");
+    let (mut bios, mut located) = (0, 0);
     for (direction, ops) in [("read", 5000), ("write", 300)] {
         let count = |name: &str| number(seen, &format!("/all/{direction}/{name}"));
-        assert_eq!(count("bios_queued"), ops);
-        assert_eq!(count("bytes_completed"), ops * 4096);
-        assert_eq!(count("queue_local") + count("queue_remote"), ops);
+        // The kernel or a daemon may read a new device once, while it looks for partitions.
+        let others = count("bios_queued") - ops;
+        assert!(others <= u64::from(direction == "read"), "{seen:#}");
+        assert!(others > 0 || count("bytes_completed") == ops * 4096);
+        let ops = ops + others;
+        bios += ops;
+        located += count("queue_local") + count("queue_remote");
         let merged = count("back_merges") + count("front_merges") + count("request_merges");
         assert_eq!(count("requests_completed") + merged, ops);
         assert_eq!(count("requests_issued"), count("requests_completed"));
     }
+    // Of requests alike in flight nobody can tell which of them a completion is of, nor who queued it.
+    let alike = number(seen, "/devices/0/times_unknown");
+    assert!(
+        located <= bios && bios - located <= alike,
+        "{located} of {bios}, {alike}"
+    );
     assert_eq!(number(seen, "/devices/0/conservation/in_flight"), 0);
     assert_eq!(number(seen, "/devices/0/conservation/unmatched"), 0);
     assert_eq!(seen["devices"][0]["device"], device_number(&device.path));

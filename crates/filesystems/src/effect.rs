@@ -1,6 +1,6 @@
 //! What the filesystem hands over to the machine that it is mounted on, after each time that it was told something.
 
-use crate::filesystem::{Actor, Timer};
+use crate::actor::{Actor, Timer};
 use block_layer::{Direction, TaskId};
 use events::smp::{Context, TaskNumber, TaskSpec};
 use events::time::Time;

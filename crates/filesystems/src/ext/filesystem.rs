@@ -8,7 +8,7 @@ use crate::allocator::{Allocator, Extent, Full};
 use crate::effect::{Effect, FlushNumber};
 use crate::filesystem::{Actor, Caller, Filesystem, Progress, Results, Timer};
 use crate::program::{self, Switches};
-use crate::xfs::SwitchesOptions;
+use crate::switches::SwitchesOptions;
 use block_layer::TaskId;
 use events::SpecError;
 use events::smp::{CpuSet, SchedulerEvent, TaskNumber, TaskSpec, TaskUsage};

@@ -1,35 +1,12 @@
 //! The probe `switches`: who leaves a CPU, where, and for how long, by the analysis that the host's has.
 
-use serde::{Deserialize, Serialize};
-use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State, SwitchReport};
+use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State};
 
 use super::site::Site;
 use crate::program::Switches;
+pub use crate::switches::{SwitchesObservation, SwitchesOptions};
 use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
 use events::time::Time;
-
-/// What the probe is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SwitchesOptions {
-    /// Between two points of the series.
-    pub interval_ns: u64,
-}
-
-/// What docs/reference/probes.md describes as the observation of `switches`. Each switch has its stack.
-#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
-#[schemars(rename = "ModelSwitchesObservation")]
-pub struct SwitchesObservation {
-    /// The report that the host's probe makes too.
-    #[serde(flatten)]
-    pub report: SwitchReport,
-    /// Always 0: the simulation loses nothing.
-    pub trace_events_lost: u64,
-    /// Always 0, likewise.
-    pub stack_samples_lost: u64,
-    /// One line each: what was left out.
-    pub notes: Vec<String>,
-}
 
 /// A task's name.
 #[derive(Clone, Debug)]
