@@ -38,7 +38,7 @@ fn busy_jobs_stop_and_keep_their_figures() {
             ..job()
         };
         let phase = phase(&place.path("data"), vec![group(engine, vec![job])]);
-        let record = stopped_after(phase, Duration::from_millis(100), || {});
+        let record = stopped_after(phase, Duration::from_millis(500), || {});
         let done = only_job(&record);
         let null_ops = done.null.as_ref().map_or(0, |null| null.count);
         assert!(done.read.count + null_ops > 0, "{engine:?}");
