@@ -148,3 +148,16 @@ def test_a_load_reads_no_key_of_the_journal() -> None:
     text = 'machine = "model:one_disk"\n[workloads.reads]\nduration = "1s"\n[settings.a.machine]\n'
     with pytest.raises(InputError, match="nothing in this machine reads it"):
         experiment(text + '"drives.0.metadata.barrier" = false\n')
+
+
+@pytest.mark.parametrize(("kind", "is_read"), [("ext2", False), ("ext3", True)])
+def test_ext2_has_no_journal_whose_keys_could_be_set(kind: str, is_read: bool) -> None:
+    settings = (
+        f"[settings.a.machine]\ndrives.0.filesystem.kind = '{kind}'\n" + "drives.0.metadata.journal_blocks = 2048\n"
+    )
+    text = 'machine = "model:one_disk"\n' + FILES + settings
+    if is_read:
+        experiment(text)
+    else:
+        with pytest.raises(InputError, match=r"nothing in this machine reads it.*ext3 or ext4"):
+            experiment(text)

@@ -35,7 +35,7 @@ pub fn schema() -> PyResult<String> {
     add::<trace::profile::ProfileReport>(&mut outputs);
     add::<trace::extents::Examined>(&mut outputs);
     add::<trace::study::TraceFigures>(&mut outputs);
-    add::<workload::replay::ScheduleSummary>(&mut outputs);
+    add::<workload::traced::ScheduleSummary>(&mut outputs);
     let mut defs: Map<String, Value> = inputs.take_definitions(true);
     defs.extend(outputs.take_definitions(true));
     json(&json!({

@@ -8,7 +8,7 @@ use engine::trace_file::{self, TraceSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use workload::replay::{Schedule, TraceChoice};
+use workload::traced::{Schedule, TraceChoice};
 
 use crate::{json, specification, timeout, value_error};
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use workload::record::ClockKind;
-use workload::spec::Time;
+use workload::time::Time;
 
 pub trait Clock: Copy + Send + 'static {
     fn now(self) -> Time;

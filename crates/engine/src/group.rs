@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op, OpKind};
-use workload::measure::{Measure, Sample, Samples, Verdict, op_name};
-use workload::spec::Time;
+use workload::measure::{Measure, Verdict, op_name};
+use workload::time::Time;
+use workload::usage::{Sample, Samples};
 
 use crate::backend::{Queued, Serial};
 use crate::batch::Batcher;

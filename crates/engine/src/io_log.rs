@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use workload::job::Op;
 use workload::measure::op_name;
-use workload::spec::Time;
+use workload::time::Time;
 
 /// The operations of a group so far.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use trace::input::ReadError;
 use trace::schedule::Arrivals;
 use workload::phase::Phase;
-use workload::replay::{Schedule, TraceChoice};
+use workload::traced::{Schedule, TraceChoice};
 
 use crate::trace_file::reader;
 

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use workload::check_phase::check_phase;
 use workload::job::Job;
-use workload::measure::{Measure, Samples};
+use workload::measure::Measure;
 use workload::phase::{EngineKind, GroupSpec, Phase};
-use workload::spec::{JobSpec, Time};
+use workload::spec::JobSpec;
+use workload::time::Time;
+use workload::usage::Samples;
 
 use crate::buffers::Buffers;
 use crate::contents::{Contents, check_verifiable};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use workload::spec::Time;
+use workload::time::Time;
 
 use crate::clock::Clock;
 

@@ -16,7 +16,7 @@ use trace::event::Device;
 use trace::event::{Step, TraceEvent};
 use trace::input::{About, ReadError, Reader};
 use trace::study::{Study, TraceFigures};
-use workload::replay::TraceTable;
+use workload::traced::TraceTable;
 
 pub use rows::TraceRows;
 pub(crate) use source::reader;

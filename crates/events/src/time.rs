@@ -1,6 +1,6 @@
 //! Simulated time: 64-bit nanoseconds since the start of the simulation.
 
-pub use workload::spec::Time;
+pub use workload::time::Time;
 
 /// 1000 ns.
 pub const MICROSECOND: Time = 1_000;

@@ -3,7 +3,7 @@
 
 use workload::metadata::{MetadataPhase, ThreadMeasured};
 
-pub use crate::actor::{Actor, Caller, Timer};
+use crate::actor::{Actor, Timer};
 use crate::allocator::Allocator;
 use crate::effect::{Effect, FlushNumber};
 use crate::switches::{SwitchesObservation, SwitchesOptions};

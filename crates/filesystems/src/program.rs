@@ -1,11 +1,13 @@
 //! A thread that makes files, as its program sees it: its job, the call that it makes, and what it measures of each.
 
-use workload::measure::{Failures, Sample, Usage, Verdict};
+use workload::measure::{Failures, Verdict};
 use workload::metadata::{
     CREATE, Call, MetadataJob, MetadataPhase, OP_NAMES, ThreadMeasured, ThreadSpec,
 };
 use workload::rng;
+use workload::usage::{Sample, Usage};
 
+use crate::filesystem::Progress;
 use events::SpecError;
 use events::smp::TaskNumber;
 use events::spec_error::within;
@@ -56,6 +58,21 @@ pub(crate) fn check(phase: &MetadataPhase, cpus: u16) -> Result<(), SpecError> {
         }
     }
     Ok(())
+}
+
+/// How far a phase has come whose threads these are.
+pub(crate) fn progress<'a>(
+    elapsed_ns: Time,
+    threads: impl Iterator<Item = &'a Program> + Clone,
+) -> Progress {
+    let fractions = threads.clone().map(Program::fraction);
+    Progress {
+        elapsed_ns,
+        files: threads.map(Program::files).sum(),
+        fraction: fractions
+            .reduce(|one, other| Some(one?.min(other?)))
+            .flatten(),
+    }
 }
 
 impl Program {

@@ -35,8 +35,10 @@ pub enum Component {
     Flushes(u16),
     /// The filesystem on that drive.
     Filesystem(u16),
-    /// Inodes, directories and the journal of ext2, ext3 and ext4 on that drive, where files are made.
+    /// Inodes and directories of ext2, ext3 and ext4 on that drive, where files are made.
     Metadata(u16),
+    /// The journal of those files' metadata, of ext3 and ext4.
+    MetadataJournal(u16),
     /// The mount of that number.
     Mount(u16),
     /// Memory that is too small, and where what it does not hold goes.
@@ -52,7 +54,7 @@ struct Reads {
 
 impl Component {
     /// One of each kind.
-    pub const ALL: [Component; 18] = [
+    pub const ALL: [Component; 19] = [
         Component::Cpus,
         Component::Calls,
         Component::Copies,
@@ -69,6 +71,7 @@ impl Component {
         Component::Flushes(0),
         Component::Filesystem(0),
         Component::Metadata(0),
+        Component::MetadataJournal(0),
         Component::Mount(0),
         Component::Swap,
     ];
@@ -186,7 +189,8 @@ impl Component {
             Component::Metadata(_) => (
                 &[
                     "kernel",
-                    "drives.#.metadata",
+                    "drives.#.metadata.call_ns",
+                    "drives.#.metadata.scan_block_ns",
                     "memory.bytes",
                     "memory.dirty_background_percent",
                     "cpus.call_ns",
@@ -195,6 +199,13 @@ impl Component {
                     "cpus.page_copy_cycles",
                 ],
                 "files are made on that drive, whose filesystem is ext2, ext3 or ext4",
+            ),
+            Component::MetadataJournal(_) => (
+                &[
+                    "drives.#.metadata.journal_blocks",
+                    "drives.#.metadata.barrier",
+                ],
+                "files are made on that drive, whose filesystem is ext3 or ext4",
             ),
             Component::Mount(_) => (&["mounts.#"], "files lie on that mount"),
             Component::Swap => (
@@ -213,6 +224,7 @@ impl Component {
             | Component::Flushes(number)
             | Component::Filesystem(number)
             | Component::Metadata(number)
+            | Component::MetadataJournal(number)
             | Component::Mount(number) => Some(number),
             _ => None,
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use workload::job::OpKind;
-use workload::replay::{Process, Schedule, ScheduledIo, Side, TraceChoice, TracedDevice};
+use workload::traced::{Process, Schedule, ScheduledIo, Side, TraceChoice, TracedDevice};
 
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
 use crate::input::{About, ReadError};

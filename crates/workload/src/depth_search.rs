@@ -5,7 +5,8 @@
 //! measured one; where that misses the target, the next smaller depth is taken. Between two windows nothing is in
 //! flight, so that no window pays for the depth of the one before.
 
-use crate::spec::{DepthSearch, Time};
+use crate::spec::DepthSearch;
+use crate::time::Time;
 use crate::units::format_duration_ns;
 
 /// The state of a search.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::op::{Op, OpKind};
-use crate::spec::Time;
+use crate::time::Time;
 
 /// First the syncs that belong to an end, then the rest.
 #[derive(Clone, Debug)]

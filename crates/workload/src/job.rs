@@ -15,9 +15,10 @@ pub use crate::op::{Next, Op, OpKind};
 use crate::pacing::Pacing;
 use crate::replay::{Replay, ReplayRecord};
 use crate::rng::stream;
-use crate::spec::{JobSpec, Time, Until};
+use crate::spec::{JobSpec, Until};
 pub use crate::spec_error::SpecError;
 use crate::syncs::Syncs;
+use crate::time::Time;
 
 /// The streams that a job draws from, each by its component number under the job's seed.
 mod component {

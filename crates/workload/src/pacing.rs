@@ -1,7 +1,8 @@
 //! When the next operation may start.
 
 use crate::rng::Stream;
-use crate::spec::{Arrival, Spacing, Time};
+use crate::spec::{Arrival, Spacing};
+use crate::time::Time;
 
 /// The gate before the next operation.
 #[derive(Clone, Debug)]

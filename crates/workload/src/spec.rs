@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::time::Time;
+use crate::time::Time;
 use crate::traced::ReplaySpec;
 
 /// What one job does.

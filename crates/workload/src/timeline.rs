@@ -5,7 +5,7 @@ use std::mem::take;
 
 use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::job::OpKind;
-use crate::spec::Time;
+use crate::time::Time;
 
 /// Fixed number of intervals at most; their width doubles when there would be more.
 #[derive(Clone, Debug)]

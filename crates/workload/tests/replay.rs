@@ -9,11 +9,12 @@ use std::sync::Arc;
 use fixture::uniform_reads;
 use proptest::prelude::*;
 use workload::job::{Job, Next, Op, OpKind};
-use workload::replay::{
-    Mapping, Process, ReplayRecord, ReplaySpec, Schedule, ScheduledIo, Side, Timing, TraceChoice,
-    TracedDevice,
+use workload::replay::ReplayRecord;
+use workload::spec::{JobSpec, Until};
+use workload::time::Time;
+use workload::traced::{
+    Mapping, Process, ReplaySpec, Schedule, ScheduledIo, Side, Timing, TraceChoice, TracedDevice,
 };
-use workload::spec::{JobSpec, Time, Until};
 
 const FILE_BYTES: u64 = 1 << 30;
 

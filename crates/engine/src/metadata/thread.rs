@@ -11,7 +11,7 @@ use workload::metadata::{
     CREATE, Call, MetadataJob, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE,
 };
 use workload::rng;
-use workload::spec::Time;
+use workload::time::Time;
 
 use super::calls;
 use super::path::Path;

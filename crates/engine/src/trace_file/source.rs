@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trace::input::{Column, Layout, ReadAt, ReadError, Reader, Source, open};
-use workload::replay::TraceTable;
+use workload::traced::TraceTable;
 
 /// Opens the files of one trace.
 pub(crate) fn reader(

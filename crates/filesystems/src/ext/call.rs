@@ -275,7 +275,7 @@ impl Ext {
             return None;
         }
         let name_bytes = self.threads[number as usize].name_bytes();
-        let is_indexed = self.form.is_indexed;
+        let is_indexed = self.variant.is_indexed;
         self.directories
             .push(Directory::new(inode, file, name_bytes, is_indexed));
         Some(self.directories.len() - 1)

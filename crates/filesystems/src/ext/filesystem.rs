@@ -1,12 +1,15 @@
 //! ext2, ext3 and ext4 as the machine sees them.
 
+use std::ops::Deref;
+
 use workload::metadata::MetadataPhase;
 
 use super::thread::Thread;
 use super::{Ext, unbound};
+use crate::actor::{Actor, Caller, Timer};
 use crate::allocator::{Allocator, Extent, Full};
 use crate::effect::{Effect, FlushNumber};
-use crate::filesystem::{Actor, Caller, Filesystem, Progress, Results, Timer};
+use crate::filesystem::{Filesystem, Progress, Results};
 use crate::program::{self, Switches};
 use crate::switches::SwitchesOptions;
 use block_layer::TaskId;
@@ -84,14 +87,8 @@ impl Filesystem for Ext {
     }
 
     fn progress(&self) -> Progress {
-        let fractions = self.threads.iter().map(|thread| thread.fraction());
-        Progress {
-            elapsed_ns: self.now - self.began,
-            files: self.threads.iter().map(|thread| thread.files()).sum(),
-            fraction: fractions
-                .reduce(|one, other| Some(one?.min(other?)))
-                .flatten(),
-        }
+        let threads = self.threads.iter().map(Deref::deref);
+        program::progress(self.now - self.began, threads)
     }
 
     fn is_active(&self) -> bool {

@@ -204,7 +204,7 @@ impl Ext {
     }
 
     fn log_piece_written(&mut self) {
-        let barrier = self.form.barrier;
+        let barrier = self.variant.barrier;
         let journal = self.journal.as_mut().expect("it has a log");
         let committing = journal.committing.as_mut().expect("one commits");
         committing.left -= 1;

@@ -20,9 +20,9 @@ mod thread;
 
 use std::collections::BTreeMap;
 
+use crate::actor::{Actor, Caller};
 use crate::allocator::Allocator;
 use crate::effect::Effect;
-use crate::filesystem::{Actor, Caller};
 use crate::program::Switches;
 use directory::Directory;
 use events::SpecError;
@@ -35,12 +35,12 @@ use inodes::Inodes;
 use io::Purpose;
 use journal::Journal;
 use memory::cache::FileId;
-pub use spec::{ExtMetadata, Form};
+pub use spec::{ExtMetadata, Variant};
 use thread::Thread;
 
 /// A mounted filesystem. Phases run one after the other.
 pub struct Ext {
-    form: Form,
+    variant: Variant,
     spec: ExtMetadata,
     cpus: u16,
     /// What a call costs that submits I/O, and copying a page.
@@ -83,7 +83,7 @@ pub struct Ext {
 #[derive(Clone, Copy, Debug)]
 pub struct Mount {
     /// Which of the three it is, by its kernel.
-    pub form: Form,
+    pub variant: Variant,
     /// Of the machine.
     pub cpus: u16,
     /// Its size in blocks of 4 KiB.
@@ -117,7 +117,7 @@ impl Ext {
             mount.group_inodes,
         )?;
         let mut ext = Ext {
-            form: mount.form,
+            variant: mount.variant,
             spec,
             cpus: mount.cpus,
             submit_ns: mount.submit_ns,
@@ -150,7 +150,7 @@ impl Ext {
         };
         ext.journal_task = ext.add_task(unbound());
         ext.flusher_task = ext.add_task(unbound());
-        if mount.form.is_journaled {
+        if mount.variant.is_journaled {
             let file = ext.new_file(0);
             let blocks = u64::from(spec.journal_blocks);
             let given = ext.allocator.allocate(0, file, 0, blocks);

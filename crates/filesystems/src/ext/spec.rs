@@ -26,7 +26,7 @@ pub struct ExtMetadata {
 
 /// What tells the three apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct Variant {
     /// ext3 and ext4, in ordered mode.
     pub is_journaled: bool,
     /// Directories are found by the hashes of their names (`dir_index`): ext4.

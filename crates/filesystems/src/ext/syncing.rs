@@ -3,8 +3,8 @@
 use super::Ext;
 use super::io::{EXPIRE_NS, LOOK_EVERY_NS};
 use super::thread::Stage;
+use crate::actor::Timer;
 use crate::effect::Effect;
-use crate::filesystem::Timer;
 use events::time::{SECOND, Time};
 
 /// Of the running transaction (`JBD_DEFAULT_MAX_COMMIT_AGE`).
@@ -36,7 +36,7 @@ impl Ext {
             let waits = journal.wait_for(self.files.get(inode).changed_in, number);
             self.commit_if_wanted();
             // A commit has emptied the drive's cache.
-            return waits.then_some(match self.form.barrier {
+            return waits.then_some(match self.variant.barrier {
                 true => Stage::Over,
                 false => Stage::Flushes,
             });
@@ -51,7 +51,7 @@ impl Ext {
 
     /// The drive's cache, where nothing has emptied it. True: the thread waits.
     pub(super) fn flushes(&mut self, number: u32) -> bool {
-        let empties = self.form.barrier || !self.form.is_journaled;
+        let empties = self.variant.barrier || !self.variant.is_journaled;
         if empties {
             self.flush_for(number);
         }
@@ -182,7 +182,7 @@ impl Ext {
             let at = self.now + LOOK_EVERY_NS;
             self.effects.push(Effect::Timer(at, Timer::WriteBack));
         }
-        if self.form.is_journaled && !std::mem::replace(&mut self.is_commit_armed, true) {
+        if self.variant.is_journaled && !std::mem::replace(&mut self.is_commit_armed, true) {
             let at = self.now + COMMIT_EVERY_NS;
             self.effects.push(Effect::Timer(at, Timer::Sync));
         }

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use workload::metadata::MetadataPhase;
 
 use super::*;
+use crate::actor::Timer;
 use crate::allocator::{FilesystemSpec, GROUP_BLOCKS, Kind};
 use crate::effect::BlockIo;
-use crate::filesystem::{Filesystem, Results, Timer};
+use crate::filesystem::{Filesystem, Results};
 use events::event_queue::EventQueue;
 use events::time::SECOND;
 
@@ -36,7 +37,7 @@ fn machine(kind: Kind, metadata: Value) -> Machine {
     let spec: FilesystemSpec = serde_json::from_value(spec).unwrap();
     let metadata: ExtMetadata = serde_json::from_value(metadata).unwrap();
     let mount = Mount {
-        form: Form {
+        variant: Variant {
             is_journaled: kind != Kind::Ext2,
             is_indexed: kind == Kind::Ext4,
             barrier: metadata.barrier.unwrap_or(kind == Kind::Ext4),

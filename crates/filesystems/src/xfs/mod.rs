@@ -44,9 +44,10 @@ use std::collections::BTreeMap;
 
 use workload::rng;
 
-pub use crate::effect::{BlockIo, Effect, FlushNumber};
-pub use crate::filesystem::{Actor, Caller, Timer};
-pub use crate::filesystem::{Progress, Results};
+use crate::actor::{Actor, Caller, Timer};
+use crate::effect::{BlockIo, Effect, FlushNumber};
+use crate::filesystem::{Progress, Results};
+use crate::switches::SwitchesOptions;
 use data::Files;
 use deferral::Item;
 use events::SpecError;
@@ -66,7 +67,6 @@ use pusher::Pusher;
 use site::Site;
 pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
 use switches::{Comm, Scheduling};
-pub use switches::{SwitchesObservation, SwitchesOptions};
 use thread::Thread;
 use volume::{Volume, violated};
 use workers::Workers;

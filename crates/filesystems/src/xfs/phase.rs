@@ -1,13 +1,16 @@
 //! A phase on a mounted filesystem, from its threads to what it yielded.
 
+use std::ops::Deref;
+
 use workload::metadata::MetadataPhase;
 use workload::rng;
 
 use super::site::Site;
-use super::switches::{Comm, SwitchesOptions};
+use super::switches::Comm;
 use super::thread::Thread;
 use super::{COMPONENT_DRAWS, Effect, Mounted, Progress, Results, Timer, unbound};
 use crate::program;
+use crate::switches::SwitchesOptions;
 use events::SpecError;
 use events::smp::{CpuSet, TaskSpec};
 use events::time::Time;
@@ -85,14 +88,8 @@ impl Mounted {
 
     /// How far the load has come.
     pub fn progress(&self) -> Progress {
-        let fractions = self.threads.iter().map(|thread| thread.fraction());
-        Progress {
-            elapsed_ns: self.now - self.began,
-            files: self.threads.iter().map(|thread| thread.files()).sum(),
-            fraction: fractions
-                .reduce(|one, other| Some(one?.min(other?)))
-                .flatten(),
-        }
+        let threads = self.threads.iter().map(Deref::deref);
+        program::progress(self.now - self.began, threads)
     }
 
     /// A thread's directory: there before the phase begins, at no cost.

@@ -4,7 +4,7 @@ use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State};
 
 use super::site::Site;
 use crate::program::Switches;
-pub use crate::switches::{SwitchesObservation, SwitchesOptions};
+use crate::switches::{SwitchesObservation, SwitchesOptions};
 use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
 use events::time::Time;
 

@@ -23,7 +23,7 @@ use drive::{DrivePlan, DriveSpec};
 use events::SpecError;
 use events::spec_error::within;
 use filesystems::allocator::Kind;
-use filesystems::ext::{ExtMetadata, Form, Mount};
+use filesystems::ext::{ExtMetadata, Mount, Variant};
 pub use kernel::Kernel;
 use memory::MemorySpec;
 use nfs::NfsSpec;
@@ -186,7 +186,7 @@ impl MachineSpec {
             .memory
             .map(|memory| memory.background_pages(&self.kernel, &self.drives));
         let mount = Mount {
-            form: ext_form(filesystem.kind, &plan.metadata, &self.kernel)?,
+            variant: ext_variant(filesystem.kind, &plan.metadata, &self.kernel)?,
             cpus: self.cpus.topology().cpus() as u16,
             blocks: filesystem.blocks,
             group_metadata_blocks: filesystem.group_metadata_blocks,
@@ -269,14 +269,14 @@ impl MachineSpec {
 const BACKGROUND_PAGES: u64 = 209_715;
 
 /// ext4 empties the drive's cache at each commit by default, and ext3 from 3.1 on.
-fn ext_form(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Option<Form> {
+fn ext_variant(kind: Kind, metadata: &ExtMetadata, kernel: &Kernel) -> Option<Variant> {
     let (is_journaled, is_indexed, barrier) = match kind {
         Kind::Ext2 => (false, false, false),
         Kind::Ext3 | Kind::Ext3Windows => (true, false, kernel.ext3_has_barriers()),
         Kind::Ext4 => (true, true, true),
         Kind::Contiguous => return None,
     };
-    Some(Form {
+    Some(Variant {
         is_journaled,
         is_indexed,
         barrier: is_journaled && metadata.barrier.unwrap_or(barrier),

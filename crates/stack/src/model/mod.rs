@@ -42,7 +42,7 @@ use crate::world::{FileLayout, FileSpec, PhaseSpec, World};
 use block_layer::{SECTOR_BYTES, Sector};
 use events::SpecError;
 use events::station::Violation;
-use filesystems::xfs::SwitchesOptions;
+use filesystems::switches::SwitchesOptions;
 pub use kinds::{AnyPhase, AnyRecord};
 use memory::cache::FileId;
 use observed::Watch;

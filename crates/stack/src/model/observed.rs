@@ -15,7 +15,7 @@ use crate::world::World;
 use block_layer::completion::Counters;
 use block_layer::{QueueEvent, TaskId};
 use events::SpecError;
-use filesystems::xfs::{SwitchesObservation, SwitchesOptions};
+use filesystems::switches::{SwitchesObservation, SwitchesOptions};
 
 /// A phase, and the probes that watch it.
 #[derive(Clone, Debug)]

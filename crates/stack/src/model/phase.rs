@@ -2,7 +2,8 @@
 
 use workload::check_phase::check_stops;
 use workload::phase::{EngineKind, GroupSpec, Phase};
-use workload::spec::{Arrival, JobSpec, Time};
+use workload::spec::{Arrival, JobSpec};
+use workload::time::Time;
 
 use crate::machine::MachineSpec;
 use crate::world::{self, Path, PhaseSpec};

@@ -169,8 +169,11 @@ fn of_files(place: usize, machine: &MachineSpec, used: &mut BTreeSet<Component>)
     let number = place as u16;
     used.extend([Component::Filesystem(number), Component::Drive(number)]);
     used.extend(of_scheduler(place, machine));
-    if machine.ext(place).is_some() {
+    if let Some((mount, _)) = machine.ext(place) {
         used.insert(Component::Metadata(number));
+        if mount.variant.is_journaled {
+            used.insert(Component::MetadataJournal(number));
+        }
     }
     if machine.has_detailed_cpus() {
         used.insert(Component::Completion(number));

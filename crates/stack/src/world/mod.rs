@@ -20,7 +20,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use workload::measure::Usage;
+use workload::usage::Usage;
 
 use crate::component::Component;
 use block_layer::completion::Counters;
@@ -39,8 +39,8 @@ use events::station::Violation;
 use events::time::Time;
 use files::Piece;
 pub use files::{FileLayout, FileSpec};
+use filesystems::actor::Timer;
 use filesystems::allocator::Allocator;
-use filesystems::filesystem::Timer;
 use memory::cache::{Effects, FileId, PageCache};
 use mounts::Mounted;
 use nfs::DirectIo;

@@ -13,11 +13,13 @@ use events::SpecError;
 use events::smp::{Context, Scheduled, SchedulerEvent, TaskNumber};
 use events::station::Violation;
 use events::time::Time;
+use filesystems::actor::Timer;
 use filesystems::allocator::Allocator;
 use filesystems::effect::{BlockIo, Effect, FlushNumber};
 use filesystems::ext::{Ext, ExtMetadata, Mount};
-use filesystems::filesystem::{Filesystem, Progress, Results, Timer};
-use filesystems::xfs::{Mounted, SwitchesOptions};
+use filesystems::filesystem::{Filesystem, Progress, Results};
+use filesystems::switches::SwitchesOptions;
+use filesystems::xfs::Mounted;
 use memory::cache::FileId;
 
 /// A filesystem on its drive.

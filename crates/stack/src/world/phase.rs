@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, SpecError};
-use workload::measure::{Sample, Samples, Usage};
 use workload::phase::StopsWith;
 use workload::rng::stream;
 use workload::spec::JobSpec;
+use workload::usage::{Sample, Samples, Usage};
 
 use super::task::{RunningJob, State, Task};
 use super::{Event, FileLayout, Path, Progress, World};

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use workload::assemble::GroupMeasured;
 use workload::job::{Job, Next, Op};
-use workload::measure::{Measure, Measured, Sample, Samples, Usage, Verdict};
+use workload::measure::{Measure, Measured, Verdict};
 use workload::rng::Stream;
+use workload::usage::{Sample, Samples, Usage};
 
 use block_layer::Priority;
 use events::slab::Id;

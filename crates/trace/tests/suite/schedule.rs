@@ -4,7 +4,7 @@ use trace::event::{Device, Marks, Op, Step, TraceEvent};
 use trace::input::About;
 use trace::schedule::Arrivals;
 use workload::job::OpKind;
-use workload::replay::{Schedule, Side, TraceChoice};
+use workload::traced::{Schedule, Side, TraceChoice};
 
 fn choice(side: Side) -> TraceChoice {
     TraceChoice {
@@ -68,7 +68,7 @@ fn events() -> Vec<TraceEvent> {
 type Row = (u64, Option<u64>, u64, u32, OpKind);
 
 fn rows(schedule: &Schedule) -> Vec<Row> {
-    let row = |io: &workload::replay::ScheduledIo| {
+    let row = |io: &workload::traced::ScheduledIo| {
         let took = io.ended_ns().map(|end| end - io.at_ns);
         (io.at_ns, took, io.sector, io.sectors, io.kind)
     };

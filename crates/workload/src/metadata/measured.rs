@@ -2,8 +2,9 @@
 
 use super::Call;
 use crate::histogram::LatencyHistogram;
-use crate::measure::{Failures, Sample};
-use crate::spec::Time;
+use crate::measure::Failures;
+use crate::time::Time;
+use crate::usage::Sample;
 
 /// The measurements of one thread when it is done.
 #[derive(Debug)]

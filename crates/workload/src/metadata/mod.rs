@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::spec::Time;
+use crate::time::Time;
 pub use measured::{CREATE, OP_NAMES, OPS, OpMeasured, ThreadMeasured, WRITE};
 pub use names::NameSpec;
 use names::Names;

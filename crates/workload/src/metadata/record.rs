@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::measured::{OP_NAMES, OpMeasured, ThreadMeasured};
 use super::{MetadataPhase, ThreadSpec};
 use crate::assemble::Circumstances;
-use crate::measure::Usage;
 use crate::record::{
     ErrorRecord, GroupRecord, IntervalRecord, MismatchRecord, OpRecord, PhaseRecord,
 };
-use crate::spec::Time;
+use crate::time::Time;
+use crate::usage::Usage;
 
 /// The record of a metadata load.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]

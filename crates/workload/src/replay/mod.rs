@@ -6,9 +6,5 @@ mod places;
 mod player;
 mod waits;
 
-pub use crate::traced::{
-    Mapping, Process, ReplaySpec, Schedule, ScheduleSummary, ScheduledIo, Side, Timing,
-    TraceChoice, TraceTable, TracedDevice,
-};
 pub use fidelity::{LATE_NS, ReplayRecord};
 pub(crate) use player::Replay;

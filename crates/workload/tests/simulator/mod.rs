@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use workload::job::{Job, Next, Op};
-use workload::spec::Time;
+use workload::time::Time;
 
 /// One operation's life.
 #[derive(Clone, Copy, Debug, PartialEq)]

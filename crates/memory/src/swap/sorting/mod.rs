@@ -7,8 +7,8 @@ mod waiting;
 
 use std::collections::BTreeMap;
 
-use workload::measure::Usage;
 use workload::rng::stream;
+use workload::usage::Usage;
 
 use crate::swap::effect::Effect;
 use crate::swap::pages::{Memory, PAGE_BYTES, PageNumber, PageState};

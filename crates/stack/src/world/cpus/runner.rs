@@ -5,7 +5,7 @@ use block_layer::KERNEL_TASKS;
 use block_layer::TaskId;
 use events::smp::Context;
 use events::time::{SECOND, Time};
-use filesystems::filesystem::Actor;
+use filesystems::actor::Actor;
 
 /// From 0, in the order in which they were made.
 pub type RunnerNumber = u32;

@@ -12,6 +12,8 @@ use crate::machine::MachineSpec;
 use crate::world::{PhaseSpec, World};
 use events::SpecError;
 use events::station::Violation;
+use filesystems::filesystem::Results;
+use filesystems::switches::SwitchesOptions;
 use filesystems::xfs::{small_filesystem as filesystem, *};
 
 fn processors(cores: u16, stays: bool) -> Value {
