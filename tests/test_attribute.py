@@ -40,12 +40,16 @@ def measured(truth: Truth, *, keys: int = 12, rounds: int = 4, seed: int = 1, no
 
 
 def test_the_keys_that_matter_are_named_with_their_effects() -> None:
-    found = measured(lambda x: 100 + 2 * x[:, 3] - 1.5 * x[:, 7])
-    assert found.keys == (3, 7)
-    assert found.probability >= 0.9
-    three, seven = found.effects
+    def truth(x: np.ndarray) -> np.ndarray:
+        return 100 + 2 * x[:, 3] - 1.5 * x[:, 7]
+
+    three, seven = measured(truth).effects
     assert three.low <= 2 <= three.high and seven.low <= -1.5 <= seven.high
     assert three.size == pytest.approx(2, abs=0.6)
+    # One draw of the noise may say a little less, where another key happens to fit it.
+    found = [measured(truth, seed=seed) for seed in range(1, 7)]
+    assert {each.keys for each in found} == {(3, 7)}
+    assert np.median([each.probability for each in found]) >= 0.95
 
 
 def test_only_heavy_tails_take_weight_from_far_values() -> None:
