@@ -6,6 +6,7 @@ import importlib
 import inspect
 import os
 import platform
+import re
 import subprocess
 import textwrap
 from collections.abc import Sequence
@@ -32,9 +33,17 @@ def render(results: Sequence[Result], benches: Sequence[str]) -> str:
     for name in benches:
         own = [one for one in results if one.bench == name]
         if own:
-            about = inspect.getdoc(importlib.import_module(name)) or ""
+            about = prose(inspect.getdoc(importlib.import_module(name)) or "")
             parts.append(f"## {name}\n\n{about}\n\n{table(own)}\n{commands(own)}")
     return "\n".join(parts)
+
+
+def prose(text: str) -> str:
+    """Its paragraphs in the page's width; lists and indented lines stay as they are."""
+    paragraphs = text.split("\n\n")
+    plain = [not re.search(r"^([-*+] |\d+\. |[| ])", one, re.MULTILINE) for one in paragraphs]
+    filled = [textwrap.fill(one, COLUMNS, break_long_words=False, break_on_hyphens=False) for one in paragraphs]
+    return "\n\n".join(new if wraps else old for old, new, wraps in zip(paragraphs, filled, plain, strict=True))
 
 
 def table(results: Sequence[Result]) -> str:

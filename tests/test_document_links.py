@@ -1,4 +1,4 @@
-"""Every relative link of a document leads to a file, and every anchor to a heading."""
+"""Every relative link of a document leads to a file, and every anchor to a heading; prose is 100 columns wide."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$", re.M)
 def test_links_lead_somewhere(document: Path) -> None:
     broken = [link for link in links(document.read_text()) if not leads_somewhere(link, document)]
     assert not broken, f"{document.relative_to(ROOT)}: {', '.join(broken)}"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [one for one in DOCUMENTS if one.name != "ARCHITECTURE.md"],  # whose items are a line each
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_prose_is_a_hundred_columns_wide(document: Path) -> None:
+    outside = _FENCED.sub("", document.read_text()).splitlines()
+    wide = [line for line in outside if len(line) > 100 and not line.startswith("|")]
+    assert not wide, f"{document.relative_to(ROOT)}: {wide[0]}"
 
 
 def test_a_link_to_nothing_and_an_anchor_of_no_heading_are_found(tmp_path: Path) -> None:
