@@ -577,7 +577,11 @@ def test_it_runs_the_experiment_and_tells_each_cell(iolab: CommandLine, capsys: 
     path = str(iolab.write("figures.toml", FIGURES))
     rate = iolab("reproduce", path, "--rounds", "3", "--out", "kept", "--json").json()[0]
     assert rate["rounds"] == 3 and len(rate["cells"]) == 4
-    kept = str(iolab.cwd / "kept")
+    assert invoke(["reproduce", path, "--from", str(iolab.cwd / "kept")]) == 0
+    assert "The first reader gains. (its answer)" in capsys.readouterr().out
+    # What is said of figures that no machine's pace decides.
+    stored_run(iolab.cwd / "stored" / "figures", EXPERIMENT)
+    kept = str(iolab.cwd / "stored")
     assert invoke(["reproduce", path, "--from", kept]) == 0
     shown = capsys.readouterr().out
     assert "figures/rate" in shown and "Fitted:" in shown

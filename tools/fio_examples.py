@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,17 +68,21 @@ def text(examples: list[Example]) -> str:
     runs = [example.name for example in examples if not example.on_engine]
     only_fio = [example for example in examples if example.on_engine and not example.on_fio]
     neither = [example for example in examples if example.on_engine and example.on_fio]
-    counts = (
+    counts = _filled(
         f"Of the {len(examples)} examples of fio 3.33, {sum(example.parses for example in examples)} parse, "
         f"{len(runs)} run on iolab's engine, {len(only_fio)} more with `--engine fio`, and {len(neither)} with "
-        "neither.\n\n"
+        "neither."
     )
-    listed = "On the engine: " + ", ".join(f"`{name.removesuffix('.fio')}`" for name in runs) + ".\n\n"
+    listed = _filled("On the engine: " + ", ".join(f"`{name.removesuffix('.fio')}`" for name in runs) + ".")
     rows = [
         (f"`{example.name.removesuffix('.fio')}`", "yes" if not example.on_fio else "no", ", ".join(_why(example)))
         for example in (*only_fio, *neither)
     ]
     return counts + listed + markdown_table(("not on the engine", "with fio", "because of"), rows)
+
+
+def _filled(paragraph: str) -> str:
+    return textwrap.fill(paragraph, 100, break_long_words=False, break_on_hyphens=False) + "\n\n"
 
 
 def _why(example: Example) -> Iterator[str]:
