@@ -7,8 +7,8 @@
 
 What is measured next is where the accounts of the history differ most: the information of a Gaussian channel, half
 the logarithm of one plus signal over noise. Before that, one version of each of `spread` parts of the range is measured
-once: that tells levels and noise, and shows changes that are reversed. An end is measured again now and then, as the
-reference by which drift is told from change.
+once: that tells levels and noise, and shows changes that are reversed. Where the machine drifts, an end is measured
+again now and then, as the reference by which drift is told from change.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ STARTS = 3
 """Each end is measured so often before anything else."""
 STARTS_WITH_SPREAD = 1
 """The same where other versions tell the noise too."""
-REFERENCE_EVERY = 9
-REFERENCE_EVERY_IN_DRIFT = 4
+IN_DRIFT = 3
+"""Measurements of other versions between two of an end, where the machine drifts."""
 SCENARIOS = 300
 """Accounts drawn from the posterior, over which the variance of each candidate's level is taken."""
 LOOKED_AT_FOR_NONE = 8
@@ -133,8 +133,8 @@ class Search:
             if kind == "changes" and (within := self._within_the_named()) is not None:
                 return within
             return self._in_the_widest(self.versions)
-        since = next(back for back, (version, _) in enumerate(reversed(self.values)) if version in (first, last))
-        if since + 1 >= (REFERENCE_EVERY_IN_DRIFT if self.posterior.drift[1] > 0 else REFERENCE_EVERY):
+        # Where drift is seen, an end is the reference by which it is told from change.
+        if self.posterior.drift[1] > 0 and not {first, last} & {version for version, _ in self.values[-IN_DRIFT:]}:
             return first if at_ends[0] <= at_ends[1] else last
         return self._most_informative()
 
