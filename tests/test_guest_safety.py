@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 import threading
 from pathlib import Path
 
@@ -11,33 +10,16 @@ import pytest
 from iolab.adapters.guest import programs, qemu
 from iolab.base.errors import MachineError
 from support.command_line import wait_until
+from support.tiny_kernels import DEBUG_PORT, HANG, SERIAL_PORT, image, repeats, says
 
 try:
     programs.qemu()
 except MachineError as absent:
     pytest.skip(f"no guest machine here: {absent}", allow_module_level=True)
 
-HANG = b"\xeb\xfe"
-"""jmp to itself"""
-DEBUG_PORT, SERIAL_PORT = 0xE9, 0x3F8
-
-
-def repeats(port: int, byte: bytes) -> bytes:
-    """mov dx, port; mov al, byte; out dx, al; jmp to the latter"""
-    return b"\x66\xba" + struct.pack("<H", port) + b"\xb0" + byte + b"\xee\xeb\xfd"
-
-
-def says(text: bytes) -> bytes:
-    """On the debug port; then it hangs."""
-    each = b"".join(b"\xb0" + bytes([byte]) + b"\xee" for byte in text)
-    return b"\x66\xba" + struct.pack("<H", DEBUG_PORT) + each + HANG
-
 
 def board(place: Path, code: bytes, *drives: qemu.Drive) -> qemu.Board:
-    """A kernel of that code, after a header of Multiboot (version 0.6.96, sections 3.1.2 and 3.1.3)."""
-    magic, flags, at = 0x1BADB002, 0x00010000, 0x100000
-    header = struct.pack("<8I", magic, flags, -(magic + flags) & 0xFFFFFFFF, at, at, 0, 0, at + 32)
-    (place / "kernel").write_bytes(header + code)
+    image(place / "kernel", code)
     (place / "initramfs").write_bytes(b"nothing")
     return qemu.Board(place / "kernel", place / "initramfs", cpus=1, memory_bytes=64 << 20, drives=drives)
 
