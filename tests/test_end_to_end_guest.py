@@ -1,4 +1,4 @@
-"""A real kernel in a guest machine: the smallest of Debian's that is cached or can be fetched, booted four times."""
+"""A real kernel in a guest machine: the smallest of Debian's that is cached or can be fetched, booted five times."""
 
 from __future__ import annotations
 
@@ -76,6 +76,24 @@ def test_a_guest_ends_for_want_of_memory_and_at_the_limit_of_its_own_time(iolab:
     why = records["small"].faults[0].what
     assert "memory" in why or "did not end within 30 s" in why
     assert "did not end within 1 s of its own time" in records["endless"].faults[0].what
+
+
+def test_processes_of_a_guest_sort_more_than_they_may_have_and_swap(iolab: CommandLine, kernel_name: str) -> None:
+    text = experiment(kernel_name).split("[workloads.reads]")[0].replace('filesystem = "none"\n', "")
+    sorting = '[workloads.sort]\nkind = "qsbench"\nprocesses = 2\nshare = 65\nmemory_limit = "16MiB"\n'
+    iolab.write("guest.toml", text + sorting)
+    iolab("run", "guest.toml", "--out", "run", time_limit_s=600)
+    run = read(iolab.cwd / "run")
+    (phase,) = run.record(0).phases
+    assert [group["name"] for group in phase["groups"]] == ["sort.1", "sort.2"]
+    measures = phase["measures"]
+    beyond = 2 * 0.65 * 2**24 - 2**24
+    assert measures["swap_out_bytes"] >= beyond and measures["swap_in_bytes"] > 0  # type: ignore[operator]
+    assert 0.9 * 2**24 < measures["memory_bytes_max"] <= 2**24  # type: ignore[operator]
+    found = phase["probes"]["instructions"]
+    assert found["operations"] == 2
+    assert found["user"] > 2**22
+    assert "swap_writepage" in " ".join(found["symbols"]) or "swap_readpage" in " ".join(found["symbols"])
 
 
 def test_a_command_runs_in_the_kernel_of_that_name(iolab: CommandLine, kernel_name: str) -> None:

@@ -198,13 +198,91 @@ def test_a_setting_changes_kernel_and_machine() -> None:
         ("[guest]\ncpu = 1\n", "guest.cpu"),
         ("[settings.a]\nirq_cpus = 1\n", "settings.a.irq_cpus: not to be had on a guest machine"),
         ("[probes]\nblock = true\n", "probes.block: a guest machine has the probe instructions only"),
-        ('[workloads.sort]\nkind = "qsbench"\nmemory_limit = "64MiB"\n', "sort phases are not to be had"),
+        ('[workloads.make]\nkind = "make-sequence"\n', "phases are not to be had"),
     ],
 )
 def test_what_a_guest_has_not_is_told_on_its_line(more: str, what: str) -> None:
     with pytest.raises(InputError) as error:
         loads(EXPERIMENT + more, "guest.toml")
     assert what in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("has", "filesystem", "loaded"),
+    [(["ext4"], "ext3", ["ext4"]), (["ext2", "ext4"], "ext2", ["ext2"]), (["xfs"], "xfs", ["xfs"])],
+)
+def test_a_filesystem_comes_with_the_module_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has: list[str], filesystem: str, loaded: list[str]
+) -> None:
+    for name in ["null_blk", *has]:
+        (tmp_path / f"{name}.ko").write_bytes(b"\x7fELF\0depends=\0")
+    monkeypatch.setattr(plan.programs, "pack", lambda archive, name, package: f"/sbin/{name}")
+    text = EXPERIMENT.replace('filesystem = "none"', f'filesystem = "{filesystem}"')
+    (trial,) = Plan(loads(text, "guest.toml"), 1).round(0)
+    made = plan.make(trial, modules.Modules(tmp_path))
+    names = [Path(str(step["path"])).stem for step in made.steps if step["do"] == "module"]
+    assert names == ["null_blk", *loaded]
+    assert [step["filesystem"] for step in made.steps if step["do"] == "mount"][1:] == [filesystem]
+
+
+SORTING = """
+machine = "guest:6.1.0-1-cloud"
+[target]
+kind = "scratch"
+size = "64MiB"
+devices = 2
+[workloads.sort]
+kind = "qsbench"
+memory_limit = "32MiB"
+processes = 2
+share = 80
+swap_size = "60MiB"
+swappiness = 100
+cpus = [0]
+"""
+
+
+def test_sorting_swaps_to_the_bare_drives_of_a_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan.programs, "pack", lambda archive, name, package: f"/sbin/{name}")
+    (trial,) = Plan(loads(SORTING, "guest.toml"), 1).round(0)
+    made = plan.make(trial, modules.Modules(None))
+    done = [step for step in made.steps if step["do"] in ("run", "swap", "mount", "sort")]
+    assert [step["do"] for step in done] == ["mount", "run", "swap", "run", "swap", "mount", "sort"]
+    assert done[1]["argv"][-2:] == ["/dev/nullb0", str(30 * 1024)]  # type: ignore[index]
+    written = {step["path"]: step["value"] for step in made.steps if step["do"] == "write"}
+    assert written["/control-groups/sort/memory.max"] == str(32 << 20)
+    assert written["/proc/sys/vm/swappiness"] == "100"
+    processes: Any = done[-1]["processes"]
+    assert [(one["cpus"], one["sort"]["bytes"]) for one in processes] == [([0], (32 << 20) * 8 // 10 // 4 * 4)] * 2
+    assert processes[0]["sort"]["seed"] != processes[1]["sort"]["seed"]
+
+
+def test_sorting_needs_a_machine_with_the_memory_of_its_limit_and_of_its_drives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan.programs, "pack", lambda archive, name, package: f"/sbin/{name}")
+    text = SORTING.replace('"32MiB"', '"128MiB"').replace("share = 80", "share = 70")
+    for drive, fits in (("virtio-blk", True), ("null_blk", False)):
+        (trial,) = Plan(loads(f'{text}[guest]\nmemory = "250MiB"\ndrive = "{drive}"\n', "guest.toml"), 1).round(0)
+        if fits:
+            plan.make(trial, modules.Modules(None))
+            continue
+        with pytest.raises(InputError, match="that null_blk keeps and the kernel take"):
+            plan.make(trial, modules.Modules(None))
+
+
+def test_many_drives_lie_behind_bridges_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iolab.adapters.guest.programs.qemu", lambda: "qemu")
+
+    def devices(count: int) -> list[str]:
+        drives = [qemu.Drive(tmp_path / f"d{number}", "nvme", {}) for number in range(count)]
+        arguments = qemu.Board(tmp_path, tmp_path, 1, 2**30, drives=drives).arguments(tmp_path / "console")
+        return [word for word in arguments if word.startswith(("nvme", "pci-bridge"))]
+
+    assert devices(2) == ["nvme,drive=drive0", "nvme,drive=drive1"]
+    many = devices(144)
+    assert len([word for word in many if word.startswith("pci-bridge")]) == 5
+    assert many[-1] == "nvme,drive=drive143,bus=bridge4,addr=0x14"
 
 
 def test_commits_of_a_tree_are_not_built_before_a_trial_takes_one(monkeypatch: pytest.MonkeyPatch) -> None:

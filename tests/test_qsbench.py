@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from fake_machine import FakeExecutor
 from iolab.adapters.experiment import loads
-from iolab.adapters.host import sort
-from iolab.adapters.host.sort import _areas, _killed_for_memory, _limited_group, _memory_bytes_max, _record, _swap_bytes
+from iolab.adapters.host import sort, sorting
+from iolab.adapters.host.sort import _killed_for_memory, _limited_group, _memory_bytes_max, _swap_bytes
+from iolab.adapters.host.sorting import Swapping
 from iolab.adapters.store import trial_file
 from iolab.adapters.system import cgroup, swap
 from iolab.adapters.system.cgroup import Cgroup, Hierarchy
@@ -53,21 +54,12 @@ def test_controls_reach_the_processes() -> None:
     assert phase().dropping_caches(False).drop_caches is False
 
 
-class Surroundings:
-    """What is around a phase, with devices of these sizes."""
-
-    def __init__(self, *sizes_bytes: int) -> None:
-        places = [SimpleNamespace(label=f"/dev/d{n}", capacity_bytes=size) for n, size in enumerate(sizes_bytes)]
-        self.site: Any = SimpleNamespace(places=places, label="devices")
-        self.undone: list[Any] = []
-        self.undo: Any = SimpleNamespace(before=self.undone.append)
-
-
 def test_swap_is_all_of_the_devices_or_spread_evenly_over_them() -> None:
-    assert _areas(phase(), Surroundings(64 * MIB, 32 * MIB)) == [64 * MIB, 32 * MIB]  # type: ignore[arg-type]
-    assert _areas(phase(swap_size="40MiB"), Surroundings(64 * MIB, 32 * MIB)) == [20 * MIB] * 2  # type: ignore[arg-type]
+    places = [("/dev/d0", 64 * MIB), ("/dev/d1", 32 * MIB)]
+    assert sorting.areas(phase(), places) == [64 * MIB, 32 * MIB]
+    assert sorting.areas(phase(swap_size="40MiB"), places) == [20 * MIB] * 2
     with pytest.raises(InputError, match=r"wants 40MiB .* has 32MiB") as refused:
-        _areas(phase(swap_size="80MiB"), Surroundings(64 * MIB, 32 * MIB))  # type: ignore[arg-type]
+        sorting.areas(phase(swap_size="80MiB"), places)
     assert refused.value.where == "/dev/d1"
 
 
@@ -80,12 +72,13 @@ def test_version_2_of_control_groups_limits_by_memory_max_and_has_the_machines_s
     swappiness.write_text("60\n")
     monkeypatch.setattr(cgroup, "make", lambda *_: group)
     monkeypatch.setattr(sort, "SWAPPINESS", swappiness)
-    around = Surroundings()
+    undone: list[Any] = []
+    around: Any = SimpleNamespace(undo=SimpleNamespace(before=undone.append))
     hierarchy = Hierarchy(2, "memory", tmp_path, tmp_path)
-    assert _limited_group(phase(memory_limit=20 * MIB, swappiness=100), hierarchy, around) is group  # type: ignore[arg-type]
+    assert _limited_group(phase(memory_limit=20 * MIB, swappiness=100), hierarchy, around) is group
     assert (group.path / "memory.max").read_text() == str(20 * MIB)
     assert swappiness.read_text() == "100"
-    assert [(action.path, action.previous) for action in around.undone] == [(str(swappiness), "60")]
+    assert [(action.path, action.previous) for action in undone] == [(str(swappiness), "60")]
     for file, text in {
         "memory.swap.current": "4096\n",
         "memory.peak": "8192\n",
@@ -115,9 +108,10 @@ def sorted_(elapsed_ms: int, *, late_ms: int = 0, **changes: Any) -> dict[str, A
     return {**plain, **changes}
 
 
-def record_of(*records: dict[str, Any], measures: dict[str, float | None] | None = None) -> Record:
+def record_of(*records: Any, swapped_in: int = 0) -> Record:
     found = phase(processes=len(records))
-    done = _record(found, records, measures or {}, ["a note"])
+    swapping = Swapping({"swap_in_bytes": 1}, None, {"swap_in_bytes": 1 + swapped_in}, None, None)
+    done = sorting.record(found, records, swapping, ["a note"])
     return Record.model_validate(
         {
             "spec": Trial.model_validate(
@@ -148,7 +142,7 @@ def record_of(*records: dict[str, Any], measures: dict[str, float | None] | None
 
 
 def test_each_process_has_its_completion_time_from_the_common_start() -> None:
-    rows = metric.rows(record_of(sorted_(1000), sorted_(2000, late_ms=500), measures={"swap_in_bytes": 4096.0}))
+    rows = metric.rows(record_of(sorted_(1000), sorted_(2000, late_ms=500), swapped_in=4096))
     times = {row.job: row.value for row in rows if row.metric == "elapsed_s"}
     assert times == {"all": 2.5, "sort.1": 1.0, "sort.2": 2.5}
     values = {row.metric: row.value for row in rows if row.job == "all"}

@@ -18,7 +18,7 @@ from iolab.adapters.experiment import loads
 from iolab.adapters.guest import counted, guest, kernel, programs, qemu, symbols
 from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.modules import Modules
-from iolab.adapters.guest.plan import Plan
+from iolab.adapters.guest.steps import Plan
 from iolab.adapters.host.site import located
 from iolab.adapters.run.plan import Plan as Rounds
 from iolab.domain.phase_record import InstructionsObservation

@@ -92,7 +92,7 @@ class InstructionsObservation(TypedDict):
     """What the probe `instructions` counted of a phase; the lists have an element per symbol, the dearest first."""
 
     operations: int
-    """That succeeded, warm-up included; of a metadata load, files made."""
+    """That succeeded, warm-up included; of a metadata load, files made; of a sort, passes of its processes."""
     total: int
     user: int
     """In user mode; the rest of `total` is the kernel's."""

@@ -98,7 +98,9 @@ def check(
                     problems.add(("workloads", workload.written_as), what)
                     break
                 if not runs(phase):
-                    what = f"{phase.kind} phases are not to be had on a guest machine; loads and metadata loads are"
+                    what = (
+                        f"{phase.kind} phases are not to be had on a guest machine; loads, metadata loads and sorts are"
+                    )
                     problems.add(("workloads", workload.written_as), what)
                 elif isinstance(phase, WeightedLoadPhase) and phase.controller in ("cfq", "cost"):
                     what = f"a guest machine shares by weights under bfq, not by {phase.controller}"
@@ -107,7 +109,7 @@ def check(
 
 def runs(phase: Phase) -> bool:
     """Whether a guest's agent has a runner for the phase."""
-    return phase.kind in ("load", "weighted_load", "metadata")
+    return phase.kind in ("load", "weighted_load", "metadata", "sort")
 
 
 def counting(

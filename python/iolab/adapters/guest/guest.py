@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from iolab.adapters import control
-from iolab.adapters.guest import counted, kernel, kvm, plan, qemu, symbols
+from iolab.adapters.guest import counted, kernel, kvm, plan, qemu, sorts, symbols
 from iolab.adapters.guest.describe import observed
 from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.modules import Modules
-from iolab.adapters.guest.plan import Plan
+from iolab.adapters.guest.steps import Plan
 from iolab.adapters.guest.tree import DoesNotBuild
 from iolab.adapters.host import outcome
 from iolab.base.errors import InputError, MachineError
@@ -22,7 +22,7 @@ from iolab.domain.executor import OnProgress, Progress, ShouldStop
 from iolab.domain.phase_record import Observations, PhaseRecord, failures_of
 from iolab.domain.probe.instructions import NAME as INSTRUCTIONS
 from iolab.domain.record import Fault, Record, impossible
-from iolab.domain.trial import GuestMachine, ScratchTarget, Trial
+from iolab.domain.trial import GuestMachine, ScratchTarget, SortPhase, Trial
 
 LEARNING_LIMIT_S = 300.0
 
@@ -124,9 +124,10 @@ class _Machine:
         """All, laying out too, with what was counted of them."""
         found: list[PhaseRecord] = []
         seen = self._observations(told)
-        for number, step in enumerate(self.plan.phases):
+        for number, (step, phase) in enumerate(self.plan.phases.items()):
             answer = cast(Any, told.steps[step])
-            done = cast(PhaseRecord, answer["record"])
+            record = answer["record"]
+            done = sorts.record(phase, record) if isinstance(phase, SortPhase) else cast(PhaseRecord, record)
             if self.functions is not None:
                 done = {**done, **seen(number, int(answer["ops"]))}
             found.append(done)

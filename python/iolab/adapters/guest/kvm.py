@@ -7,7 +7,7 @@ from pathlib import Path
 
 from iolab.adapters.guest import qemu
 from iolab.adapters.guest.directory import made_directory
-from iolab.adapters.guest.plan import Plan
+from iolab.adapters.guest.steps import Plan
 from iolab.base.errors import MachineError
 
 LIMIT_S = 20.0

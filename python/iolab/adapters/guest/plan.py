@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from iolab import _native
 from iolab.adapters import control
-from iolab.adapters.guest import programs
-from iolab.adapters.guest.initramfs import Archive
+from iolab.adapters.guest import programs, sorts
 from iolab.adapters.guest.modules import Modules
+from iolab.adapters.guest.steps import CGROUPS, Plan
 from iolab.adapters.host import metadata
 from iolab.adapters.host.site import TargetPlace, in_regions, located, place_of
 from iolab.adapters.system.filesystem import FILESYSTEMS, making
 from iolab.base.errors import InputError
-from iolab.base.strict_json import JsonObject, dumps
+from iolab.base.strict_json import dumps
 from iolab.domain import native_types as native
 from iolab.domain.filesystem_options import checked_mount_options
-from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, ScratchTarget, Trial, WeightedLoadPhase
+from iolab.domain.trial import LoadPhase, MetadataPhase, Phase, ScratchTarget, SortPhase, Trial, WeightedLoadPhase
 from iolab.domain.trial.trial import derive_seed
 from iolab.domain.workload.trace import copy_choice
 
@@ -32,50 +31,12 @@ _MODULES_OF = {
 }
 _LETTERED = {"scsi_debug": "sd", "virtio-blk": "vd"}
 """What the names of drives begin with that have letters for numbers."""
+_FILESYSTEMS = {"ext2": ("ext2", "ext4"), "ext3": ("ext3", "ext4")}
+"""Modules of which each has the filesystem, where it has not the filesystem's name."""
 _SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadline"}
 _AWAIT_S = 20.0
 _MIB = 1 << 20
 _CONFIGFS = "/sys/kernel/config/nullb"
-_CGROUPS = "/control-groups"
-
-
-@dataclass
-class Plan:
-    """The steps so far, and the archive that the guest finds them in."""
-
-    seed: int
-    limit_ns: int = 600 * 10**9
-    """Of the guest's own time."""
-    archive: Archive = field(default_factory=Archive)
-    steps: list[JsonObject] = field(default_factory=list)
-    phases: dict[int, Phase] = field(default_factory=dict)
-    """By its step's number."""
-    parameters: list[str] = field(default_factory=list)
-    """Of modules, as the kernel's command line has them for those that are built into it."""
-    controls: dict[int, str] = field(default_factory=dict)
-    """By the number of a step that writes a kernel's file: the control that it is of."""
-
-    def add(self, do: str, **words: object) -> int:
-        """A step; its number."""
-        self.steps.append({"do": do, **words})
-        return len(self.steps) - 1
-
-    def packed(self) -> bytes:
-        """The initramfs."""
-        self.archive.add("/init", programs.agent().read_bytes())
-        self.archive.add(
-            "/plan.json", dumps({"seed": self.seed, "limit_ns": self.limit_ns, "steps": self.steps}).encode()
-        )
-        return self.archive.packed()
-
-    def load_modules(self, modules: Modules, names: Sequence[str], parameters: dict[str, dict[str, str]]) -> None:
-        """Those modules and what they need. MachineError where this kernel has no such module."""
-        for name, content in modules.needed(names):
-            path = f"/modules/{name}.ko"
-            if path not in self.archive:
-                self.archive.add(path, content)
-                given = " ".join(f"{key}={value}" for key, value in parameters.get(name, {}).items())
-                self.add("module", path=path, parameters=given)
 
 
 def make(trial: Trial, modules: Modules) -> Plan:
@@ -97,7 +58,11 @@ def make(trial: Trial, modules: Modules) -> Plan:
     scheduler = str(cast(Any, trial.controls.get("scheduler", {})).get("name"))
     wanted = [*machine.module_parameters, *_MODULES_OF[machine.drive]]
     wanted += [_SCHEDULERS[scheduler]] if scheduler in _SCHEDULERS else []
-    wanted += [target.filesystem] if target.filesystem is not None else []
+    takes_devices = any(phase.takes_devices for phase in trial.phases)
+    filesystem = None if takes_devices else target.filesystem
+    if filesystem is not None:
+        having = _FILESYSTEMS.get(filesystem, (filesystem,))
+        wanted.append(next(filter(modules.has, having), having[0]))
     plan.load_modules(modules, wanted, own)
     disks = [disk_name(machine.drive, number) for number in range(target.devices)]
     if machine.drive == "null_blk":
@@ -111,10 +76,13 @@ def make(trial: Trial, modules: Modules) -> Plan:
             plan.add("tags", disk=disk)
     _apply(plan, trial, disks)
     for number, disk in enumerate(disks):
-        if target.filesystem is not None:
+        if filesystem is not None:
             _make_filesystem(plan, target, number, disk)
     for phase in _placed(trial.phases, target, disks):
-        _run(plan, phase)
+        if isinstance(phase, SortPhase):
+            sorts.add(plan, phase, machine, [(f"/dev/{disk}", target.size_bytes) for disk in disks])
+        else:
+            _run(plan, phase)
     plan.add("symbols", all=False)
     return plan
 
@@ -236,12 +204,12 @@ def _in_control_groups(plan: Plan, phase: WeightedLoadPhase) -> WeightedLoadPhas
     group that is done ends the measured part of all, as on a host."""
     placed = {**phase.load, "ends_with_first": True}
     if phase.controller != "none":
-        plan.add("mount", source="cgroup", place=_CGROUPS, filesystem="cgroup", options="blkio")
+        plan.add("mount", source="cgroup", place=CGROUPS, filesystem="cgroup", options="blkio")
         for member in phase.members:
-            plan.add("directory", path=f"{_CGROUPS}/{member.name}")
-            path = f"{_CGROUPS}/{member.name}/blkio.bfq.weight"
+            plan.add("directory", path=f"{CGROUPS}/{member.name}")
+            path = f"{CGROUPS}/{member.name}/blkio.bfq.weight"
             plan.add("write", path=path, value=str(member.weight), optional=False)
-        of_job = {job: f"{_CGROUPS}/{member.name}" for member in phase.members for job in member.jobs}
+        of_job = {job: f"{CGROUPS}/{member.name}" for member in phase.members for job in member.jobs}
         placed["groups"] = [{**group, "cgroup": of_job[group["name"]]} for group in phase.load["groups"]]
     return phase.model_copy(update={"load": placed})
 

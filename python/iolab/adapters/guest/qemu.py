@@ -34,6 +34,8 @@ CONSOLE = (
 """panic=-1: a kernel that panics ends the machine. The last two halve the time to boot a distribution's kernel."""
 COMMAND_LINE = f"{CONSOLE} nokaslr"
 """nokaslr: functions lie where they lay the last time."""
+BOARD_SLOTS, BRIDGE_SLOTS = 24, 31
+"""Drives on the board itself, which uses some of its 32 slots; more of them lie behind bridges, of so many each."""
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
@@ -71,15 +73,24 @@ class Board:
         found += ["-append", f"{COMMAND_LINE} {self.command_line}".rstrip()]
         found += ["-chardev", f"file,id=console,path={_escaped(str(console))}", "-serial", "chardev:console"]
         found += ["-chardev", "stdio,id=agent,signal=off", "-device", "isa-debugcon,iobase=0xe9,chardev=agent"]
+        bridges = -(-len(self.drives) // BRIDGE_SLOTS) if len(self.drives) > BOARD_SLOTS else 0
+        for number in range(bridges):
+            found += ["-device", f"pci-bridge,id=bridge{number},chassis_nr={number + 1},shpc=off"]
         for number, drive in enumerate(self.drives):
             file = f"file={_escaped(str(drive.image))},format=raw,cache=unsafe"
             found += ["-drive", f"if=none,id=drive{number},{file}"]
             further = "".join(f",{name}={_escaped(value)}" for name, value in drive.properties.items())
-            found += ["-device", f"{drive.device},drive=drive{number}{further}"]
+            found += ["-device", f"{drive.device},drive=drive{number}{self._place(number)}{further}"]
         if self.counter is not None:
             told = "".join(f",{name}={_escaped(value)}" for name, value in self.counter.items())
             found += ["-plugin", f"{programs.counter()},cpus={self.cpus}{told}"]
         return found
+
+    def _place(self, number: int) -> str:
+        """Where a drive is plugged in; the kernel finds them in the order of their numbers."""
+        if len(self.drives) <= BOARD_SLOTS:
+            return ""
+        return f",bus=bridge{number // BRIDGE_SLOTS},addr={1 + number % BRIDGE_SLOTS:#x}"
 
 
 _ACCELERATORS: dict[Accelerator, list[str]] = {

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from iolab.adapters.guest import kernel, programs
 from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.modules import Modules
-from iolab.adapters.guest.plan import Plan
 from iolab.adapters.guest.qemu import CONSOLE, emulator
+from iolab.adapters.guest.steps import Plan
 from iolab.adapters.system import command
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from iolab.adapters.host import members
+from iolab.adapters.host import members, sorting
 from iolab.adapters.host.members import MemberDied, Task
+from iolab.adapters.host.sorting import Swapping
 from iolab.adapters.system import backing, cgroup, device_identity, page_cache, swap, swap_guests
 from iolab.adapters.system.action import EraseSwap, SwapOff, WriteFile
-from iolab.base.errors import InputError, MachineError
+from iolab.base.errors import MachineError
 from iolab.base.quantity import format_bytes
 from iolab.domain import native_types as native
 from iolab.domain.executor import Progress
-from iolab.domain.phase_record import PhaseRecord, Usage, group_record, job_record, phase_record
-from iolab.domain.trial.trial import derive_seed
+from iolab.domain.phase_record import PhaseRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +37,6 @@ VMSTAT = Path("/proc/vmstat")
 SWAPPINESS = Path("/proc/sys/vm/swappiness")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 """What pswpin and pswpout count (mm/page_io.c)."""
-SWAP_HEADER_BYTES = 1 << 16
-"""More than mkswap takes of an area for itself."""
 LOOK_EVERY_S = 0.1
 
 
@@ -56,8 +54,8 @@ def run(phase: SortPhase, around: Surroundings) -> PhaseRecord:
     hierarchy = cgroup.find("memory", "memory")
     if hierarchy is None:
         raise cgroup.missing("a memory limit needs the memory controller", "memory", "memory")
-    areas = _areas(phase, around)
-    _check_room(phase, sum(areas) - SWAP_HEADER_BYTES * len(areas), around)
+    areas = sorting.areas(phase, [(place.label, place.capacity_bytes or 0) for place in around.site.places])
+    sorting.check_room(phase, areas, around.site.label)
     swap_guests.check_memory(phase.memory_limit_bytes)
     notes = _other_areas() + swap_guests.keep_off(hierarchy, around.undo)
     for place, size_bytes in zip(around.site.places, areas, strict=True):
@@ -69,36 +67,10 @@ def run(phase: SortPhase, around: Surroundings) -> PhaseRecord:
     before = _swapped_bytes()
     with _naming_lack_of_memory(phase, group), swap_guests.own_memory_locked():
         records = members.run(_tasks(phase, group), on_snapshots=watch.look, should_stop=around.should_stop)
-    return _record(phase, records, _measures(records, before, watch, group), notes)
-
-
-def _areas(phase: SortPhase, around: Surroundings) -> list[int]:
-    """How large the swap area on each of the target's devices is to be."""
-    places = around.site.places
-    capacities = [place.capacity_bytes or 0 for place in places]
-    if phase.swap_bytes is None:
-        return capacities
-    each = phase.swap_bytes // len(places)
-    small = next((place for place, has in zip(places, capacities, strict=True) if has < each), None)
-    if small is not None:
-        raise InputError(
-            f"swap_size wants {format_bytes(each)} on each device, this has {format_bytes(small.capacity_bytes or 0)}",
-            where=small.label,
-            remedy="raise [target] size, or lower swap_size",
-        )
-    return [each] * len(places)
-
-
-def _check_room(phase: SortPhase, room: int, around: Surroundings) -> None:
-    beyond = phase.processes * phase.process_bytes - phase.memory_limit_bytes
-    if beyond > room:
-        raise InputError(
-            f"{phase.processes} processes of {format_bytes(phase.process_bytes)} exceed the limit of "
-            f"{format_bytes(phase.memory_limit_bytes)} by {format_bytes(beyond)}, and there are {format_bytes(room)} "
-            "of swap",
-            where=around.site.label,
-            remedy="raise swap_size or [target] size, or lower processes or share",
-        )
+    swapping = Swapping(
+        before, watch.swapped_at_first, _swapped_bytes(), watch.swap_bytes_max, _memory_bytes_max(group)
+    )
+    return sorting.record(phase, records, swapping, notes)
 
 
 def _other_areas() -> list[str]:
@@ -130,16 +102,7 @@ def _limited_group(phase: SortPhase, hierarchy: Hierarchy, around: Surroundings)
 
 
 def _tasks(phase: SortPhase, group: Cgroup) -> list[Task[native.SortRecord]]:
-    return [
-        Task(
-            f"sort.{number}",
-            "sort",
-            {"bytes": phase.process_bytes, "passes": phase.passes, "seed": derive_seed(phase.seed, "sort", number)},
-            (group,),
-            phase.cpus,
-        )
-        for number in range(1, phase.processes + 1)
-    ]
+    return [Task(name, "sort", spec, (group,), phase.cpus) for name, spec in sorting.specs(phase).items()]
 
 
 class _Watch:
@@ -218,61 +181,3 @@ def _swapped_bytes() -> dict[str, int]:
     fields = dict(line.split() for line in VMSTAT.read_text().splitlines())
     names = {"swap_in_bytes": "pswpin", "swap_out_bytes": "pswpout"}
     return {metric: int(fields[field]) * PAGE_BYTES for metric, field in names.items() if field in fields}
-
-
-def _measures(
-    records: Sequence[native.SortRecord], before: dict[str, int], watch: _Watch, group: Cgroup
-) -> dict[str, float | None]:
-    after = _swapped_bytes()
-    times_ns = [record["elapsed_ns"] for record in records if not record["stopped"]]
-    finished = len(times_ns) == len(records)
-    mean_ns = sum(times_ns) / len(times_ns) if finished else None
-    return {
-        "elapsed_s_spread": (max(times_ns) - min(times_ns)) / mean_ns if mean_ns else None,
-        **{metric: after[metric] - value for metric, value in before.items()},
-        "swap_out_after_first_bytes": _swapped_out_since(watch.swapped_at_first, after),
-        "swap_bytes_max": watch.swap_bytes_max,
-        "memory_bytes_max": _memory_bytes_max(group),
-    }
-
-
-def _swapped_out_since(first: dict[str, int] | None, after: dict[str, int]) -> int | None:
-    metric = "swap_out_bytes"
-    return after[metric] - first[metric] if first is not None and metric in first else None
-
-
-def _record(
-    phase: SortPhase, records: Sequence[native.SortRecord], measures: dict[str, float | None], notes: list[str]
-) -> PhaseRecord:
-    names = [f"sort.{number}" for number in range(1, phase.processes + 1)]
-    start_ns = min(record["started_unix_ns"] for record in records)
-    ends_ns = [record["started_unix_ns"] - start_ns + record["elapsed_ns"] for record in records]
-    groups = [
-        group_record(name, _usage(record), [job_record(name, finished_ns=end_ns)], notes if name == names[0] else ())
-        for name, record, end_ns in zip(names, records, ends_ns, strict=True)
-    ]
-    made = phase_record(
-        phase.name,
-        started_unix_ns=start_ns,
-        elapsed_ns=max(ends_ns),
-        groups=groups,
-        stopped=any(record["stopped"] for record in records),
-        measures=measures,
-        failures=[
-            {"job": name, "what": "the memory was not in order after it had been sorted"}
-            for name, record in zip(names, records, strict=True)
-            if not record["sorted"]
-        ],
-    )
-    return {**made, "build_profile": records[0]["build_profile"]}
-
-
-def _usage(record: native.SortRecord) -> Usage:
-    return Usage(
-        cpu_user_ns=record["cpu_user_ns"],
-        cpu_system_ns=record["cpu_system_ns"],
-        context_switches_voluntary=record["context_switches_voluntary"],
-        context_switches_involuntary=record["context_switches_involuntary"],
-        faults_minor=record["faults_minor"],
-        faults_major=record["faults_major"],
-    )

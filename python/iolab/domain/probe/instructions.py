@@ -35,7 +35,8 @@ class InstructionsOptions(Options):
 
 
 def per_operation(found: InstructionsObservation, amount: float) -> float | None:
-    """The amount over the operations of the phase, warm-up included; of files where the phase makes files."""
+    """The amount over the operations of the phase, warm-up included; of files where the phase makes files,
+    of a process's passes where it sorts."""
     return amount / found["operations"] if found["operations"] else None
 
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use workload::phase::Phase;
 
 use crate::port::Port;
-use crate::{system, tags};
+use crate::{sorts, system, tags};
 
 /// One thing to do. What each tells stands at its arm of `Agent::perform`.
 #[derive(Deserialize)]
@@ -52,6 +52,14 @@ pub enum Step {
         phase: MetadataPhase,
         drop_caches: bool,
     },
+    /// Swap to a device.
+    Swap { path: String },
+    /// Sort memory, in a process for each of what is told, all in one control group.
+    Sort {
+        processes: Vec<Value>,
+        group: String,
+        drop_caches: bool,
+    },
     /// Write what is dirty to the drives.
     Sync {},
     /// Tell where the kernel's functions are. `all`: also those outside of modules.
@@ -79,8 +87,8 @@ impl Failed {
         }
     }
 
-    /// The plan took too long.
-    pub fn limit(what: String) -> Failed {
+    /// Something went wrong in the machine.
+    pub fn of_machine(what: String) -> Failed {
         Failed {
             of_plan: false,
             ..Failed::what(what)
@@ -186,10 +194,22 @@ impl Agent {
             }
             Step::Metadata { phase, drop_caches } => {
                 if *drop_caches {
-                    system::sync();
-                    write("/proc/sys/vm/drop_caches", "3", false)?;
+                    empty_caches()?;
                 }
                 return finish(metadata::start(phase.clone()).map_err(Failed::to_start)?);
+            }
+            Step::Swap { path } => {
+                system::swap_on(path).map_err(|error| Failed::os(path, &error))?;
+            }
+            Step::Sort {
+                processes,
+                group,
+                drop_caches,
+            } => {
+                if *drop_caches {
+                    empty_caches()?;
+                }
+                return sorts::run(processes, group);
             }
             Step::Sync {} => system::sync(),
             Step::Symbols { all } => return symbols(*all, port),
@@ -221,15 +241,18 @@ where
     }
 }
 
+fn empty_caches() -> Result<(), Failed> {
+    system::sync();
+    write("/proc/sys/vm/drop_caches", "3", false)?;
+    Ok(())
+}
+
 fn wait_for(path: &str, seconds: f64) -> Result<(), Failed> {
     let until = Instant::now() + Duration::from_secs_f64(seconds);
     while !Path::new(path).exists() {
         if Instant::now() >= until {
             let what = format!("{path} is not there {seconds} s after its driver was loaded");
-            return Err(Failed {
-                of_plan: false,
-                ..Failed::what(what)
-            });
+            return Err(Failed::of_machine(what));
         }
         std::thread::sleep(AWAIT_EVERY);
     }
@@ -268,13 +291,15 @@ fn run(argv: &[String]) -> Result<(), Failed> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let last: Vec<&str> = said.lines().rev().take(3).collect();
-    let last: Vec<&str> = last.into_iter().rev().collect();
-    let what = format!("{}: {}: {}", argv.join(" "), output.status, last.join("; "));
-    Err(Failed {
-        of_plan: false,
-        ..Failed::what(what)
-    })
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first: Vec<&str> = lines.take(3).collect();
+    let what = format!(
+        "{}: {}: {}",
+        argv.join(" "),
+        output.status,
+        first.join(" / ")
+    );
+    Err(Failed::of_machine(what))
 }
 
 /// The program's exit status.

@@ -54,7 +54,7 @@ pub fn mount(source: &str, place: &str, kind: &str, options: &str) -> io::Result
     let (source, place, kind) = (text(source)?, text(place)?, text(kind)?);
     let data = text(&data.join(","))?;
     // SAFETY: all pointers are strings that outlive the call.
-    let failed = unsafe {
+    checked(unsafe {
         libc::mount(
             source.as_ptr(),
             place.as_ptr(),
@@ -62,12 +62,7 @@ pub fn mount(source: &str, place: &str, kind: &str, options: &str) -> io::Result
             flags,
             data.as_ptr().cast(),
         )
-    };
-    if failed == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    })
 }
 
 /// Loads a module's file; one that is there already is no error.
@@ -89,6 +84,37 @@ pub fn load_module(path: &str, parameters: &str) -> io::Result<()> {
     match io::Error::last_os_error() {
         error if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
         error => Err(error),
+    }
+}
+
+/// swapon(2), before any area that is on already; several areas of one machine share what is swapped.
+pub fn swap_on(path: &str) -> io::Result<()> {
+    /// Of linux/swap.h.
+    const SWAP_FLAG_PREFER: libc::c_int = 0x8000;
+    const PRIORITY: libc::c_int = 1;
+    let path = text(path)?;
+    // SAFETY: the string outlives the call.
+    checked(unsafe { libc::swapon(path.as_ptr(), SWAP_FLAG_PREFER | PRIORITY) })
+}
+
+/// Restricts the calling thread, and those that it makes, to these CPUs.
+pub fn pin(cpus: &[usize]) -> io::Result<()> {
+    if cpus.iter().any(|&cpu| cpu >= libc::CPU_SETSIZE as usize) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: a set of CPUs is plain bits, and each CPU is below its size; the call reads it.
+    checked(unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
+    })
+}
+
+fn checked(status: libc::c_int) -> io::Result<()> {
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
     }
 }
 

@@ -5,12 +5,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
+use crate::system;
+
 /// The least that a queue can be told to have; all of them lie in the first word.
 const FEW: &str = "4";
 const BLOCK_BYTES: usize = 4096;
-
-#[repr(align(4096))]
-struct Block([u8; BLOCK_BYTES]);
 
 /// Each CPU's search starts in the first word from now on. Tags of schedulers keep their start: a queue that is told another
 /// number of requests tells its scheduler other limits, which stay. A queue that can't be told so keeps its start.
@@ -59,14 +58,8 @@ fn read_on_each_cpu(disk: &str) -> io::Result<()> {
 }
 
 fn read_on(cpu: usize, device: &File) -> io::Result<()> {
-    // SAFETY: a set of CPUs is plain bits; the call reads it.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        if libc::sched_setaffinity(0, size_of_val(&set), &raw const set) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    let mut block = Block([0; BLOCK_BYTES]);
-    device.read_exact_at(&mut block.0, 0)
+    system::pin(&[cpu])?;
+    let mut room = vec![0; 2 * BLOCK_BYTES];
+    let at = room.as_ptr().align_offset(BLOCK_BYTES);
+    device.read_exact_at(&mut room[at..at + BLOCK_BYTES], 0)
 }
