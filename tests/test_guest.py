@@ -285,6 +285,14 @@ def test_many_drives_lie_behind_bridges_in_their_order(tmp_path: Path, monkeypat
     assert many[-1] == "nvme,drive=drive143,bus=bridge4,addr=0x14"
 
 
+def test_drives_have_interrupts_or_are_refused() -> None:
+    text = EXPERIMENT.replace('size = "64MiB"', 'size = "64MiB"\ndevices = 144')
+    for guest in ('drive = "scsi_debug"', 'drive = "nvme"\ncpus = 2'):
+        loads(f"{text}[guest]\n{guest}\n", "guest.toml")
+    with pytest.raises(InputError, match=r"target\.devices: a guest machine has interrupts for 90 drives of nvme"):
+        loads(f'{text}[settings.a]\nmachine = {{ drive = "nvme" }}\n', "guest.toml")
+
+
 def test_commits_of_a_tree_are_not_built_before_a_trial_takes_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(describe.programs, "agent", lambda: None)
     monkeypatch.setattr(describe.programs, "counter", lambda: None)

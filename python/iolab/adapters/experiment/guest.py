@@ -107,6 +107,23 @@ def check(
                     problems.add(("workloads", workload.written_as, "controller"), what)
 
 
+DRIVES_PER_CPU = 90
+"""Each drive of QEMU's takes two interrupts, and a CPU has some 200."""
+
+
+def check_drives(target: Target | None, guests: Mapping[str, GuestMachine], problems: Problems) -> None:
+    """Notes more drives than the machine's CPUs have interrupts for; the kernel's own drives need none."""
+    devices = target.devices if isinstance(target, ScratchTarget) else 0
+    for machine in guests.values():
+        if machine.drive in ("virtio-blk", "nvme") and devices > DRIVES_PER_CPU * machine.cpus:
+            what = (
+                f"a guest machine has interrupts for {DRIVES_PER_CPU} drives of {machine.drive} per virtual CPU, and "
+                f"{machine.cpus} of those; null_blk and scsi_debug need none"
+            )
+            problems.add(("target", "devices"), what)
+            break
+
+
 def runs(phase: Phase) -> bool:
     """Whether a guest's agent has a runner for the phase."""
     return phase.kind in ("load", "weighted_load", "metadata", "sort")

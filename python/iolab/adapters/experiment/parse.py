@@ -135,6 +135,7 @@ def loads(
         guest.check_probes(of_settings, settings, problems)
         guests = guest.machines_under(str(chosen), tables.get("guest", {}), settings, problems)
         guest.check(target, settings, workloads, under, problems)
+        guest.check_drives(target, guests, problems)
         if target is not None:
             filesystems.check(target, workloads, settings, under, problems)
     else:
