@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -270,6 +272,35 @@ def test_a_cluster_that_fails_to_start_a_server_for_its_client_is_asked_again(
         with pytest.raises(MachineError, match=said):
             driver.connect("ray://head:10001")
         assert len(asked) == driver.CONNECT_TIMES_MAX
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        ("Ray runtime started.", "its node on this host ended"),
+        ("Version mismatch: this Error is why", "Version mismatch: this Error is why"),
+    ],
+)
+def test_a_node_that_ends_says_why_in_one_line(says: str, why: str, tmp_path: Path) -> None:
+    """With a stand-in for Ray, whose processes log errors as they end, because a head was killed."""
+    scripts = tmp_path / "ray" / "scripts"
+    scripts.mkdir(parents=True)
+    for place in (scripts.parent, scripts):
+        (place / "__init__.py").touch()
+    logged = "(raylet) store.cc:366: Disconnecting client due to connection trouble with code 2"
+    (scripts / "scripts.py").write_text(f"print({says!r}, flush=True)\nprint({logged!r}, flush=True)\n")
+    node = subprocess.Popen(
+        [*child_process.python("iolab.adapters.cluster.node"), "head:1", "a"],
+        env={**child_process.python_environment(), "PYTHONPATH": f"{tmp_path}:{os.pathsep.join(sys.path)}"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert node.wait(60) == 1
+    assert node.stdout is not None and node.stderr is not None
+    assert node.stdout.read().splitlines() == [*(["started"] if "started" in says else []), why]
+    assert node.stderr.read() == ""
 
 
 def test_what_the_user_sets_for_ray_wins(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 NAME`.
 
 Starts Ray's own processes and ends them all when its standard input closes, so that none outlives the agent, also when
-the agent is killed. Prints `started`, or, at the end, what Ray said last.
+the agent is killed. Prints `started`, and at the end why it ended.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ OBJECT_STORE_BYTES = 80 << 20
 """The least that Ray takes: records are small."""
 END_S = 5.0
 POLL_S = 0.1
+KEPT = 50
+"""Lines of what Ray says, beside the first."""
 
 
 def main() -> int:
@@ -55,12 +57,21 @@ def main() -> int:
     finally:
         _end(node)
     if not closed.is_set():
-        print(next((line for line in reversed(said) if "rror" in line), said[-1] if said else "it ended"), flush=True)
+        print(_why(said), flush=True)
     return 1
 
 
+def _why(said: list[str]) -> str:
+    """Why Ray did not start. Of a node that ran, what its processes log as they end is no reason."""
+    if any(STARTED in line for line in said):
+        return "its node on this host ended"
+    return next((line for line in reversed(said) if "rror" in line), said[-1] if said else "it ended")
+
+
 def _wait_for_end_of_input(closed: threading.Event) -> None:
-    sys.stdin.buffer.read()
+    # Not through the buffered reader, whose lock a thread that waits would hold when the process ends.
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
     closed.set()
 
 
@@ -69,9 +80,10 @@ def _read(node: subprocess.Popen[str], said: list[str]) -> None:
     for line in node.stdout:
         if STARTED in line:
             print("started", flush=True)
+            said.insert(0, STARTED)
         if line.strip():
             said.append(" ".join(line.split()))
-            del said[:-50]
+            del said[1:-KEPT]
 
 
 def _end(node: subprocess.Popen[str]) -> None:
