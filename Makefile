@@ -17,6 +17,7 @@ TEST_RUST = cargo test --quiet --no-fail-fast --workspace --exclude iolab-bindin
 TEST_PYTHON = $(PYTHON) -m pytest -n auto --dist worksteal $(ARGS)
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml $(wildcard Cargo.lock) pyproject.toml
+COUNTER_SOURCES := $(wildcard python/iolab/adapters/guest/counter/*)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python check check-rust check-python check-built bench reproduce golden attack wheel clean
@@ -93,6 +94,6 @@ $(VENV)/wheel.stamp: requirements-wheel.txt $(VENV)/runtime.stamp
 	@tools/setup.sh environment $<
 	@touch $@
 
-$(VENV)/extension.stamp: $(VENV)/runtime.stamp $(RUST_SOURCES)
+$(VENV)/extension.stamp: $(VENV)/runtime.stamp $(RUST_SOURCES) $(COUNTER_SOURCES)
 	@tools/setup.sh extension
 	@touch $@

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -14,8 +15,9 @@ import pytest
 from iolab.adapters.experiment import loads
 from iolab.adapters.guest import counted, debian, describe, kernel, modules, plan, qemu, symbols
 from iolab.adapters.guest.initramfs import Archive
+from iolab.adapters.guest.inlined import Source
 from iolab.adapters.run.plan import Plan
-from iolab.base.errors import InputError
+from iolab.base.errors import InputError, MachineError
 from iolab.domain import chains
 from iolab.domain.symbols import USER, Difference, differences, per_operation, with_inlined, with_renamed
 
@@ -56,7 +58,8 @@ def _counts(*blocks: tuple[int, int, int], chains: Sequence[tuple[int, int, int]
     """A window of blocks: start, instructions, how often executed. Chains: function, instructions, caller."""
     header = struct.pack("<10Q", counted.MAGIC, len(blocks), 70, 0, 0, 0, 30, 20, 5, len(chains))
     of_blocks = b"".join(struct.pack("<QIIQ", start, 4, count, times) for start, count, times in blocks)
-    return header + of_blocks + b"".join(struct.pack("<QQII", *chain, 0) for chain in chains)
+    sizes = b"\1" * sum(count for _, count, _ in blocks)
+    return header + of_blocks + b"".join(struct.pack("<QQII", *chain, 0) for chain in chains) + sizes
 
 
 KERNEL = 0xFFFFFFFF81000000
@@ -92,6 +95,51 @@ def test_chains_of_calls_keep_all_instructions_and_name_their_functions() -> Non
     assert chains.callers(chains.per_operation(found)) == {"alias_of_helper": {"entry"}}
     whole = chains.with_callers(chains.per_operation(found))
     assert whole[("entry",)] == pytest.approx(35_000.1)
+
+
+INLINED = """
+static inline __attribute__((always_inline)) long helper(long x) {
+    for (int i = 0; i < 3; i++) x = x * 31 + (x >> 7);
+    return x;
+}
+__attribute__((section(".text.a"))) long entry(long x) {
+    x += 5;
+    return helper(x) ^ 9;
+}
+"""
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ("gcc", "addr2line", "nm"))), reason="takes gcc and binutils")
+def test_a_function_that_was_inlined_counts_as_itself_where_the_kernel_has_debug_information(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(INLINED)
+    options = [
+        "-O2",
+        "-nostdlib",
+        "-static",
+        "-fno-pic",
+        "-no-pie",
+        "-mcmodel=kernel",
+        f"-Wl,-Ttext={KERNEL:#x},-e,entry,--build-id=none",
+    ]
+    made = tmp_path / "vmlinux"
+    subprocess.run(["gcc", "-g", *options, "a.c", "-o", made], cwd=tmp_path, check=True)
+    told = subprocess.run(["nm", "-S", made], capture_output=True, text=True, check=True).stdout
+    ((start, size),) = [(int(at, 16), int(of, 16)) for at, of in re.findall(r"(\w+) (\w+) T entry", told)]
+    table = symbols.parse(b"%016x T entry\n%016x t behind\n" % (start, start + size))
+    # One instruction a byte: what belongs to the function goes by its size.
+    (window,) = counted.windows(_counts((start, size, 10), (start + size, 4, 1)))
+    found = counted.observation(window, table, 10, source=Source(made))
+    amounts = dict(zip(found["symbols"], found["instructions"], strict=True))
+    assert amounts.keys() == {"entry", "helper", "behind"}
+    assert amounts["helper"] > amounts["entry"] > 0
+    assert sum(amounts.values()) == found["total"] == 10 * size + 4
+    assert amounts.pop("behind") == 4
+    lines = dict(zip(found["lines"]["lines"], found["lines"]["instructions"], strict=True))
+    assert sum(lines.values()) == sum(amounts.values())
+    assert {line.rpartition("/")[2].partition(":")[0] for line in lines} == {"a.c"}
+    subprocess.run(["strip", made], check=True)
+    with pytest.raises(MachineError, match="no debug information"):
+        counted.observation(window, table, 10, source=Source(made))
 
 
 def test_a_function_that_only_passes_a_call_on_is_no_caller() -> None:
@@ -287,9 +335,11 @@ def test_many_drives_lie_behind_bridges_in_their_order(tmp_path: Path, monkeypat
 
 def test_drives_have_interrupts_or_are_refused() -> None:
     text = EXPERIMENT.replace('size = "64MiB"', 'size = "64MiB"\ndevices = 144')
-    for guest in ('drive = "scsi_debug"', 'drive = "nvme"\ncpus = 2'):
+    for guest in ('drive = "scsi_debug"', 'drive = "nvme"\ncpus = 4'):
         loads(f"{text}[guest]\n{guest}\n", "guest.toml")
-    with pytest.raises(InputError, match=r"target\.devices: a guest machine has interrupts for 90 drives of nvme"):
+    with pytest.raises(
+        InputError, match=r"target\.devices: a guest machine with 1 virtual CPUs has interrupts for 90 drives"
+    ):
         loads(f'{text}[settings.a]\nmachine = {{ drive = "nvme" }}\n', "guest.toml")
 
 

@@ -88,6 +88,14 @@ class Chains(TypedDict):
     """That the function at the end executed itself."""
 
 
+class Lines(TypedDict):
+    """The kernel's dearest lines, the dearest first."""
+
+    lines: list[str]
+    """`FILE:LINE`; of the file's path the last parts."""
+    instructions: list[int]
+
+
 class InstructionsObservation(TypedDict):
     """What the probe `instructions` counted of a phase; the lists have an element per symbol, the dearest first."""
 
@@ -110,6 +118,8 @@ class InstructionsObservation(TypedDict):
     """Of the simple cache that was asked for."""
     chains: NotRequired[Chains]
     """Where they were asked for."""
+    lines: NotRequired[Lines]
+    """Where they were asked for; then functions that were inlined stand among `symbols` too."""
 
 
 class Observations(TypedDict, total=False):

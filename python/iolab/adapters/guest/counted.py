@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iolab.adapters.guest.inlined import Source, lines_of
 from iolab.adapters.guest.symbols import USER_MAX, Symbols
 from iolab.domain.chains import OUTSIDE
 from iolab.domain.phase_record import Chains, InstructionsObservation
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAGIC = int.from_bytes(b"iocount2", "little")
+MAGIC = int.from_bytes(b"iocount3", "little")
 _CONTEXTS = ("task", "thread", "interrupt", "softirq")
 _MEMORY = ("reads", "writes", "misses")
 _HEADER = [(name, "<u8") for name in ("magic", "blocks", *_CONTEXTS, *_MEMORY, "chains")]
@@ -29,6 +30,8 @@ class Window:
     """The blocks that were executed between a begin and an end, and the kernel's instructions by context."""
 
     blocks: NDArray[np.void]
+    sizes: NDArray[np.uint8]
+    """Bytes of each instruction, block by block."""
     chains: NDArray[np.void]
     """Of calls: where the last function begins, the instructions that it executed itself, its caller's chain."""
     task: int
@@ -58,12 +61,23 @@ def windows(content: bytes) -> list[Window]:
         blocks = np.frombuffer(content, block, count, at)
         chains = np.frombuffer(content, chain, of_chains, at + count * block.itemsize)
         at += due
-        found.append(Window(blocks, chains, *(int(header[name]) for name in (*_CONTEXTS, *_MEMORY))))
+        of_sizes = int(blocks["instructions"].sum())
+        if len(content) - at < of_sizes:
+            raise ValueError("the counts are damaged")
+        sizes = np.frombuffer(content, np.uint8, of_sizes, at)
+        at += of_sizes
+        found.append(Window(blocks, sizes, chains, *(int(header[name]) for name in (*_CONTEXTS, *_MEMORY))))
     return found
 
 
 def observation(
-    window: Window, symbols: Symbols, operations: int, *, memory: bool = False, cache: bool = False
+    window: Window,
+    symbols: Symbols,
+    operations: int,
+    *,
+    memory: bool = False,
+    cache: bool = False,
+    source: Source | None = None,
 ) -> InstructionsObservation:
     """Each block's instructions are its symbol's; where several functions have one name in one module, together.
 
@@ -71,6 +85,11 @@ def observation(
         operations: that the phase completed.
         memory: whether accesses were counted.
         cache: whether misses were.
+        source: where functions that were inlined count as themselves, and lines are told; of the kernel without its
+            modules.
+
+    Raises:
+        MachineError: the source cannot be read.
     """
     import numpy as np
 
@@ -89,6 +108,7 @@ def observation(
         entry = sums.setdefault(key, [0, 0])
         entry[0] += amount
         entry[1] += called
+    lines = None if source is None else lines_of(window, symbols, source, sums)
     dearest = sorted(sums, key=lambda key: (-sums[key][0], key))
     told = {"task": window.task - user, "kernel thread": window.thread}
     told |= {"interrupt": window.interrupt, "softirq": window.softirq}
@@ -102,6 +122,8 @@ def observation(
         "instructions": [sums[key][0] for key in dearest],
         "calls": [sums[key][1] for key in dearest],
     }
+    if lines is not None:
+        found["lines"] = lines
     if memory:
         found["memory"] = {"read": window.reads, "write": window.writes}
     if cache:

@@ -12,6 +12,7 @@ from iolab.adapters import control
 from iolab.adapters.guest import counted, kernel, kvm, plan, qemu, sorts, symbols
 from iolab.adapters.guest.describe import observed
 from iolab.adapters.guest.directory import made_directory
+from iolab.adapters.guest.inlined import Source
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.guest.steps import Plan
 from iolab.adapters.guest.tree import DoesNotBuild
@@ -44,12 +45,13 @@ def execute(trial: Trial, on_progress: OnProgress, should_stop: ShouldStop) -> R
         return impossible(trial, {"kernel": error.what})
     if trial.guest.accelerator == "kvm":
         kvm.check(found.image)
+    source = _source(trial, found)
     amended = control.amend(trial)
     made = plan.make(amended, Modules(found.modules))
     counts = INSTRUCTIONS in trial.probes
     functions = learn(found, should_stop) if counts else None
     with _directory(amended) as directory:
-        machine = _Machine(amended, made, directory, functions, should_stop, on_progress)
+        machine = _Machine(amended, made, directory, functions, source, should_stop, on_progress)
         try:
             told = machine.run(found.image)
         except qemu.Ended as error:
@@ -66,6 +68,8 @@ class _Machine:
     directory: Path
     functions: bytes | None
     """Of the kernel outside of its modules; None: nothing is counted."""
+    source: Source | None
+    """None: inlined functions are their callers'."""
     should_stop: ShouldStop
     on_progress: OnProgress
     _began: float = field(default_factory=time.monotonic)
@@ -144,7 +148,9 @@ class _Machine:
 
         def observe(number: int, operations: int) -> Any:
             memory, cache = bool(self._asked.get("memory")), self._asked.get("cache_bytes") is not None
-            one = counted.observation(windows[number], table, operations, memory=memory, cache=cache)
+            one = counted.observation(
+                windows[number], table, operations, memory=memory, cache=cache, source=self.source
+            )
             return {"probes": Observations(instructions=one)}
 
         return observe
@@ -226,6 +232,21 @@ def learn(found: kernel.Kernel, should_stop: Callable[[], bool] = lambda: False)
     of_kernel = b"".join(line for line in told.symbols.splitlines(keepends=True) if not line.endswith(b"]\n"))
     symbols.keep(identity, of_kernel)
     return of_kernel
+
+
+def _source(trial: Trial, found: kernel.Kernel) -> Source | None:
+    """Where the probe's option asks for it. InputError: there is no file with debug information."""
+    assert trial.guest is not None
+    if not trial.probes.get(INSTRUCTIONS, {}).get("inlined"):
+        return None
+    path = found.debug if trial.guest.debug is None else Path(trial.guest.debug).expanduser()
+    if path is None or not path.is_file():
+        raise InputError(
+            f"{found.name} has no file with debug information" if path is None else f"no such file: {path}",
+            where="guest.debug",
+            remedy="give its vmlinux, build a tree with CONFIG_DEBUG_INFO, or leave the probe's option inlined out",
+        )
+    return Source(path)
 
 
 def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:

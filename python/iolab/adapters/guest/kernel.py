@@ -22,6 +22,8 @@ class Kernel:
     image: Path
     modules: Path | None
     """As /lib/modules/RELEASE; None: it has everything in itself, or nothing else."""
+    debug: Path | None = None
+    """Its file with debug information, where its build left one."""
 
     def identity(self) -> str:
         """Of the image's content."""
@@ -40,7 +42,8 @@ def find(name: str, modules: str | None = None) -> Kernel:
         return _running()
     if tree.is_commit(name):
         image = tree.build(name)
-        return Kernel(name, image, None)
+        debug = tree.debug_of(image)
+        return Kernel(name, image, None, debug if debug.exists() else None)
     if "/" in name:
         return _of_files(name, modules)
     directory = debian.fetch(name)

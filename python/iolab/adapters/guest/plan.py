@@ -34,7 +34,7 @@ _LETTERED = {"scsi_debug": "sd", "virtio-blk": "vd"}
 _FILESYSTEMS = {"ext2": ("ext2", "ext4"), "ext3": ("ext3", "ext4")}
 """Modules of which each has the filesystem, where it has not the filesystem's name."""
 _SCHEDULERS = {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadline"}
-_AWAIT_S = 20.0
+_AWAIT_S = 60.0
 _MIB = 1 << 20
 _CONFIGFS = "/sys/kernel/config/nullb"
 

@@ -59,8 +59,13 @@ def build(name: str) -> Path:
 
 def built() -> list[str]:
     """The images of trees that are in the cache, as paths."""
-    images = cache.directory(FOLDER, make=False).glob("*/" + "[0-9a-f]" * 40 + "-*")
+    images = cache.directory(FOLDER, make=False).glob("*/" + "[0-9a-f]" * 40 + "-" + "[0-9a-f]" * 8)
     return sorted(map(str, images))
+
+
+def debug_of(image: Path) -> Path:
+    """Where the image's file with debug information lies, if its configuration asked for some."""
+    return image.with_name(f"{image.name}.debug")
 
 
 def _build(tree: Path, revision: str, configuration: bytes, place: Path, image: Path, name: str) -> None:
@@ -84,6 +89,8 @@ def _build(tree: Path, revision: str, configuration: bytes, place: Path, image: 
         _run([*make, f"-j{len(os.sched_getaffinity(0))}", "bzImage"], name, cwd=source)
     except InputError as error:
         raise DoesNotBuild(error.what, where=name) from None
+    if "CONFIG_DEBUG_INFO=y" in (objects / ".config").read_text().splitlines():
+        shutil.copyfile(objects / "vmlinux", debug_of(image))
     beside = image.with_suffix(".new")
     shutil.copyfile(objects / "arch" / "x86" / "boot" / "bzImage", beside)
     beside.rename(image)

@@ -23,6 +23,11 @@ class InstructionsOptions(Options):
 
     chains: bool = option(False, "Follow calls and returns: who called whom, for flame graphs.")
     memory: bool = option(False, "Count memory accesses.")
+    inlined: bool = option(
+        False,
+        "Count functions that the compiler inlined into others as themselves, and tell lines; takes the kernel's file "
+        "with debug information, [guest] debug. Of the kernel without its modules.",
+    )
     cache: Bytes | None = option(
         None,
         "Count misses of a simple model of a cache of this size: lines of 64 bytes, 8 ways, the least recently used "

@@ -33,6 +33,8 @@ class GuestMachine(Spec):
     """By module, loaded whether or not a drive or filesystem needs it."""
     time_limit_ns: int
     """Of wall time, from the start of the machine to its end."""
+    debug: str | None = None
+    """The kernel's file with debug information; None: the one that its build left, if any."""
     accelerator: Accelerator = "tcg"
     """What executes its instructions: QEMU, which counts them, or this processor."""
     virtual_time_limit_ns: int = 120 * 10**9

@@ -6,6 +6,7 @@
  *   struct window { u64 magic, blocks, kernel_task, kernel_thread, interrupt, softirq, reads, writes, misses, chains; }
  *   then per executed block: struct block { u64 start; u32 bytes, instructions; u64 executed; }
  *   then per chain of calls: struct node (counter.h); the first is outside of all
+ *   then of each block, in the same order, how many bytes each of its instructions has: u8
  *
  * Arguments: out=FILE, functions=FILE, cpus=N, and on demand memory=on, cache=BYTES, chains=on. FILE has a line
  * `START END KIND` (hexadecimal) per function at which the counter looks: i an interrupt's handler, s the soft
@@ -19,12 +20,12 @@
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-#define MAGIC 0x32746e756f636f69ull /* "iocount2" */
+#define MAGIC 0x33746e756f636f69ull /* "iocount3" */
 static const uint8_t BEGIN[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x01, 0x4c, 0x4f, 0x49};
 static const uint8_t END[9] = {0x66, 0x0f, 0x1f, 0x84, 0x00, 0x02, 0x4c, 0x4f, 0x49};
 
 /* Blocks: chained by a hash of where they begin; never freed, as translated code points at their counters. */
-struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed; struct block *next; };
+struct block { uint64_t start; uint32_t bytes, instructions; uint64_t executed; struct block *next; uint8_t *sizes; };
 enum { BUCKETS = 1 << 18 };
 static struct block *buckets[BUCKETS];
 
@@ -39,13 +40,17 @@ static FILE *out;
 /* A load that marks its ends without end would fill the disk. */
 #define OUT_MAX_BYTES (1ll << 30)
 
-static struct block *block_of(uint64_t start, uint32_t bytes, uint32_t instructions) {
+static struct block *block_of(struct qemu_plugin_tb *tb, uint32_t bytes, uint32_t instructions) {
+    uint64_t start = qemu_plugin_tb_vaddr(tb);
     struct block **bucket = &buckets[(start ^ start >> 18) % BUCKETS];
     for (struct block *b = *bucket; b; b = b->next)
         if (b->start == start && b->bytes == bytes && b->instructions == instructions) return b;
     struct block *made = calloc(1, sizeof *made);
-    if (!made) abort();
-    *made = (struct block){start, bytes, instructions, 0, *bucket};
+    uint8_t *sizes = malloc(instructions);
+    if (!made || !sizes) abort();
+    for (uint32_t i = 0; i < instructions; i++)
+        sizes[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
+    *made = (struct block){start, bytes, instructions, 0, *bucket, sizes};
     return *bucket = made;
 }
 
@@ -79,6 +84,9 @@ static void end(unsigned vcpu, void *unused) {
         for (struct block *b = buckets[i]; b; b = b->next)
             if (b->executed) fwrite(b, offsetof(struct block, next), 1, out);
     if (chains_on) fwrite(nodes, sizeof *nodes, node_count, out);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct block *b = buckets[i]; b; b = b->next)
+            if (b->executed) fwrite(b->sizes, 1, b->instructions, out);
     fflush(out);
 }
 
@@ -89,7 +97,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     uint64_t start = qemu_plugin_tb_vaddr(tb);
     struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, n - 1);
     uint64_t end_at = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
-    struct block *b = block_of(start, (uint32_t)(end_at - start), (uint32_t)n);
+    struct block *b = block_of(tb, (uint32_t)(end_at - start), (uint32_t)n);
     qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &b->executed, 1);
     /* Callbacks of a block come before its sum: what came before it is accounted to who ran it. */
     const struct function *f = start >> 63 ? function_at(start) : NULL;
