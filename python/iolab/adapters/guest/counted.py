@@ -108,7 +108,7 @@ def observation(
         entry = sums.setdefault(key, [0, 0])
         entry[0] += amount
         entry[1] += called
-    lines = None if source is None else lines_of(window, symbols, source, sums)
+    lines = None if source is None else lines_of(window.blocks, window.sizes, symbols, source, sums)
     dearest = sorted(sums, key=lambda key: (-sums[key][0], key))
     told = {"task": window.task - user, "kernel thread": window.thread}
     told |= {"interrupt": window.interrupt, "softirq": window.softirq}

@@ -15,7 +15,8 @@ from iolab.base.errors import MachineError
 from iolab.domain.phase_record import Lines
 
 if TYPE_CHECKING:
-    from iolab.adapters.guest.counted import Window
+    import numpy as np
+    from numpy.typing import NDArray
 
 LINES_MAX = 200
 """That are told, the dearest."""
@@ -70,15 +71,29 @@ class Source:
         return found
 
 
-def lines_of(window: Window, symbols: Symbols, source: Source, sums: dict[tuple[str, str], list[int]]) -> Lines:
-    """Moves what inlined functions executed, in `sums`, to their own names; the dearest lines of the kernel."""
+def lines_of(
+    blocks: NDArray[np.void],
+    sizes: NDArray[np.uint8],
+    symbols: Symbols,
+    source: Source,
+    sums: dict[tuple[str, str], list[int]],
+) -> Lines:
+    """Moves what inlined functions executed, in `sums`, to their own names; the dearest lines of the kernel.
+
+    Args:
+        blocks, sizes: of a window (`counted.Window`).
+        sums: instructions and calls, by function and module.
+
+    Raises:
+        MachineError: the source cannot be read, or is another kernel's.
+    """
     import numpy as np
 
-    lengths = window.blocks["instructions"].astype(np.int64)
-    offsets = np.cumsum(window.sizes, dtype=np.uint64) - window.sizes
+    lengths = blocks["instructions"].astype(np.int64)
+    offsets = np.cumsum(sizes, dtype=np.uint64) - sizes
     firsts = np.cumsum(lengths) - lengths
-    addresses = np.repeat(window.blocks["start"] - offsets[firsts], lengths) + offsets
-    times = np.repeat(window.blocks["executed"], lengths)
+    addresses = np.repeat(blocks["start"] - offsets[firsts], lengths) + offsets
+    times = np.repeat(blocks["executed"], lengths)
     at = np.searchsorted(symbols.starts, addresses, side="right").astype(np.int64) - 1
     in_image = np.array([not module for module in symbols.modules], dtype=bool)
     wanted = (addresses >= USER_MAX) & (at >= 0)
