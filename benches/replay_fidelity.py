@@ -1,8 +1,11 @@
 """Replays of a trace of 4 KiB random direct reads that arrive independently of one another, 100,000 a
 second, on a loop device on tmpfs, from a thread of real-time priority and from one of ordinary
 priority: how many are offered within 100 us of their time, the 99th percentile of the lateness, and
-the time that the whole takes over the trace's own. A thread of real-time priority that waits for
-the next arrival leaves the machine's other tasks, a loop device's workers among them, one CPU less.
+the time that the whole takes over the trace's own. A loop device needs threads of its own for each
+I/O, and this machine has two CPUs for them and for the replay; the same trace is replayed on a zram
+device too, which does the I/O in the call that submits it (`engine = "libaio"`). A thread of real-
+time priority that waits for the next arrival leaves the machine's other tasks, a loop device's
+workers among them, one CPU less.
 Beside it the most that the device itself does, kept at the same queue depth, and the highest of
 some rates at which 99 % of the arrivals are within 100 us. An arrival is late because the thread
 was, or because all of the queue depth was in flight: then the device does not keep up. The same
@@ -22,6 +25,7 @@ from pathlib import Path
 from random import Random
 
 import loop_device
+import zram_device
 from iolab import _native
 from iolab.domain.native_types import EngineKind, JobRecord, Phase
 from iolab.domain.workload import KINDS
@@ -51,11 +55,13 @@ def measure(quick: bool) -> list[Result]:
     with (
         tempfile.TemporaryDirectory(prefix="iolab-bench-", dir=MEMORY) as name,
         loop_device.bare(size_mib=SIZE_MIB) as device,
+        zram_device.filled(size_mib=SIZE_MIB) as memory,
     ):
         trace, log = Path(name) / "trace.csv", Path(name) / "log"
         span_s = plant(trace, log, device, seconds, RATE_PER_S)
-        ours, ordinary, theirs, alone = [], [], [], []
+        ours, ordinary, theirs, alone, in_memory = [], [], [], [], []
         for _ in range(rounds):
+            in_memory.append(replay(trace, memory, realtime=True, engine="libaio"))
             ours.append(replay(trace, device, realtime=True))
             ordinary.append(replay(trace, device))
             theirs.append(fio(log, device))
@@ -84,6 +90,19 @@ def measure(quick: bool) -> list[Result]:
             [one.late_percent for one in ordinary],
             limit=LATE_PERCENT_MAX,
             commands=[command],
+        ),
+        bounded(
+            f"{late}, zram",
+            "percent",
+            [one.late_percent for one in in_memory],
+            limit=LATE_PERCENT_MAX,
+            commands=[f"{command.replace(str(device), str(memory))} --realtime"],
+        ),
+        bounded(
+            "99th percentile of lateness, zram",
+            "ns",
+            [one.lateness_ns_p99 for one in in_memory],
+            limit=LATENESS_NS_MAX,
         ),
         bounded(f"{late}, null engine", "percent", [one.late_percent for one in alone], limit=LATE_PERCENT_MAX),
         bounded("99th percentile of lateness", "ns", [one.lateness_ns_p99 for one in ours], limit=LATENESS_NS_MAX),
@@ -141,7 +160,7 @@ def plant(trace: Path, log: Path, device: Path, seconds: float, rate_per_s: int)
 
 
 def replay(trace: Path, device: Path, *, realtime: bool = False, engine: EngineKind = "io_uring") -> Replayed:
-    given = {"file": str(trace), "columns": COLUMNS, "queue_depth": DEPTH, "realtime": realtime}
+    given = {"file": str(trace), "columns": COLUMNS, "queue_depth": DEPTH, "realtime": realtime, "align": "4KiB"}
     options = TraceOptions.model_validate(given)
     load = KINDS["trace"].phases(options, 1)[-1].load  # type: ignore[union-attr]
     (file,) = load["files"]

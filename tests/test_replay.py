@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -97,11 +98,13 @@ def test_one_command_compares_schedulers_by_a_trace(
         f"{500 * number},100,{'RW'[number % 3 == 0]},{(number * 7919 % 3000) * 65536},{4096 << number % 3},{number % 2}"
         for number in range(300)
     ]
-    path = table(tmp_path / "trace.csv", [*lines, "150001,50,F,0,0,1"])
+    path = table(tmp_path / "trace.csv", [*lines, "150001,50,F,0,0,1", "150002,50,D,0,65536,1"])
     command = ["replay", str(path), "--columns", COLUMNS, "--on", "model:ssd-2010", "--rounds", "1", "--seed", "3"]
     settings = ["--setting", "scheduler=deadline", "--setting", "scheduler=cfq"]
     assert invoke([*command, *settings, "--out", "run"]) == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr()
+    told = printed.out
+    assert "left out: 1 of the trace's I/Os" in printed.err
     assert "Replay: cfq:" in told and "deadline:" in told and "of arrivals within 100 us" in told
     path.unlink()
     data = read(Path("run"))
@@ -131,6 +134,18 @@ def test_the_place_decides_target_and_room(tmp_path: Path) -> None:
         place_of(str(tmp_path / "absent"), destroy=False)
     with pytest.raises(InputError, match="CONTROL=VALUE"):
         experiment(RECORDED, directory, ["bfq"], {}, rounds=1)
+
+
+def test_a_device_of_large_blocks_gets_whole_ones(loop_device: Path) -> None:
+    backing = subprocess.run(["losetup", "-nO", "BACK-FILE", loop_device], capture_output=True, text=True, check=True)
+    command = ["losetup", "--find", "--show", "--sector-size", "4096", backing.stdout.strip()]
+    large = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    try:
+        text = experiment(RECORDED, place_of(large, destroy=True), [], {}, rounds=1)
+    finally:
+        subprocess.run(["losetup", "-d", large], check=True)
+    assert loads(text, "test").workloads["trace"].options.align == 4096  # type: ignore[attr-defined]
+    assert "align" not in experiment(RECORDED, place_of(str(loop_device), destroy=True), [], {}, rounds=1)
 
 
 def test_a_guest_reads_the_trace_from_its_own_files(tmp_path: Path) -> None:

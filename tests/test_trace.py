@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
 import os
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from iolab.adapters.system import tracefs
 from iolab.adapters.trace import export, study, trace_of
+from iolab.adapters.trace.export import frames
 from iolab.base.errors import InputError
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.report.over_time import Counts, How, fine, step_of, times
@@ -81,6 +83,7 @@ PUBLIC = {
     "Alibaba": ("419,W,8792731648,16384,1577808144360767\n", "write", 16384, None),
     "Tencent": ("1538323200,12910952,128,0,1063\n", "read", 65536, None),
     "FIU": ("329131208190249 4892 syslogd 904265560 8 W 6 0 531e779d\n", "write", 4096, None),
+    "Meta": ("310 262144 4325376 1572074461.57806 1 24 3 5\n", "read", 4325376, None),
 }
 
 
@@ -95,6 +98,25 @@ def test_public_traces_are_known_by_their_lines(name: str, tmp_path: Path) -> No
     assert figures["all"]["bytes"] == 3 * size
     whole = figures["all"]["whole_ns"]
     assert (whole and whole["max"]) == latency_ns
+
+
+META_NAMES = "block_id io_offset io_size op_time op_name user_namespace user_name rs_shard_id op_count host_name\n"
+
+
+@pytest.mark.parametrize("names", ["", META_NAMES, f"# {META_NAMES}"])
+def test_metas_numbers_are_gets_and_puts_in_blocks_of_8_mib(names: str, tmp_path: Path) -> None:
+    lines = [
+        f"{block} 4096 8192 {1000 + block}.5 {code} 1 2 0 1 7" for block, code in enumerate([1, 2, 5, 3, 4, 6, 100])
+    ]
+    path = tmp_path / "trace"
+    path.write_text(names + "\n".join(lines) + "\n")
+    figures = study(trace_of([path]))
+    assert (figures["format"], figures["malformed"]) == ("Meta", 0)
+    assert {group["name"]: group["count"] for group in figures["by_operation"]} == {"read": 3, "write": 3, "other": 1}
+    (rows,) = frames(trace_of([path]))
+    assert rows["sector"].to_list() == [(block * 2**23 + 4096) // 512 for block in range(7)]
+    assert rows["device"].unique().to_list() == ["0:7"]
+    assert figures["elapsed_ns"] == 6 * 10**9
 
 
 def test_the_columns_of_any_table_can_be_named(tmp_path: Path) -> None:
@@ -173,6 +195,77 @@ def test_a_cut_recording_gives_what_it_still_holds(tmp_path: Path) -> None:
     assert figures["malformed"] == 1
     assert "within a record" in figures["first_malformed"]
     assert figures["all"]["count"] > 5
+
+
+def requests(path: Path) -> set[tuple[int | None, ...]]:
+    import polars as pl
+
+    rows = pl.concat(list(frames(trace_of([path]))))
+    return set(rows.select("sector", "sectors", "queued_ns", "issued_ns", "completed_ns").iter_rows())
+
+
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_a_cut_trace_dat_tells_no_time_that_the_whole_does_not(packing: str, tmp_path: Path) -> None:
+    """One CPU's events end before the other's: what completes afterwards may be another's completion."""
+    raw = gzip.decompress((TRACES / "trace-cmd-6.dat.gz").read_bytes())
+    whole = tmp_path / "whole.dat"
+    whole.write_bytes(raw)
+    cut = tmp_path / f"cut.dat{packing}"
+    if packing:
+        packed = gzip.compress(raw)
+        cut.write_bytes(packed[:-100])
+    else:
+        cut.write_bytes(raw[:-100])
+    figures = study(trace_of([cut]))
+    assert figures["malformed"] >= 1 and figures["losses"] >= 1
+    known = {row for row in requests(cut) if None not in row}
+    assert known and known < requests(whole)
+
+
+def test_recordings_in_one_file_are_all_read(tmp_path: Path) -> None:
+    raw = gzip.decompress((TRACES / "trace-cmd-6.dat.gz").read_bytes())
+    for name, parts in (("6", [raw, raw]), ("7", [raw, (TRACES / "trace-cmd-7.dat").read_bytes(), raw])):
+        path = tmp_path / name
+        path.write_bytes(b"".join(parts))
+        figures = study(trace_of([path]))
+        assert (figures["malformed"], figures["restarts"]) == (0, len(parts) - 1), figures["first_malformed"]
+        assert figures["all"]["count"] == 54 * len(parts)
+
+
+def test_the_drivers_flush_is_no_fua_and_a_flush_that_is_asked_for_no_write(tmp_path: Path) -> None:
+    path = tmp_path / "trace.txt"
+    path.write_text(
+        "fio-1 [000] ..... 1.000000: block_bio_queue: 8,0 FWS 0 + 0 [fio]\n"
+        "fio-1 [000] ..... 1.000001: block_getrq: 8,0 FWS 0 + 0 [fio]\n"
+        "kworker-2 [000] ..... 1.000002: block_rq_issue: 8,0 FF 0 () 0 + 0 [kworker]\n"
+        "kworker-2 [000] ..... 1.000102: block_rq_complete: 8,0 FF () 18446744073709551615 + 0 [0]\n"
+        "kworker-2 [000] ..... 1.000103: block_rq_complete: 8,0 WS () 0 + 0 [0]\n"
+    )
+    (device,) = study(trace_of([path]))["devices"]
+    assert (device["flushes"], device["fua"], device["writes"], device["others"]) == (1, 0, 0, 2)
+    (rows,) = frames(trace_of([path]))
+    assert rows["operation"].to_list() == ["flush", "flush"]
+
+
+def test_the_life_of_one_request_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = str(TRACES / "trace-cmd-7.dat")
+    row = next(
+        row for (rows,) in [frames(trace_of([Path(trace)]))] for row in rows.iter_rows(named=True) if row["sectors"]
+    )
+    assert invoke(["trace", trace, "--sector", str(row["sector"] + 1), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert any(one["completed_ns"] == row["completed_ns"] for one in told["requests"])
+    assert invoke(["trace", trace, "--sector", str(row["sector"])]) == 0
+    assert "the driver has it" in capsys.readouterr().out
+    assert invoke(["trace", trace, "--sector", str(2**40)]) == 2
+    assert "no request holds" in capsys.readouterr().err
+
+
+def test_a_place_that_can_not_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for form in ("parquet", "perfetto", "iolog"):
+        out = tmp_path / "absent" / form
+        assert invoke(["trace", str(TRACES / "trace-cmd-7.dat"), "--to", form, "-o", str(out)]) == 2
+        assert str(out) in capsys.readouterr().err
 
 
 def test_the_tables_tell_stages_and_who_was_in_front(capsys: pytest.CaptureFixture[str]) -> None:

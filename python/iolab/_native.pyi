@@ -157,6 +157,9 @@ class TraceRows:
         """The columns of about so many rows, as `trace_columns` says; None at the end. ValueError for what can't be
         read."""
 
+    def began_ns(self) -> int | None:
+        """The time of the first event, on the trace's clock; None before it was read."""
+
     def names(self) -> dict[int, str]:
         """What the tasks are called, by number; complete at the end."""
 

@@ -76,6 +76,11 @@ impl TraceRows {
         }))
     }
 
+    fn began_ns(&self) -> Option<u64> {
+        let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.began_ns()
+    }
+
     fn names(&self) -> BTreeMap<u32, String> {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rows.names()

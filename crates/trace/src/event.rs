@@ -252,8 +252,11 @@ impl Op {
 #[inline]
 pub fn op_and_marks(rwbs: &[u8]) -> (Op, Marks) {
     let op = Op::of_rwbs(rwbs);
-    let first_flushes = rwbs.first() == Some(&b'F') && op != Op::Flush;
+    // Of the driver's own flush, FF, the second is the operation.
+    let first_flushes =
+        rwbs.first() == Some(&b'F') && (op != Op::Flush || rwbs.get(1) == Some(&b'F'));
     let (rest, mut marks) = match first_flushes {
+        true if op == Op::Flush => (rwbs.get(2..), Marks::default()),
         true => (rwbs.get(2..), Marks::PREFLUSH),
         false => (rwbs.get(1..), Marks::default()),
     };
@@ -311,7 +314,7 @@ mod tests {
         let set = [Marks::PREFLUSH, Marks::FUA, Marks::SYNC, Marks::METADATA];
         assert!(set.iter().all(|&mark| marks.has(mark)) && !marks.has(Marks::READ_AHEAD));
         assert_eq!(rwbs(op, marks), "FWFSM");
-        assert_eq!(op_and_marks(b"FF").0, Op::Flush);
+        assert_eq!(op_and_marks(b"FF\0"), (Op::Flush, Marks::default()));
         assert_eq!(op_and_marks(b"RA"), (Op::Read, Marks::READ_AHEAD));
         assert_eq!(op_and_marks(b"DS"), (Op::Discard, Marks::SYNC));
     }

@@ -15,6 +15,7 @@ pub mod intervals;
 pub mod output;
 pub mod page;
 pub mod profile;
+mod recent;
 pub mod recording;
 pub mod request;
 pub mod sample;

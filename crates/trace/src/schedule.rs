@@ -1,6 +1,6 @@
 //! From a trace's events to what a replay offers: each I/O once, with its arrival, its place and whose it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use workload::job::OpKind;
 use workload::traced::{Process, Schedule, ScheduledIo, Side, TraceChoice, TracedDevice};
@@ -27,6 +27,11 @@ pub struct Arrivals {
     follow: Follow,
     found: Vec<Found>,
     bios: Bios,
+    /// Whether the trace tells what the driver got.
+    issues: bool,
+    /// Requests of which the driver was not told that they are to be durable, though somebody asked for that: a flush of its
+    /// own follows them.
+    not_durable: BTreeSet<(Device, u64)>,
     left_out: u64,
 }
 
@@ -60,6 +65,8 @@ impl Arrivals {
             follow: Follow::default(),
             found: Vec::new(),
             bios: Bios::default(),
+            issues: false,
+            not_durable: BTreeSet::new(),
             left_out: 0,
         }
     }
@@ -71,12 +78,18 @@ impl Arrivals {
             _ => 0,
         });
         self.began_ns.get_or_insert(began_ns);
-        let mut ended = None;
-        self.follow.add(event, |_, change| {
-            if let Change::Ended { io, .. } = change {
-                ended = Some(*io);
-            }
+        let (mut ended, mut durable) = (None, None);
+        self.follow.add(event, |_, change| match change {
+            Change::Ended { io, .. } => ended = Some(*io),
+            Change::Issued { io, .. } if io.marks.has(Marks::FUA) => durable = Some(*io),
+            _ => {}
         });
+        self.issues |= event.step == Step::Issue;
+        if let (Side::Issued, Some(io)) = (self.side, durable)
+            && !event.marks.has(Marks::FUA)
+        {
+            self.not_durable.insert((io.device, io.sector));
+        }
         if self.side == Side::Queued && event.step == Step::Queue {
             self.queued(event);
         }
@@ -112,7 +125,16 @@ impl Arrivals {
 
     /// A request: what the device saw.
     fn requested(&mut self, io: &Io) {
-        let Some(kind) = kind(io.op, io.marks, io.sectors) else {
+        // A flush that somebody asked for: the device sees the one that the block layer makes of it.
+        let asked_for = io.op == Op::Write && io.sectors == 0 && io.issued_ns.is_none();
+        if self.side == Side::Issued && asked_for && self.issues {
+            return;
+        }
+        let marks = match self.not_durable.remove(&(io.device, io.sector)) {
+            true => Marks::default(),
+            false => io.marks,
+        };
+        let Some(kind) = kind(io.op, marks, io.sectors) else {
             self.left_out += 1;
             return;
         };

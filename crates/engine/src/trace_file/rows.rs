@@ -42,6 +42,11 @@ impl TraceRows {
         Ok((!self.rows.is_empty()).then(|| self.rows.take()))
     }
 
+    /// The time of the first event on the trace's clock; None before it was read.
+    pub fn began_ns(&self) -> Option<u64> {
+        self.study.began_ns()
+    }
+
     /// What the tasks are called; complete at the end.
     pub fn names(&mut self) -> BTreeMap<u32, String> {
         self.reader.about().names.clone()

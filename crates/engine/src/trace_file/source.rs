@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trace::input::{Column, Layout, ReadAt, ReadError, Reader, Source, open};
+use trace::input::{Column, Layout, Operations, ReadAt, ReadError, Reader, Source, open};
 use workload::traced::TraceTable;
 
 /// Opens the files of one trace.
@@ -73,6 +73,9 @@ fn layout(table: &TraceTable) -> Result<Layout, ReadError> {
         separator: u8::try_from(table.separator).map_err(|error| ReadError(error.to_string()))?,
         columns: columns.collect::<Result<_, _>>()?,
         ended: table.ended,
-        one_reads: table.one_reads,
+        operations: match table.one_reads {
+            true => Operations::OneReads,
+            false => Operations::ZeroReads,
+        },
     })
 }

@@ -1,9 +1,9 @@
-//! Tables of a line per I/O, with commas, blanks or other separators: public traces, and any whose columns one names.
+//! Tables of a line per I/O, with commas, blanks or other separators between columns that are known or named.
 
 use super::about::About;
 use super::streamed::DecodeLine;
 use super::tables::shown;
-use super::words::{number, time_ns};
+use super::words::{leading_number, number, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
 
 /// What a column holds.
@@ -24,12 +24,17 @@ pub enum Column {
         /// Bytes of one.
         unit_bytes: u64,
     },
+    /// The number of the block of so many bytes that the offset counts from.
+    Block {
+        /// Bytes of one.
+        bytes: u64,
+    },
     /// How long it is, in units of so many bytes.
     Size {
         /// Bytes of one.
         unit_bytes: u64,
     },
-    /// Read or write: a letter, a word, or 0 for a read.
+    /// Read or write: a letter, a word, or a number.
     Operation,
     /// Which device: a number or a name.
     Device,
@@ -41,6 +46,13 @@ pub enum Column {
     Ignored,
 }
 
+impl Column {
+    #[inline]
+    fn is_number(self) -> bool {
+        !matches!(self, Column::Operation | Column::Process | Column::Ignored)
+    }
+}
+
 /// How the lines of a table are to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -50,12 +62,21 @@ pub struct Layout {
     pub columns: Vec<Column>,
     /// The time is that of the completion.
     pub ended: bool,
-    /// 1 in the column of the operation is a read, 0 a write.
-    pub one_reads: bool,
+    /// What numbers in the column of the operation mean.
+    pub operations: Operations,
 }
 
-const MICROSECOND_NS: u64 = 1_000;
-const SECOND_NS: u64 = 1_000_000_000;
+/// Which number is a read and which a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operations {
+    /// 0 is a read and 1 a write.
+    ZeroReads,
+    /// 1 is a read and 0 a write.
+    OneReads,
+    /// Meta's: 1, 2 and 5 get, 3, 4 and 6 put.
+    Meta,
+}
+
 const SECTOR_BYTES: u64 = 512;
 
 /// Reads the lines of such a table.
@@ -79,19 +100,45 @@ impl Table {
             if self.layout.separator == b' ' {
                 rest = rest.trim_ascii_start();
             }
-            let cut = memchr::memchr(self.layout.separator, rest);
+            // Most fields are digits up to the next separator.
+            let (value, digits) = match column.is_number() {
+                true => leading_number(rest),
+                false => (0, 0),
+            };
+            let plain = digits > 0
+                && rest
+                    .get(digits)
+                    .is_none_or(|&next| next == self.layout.separator);
+            let cut = match plain {
+                true => (digits < rest.len()).then_some(digits),
+                false if rest.get(1) == Some(&self.layout.separator) => Some(1),
+                false => memchr::memchr(self.layout.separator, rest),
+            };
             let field = match cut {
                 Some(at) => &rest[..at],
                 None if index + 1 == self.layout.columns.len() || !rest.is_empty() => rest,
                 None => return None,
             };
             rest = cut.map_or(&[][..], |at| &rest[at + 1..]);
-            let field = unquoted(field);
+            let field = if plain { field } else { unquoted(field) };
+            let whole = || match plain {
+                true => Some(value),
+                false => number(field),
+            };
+            let time = |unit_ns| match plain {
+                true => value.checked_mul(unit_ns),
+                false => time_ns(field, unit_ns),
+            };
             match *column {
-                Column::Time { unit_ns } => event.at_ns = time_ns(field, unit_ns)?,
-                Column::Latency { unit_ns } => latency_ns = time_ns(field, unit_ns),
-                Column::Offset { unit_bytes } => offset = number(field)?.checked_mul(unit_bytes)?,
-                Column::Size { unit_bytes } => bytes = number(field)?.checked_mul(unit_bytes)?,
+                Column::Time { unit_ns } => event.at_ns = time(unit_ns)?,
+                Column::Latency { unit_ns } => latency_ns = time(unit_ns),
+                Column::Offset { unit_bytes } => {
+                    offset = offset.checked_add(whole()?.checked_mul(unit_bytes)?)?;
+                }
+                Column::Block { bytes } => {
+                    offset = offset.checked_add(whole()?.checked_mul(bytes)?)?;
+                }
+                Column::Size { unit_bytes } => bytes = whole()?.checked_mul(unit_bytes)?,
                 Column::Operation => {
                     event.op = self.operation(field)?;
                     // As the kernel's letters have it.
@@ -100,12 +147,12 @@ impl Table {
                     }
                 }
                 Column::Device => {
-                    event.device = Device(match number(field) {
+                    event.device = Device(match whole() {
                         Some(number) => u32::try_from(number).ok()?,
                         None => about.device(field),
                     });
                 }
-                Column::Pid => event.pid = u32::try_from(number(field)?).ok()?,
+                Column::Pid => event.pid = u32::try_from(whole()?).ok()?,
                 Column::Process => name = field,
                 Column::Ignored => {}
             }
@@ -127,14 +174,14 @@ impl Table {
 
     #[inline]
     fn operation(&self, field: &[u8]) -> Option<Op> {
-        Some(match (field.first()?, self.layout.one_reads) {
-            (b'R' | b'r', _) | (b'0', false) | (b'1', true) => Op::Read,
-            (b'W' | b'w', _) | (b'1', false) | (b'0', true) => Op::Write,
+        use Operations::{Meta, OneReads, ZeroReads};
+        Some(match (field.first()?, self.layout.operations) {
+            (b'R' | b'r', _) | (b'0', ZeroReads) | (b'1', OneReads) => Op::Read,
+            (b'W' | b'w', _) | (b'1', ZeroReads) | (b'0', OneReads) => Op::Write,
             (b'D' | b'd' | b'T' | b't' | b'U' | b'u', _) => Op::Discard,
             (b'F' | b'f' | b'S' | b's', _) => Op::Flush,
-            // Of Meta's: getChunkData, putChunk.
-            (b'g' | b'G', _) => Op::Read,
-            (b'p' | b'P', _) => Op::Write,
+            (b'1' | b'2' | b'5', Meta) if field.len() == 1 => Op::Read,
+            (b'3' | b'4' | b'6', Meta) => Op::Write,
             _ => Op::Other,
         })
     }
@@ -171,101 +218,4 @@ fn unquoted(field: &[u8]) -> &[u8] {
         .strip_prefix(b"\"")
         .and_then(|field| field.strip_suffix(b"\""));
     inner.unwrap_or(field)
-}
-
-/// The public trace that a line is of: its name and how it is read.
-pub(crate) fn known(line: &[u8]) -> Option<(&'static str, Layout)> {
-    use Column::{Device, Ignored, Latency, Offset, Operation, Pid, Process, Size, Time};
-    let commas: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
-    let digits = |at: usize| commas.get(at).is_some_and(|field| number(field).is_some());
-    let layout = |separator: u8, columns: &[Column], ended: bool| Layout {
-        separator,
-        columns: columns.to_vec(),
-        ended,
-        one_reads: false,
-    };
-    let bytes = |column: fn(u64) -> Column| column(1);
-    let offset = |unit_bytes| Offset { unit_bytes };
-    let size = |unit_bytes| Size { unit_bytes };
-    if commas.len() == 7 && digits(0) && commas[0].len() == 18 && digits(4) && digits(6) {
-        // Windows' time of 100 ns, at which the I/O was issued.
-        let columns = [
-            Time { unit_ns: 100 },
-            Ignored,
-            Device,
-            Operation,
-            bytes(offset),
-            bytes(size),
-            Latency { unit_ns: 100 },
-        ];
-        return Some(("MSR Cambridge", layout(b',', &columns, false)));
-    }
-    if commas.len() == 5 && digits(0) && matches!(commas[1], b"R" | b"W") && digits(2) && digits(4)
-    {
-        let time = Time {
-            unit_ns: MICROSECOND_NS,
-        };
-        let columns = [Device, Operation, bytes(offset), bytes(size), time];
-        return Some(("Alibaba", layout(b',', &columns, false)));
-    }
-    if commas.len() == 5 && (0..5).all(digits) && matches!(commas[3], b"0" | b"1") {
-        let columns = [
-            Time { unit_ns: SECOND_NS },
-            offset(SECTOR_BYTES),
-            size(SECTOR_BYTES),
-            Operation,
-            Device,
-        ];
-        return Some(("Tencent", layout(b',', &columns, false)));
-    }
-    let blanks: Vec<&[u8]> = line
-        .split(|byte| byte.is_ascii_whitespace())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let digits = |at: usize| blanks.get(at).is_some_and(|field| number(field).is_some());
-    if blanks.len() == 9
-        && digits(0)
-        && digits(1)
-        && digits(3)
-        && digits(4)
-        && matches!(blanks[5], b"W" | b"R")
-    {
-        let columns = [
-            Time { unit_ns: 1 },
-            Pid,
-            Process,
-            offset(SECTOR_BYTES),
-            size(SECTOR_BYTES),
-            Operation,
-            Ignored,
-            Device,
-            Ignored,
-        ];
-        return Some(("FIU", layout(b' ', &columns, false)));
-    }
-    None
-}
-
-/// Meta's, with their names in the first line.
-pub(crate) fn named(line: &[u8]) -> Option<(&'static str, Layout)> {
-    let separator = if line.contains(&b',') { b',' } else { b' ' };
-    let names: Vec<&[u8]> = line.split(|&byte| byte == separator).collect();
-    let has = |name: &[u8]| names.contains(&name);
-    if !(has(b"io_offset") && has(b"io_size") && has(b"op_time")) {
-        return None;
-    }
-    let columns = names.iter().map(|&name| match name {
-        b"op_time" => Column::Time { unit_ns: SECOND_NS },
-        b"io_offset" => Column::Offset { unit_bytes: 1 },
-        b"io_size" => Column::Size { unit_bytes: 1 },
-        b"op_name" => Column::Operation,
-        _ => Column::Ignored,
-    });
-    let layout = Layout {
-        separator,
-        columns: columns.collect(),
-        ended: false,
-        one_reads: false,
-    };
-    Some(("Meta", layout))
 }

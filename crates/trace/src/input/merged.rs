@@ -43,9 +43,17 @@ impl Merged {
 
     /// All that no part can have anything before.
     fn gather(&mut self) -> Result<bool, ReadError> {
+        if let [part] = &mut self.parts[..] {
+            part.fill()?;
+            std::mem::swap(&mut self.batch, &mut part.events);
+            return Ok(!part.ended);
+        }
         let mut frontier_ns = u64::MAX;
         for part in &mut self.parts {
-            part.fill()?;
+            if part.fill()? {
+                let times = part.events.iter().map(|event| event.at_ns);
+                part.newest_ns = times.max().unwrap_or(0);
+            }
             if !part.ended {
                 frontier_ns = frontier_ns.min(part.newest_ns);
             }
@@ -59,7 +67,7 @@ impl Merged {
             self.batch.extend_from_slice(&events[..count]);
             part.begin += count;
         }
-        if self.parts.len() > 1 && !self.batch.is_sorted_by_key(|event| event.at_ns) {
+        if !self.batch.is_sorted_by_key(|event| event.at_ns) {
             // Runs that are in order by themselves: merging them is what this sort does.
             self.batch.sort_by_key(|event| event.at_ns);
         }
@@ -68,15 +76,15 @@ impl Merged {
 }
 
 impl Part {
-    fn fill(&mut self) -> Result<(), ReadError> {
+    /// Reads on where nothing is left; whether it did.
+    fn fill(&mut self) -> Result<bool, ReadError> {
+        let filled = self.begin == self.events.len() && !self.ended;
         while self.begin == self.events.len() && !self.ended {
             self.events.clear();
             self.begin = 0;
             self.ended = !self.reader.read(&mut self.events)?;
-            let times = self.events.iter().map(|event| event.at_ns);
-            self.newest_ns = times.max().unwrap_or(0);
         }
-        Ok(())
+        Ok(filled)
     }
 
     fn done(&self) -> bool {

@@ -1,11 +1,19 @@
 //! Events in the order of time, where files have them almost so.
 
+use std::collections::VecDeque;
+
 use crate::event::{Step, TraceEvent};
 
 /// Holds back the newest events until what may still belong before them has come.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
-    held: Vec<TraceEvent>,
+    /// As they came; a whole batch goes through without being copied.
+    held: VecDeque<Vec<TraceEvent>>,
+    held_events: usize,
+    /// Empty batches, to be filled again.
+    spare: Vec<Vec<TraceEvent>>,
+    /// The time of the last of them; None where they are not in order.
+    in_order_until_ns: Option<u64>,
     /// Of what was let go.
     reached_ns: u64,
     /// The newest event that came, on its own clock.
@@ -18,64 +26,113 @@ pub(crate) struct Order {
 
 /// How many events are held back: what a reader of several CPUs' buffers may mix up.
 const WINDOW: usize = 1 << 15;
+const SPARE: usize = 4;
 /// A clock that goes back further than that is another recording's.
 const RESTART_NS: u64 = 1_000_000_000;
 
 impl Order {
-    /// Takes events as they come and appends those whose turn has come to `out`; all of them at the end.
+    /// Takes events as they come and appends those whose turn has come to `out`; all of them at the end. Leaves no event in
+    /// `events`.
     pub(crate) fn pass(
         &mut self,
         events: &mut Vec<TraceEvent>,
         end: bool,
         out: &mut Vec<TraceEvent>,
     ) {
-        let mut taken = 0;
-        while let Some(restart) = self.restart(&events[taken..]) {
-            self.held.extend_from_slice(&events[taken..taken + restart]);
-            taken += restart;
-            self.begin_again(events[taken].at_ns, out);
+        let sorted = is_sorted(events);
+        while let Some(restart) = self.restart(events, sorted) {
+            let rest = events.split_off(restart);
+            self.hold(std::mem::replace(events, rest), sorted);
+            self.begin_again(events[0].at_ns, out);
         }
-        if self.held.is_empty() && taken == 0 {
-            std::mem::swap(&mut self.held, events);
-        } else {
-            self.held.extend_from_slice(&events[taken..]);
+        let empty = self.spare.pop().unwrap_or_default();
+        self.hold(std::mem::replace(events, empty), sorted);
+        if end {
+            self.let_go(0, out);
+        } else if self.in_order_until_ns.is_some() {
+            self.let_go(WINDOW, out);
+        } else if self.held_events >= 2 * WINDOW {
+            // Rarely enough that sorting costs little for each.
+            self.let_go(WINDOW, out);
         }
-        if self.held.len() < 2 * WINDOW && !end {
-            return;
+    }
+
+    fn hold(&mut self, events: Vec<TraceEvent>, sorted: bool) {
+        let (Some(first), Some(last)) = (events.first(), events.last()) else {
+            return self.spare.push(events);
+        };
+        let follows = match self.held.is_empty() {
+            true => true,
+            false => self
+                .in_order_until_ns
+                .is_some_and(|until_ns| until_ns <= first.at_ns),
+        };
+        self.in_order_until_ns = (sorted && follows).then_some(last.at_ns);
+        self.held_events += events.len();
+        self.held.push_back(events);
+    }
+
+    /// All but the newest `keep`.
+    fn let_go(&mut self, keep: usize, out: &mut Vec<TraceEvent>) {
+        if self.in_order_until_ns.is_none() {
+            self.sort();
         }
-        self.sort();
-        let keep = if end { 0 } else { WINDOW };
-        let leave = self.held.len().saturating_sub(keep);
-        self.let_go(leave, out);
+        while let Some(batch) = self.held.front_mut() {
+            let leave = self.held_events.saturating_sub(keep);
+            if batch.len() <= leave {
+                let whole = std::mem::take(batch);
+                self.held.pop_front();
+                self.held_events -= whole.len();
+                self.emit(whole, out);
+            } else if leave > 0 && batch.len() > WINDOW {
+                let rest = batch.split_off(leave);
+                let part = std::mem::replace(batch, rest);
+                self.held_events -= part.len();
+                return self.emit(part, out);
+            } else {
+                return;
+            }
+        }
     }
 
     fn sort(&mut self) {
-        if !self.held.is_sorted_by_key(|event| event.at_ns) {
-            self.held.sort_by_key(|event| event.at_ns);
+        let mut all = Vec::with_capacity(self.held_events);
+        self.held.drain(..).for_each(|batch| all.extend(batch));
+        all.sort_by_key(|event| event.at_ns);
+        self.in_order_until_ns = all.last().map(|event| event.at_ns);
+        if !all.is_empty() {
+            self.held.push_back(all);
         }
     }
 
-    fn let_go(&mut self, count: usize, out: &mut Vec<TraceEvent>) {
-        if out.is_empty() && count == self.held.len() && self.shift_ns == 0 {
-            std::mem::swap(&mut self.held, out);
-            self.drop_late(out, 0);
-            return;
-        }
-        let begin = out.len();
-        out.extend_from_slice(&self.held[..count]);
-        self.held.drain(..count);
-        for event in &mut out[begin..] {
-            event.at_ns = event.at_ns.saturating_add(self.shift_ns);
-            if event.step == Step::Lost {
-                event.argument = event.argument.saturating_add(self.shift_ns);
+    fn emit(&mut self, mut events: Vec<TraceEvent>, out: &mut Vec<TraceEvent>) {
+        if self.shift_ns > 0 {
+            for event in &mut events {
+                event.at_ns = event.at_ns.saturating_add(self.shift_ns);
+                if event.step == Step::Lost {
+                    event.argument = event.argument.saturating_add(self.shift_ns);
+                }
             }
         }
-        self.drop_late(out, begin);
+        if let (Some(first), Some(last)) = (events.first(), events.last()) {
+            // They are in order.
+            match first.at_ns >= self.reached_ns {
+                true => self.reached_ns = last.at_ns,
+                false => self.drop_late(&mut events),
+            }
+        }
+        match out.is_empty() {
+            true => std::mem::swap(out, &mut events),
+            false => out.append(&mut events),
+        }
+        if self.spare.len() < SPARE {
+            self.spare.push(events);
+        }
     }
 
     /// What comes after its time is not told any more: it would pair with what is not its own.
-    fn drop_late(&mut self, out: &mut [TraceEvent], begin: usize) {
-        for event in &mut out[begin..] {
+    fn drop_late(&mut self, events: &mut [TraceEvent]) {
+        for event in events {
             if event.at_ns >= self.reached_ns {
                 self.reached_ns = event.at_ns;
                 continue;
@@ -89,27 +146,39 @@ impl Order {
     }
 
     /// Where the clock goes back for good.
-    fn restart(&mut self, events: &[TraceEvent]) -> Option<usize> {
+    fn restart(&mut self, events: &[TraceEvent], sorted: bool) -> Option<usize> {
         let mut newest_ns = self.newest_ns;
-        let restart = events.iter().position(|event| {
-            let back = event.at_ns.saturating_add(RESTART_NS) < newest_ns;
-            newest_ns = newest_ns.max(event.at_ns);
-            back && event.step != Step::Lost
-        });
+        let goes_back = |event: &TraceEvent, newest_ns: u64| {
+            event.at_ns.saturating_add(RESTART_NS) < newest_ns && event.step != Step::Lost
+        };
+        let restart = match (sorted, events.first()) {
+            (true, Some(first)) if first.at_ns.saturating_add(RESTART_NS) >= newest_ns => {
+                newest_ns = newest_ns.max(events[events.len() - 1].at_ns);
+                None
+            }
+            _ => events.iter().position(|event| {
+                let back = goes_back(event, newest_ns);
+                newest_ns = newest_ns.max(event.at_ns);
+                back
+            }),
+        };
         self.newest_ns = newest_ns;
         restart
     }
 
     /// All that is held leaves; the next recording begins at that time of its own clock.
     fn begin_again(&mut self, began_ns: u64, out: &mut Vec<TraceEvent>) {
-        self.sort();
-        self.let_go(self.held.len(), out);
+        self.let_go(0, out);
         self.restarts += 1;
         self.newest_ns = began_ns;
         out.push(TraceEvent::new(self.reached_ns, Step::Restart));
         // A second later, so that nobody takes the two for one.
         self.shift_ns = (self.reached_ns.saturating_add(RESTART_NS)).saturating_sub(began_ns);
     }
+}
+
+fn is_sorted(events: &[TraceEvent]) -> bool {
+    events.is_sorted_by_key(|event| event.at_ns)
 }
 
 #[cfg(test)]

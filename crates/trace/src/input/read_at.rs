@@ -27,6 +27,22 @@ impl ReadAt for Vec<u8> {
     }
 }
 
+/// A file without its beginning.
+pub(crate) struct From {
+    pub(crate) file: Arc<dyn ReadAt>,
+    pub(crate) at: u64,
+}
+
+impl ReadAt for From {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read_at(self.at.saturating_add(offset), buffer)
+    }
+
+    fn length(&self) -> u64 {
+        self.file.length().saturating_sub(self.at)
+    }
+}
+
 /// Part of a file, read from front to back.
 pub(crate) struct Range {
     file: Arc<dyn ReadAt>,

@@ -4,13 +4,13 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::about::{About, ReadError};
-use super::columns::{self, Layout, Table};
+use super::columns::{Layout, Table};
 use super::merged::Merged;
 use super::read_at::{Range, ReadAt};
 use super::streamed::{Decode, DecodeLine, Lines, Reader, Streamed};
 use super::tables::{Biosnoop, IoLog};
 use super::vscsi::Vscsi;
-use super::{blkparse, blktrace, compressed, event_text, perf_data, trace_dat};
+use super::{blkparse, blktrace, compressed, event_text, perf_data, public, trace_dat};
 
 /// Where a trace's bytes come from.
 pub enum Source {
@@ -56,9 +56,7 @@ fn open_one(source: Source, layout: Option<&Layout>) -> Result<Box<dyn Reader>, 
     };
     start.truncate(length);
     match source {
-        Source::File(file) if start.starts_with(trace_dat::MAGIC) => {
-            Ok(Box::new(trace_dat::open(&file)?))
-        }
+        Source::File(file) if start.starts_with(trace_dat::MAGIC) => trace_dat::open(&file),
         Source::File(file) if start.starts_with(perf_data::MAGIC) => {
             Ok(Box::new(perf_data::open(&file)?))
         }
@@ -95,20 +93,32 @@ fn whole_file(
 ) -> Result<Box<dyn Reader>, ReadError> {
     let mut bytes = Vec::new();
     let read = input.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| ReadError(error.to_string()))?;
     if bytes.len() as u64 > WHOLE_BYTES_MAX {
         return Err(ReadError(
             "it has to be read here and there, and holds more than 1 GiB: unpack it into a file first".into(),
         ));
     }
-    open_one(Source::File(Arc::new(bytes)), layout)
+    let mut opened = open_one(Source::File(Arc::new(bytes)), layout);
+    if let (Ok(reader), Err(error)) = (&mut opened, &read) {
+        // What a damaged archive still gives is read.
+        reader
+            .about()
+            .malformed(|| format!("the file can't be read further: {error}"));
+    }
+    opened.map_err(|found| match read {
+        Ok(_) => found,
+        Err(error) => ReadError(format!("{error}; of what could be read: {found}")),
+    })
 }
 
 fn beginning(input: &mut Box<dyn Read + Send>) -> Result<Vec<u8>, ReadError> {
     let mut start = Vec::new();
     let read = input.take(LOOKED_AT as u64).read_to_end(&mut start);
-    read.map_err(|error| ReadError(error.to_string()))?;
-    Ok(start)
+    match read {
+        // Whoever reads on is told so.
+        Err(error) if start.is_empty() => Err(ReadError(error.to_string())),
+        _ => Ok(start),
+    }
 }
 
 fn recognised(
@@ -159,9 +169,6 @@ fn text(start: &[u8], input: Box<dyn Read + Send>) -> Result<Box<dyn Reader>, Re
         };
         return lines(input, &format!("fio iolog {version}"), IoLog::new());
     }
-    if let Some((name, layout)) = columns::named(first) {
-        return lines(input, name, Table::new(layout));
-    }
     for line in start.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.starts_with(b"TIME(s)") && line.windows(3).any(|word| word == b"LAT") {
@@ -180,7 +187,7 @@ fn text(start: &[u8], input: Box<dyn Read + Send>) -> Result<Box<dyn Reader>, Re
         if blkparse::recognises(line) {
             return lines(input, "blkparse", blkparse::Blkparse::default());
         }
-        if let Some((name, layout)) = columns::known(line) {
+        if let Some((name, layout)) = public::known(line).or_else(|| public::meta(line)) {
             return lines(input, name, Table::new(layout));
         }
     }

@@ -33,7 +33,11 @@ pub(crate) struct Streamed<D> {
     begin: usize,
     end: usize,
     ended: bool,
+    /// Its rest is missing.
+    cut: bool,
     decoder: D,
+    /// The event that came last: its time and CPU.
+    latest: (u64, u16),
     about: About,
 }
 
@@ -50,7 +54,9 @@ impl<D: Decode> Streamed<D> {
             begin: 0,
             end: 0,
             ended: false,
+            cut: false,
             decoder,
+            latest: (0, 0),
             about,
         }
     }
@@ -68,6 +74,7 @@ impl<D: Decode> Streamed<D> {
                     self.about
                         .malformed(|| format!("the file can't be read further: {error}"));
                     self.ended = true;
+                    self.cut = true;
                 }
                 Err(error) => return Err(ReadError(error.to_string())),
             }
@@ -84,6 +91,9 @@ impl<D: Decode> Reader for Streamed<D> {
             .decoder
             .decode(bytes, self.ended, events, &mut self.about)?;
         self.begin += taken;
+        if let Some(event) = events.last() {
+            self.latest = (event.at_ns, event.cpu);
+        }
         if taken == 0 && !self.ended && self.end - self.begin >= RECORD_BYTES_MAX {
             return Err(ReadError(format!(
                 "after {} records: a record longer than {RECORD_BYTES_MAX} bytes",
@@ -95,6 +105,12 @@ impl<D: Decode> Reader for Streamed<D> {
                 let left = self.end - self.begin;
                 self.about
                     .malformed(|| format!("the file ends within a record: {left} bytes are left"));
+                self.cut = true;
+            }
+            if self.cut {
+                // Other CPUs' files may go on.
+                let (since_ns, cpu) = self.latest;
+                events.push(TraceEvent::lost(since_ns, u64::MAX, 0, cpu));
             }
             return Ok(false);
         }

@@ -9,7 +9,8 @@ use super::about::{About, ReadError};
 use super::compressed;
 use super::header::{Cursor, page_format};
 use super::merged::Merged;
-use super::read_at::{Range, ReadAt};
+use super::read_at::{From, Range, ReadAt};
+use super::recordings::Recordings;
 use super::records::Records;
 use super::streamed::Reader;
 use crate::event::TraceEvent;
@@ -30,8 +31,51 @@ struct Header {
     compression: Option<String>,
 }
 
-/// Opens such a file.
-pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Merged, ReadError> {
+/// Opens such a file, or several that were put into one.
+pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Box<dyn Reader>, ReadError> {
+    let (first, mut end) = open_one(file)?;
+    let mut all = Recordings::new(first);
+    while let Some(at) = next_magic(file, end) {
+        let further: Arc<dyn ReadAt> = Arc::new(From {
+            file: Arc::clone(file),
+            at,
+        });
+        match open_one(&further) {
+            Ok((recording, length)) => {
+                all.push(recording);
+                end = at.saturating_add(length);
+            }
+            Err(error) => {
+                let about = all.about();
+                about.malformed(|| format!("another trace.dat begins at byte {at}: {error}"));
+                break;
+            }
+        }
+    }
+    Ok(Box::new(all))
+}
+
+/// What may lie behind a recording's events and is none of them.
+const TAIL_BYTES: u64 = 1 << 16;
+
+/// Where another file begins, not far behind the end of one.
+fn next_magic(file: &Arc<dyn ReadAt>, end: u64) -> Option<u64> {
+    if end >= file.length() {
+        return None;
+    }
+    // Mostly at once: only then is little read of many short recordings.
+    [MAGIC.len() as u64, TAIL_BYTES]
+        .into_iter()
+        .find_map(|bytes| {
+            let mut tail = Vec::new();
+            let read = Range::of(file, end, bytes).read_to_end(&mut tail);
+            let at = memchr::memmem::find(&tail, MAGIC).filter(|_| read.is_ok())?;
+            Some(end + at as u64)
+        })
+}
+
+/// One recording, and where its events end.
+fn open_one(file: &Arc<dyn ReadAt>) -> Result<(Merged, u64), ReadError> {
     let mut cursor = Cursor(Range::of(file, 0, u64::MAX));
     cursor.skip(MAGIC.len() as u64)?;
     let version = cursor.text()?;
@@ -51,6 +95,11 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Merged, ReadError> {
             )));
         }
     };
+    let ends = header
+        .cpus
+        .iter()
+        .map(|&(_, offset, length)| offset.saturating_add(length));
+    let end = ends.max().unwrap_or(0);
     let readers = header.cpus.iter().map(|&(cpu, offset, length)| {
         // The number of chunks before the first is not counted in the length.
         let before = if header.compression.is_some() { 4 } else { 0 };
@@ -62,6 +111,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Merged, ReadError> {
         let reader: Box<dyn Reader> = Box::new(Cpu {
             cpu: cpu as u16,
             input,
+            left: header.compression.is_none().then_some(length),
             buffer: Vec::new(),
             page: header.page,
             records: Arc::clone(&header.records),
@@ -71,7 +121,7 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Merged, ReadError> {
         Ok(reader)
     });
     let readers = readers.collect::<Result<Vec<_>, ReadError>>()?;
-    Ok(Merged::new(readers, header.about))
+    Ok((Merged::new(readers, header.about), end))
 }
 
 fn version_6(mut cursor: Cursor<Range>, mut about: About) -> Result<Header, ReadError> {
@@ -206,6 +256,8 @@ fn records(formats: &[crate::format::EventFormat]) -> Result<Arc<Records>, ReadE
 struct Cpu {
     cpu: u16,
     input: Box<dyn Read + Send>,
+    /// Bytes that its header says are still to come; None of what is packed.
+    left: Option<u64>,
     buffer: Vec<u8>,
     page: PageFormat,
     records: Arc<Records>,
@@ -222,7 +274,19 @@ impl Reader for Cpu {
         let mut input = (&mut self.input).take(whole as u64);
         if let Err(error) = input.read_to_end(&mut self.buffer) {
             self.about.malformed(|| error.to_string());
+            return Ok(self.cut(events));
         }
+        let length = self.buffer.len();
+        if self
+            .left
+            .is_some_and(|left| (length as u64) < left.min(whole as u64))
+        {
+            let cpu = self.cpu;
+            self.about
+                .malformed(|| format!("the file ends within the events of CPU {cpu}"));
+            return Ok(self.cut(events));
+        }
+        self.left = self.left.map(|left| left - length as u64);
         if self.buffer.is_empty() {
             return Ok(false);
         }
@@ -260,5 +324,14 @@ impl Reader for Cpu {
 
     fn about(&mut self) -> &mut About {
         &mut self.about
+    }
+}
+
+impl Cpu {
+    /// The other CPUs' events may go on, without those that are missing here. There are no more.
+    fn cut(&self, events: &mut Vec<TraceEvent>) -> bool {
+        let since_ns = self.reached_ns.unwrap_or(0);
+        events.push(TraceEvent::lost(since_ns, u64::MAX, 0, self.cpu));
+        false
     }
 }

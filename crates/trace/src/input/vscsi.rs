@@ -1,4 +1,6 @@
 //! CloudPhysics' traces of virtual disks: records of 32 or 40 bytes, version 1 and 2.
+//!
+//! Source of the layout and of the units (microseconds, bytes, sectors): libCacheSim's reader of vSCSI traces.
 
 use super::about::{About, ReadError};
 use super::blktrace::u32_at;

@@ -49,7 +49,7 @@ impl Rows {
         put(&io.device.0.to_le_bytes());
         put(&io.pid.to_le_bytes());
         put(&io.cpu.to_le_bytes());
-        put(&(io.op as u16).to_le_bytes());
+        put(&(io.kind() as u16).to_le_bytes());
         put(&u16::from(io.marks.0).to_le_bytes());
         put(&io.sector.to_le_bytes());
         put(&io.sectors.to_le_bytes());

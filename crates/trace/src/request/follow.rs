@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::change::{Change, State};
+use super::change::{Change, Joined, State};
 use super::io::Io;
 use super::losses::Losses;
 use super::turn::Turn;
-use super::under_way::{Item, Items};
+use super::under_way::Items;
 use crate::event::{Device, Step, TraceEvent};
+use crate::recent::Recent;
 
 /// Takes events in the order of time and yields the requests that ended. Its memory is what is under way.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,7 @@ pub struct Follow {
     devices: Vec<(Device, Disk)>,
     /// Where in `devices`; of partitions, their disk.
     routes: BTreeMap<Device, usize>,
+    recent: Recent,
     latest: Option<(Device, usize)>,
     losses: Losses,
     /// What was not determined.
@@ -57,6 +59,7 @@ impl Follow {
     pub fn partition(&mut self, partition: Device, disk: Device) {
         let route = self.route(disk);
         self.routes.insert(partition, route);
+        self.recent.remember(partition.0, route);
     }
 
     /// Takes in the next event; `each` gets what it changes, and the number of the disk: from 0 in the order in which they
@@ -75,15 +78,23 @@ impl Follow {
             step if !step.is_of_bios() => return,
             _ => {}
         }
-        let route = match self.latest {
-            Some((device, route)) if device == event.device => route,
-            _ => self.route(event.device),
+        let route = match self.recent.place(event.device.0) {
+            Some(route) => route,
+            None => self.route(event.device),
         };
         self.latest = Some((event.device, route));
         if event.step == Step::Remap {
             return;
         }
         let device = self.devices[route].0;
+        if matches!(
+            event.step,
+            Step::Arrival | Step::DeviceDone | Step::WholeDone
+        ) {
+            each(route, Change::Unqueued);
+            let io = Io::whole(device, event);
+            return self.ended(io, false, &[], State::Waiting, |change| each(route, change));
+        }
         let disk = &mut self.devices[route].1;
         let mut turn = Turn {
             items: &mut disk.items,
@@ -94,15 +105,22 @@ impl Follow {
             each: |change: Change<'_>| each(route, change),
         };
         if let Some(item) = turn.add(event) {
-            self.ended(&item, |change| each(route, change));
+            self.ended(item.io, item.doubtful, &item.joined, item.state, |change| {
+                each(route, change);
+            });
         }
     }
 
-    fn ended(&mut self, item: &Item, mut each: impl FnMut(Change<'_>)) {
-        let mut io = item.io;
-        let from = item.state;
+    fn ended(
+        &mut self,
+        mut io: Io,
+        doubtful: bool,
+        joined: &[Joined],
+        from: State,
+        mut each: impl FnMut(Change<'_>),
+    ) {
         // Whoever was under way when events were missing, or came soon after, may have got another's events.
-        if self.losses.in_doubt(io.seen_ns) && !item.doubtful {
+        if self.losses.in_doubt(io.seen_ns) && !doubtful {
             let trusted = |at_ns: &u64| !self.losses.in_doubt(*at_ns);
             io.queued_ns = None;
             io.inserted_ns = io.inserted_ns.filter(trusted);
@@ -116,7 +134,7 @@ impl Follow {
                 });
             }
         }
-        if item.doubtful {
+        if doubtful {
             self.unknown.alike += 1;
         }
         if let (Some(from), Some(to)) = (io.issued_ns, io.completed_ns) {
@@ -124,7 +142,7 @@ impl Follow {
         }
         each(Change::Ended {
             io: &io,
-            joined: &item.joined,
+            joined,
             from,
         });
     }
@@ -223,7 +241,7 @@ impl Follow {
 
     fn route(&mut self, device: Device) -> usize {
         let devices = &mut self.devices;
-        *self.routes.entry(device).or_insert_with(|| {
+        let route = *self.routes.entry(device).or_insert_with(|| {
             devices.push((
                 device,
                 Disk {
@@ -233,6 +251,8 @@ impl Follow {
                 },
             ));
             devices.len() - 1
-        })
+        });
+        self.recent.remember(device.0, route);
+        route
     }
 }

@@ -1,7 +1,7 @@
 //! One request that ended: a row of every table of a trace.
 
 use crate::event::Marks;
-use crate::event::{Device, Op};
+use crate::event::{Device, Op, Step, TraceEvent};
 
 /// When a request was where. What the trace does not determine is None.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,38 @@ impl Io {
         }
     }
 
+    /// As the first event of it tells, without times.
+    #[inline]
+    pub(super) fn first_seen(device: Device, event: &TraceEvent) -> Io {
+        Io {
+            pid: event.pid,
+            cpu: event.cpu,
+            sector: event.sector,
+            sectors: event.sectors,
+            error: event.error,
+            ..Io::of(device, event.op, event.marks, event.at_ns)
+        }
+    }
+
+    /// As the one event tells that is all there is of it.
+    #[inline]
+    pub(super) fn whole(device: Device, event: &TraceEvent) -> Io {
+        let began_ns = event.at_ns.saturating_sub(match event.step {
+            Step::Arrival => 0,
+            _ => event.argument,
+        });
+        let ended_ns = (event.step != Step::Arrival).then_some(event.at_ns);
+        let with_driver = event.step == Step::DeviceDone;
+        Io {
+            sector: if event.sectors == 0 { 0 } else { event.sector },
+            seen_ns: began_ns,
+            queued_ns: (!with_driver).then_some(began_ns),
+            issued_ns: with_driver.then_some(began_ns),
+            completed_ns: ended_ns,
+            ..Io::first_seen(device, event)
+        }
+    }
+
     /// How long it was where.
     #[inline]
     pub fn stages(&self) -> Stages {
@@ -97,6 +129,15 @@ impl Io {
             .or(self.inserted_ns)
             .or(self.issued_ns)
             .unwrap_or(self.seen_ns)
+    }
+
+    /// What it is counted as: the kernel marks a flush that somebody asks for as a write of nothing.
+    #[inline]
+    pub fn kind(&self) -> Op {
+        match (self.op, self.sectors) {
+            (Op::Write, 0) => Op::Flush,
+            (op, _) => op,
+        }
     }
 
     /// Bytes that it moves.

@@ -62,7 +62,7 @@ impl Losses {
 
     /// Nothing from before goes on, so nothing is to be given up.
     pub(super) fn restart(&mut self) {
-        (self.pending, self.later_ns) = (None, None);
+        (self.pending, self.later_ns, self.doubt_until_ns) = (None, None, 0);
     }
 
     /// Whether what is under way now is known.

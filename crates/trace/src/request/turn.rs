@@ -38,7 +38,6 @@ impl<E: FnMut(Change<'_>)> Turn<'_, E> {
             Step::Requeue => self.requeue(event),
             Step::Complete => return self.complete(event),
             Step::BioComplete => return self.bio_complete(event),
-            Step::Arrival | Step::DeviceDone | Step::WholeDone => return Some(self.whole(event)),
             _ => {}
         }
         None
@@ -218,23 +217,6 @@ impl<E: FnMut(Change<'_>)> Turn<'_, E> {
         Some(finished(bio.what, event))
     }
 
-    /// All that such a trace tells of an I/O is in one line.
-    fn whole(&mut self, event: &TraceEvent) -> Item {
-        let mut io = self.io(event);
-        let began_ns = event.at_ns.saturating_sub(event.argument);
-        match event.step {
-            Step::Arrival => io.queued_ns = Some(event.at_ns),
-            Step::DeviceDone => io.issued_ns = Some(began_ns),
-            _ => io.queued_ns = Some(began_ns),
-        }
-        if event.step != Step::Arrival {
-            io.completed_ns = Some(event.at_ns);
-            io.seen_ns = began_ns;
-        }
-        (self.each)(Change::Unqueued);
-        Item::new(io, State::Waiting)
-    }
-
     /// What waits with these sectors.
     fn waiting(&mut self, event: &TraceEvent) -> Found {
         let whole = find(self.items, event.sector, |item| {
@@ -285,14 +267,7 @@ impl<E: FnMut(Change<'_>)> Turn<'_, E> {
     }
 
     fn io(&self, event: &TraceEvent) -> Io {
-        Io {
-            pid: event.pid,
-            cpu: event.cpu,
-            sector: event.sector,
-            sectors: event.sectors,
-            error: event.error,
-            ..Io::of(self.device, event.op, event.marks, event.at_ns)
-        }
+        Io::first_seen(self.device, event)
     }
 }
 

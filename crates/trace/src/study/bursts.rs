@@ -9,6 +9,8 @@ pub(super) struct Bursts(Vec<Windows>);
 #[derive(Clone, Debug, Default)]
 struct Windows {
     length_ns: u64,
+    /// When the present one began.
+    began_ns: u64,
     current: u64,
     in_current: u64,
     windows: u64,
@@ -50,9 +52,9 @@ impl Bursts {
     #[inline]
     pub(super) fn add(&mut self, since_ns: u64) {
         for windows in &mut self.0 {
-            let current = since_ns / windows.length_ns;
-            if current != windows.current {
-                windows.next(current);
+            // Before it, too: the difference wraps.
+            if since_ns.wrapping_sub(windows.began_ns) >= windows.length_ns {
+                windows.next(since_ns / windows.length_ns);
             }
             windows.in_current += 1;
         }
@@ -78,6 +80,7 @@ impl Windows {
         self.windows += passed;
         self.empty += passed.saturating_sub(1) + u64::from(passed > 0 && self.in_current == 0);
         (self.current, self.in_current) = (self.current.max(current), 0);
+        self.began_ns = self.current.saturating_mul(self.length_ns);
     }
 
     fn figures(&self) -> BurstFigures {

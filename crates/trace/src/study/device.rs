@@ -6,12 +6,14 @@ use super::figures::DeviceFigures;
 use super::group::{Group, Quantiles};
 use super::seeks::Seeks;
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
-use crate::request::Io;
+use crate::request::{Io, Stages};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceStudy {
     pub(super) group: Group,
     figures: DeviceFigures,
+    /// Flushes that the driver was given.
+    flushes_issued: u64,
     seeks: Seeks,
     depth_since_ns: Option<u64>,
     depth: u64,
@@ -44,10 +46,10 @@ impl DeviceStudy {
 
     /// A request of it that ended.
     #[inline]
-    pub(super) fn ended(&mut self, io: &Io) {
-        self.group.add(io);
+    pub(super) fn ended(&mut self, io: &Io, stages: &Stages) {
+        self.group.count_stages(io, stages);
         let figures = &mut self.figures;
-        match io.op {
+        match io.kind() {
             Op::Read => {
                 figures.reads += 1;
                 figures.bytes_read += io.bytes();
@@ -62,9 +64,15 @@ impl DeviceStudy {
             }
             _ => figures.others += 1,
         }
-        figures.flushes += u64::from(io.op == Op::Flush || io.marks.has(Marks::PREFLUSH));
+        match io.op {
+            Op::Flush => self.flushes_issued += 1,
+            _ => {
+                figures.flushes +=
+                    u64::from(io.marks.has(Marks::PREFLUSH) || io.kind() == Op::Flush)
+            }
+        }
         figures.fua += u64::from(io.marks.has(Marks::FUA));
-        let [_, _, device, whole] = io.stages();
+        let [_, _, device, whole] = *stages;
         self.busy_ns += device.or(whole).unwrap_or(0) as f64;
     }
 
@@ -122,6 +130,10 @@ impl DeviceStudy {
             idle_share: known.map(|known| self.depth_ns[0] as f64 / known),
             idle_ns: Quantiles::of(&self.idle),
             depth_ns: self.depth_ns,
+            flushes: match self.figures.flushes {
+                0 => self.flushes_issued,
+                asked_for => asked_for,
+            },
             ..self.figures
         }
     }

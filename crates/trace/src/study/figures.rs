@@ -98,7 +98,8 @@ pub struct DeviceFigures {
     pub bytes_written: u64,
     /// Bytes discarded.
     pub bytes_discarded: u64,
-    /// Requests with a flush before their data, or of nothing but a flush.
+    /// Flushes that were asked for, alone or before data; where the trace tells none of these, those that the driver got,
+    /// which may be one for several.
     pub flushes: u64,
     /// Writes that were to be on the medium before they completed.
     pub fua: u64,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use workload::histogram::LatencyHistogram;
 
-use crate::request::Io;
+use crate::request::{Io, Stages};
 
 /// What is counted of them.
 #[derive(Clone, Debug, Default)]
@@ -64,12 +64,18 @@ impl Group {
     /// Counts one.
     #[inline]
     pub fn add(&mut self, io: &Io) {
+        self.count_stages(io, &io.stages());
+    }
+
+    /// Counts one of which the stages are known already.
+    #[inline]
+    pub(super) fn count_stages(&mut self, io: &Io, stages: &Stages) {
         self.count += 1;
         self.bytes += io.bytes();
         self.errors += u64::from(io.error != 0);
-        for (values, value) in self.stages.iter_mut().zip(io.stages()) {
-            if let Some(value) = value {
-                values.get_or_insert_default().record(value);
+        for (stage, value) in stages.iter().enumerate() {
+            if let Some(value) = *value {
+                self.stages[stage].get_or_insert_default().record(value);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::keyed::Keyed;
 use crate::event::Op;
 use crate::request::Io;
 
@@ -38,14 +39,22 @@ pub struct Maps {
     /// By task, requests in each interval; of the tasks that came first, all others as task 0.
     pub by_pid: BTreeMap<u32, Vec<u32>>,
     #[serde(skip)]
+    counted: Keyed<u32, Vec<u32>>,
+    #[serde(skip)]
     intervals_max: usize,
+    /// An interval has 2 to that many nanoseconds, a place 2 to that many sectors.
+    #[serde(skip)]
+    interval_shift: u32,
+    #[serde(skip)]
+    place_shift: u32,
 }
 
 /// Where nobody asks for finer maps.
 pub const INTERVALS: usize = 1 << 10;
 /// No finer maps: 12 MiB of counts.
 pub const INTERVALS_MAX: usize = 1 << 14;
-const FIRST_INTERVAL_NS: u64 = 1 << 16;
+const FIRST_INTERVAL_SHIFT: u32 = 16;
+const FIRST_PLACE_SHIFT: u32 = 11;
 const LATENCIES: usize = 48;
 const PLACES: usize = 128;
 const PIDS: usize = 48;
@@ -55,8 +64,9 @@ impl Maps {
     pub(super) fn new(intervals_max: usize) -> Maps {
         Maps {
             intervals_max: intervals_max.clamp(2, INTERVALS_MAX) / 2 * 2,
-            interval_ns: FIRST_INTERVAL_NS,
-            place_sectors: 1 << 11,
+            counted: Keyed::new(PIDS, 0),
+            interval_shift: FIRST_INTERVAL_SHIFT,
+            place_shift: FIRST_PLACE_SHIFT,
             ..Maps::default()
         }
     }
@@ -82,19 +92,15 @@ impl Maps {
             _ => {}
         }
         if sectors > 0 {
-            while sector / self.place_sectors >= PLACES as u64 {
+            while sector >> self.place_shift >= PLACES as u64 {
                 self.widen_places();
             }
-            let place = (sector / self.place_sectors) as usize;
+            let place = (sector >> self.place_shift) as usize;
             let row = slot(&mut self.places, at);
             row.resize(PLACES, 0);
             row[place] += 1;
         }
-        let pid = match self.by_pid.contains_key(&pid) || self.by_pid.len() < PIDS {
-            true => pid,
-            false => 0,
-        };
-        *slot(self.by_pid.entry(pid).or_default(), at) += 1;
+        *slot(self.counted.of(pid), at) += 1;
     }
 
     /// One completed, so long after the trace began.
@@ -119,8 +125,8 @@ impl Maps {
         self.interval(until_ns);
         let mut from_ns = from_ns;
         while from_ns < until_ns {
-            let at = (from_ns / self.interval_ns) as usize;
-            let end_ns = until_ns.min((at as u64 + 1) * self.interval_ns);
+            let at = (from_ns >> self.interval_shift) as usize;
+            let end_ns = until_ns.min((at as u64 + 1) << self.interval_shift);
             *slot(&mut self.depth_ns, at) += depth * (end_ns - from_ns);
             let most = slot(&mut self.depth_max, at);
             *most = depth.max(*most);
@@ -130,18 +136,15 @@ impl Maps {
 
     #[inline]
     fn interval(&mut self, since_ns: u64) -> usize {
-        while since_ns / self.interval_ns >= self.intervals_max as u64 {
+        while since_ns >> self.interval_shift >= self.intervals_max as u64 {
             self.widen();
         }
-        (since_ns / self.interval_ns) as usize
+        (since_ns >> self.interval_shift) as usize
     }
 
     /// Two intervals become one.
     fn widen(&mut self) {
-        let Some(twice) = self.interval_ns.checked_mul(2) else {
-            return;
-        };
-        self.interval_ns = twice;
+        self.interval_shift += 1;
         let sums = [
             &mut self.reads,
             &mut self.writes,
@@ -160,14 +163,14 @@ impl Maps {
         for rows in [&mut self.latency, &mut self.places] {
             *rows = pairs(rows, added);
         }
-        for counts in self.by_pid.values_mut() {
+        for counts in self.counted.values_mut() {
             *counts = pairs(counts, |pair| pair.iter().sum());
         }
     }
 
     /// Two parts of the device become one.
     fn widen_places(&mut self) {
-        self.place_sectors = self.place_sectors.saturating_mul(2);
+        self.place_shift += 1;
         for row in &mut self.places {
             let mut halved: Vec<u32> = row.chunks(2).map(|pair| pair.iter().sum()).collect();
             halved.resize(row.len(), 0);
@@ -177,6 +180,9 @@ impl Maps {
 
     /// All columns as long as the longest.
     pub(super) fn finish(&mut self) {
+        self.interval_ns = 1 << self.interval_shift;
+        self.place_sectors = 1 << self.place_shift;
+        self.by_pid = std::mem::take(&mut self.counted).into_map();
         let lengths = [
             self.reads.len(),
             self.writes.len(),

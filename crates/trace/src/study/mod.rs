@@ -4,6 +4,7 @@ mod bursts;
 mod device;
 mod figures;
 mod group;
+mod keyed;
 mod maps;
 mod pass;
 mod reuse;

@@ -6,6 +6,7 @@ use super::bursts::Bursts;
 use super::device::DeviceStudy;
 use super::figures::TraceFigures;
 use super::group::Group;
+use super::keyed::Keyed;
 use super::maps::{INTERVALS, Maps};
 use super::reuse::Reuse;
 use super::told::{LARGEST, OTHERS, SMALLEST, absent, by_process, shown_names, size_name};
@@ -22,13 +23,14 @@ pub struct Study {
     reached_ns: u64,
     events: [u64; STEPS],
     events_lost: u64,
-    all: Group,
     by_op: [Group; OPS.len()],
-    by_size: BTreeMap<u32, Group>,
-    by_pid: BTreeMap<u32, Group>,
-    by_cpu: BTreeMap<u16, Group>,
+    /// By the power of two that the sectors are rounded up to.
+    by_size: [Group; SIZES],
+    by_pid: Keyed<u32, Group>,
+    by_cpu: Keyed<u16, Group>,
     devices: Vec<(Device, DeviceStudy)>,
-    latest: Option<(Device, usize)>,
+    /// By the number of the disk: where in `devices`.
+    places: Vec<Option<usize>>,
     bursts: Bursts,
     reuse: Reuse,
     worst: Worst,
@@ -49,6 +51,7 @@ const OPS: [(Op, &str); 5] = [
 const PIDS_MAX: usize = 200;
 const CPUS_MAX: usize = 64;
 const DEVICES_MAX: usize = 256;
+const SIZES: usize = LARGEST.ilog2() as usize + 1;
 
 impl Default for Study {
     fn default() -> Study {
@@ -58,13 +61,12 @@ impl Default for Study {
             reached_ns: 0,
             events: [0; STEPS],
             events_lost: 0,
-            all: Group::default(),
             by_op: Default::default(),
-            by_size: BTreeMap::new(),
-            by_pid: BTreeMap::new(),
-            by_cpu: BTreeMap::new(),
+            by_size: Default::default(),
+            by_pid: Keyed::new(PIDS_MAX, OTHERS),
+            by_cpu: Keyed::new(CPUS_MAX, u16::MAX),
             devices: Vec::new(),
-            latest: None,
+            places: Vec::new(),
             bursts: Bursts::new(),
             reuse: Reuse::new(),
             worst: Worst::default(),
@@ -119,10 +121,11 @@ impl Study {
             }
             return;
         }
-        let Some((device, depth)) = self.follow.latest() else {
+        let (Some(disk), Some((device, depth))) = (self.follow.latest_disk(), self.follow.latest())
+        else {
             return;
         };
-        let at = self.device(device);
+        let at = self.device(disk, device);
         let counted = &mut self.devices[at].1;
         counted.event(event);
         let known = !self.follow.in_doubt(event.at_ns);
@@ -154,56 +157,56 @@ impl Study {
         }
     }
 
+    /// The time of the first event; None before it.
+    pub fn began_ns(&self) -> Option<u64> {
+        self.began_ns
+    }
+
     /// The disk of the event that came last, and how many requests its driver has.
     pub fn depth(&self) -> Option<(Device, u64)> {
         self.follow.latest()
     }
 
     fn ended(&mut self, device: usize, io: &Io, began_ns: u64) {
-        self.all.add(io);
+        let stages = io.stages();
         let op = OPS
             .iter()
-            .position(|(op, _)| *op == io.op)
+            .position(|(op, _)| *op == io.kind())
             .unwrap_or(OPS.len() - 1);
-        self.by_op[op].add(io);
+        self.by_op[op].count_stages(io, &stages);
         if io.sectors > 0 {
             let class = io.sectors.clamp(SMALLEST, LARGEST).next_power_of_two();
-            self.by_size.entry(class).or_default().add(io);
+            self.by_size[class.ilog2() as usize].count_stages(io, &stages);
         }
-        let pids = self.by_pid.len();
-        let known = self.by_pid.contains_key(&io.pid) || pids < PIDS_MAX;
-        self.by_pid
-            .entry(if known { io.pid } else { OTHERS })
-            .or_default()
-            .add(io);
-        let known = self.by_cpu.contains_key(&io.cpu) || self.by_cpu.len() < CPUS_MAX;
-        self.by_cpu
-            .entry(if known { io.cpu } else { u16::MAX })
-            .or_default()
-            .add(io);
+        self.by_pid.of(io.pid).count_stages(io, &stages);
+        self.by_cpu.of(io.cpu).count_stages(io, &stages);
         if let Some(&queue) = self.queue_of.get(&io.cpu) {
-            self.by_queue[queue].add(io);
+            self.by_queue[queue].count_stages(io, &stages);
         }
-        self.devices[device].1.ended(io);
+        self.devices[device].1.ended(io, &stages);
         self.worst.add(io, began_ns);
         let now_ns = io.completed_ns.unwrap_or(io.seen_ns);
         self.maps.completed(now_ns.saturating_sub(began_ns), io);
     }
 
-    fn device(&mut self, device: Device) -> usize {
-        if let Some((latest, at)) = self.latest
-            && latest == device
-        {
-            return at;
+    #[inline]
+    fn device(&mut self, disk: usize, device: Device) -> usize {
+        match self.places.get(disk) {
+            Some(&Some(at)) => at,
+            _ => self.new_device(disk, device),
         }
-        let known = self.devices.iter().position(|(known, _)| *known == device);
-        let at = known.unwrap_or_else(|| {
-            if self.devices.len() < DEVICES_MAX {
-                self.devices.push((device, DeviceStudy::default()));
-            }
-            self.devices.len() - 1
-        });
-        self.latest = Some((device, at));
+    }
+
+    #[cold]
+    fn new_device(&mut self, disk: usize, device: Device) -> usize {
+        if self.devices.len() < DEVICES_MAX {
+            self.devices.push((device, DeviceStudy::default()));
+        }
+        let at = self.devices.len() - 1;
+        if self.places.len() <= disk {
+            self.places.resize(disk + 1, None);
+        }
+        self.places[disk] = Some(at);
         at
     }
 
@@ -220,7 +223,10 @@ impl Study {
         self.devices.sort_by_key(|(device, _)| *device);
         let slowest = std::mem::take(&mut self.worst).finish();
         let absent = absent(&self.events);
-        let names = shown_names(&self.by_pid, &slowest, &self.maps, about);
+        let (by_pid, by_cpu) = (self.by_pid.into_map(), self.by_cpu.into_map());
+        let names = shown_names(&by_pid, &slowest, &self.maps, about);
+        let mut all = Group::default();
+        self.by_op.iter().for_each(|group| all.merge(group));
         let mut figures = TraceFigures {
             format: about.format.clone(),
             records: about.records,
@@ -239,8 +245,8 @@ impl Study {
             unended: unknown.unended,
             absent,
             notes: about.notes.clone(),
-            all: self.all.figures("all".into()),
-            by_process: by_process(&self.by_pid, about),
+            all: all.figures("all".into()),
+            by_process: by_process(&by_pid, about),
             bursts: self.bursts.figures(),
             reuse: self.reuse.figures(),
             slowest,
@@ -261,12 +267,13 @@ impl Study {
         figures.by_operation = ops
             .map(|((_, name), group)| group.figures((*name).into()))
             .collect();
-        let sizes = self.by_size.iter();
+        let sizes = (0..).zip(&self.by_size);
         figures.by_size = sizes
-            .map(|(&class, group)| group.figures(size_name(class)))
+            .filter(|(_, group)| group.count() > 0)
+            .map(|(power, group)| group.figures(size_name(1 << power)))
             .collect();
-        let cpus = self.by_cpu.iter();
-        figures.by_cpu = cpus
+        figures.by_cpu = by_cpu
+            .iter()
             .map(|(cpu, group)| group.figures(cpu.to_string()))
             .collect();
         let queues = self.by_queue.iter().enumerate();

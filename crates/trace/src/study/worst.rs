@@ -62,6 +62,9 @@ impl Worst {
     /// A request that completed; `began_ns`: when the trace did.
     #[inline]
     pub(super) fn add(&mut self, io: &Io, began_ns: u64) {
+        if io.completed_ns.is_none() {
+            return;
+        }
         let [_, _, device, whole] = io.stages();
         if let Some(latency) = whole.or(device) {
             let full = self.slowest.len() >= KEPT;

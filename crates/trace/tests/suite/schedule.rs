@@ -143,3 +143,51 @@ fn a_part_of_the_trace_begins_at_its_own_first_arrival() {
     let refused = Arrivals::new(&other).finish(&other, &About::default());
     assert!(refused.is_err_and(|error| error.0.contains("8:16")));
 }
+
+#[test]
+fn a_flush_that_is_asked_for_and_the_drivers_own_are_one() {
+    let marked = |marks, event| TraceEvent { marks, ..event };
+    let asked = [Step::Queue, Step::GetRequest];
+    let mut events: Vec<TraceEvent> = (100..)
+        .zip(asked)
+        .map(|(at_ns, step)| marked(Marks::PREFLUSH, event(at_ns, step, Op::Write, 0, 0)))
+        .collect();
+    events.extend([
+        event(200, Step::Issue, Op::Flush, 0, 0),
+        event(300, Step::Complete, Op::Flush, 0, 0),
+        event(310, Step::Complete, Op::Write, 0, 0),
+    ]);
+    let flush = |at_ns, took_ns| vec![(at_ns, Some(took_ns), 0, 0, OpKind::Fdatasync)];
+    // Both begin at the first that is offered.
+    assert_eq!(
+        rows(&scheduled(&choice(Side::Issued), &events)),
+        flush(0, 100)
+    );
+    assert_eq!(scheduled(&choice(Side::Queued), &events).ios.len(), 1);
+}
+
+#[test]
+fn a_write_that_the_driver_was_not_told_to_make_durable_is_a_plain_one_there() {
+    let fua = |event| TraceEvent {
+        marks: Marks::FUA,
+        ..event
+    };
+    let events = [
+        fua(event(100, Step::Queue, Op::Write, 8, 8)),
+        fua(event(101, Step::GetRequest, Op::Write, 8, 8)),
+        event(200, Step::Issue, Op::Write, 8, 8),
+        event(300, Step::Complete, Op::Write, 8, 8),
+        event(310, Step::Issue, Op::Flush, 0, 0),
+        event(400, Step::Complete, Op::Flush, 0, 0),
+        fua(event(500, Step::Queue, Op::Write, 8, 8)),
+        fua(event(510, Step::Issue, Op::Write, 8, 8)),
+        event(600, Step::Complete, Op::Write, 8, 8),
+    ];
+    let kinds = |side| -> Vec<OpKind> {
+        let schedule = scheduled(&choice(side), &events);
+        schedule.ios.iter().map(|io| io.kind).collect()
+    };
+    let issued = [OpKind::Write, OpKind::Fdatasync, OpKind::DurableWrite];
+    assert_eq!(kinds(Side::Issued), issued);
+    assert_eq!(kinds(Side::Queued), [OpKind::DurableWrite; 2]);
+}

@@ -64,6 +64,11 @@ class BlockDevice:
         return 512 * int((self.directory / "size").read_text())
 
     @property
+    def logical_block_bytes(self) -> int:
+        """What direct I/O needs multiples of."""
+        return int((self.queue / "logical_block_size").read_text())
+
+    @property
     def read_only(self) -> bool:
         """Whether the kernel refuses writes to it."""
         return (self.directory / "ro").read_text().strip() == "1"

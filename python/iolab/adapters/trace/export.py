@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from iolab import _native
 from iolab.adapters.trace.figures import Figures, study, unreadable
 from iolab.base.errors import InputError, unknown
+from iolab.base.output_file import refused
 from iolab.base.trace_files import Trace
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ FORMS = {
     "iolog": "fio's log of I/Os, version 3",
     "parquet": "a row per request",
 }
-_BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 16
 _UNKNOWN = 2**64 - 1
 _OPERATIONS = ("read", "write", "discard", "flush", "other")
 _TIMES = ("queued_ns", "inserted_ns", "issued_ns", "completed_ns")
@@ -48,7 +49,7 @@ def export(trace: Trace, form: str, path: Path, *, queued: bool = False) -> Figu
     return study(trace, {"form": form, "path": str(path), "queued": queued, "device": device})
 
 
-def frames(trace: Trace, rows: int = _BATCH_ROWS) -> Iterator[pl.DataFrame]:
+def frames(trace: Trace, rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
     """The requests of a trace in the order of completion, about so many at a time; docs/traces.md has the columns.
 
     Raises:
@@ -57,7 +58,7 @@ def frames(trace: Trace, rows: int = _BATCH_ROWS) -> Iterator[pl.DataFrame]:
     try:
         reader = _native.TraceRows.open(json.dumps(trace.spec))
         while (columns := reader.next(rows)) is not None:
-            yield _frame(columns)
+            yield frame(columns)
     except ValueError as error:
         raise unreadable(error, trace) from error
 
@@ -65,12 +66,13 @@ def frames(trace: Trace, rows: int = _BATCH_ROWS) -> Iterator[pl.DataFrame]:
 def task_names(trace: Trace) -> dict[int, str]:
     """What the tasks are called: read once more, for names are told anywhere."""
     reader = _native.TraceRows.open(json.dumps(trace.spec))
-    while reader.next(_BATCH_ROWS) is not None:
+    while reader.next(BATCH_ROWS) is not None:
         pass
     return reader.names()
 
 
-def _frame(columns: list[bytes]) -> pl.DataFrame:
+def frame(columns: list[bytes]) -> pl.DataFrame:
+    """What `_native.TraceRows` yields, as docs/traces.md has it."""
     import numpy as np
     import polars as pl
 
@@ -78,9 +80,9 @@ def _frame(columns: list[bytes]) -> pl.DataFrame:
         name: np.frombuffer(column, dtype=f"<{kind[0]}{int(kind[1:]) // 8}")
         for (name, kind), column in zip(_native.trace_columns(), columns, strict=True)
     }
-    frame = pl.DataFrame(arrays)
+    rows = pl.DataFrame(arrays)
     operations = pl.Enum(_OPERATIONS)
-    return frame.with_columns(
+    return rows.with_columns(
         *(pl.when(pl.col(name) != _UNKNOWN).then(pl.col(name)) for name in _TIMES),
         pl.format("{}:{}", pl.col("device") // 2**20, pl.col("device") % 2**20).alias("device"),
         pl.col("operation").replace_strict(dict(enumerate(_OPERATIONS)), return_dtype=operations),
@@ -115,7 +117,11 @@ def _write_parquet(trace: Trace, path: Path) -> None:
 
     source: Callable[..., Iterator[pl.DataFrame]] = scan
     lazy = register_io_source(source, schema=_named(first, named).schema)
-    lazy.sink_parquet(path)
+    try:
+        with path.open("wb") as file:
+            lazy.sink_parquet(file)
+    except OSError as error:
+        raise refused(error, path) from error
 
 
 def _named(batch: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:

@@ -24,6 +24,7 @@ from iolab.adapters.system import tracefs
 from iolab.adapters.trace.trace_dat import PAGE_BYTES, TraceDat
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
+from iolab.base.output_file import refused
 
 EVENTS = (
     "block_bio_queue",
@@ -81,6 +82,7 @@ def record(
         MachineError: tracefs is not there or not to be used.
     """
     numbers = _numbers(device)
+    _check_place(path)
     with _instance(buffer_kib) as instance:
         formats = _enable(instance, numbers)
         watch = None if slower_s is None else _watch(instance, formats, slower_s)
@@ -102,6 +104,14 @@ def record(
             )
             size = file.write(path, buffers.taken())
     return Recorded(path, size, elapsed_s, events_lost, status, buffers.slow_ns)
+
+
+def _check_place(path: Path) -> None:
+    """Before anything is recorded."""
+    try:
+        TemporaryFile(dir=path.absolute().parent).close()
+    except OSError as error:
+        raise refused(error, path) from error
 
 
 def _numbers(device: Path) -> list[int]:
@@ -205,11 +215,11 @@ class _Buffers:
         """How long the first request took that was too slow."""
         self._keep_ns = None if keep_s is None else int(keep_s * 1e9)
         found = sorted((int(re.sub(r"\D", "", path.name)), path) for path in (instance / "per_cpu").glob("cpu*"))
+        files = [] if keep_s is not None else found
+        self._written = [TemporaryFile(dir=beside) for _ in files]  # noqa: SIM115 (open until `close`)
         self._cpus = [cpu for cpu, _ in found]
         self._files = [os.open(path / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK) for _, path in found]
         self._pages: list[deque[bytes]] = [deque() for _ in found]
-        files = [] if keep_s is not None else found
-        self._written = [TemporaryFile(dir=beside) for _ in files]  # noqa: SIM115 (open until `close`)
         self._poll = select.poll()
         for descriptor in self._files:
             self._poll.register(descriptor, select.POLLIN)

@@ -16,6 +16,7 @@ from iolab.adapters.system.block import device_at
 from iolab.base.errors import InputError
 from iolab.base.quantity import format_bytes
 from iolab.domain.workload import KINDS
+from iolab.domain.workload.conflict import SECTOR_BYTES
 from iolab.domain.workload.trace import TraceOptions
 
 ALIGN_BYTES = 4096
@@ -30,6 +31,8 @@ class ReplayTarget:
     """Lines of [target]."""
     room_bytes: int | None
     """None: a directory, which makes files as large as it is told."""
+    block_bytes: int = SECTOR_BYTES
+    """What direct I/O there needs multiples of, where that is known."""
 
 
 def place_of(on: str, *, destroy: bool) -> ReplayTarget:
@@ -52,7 +55,8 @@ def place_of(on: str, *, destroy: bool) -> ReplayTarget:
         return ReplayTarget(None, ('kind = "directory"', f"path = {shown}"), None)
     if path.is_block_device():
         lines = ['kind = "device"', f"path = {shown}", *(["destroy = true"] if destroy else [])]
-        return ReplayTarget(None, lines, device_at(path.resolve()).size_bytes)
+        device = device_at(path.resolve())
+        return ReplayTarget(None, lines, device.size_bytes, device.logical_block_bytes)
     return ReplayTarget(None, ('kind = "file"', f"path = {shown}"), path.stat().st_size or None)
 
 
@@ -69,6 +73,8 @@ def experiment(
         InputError: the trace can't be read, an option is wrong, or a setting is no pair.
     """
     given = {"file": str(trace.absolute()), **{name: value for name, value in options.items() if value is not None}}
+    if place.block_bytes > SECTOR_BYTES:
+        given.setdefault("align", format_bytes(place.block_bytes))
     if place.room_bytes is not None and "file_size" not in given:
         reach = _checked(given).bytes_per_file(1)
         room = place.room_bytes // ALIGN_BYTES * ALIGN_BYTES
@@ -84,6 +90,16 @@ def experiment(
     for name, controls in _settings(settings):
         lines += ["", f"[settings.{name}]", *controls]
     return "\n".join([*lines, ""])
+
+
+def left_out(trace: Path, options: dict[str, Any]) -> int:
+    """How many of the trace's I/Os are not replayed: discards, commands of drivers, and what no device takes.
+
+    Raises:
+        InputError: as `experiment`.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    return _checked({"file": str(trace.absolute()), **given}).schedule["left_out"]
 
 
 def _checked(given: dict[str, Any]) -> TraceOptions:

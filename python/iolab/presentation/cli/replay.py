@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -74,6 +75,13 @@ def replay(
     take: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Replay only so much of the trace.", show_default=False)
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="io_uring|libaio",
+            help="How I/O is issued; libaio is quicker on devices in memory, which do it in the call itself.",
+        ),
+    ] = "io_uring",
     realtime: Annotated[
         bool,
         typer.Option("--realtime", help="Offer from threads of real-time priority, before other work on the CPUs."),
@@ -116,12 +124,15 @@ def replay(
         "device": device,
         "skip": skip,
         "take": take,
+        "engine": None if engine == "io_uring" else engine,
         "realtime": realtime or None,
         "columns": columns,
         "separator": separator,
     }
     place = adapter.place_of(on, destroy=destroy)
     text = adapter.experiment(trace, place, setting or (), options, rounds=rounds)
+    if count := adapter.left_out(trace, options):
+        print(f"left out: {count} of the trace's I/Os, which are discards or commands of drivers", file=sys.stderr)
     with ByMachine(seconds(patience)) as executor:
         done = start(
             loads(text, "iolab replay"),

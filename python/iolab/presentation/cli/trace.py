@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iolab.base.errors import InputError
 from iolab.presentation.cli.options import Json
 from iolab.presentation.cli.output import print_json
+
+if TYPE_CHECKING:
+    from iolab.base.trace_files import Trace
 
 TraceFiles = Annotated[
     list[Path],
@@ -71,6 +74,15 @@ def trace(
             show_default=False,
         ),
     ] = None,
+    sector: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Show the requests that hold this sector, of 512 bytes, each step of them with its time.",
+            show_default=False,
+        ),
+    ] = None,
     columns: Columns = None,
     separator: Separator = None,
     json: Json = False,
@@ -92,6 +104,9 @@ def trace(
         else:
             print(f"Written: {output}")
         return
+    if sector is not None:
+        _lives(source, sector, as_json=json)
+        return
     if output is not None:
         from iolab.presentation.report.trace import INTERVALS, write
     figures = study(
@@ -112,3 +127,16 @@ def trace(
         from iolab.presentation.terminal import show
 
         show(*shown(figures))
+
+
+def _lives(source: Trace, sector: int, *, as_json: bool) -> None:
+    from iolab.adapters.trace.life import lives_at
+
+    lives = lives_at(source, sector)
+    if as_json:
+        print_json({"began_ns": lives.began_ns, "requests": lives.rows, "more": lives.more})
+        return
+    from iolab.presentation.table.trace_life import shown
+    from iolab.presentation.terminal import show
+
+    show(*shown(lives))

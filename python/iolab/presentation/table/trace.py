@@ -113,6 +113,8 @@ def _devices(devices: list[dict[str, Any]]) -> RenderableType:
         ("read", "bytes_read", _bytes, True),
         ("written", "bytes_written", _bytes, True),
         ("discarded", "bytes_discarded", _bytes, False),
+        ("flushes", "flushes", str, False),
+        ("FUA", "fua", str, False),
         ("merges", "merges", str, False),
         ("requeues", "requeues", str, False),
         ("splits", "splits", str, False),
