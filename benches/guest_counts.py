@@ -10,6 +10,7 @@ build stay in the cache of kernels, the first takes some ten minutes. *Named wro
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from result import NotMeasured, Result, at_most, bounded, paired
+from result import NotMeasured, Result, at_most, bounded, paired, plain
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOTS = 20
@@ -59,6 +60,7 @@ def measure(quick: bool) -> list[Result]:
             if load == READS:
                 found += wrongly_named("nothing planted", run.counts, run.counts, of_one=True)
             found.append(bounded(f"{load.name}: a trial", "s", run.trials_s, limit=20))
+            found.append(plain(f"{load.name}: processor time of a trial", "s", [run.processor_s / boots]))
         found.append(cold_start(kernel, place, 1 if quick else 3))
         if not quick:
             found += planted(place)
@@ -93,6 +95,8 @@ class Booted:
     """Wall time of each, from the first step to the record."""
     command_s: float
     """Wall time of `iolab run`."""
+    processor_s: float
+    """What it and its guests took of the processors, which a busy machine does not lengthen."""
 
 
 def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = True, cache: Path | None = None) -> Booted:
@@ -110,11 +114,12 @@ def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = Tru
     )
     iolab = Path(sys.executable).parent / "iolab"
     environment = {**os.environ, **({} if cache is None else {"XDG_CACHE_HOME": str(cache)})}
-    began = time.monotonic()
+    began, used = time.monotonic(), _processor_s()
     done = subprocess.run(
         [iolab, "run", path, "--out", run], capture_output=True, text=True, env=environment, check=False
     )
     took = time.monotonic() - began
+    used = _processor_s() - used
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
     data = read(run)
@@ -123,7 +128,13 @@ def boot(kernel: str, load: Load, boots: int, run: Path, *, counting: bool = Tru
     if failed:
         raise RuntimeError(f"a guest failed: {failed[0]}")
     counts = [record.phases[-1]["probes"]["instructions"] for record in records] if counting else []
-    return Booted(counts, [(record.ended_unix_ns - record.started_unix_ns) / 1e9 for record in records], took)
+    return Booted(counts, [(record.ended_unix_ns - record.started_unix_ns) / 1e9 for record in records], took, used)
+
+
+def _processor_s() -> float:
+    """Of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def spread(name: str, per_op: Sequence[float], commands: list[str]) -> list[Result]:
