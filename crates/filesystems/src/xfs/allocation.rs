@@ -33,7 +33,7 @@ pub(super) enum CallNext {
 /// What a caller's transaction has of the allocator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
-    /// Groups whose free-space header it has locked.
+    /// Groups whose free-space header it has locked, and keeps.
     pub(super) spaces: Vec<u32>,
     /// Group and first block; None: no room.
     pub(super) answer: Option<(u32, u32)>,
@@ -86,12 +86,11 @@ impl Mounted {
                 Space::Nowhere => CallNext::Answered,
             },
             CallStage::SpaceLocked(request, group) => {
-                self.keep_space(caller, group);
                 let cycles = self.volume.spec().cycles.allocate;
                 CallNext::Work(CallStage::Allocates(request, group), cycles)
             }
             CallStage::Allocates(request, group) => {
-                self.run_allocator(caller, &request, group);
+                self.run_allocator(caller, &request, group, cpu);
                 CallNext::Answered
             }
         }
@@ -110,7 +109,6 @@ impl Mounted {
             if self.volume.may_fit(group, request)
                 && self.locks.try_take(LockName::Space(group), caller)
             {
-                self.keep_space(caller, group);
                 return Space::Locked(group);
             }
         }
@@ -124,18 +122,25 @@ impl Mounted {
         }
     }
 
-    /// The transaction has it to its end.
-    pub(super) fn keep_space(&mut self, caller: Caller, group: u32) {
-        let spaces = &mut self.held(caller).spaces;
-        if !spaces.contains(&group) {
-            spaces.push(group);
+    /// With the header locked, and its time spent. The transaction keeps the header to its end, whether it has found a place
+    /// or not; but one that has no room any more is let go (`xfs_alloc_fix_freelist` looks again under the lock, then gives
+    /// the buffer back): else whoever goes on to a lower group would wait out of the groups' order.
+    pub(super) fn run_allocator(
+        &mut self,
+        caller: Caller,
+        request: &Request,
+        group: u32,
+        cpu: Option<u16>,
+    ) {
+        let fits = self.volume.may_fit(group, request);
+        let block = fits.then(|| self.volume.allocate(group, request)).flatten();
+        let held = self.held(caller);
+        held.answer = block.map(|block| (group, block));
+        match held.spaces.contains(&group) {
+            true => {}
+            false if fits => held.spaces.push(group),
+            false => self.unlock(LockName::Space(group), caller, cpu),
         }
-    }
-
-    /// With the header locked, and its time spent.
-    pub(super) fn run_allocator(&mut self, caller: Caller, request: &Request, group: u32) {
-        let block = self.volume.allocate(group, request);
-        self.held(caller).answer = block.map(|block| (group, block));
     }
 
     pub(super) fn held(&mut self, caller: Caller) -> &mut Held {
@@ -147,7 +152,6 @@ impl Mounted {
 
     fn wait_for_space(&mut self, caller: Caller, group: u32, waiter: Actor) -> Space {
         if self.locks.take(LockName::Space(group), caller, waiter) {
-            self.keep_space(caller, group);
             Space::Locked(group)
         } else {
             Space::Awaited(group)

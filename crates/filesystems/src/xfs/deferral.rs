@@ -40,7 +40,7 @@ impl Mounted {
         match (job, caller) {
             (Job::Call { request, group }, _) => {
                 if let Some(group) = group {
-                    self.run_allocator(caller, &request, group);
+                    self.run_allocator(caller, &request, group, Some(cpu));
                 }
                 self.complete(worker, cpu);
             }
@@ -70,10 +70,7 @@ impl Mounted {
         self.workers.goes_on(worker);
         let Item { caller, job } = self.item(worker);
         match job {
-            Job::Call { group, .. } => {
-                self.keep_space(caller, group.expect("it waited for one"));
-                self.work_off(worker, by);
-            }
+            Job::Call { .. } => self.work_off(worker, by),
             Job::Mapping => self.caller_goes_on(caller, by),
         }
     }

@@ -273,7 +273,7 @@ impl Volume {
 
     /// Whether the request can be tried in that group at all.
     pub(super) fn may_fit(&self, group: u32, request: &Request) -> bool {
-        self.groups[group as usize].space.longest() >= request.blocks
+        self.groups[group as usize].space.longest() >= request.blocks + request.align - 1
     }
 
     /// What `__xfs_alloc_vextent` does with that group's header locked. None: no room there.

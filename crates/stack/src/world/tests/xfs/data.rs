@@ -150,6 +150,23 @@ fn a_holder_starves_behind_those_who_wait_for_it_unless_one_worker_makes_all_its
     }
 }
 
+/// The second of two calls finds the room gone that it waited for. With that group's header still locked it then waited for
+/// a lower one, whose holder waited for this one.
+#[test]
+fn a_header_that_has_no_room_after_all_is_let_go() {
+    let mut spec = eager(2);
+    (spec.blocks, spec.log_blocks) = (2 * 4096, 2048);
+    spec.writeback.background_blocks = 25;
+    spec.writeback.flushers = 3;
+    let mut machine = Machine::new(processors(4, false), &spec, Allocation::DataOnly);
+    machine.0.xfs_mut(0).break_up(1758);
+    for _ in 0..2 {
+        let mut changes = of_bytes(16_385, 16_385);
+        changes["/job/keep"] = json!(false);
+        run(&mut machine, &phase(5, 150, changes));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
