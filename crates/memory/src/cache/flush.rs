@@ -1,7 +1,8 @@
 //! Who writes back: flusher threads, throttled writers, fsync and commits, a step at a time in turn while the queue takes it.
 //!
-//! A kernel's flusher sleeps in the queue or looks at its congestion after each page; here each does after each step. From
-//! 2.6.32 on each sleeps by itself (`PageCache::blocked`); before, all hold back while the queue is congested.
+//! Who writes back sleeps for a request in the queue, each by itself (`PageCache::blocked`). Only pdflush, from 2.5 to 2.6.31,
+//! holds back while the queue is congested: `balance_dirty_pages`, fsync and kjournald ask for no `nonblocking` writeback
+//! (2.5.66 `mm/page-writeback.c`). A kernel does so after each page, here after each step.
 
 use crate::cache::flushers::{Flusher, OLD_DATA_FLUSHER, Purpose, Then, Wait};
 use crate::cache::page_cache::PageCache;

@@ -28,8 +28,9 @@ pub(super) struct Flushers {
     pub(super) old_data: bool,
     /// When kupdate looks for old data; None while nothing is dirty.
     pub(super) look_at: Option<Time>,
+    /// As far as kernels look at it.
     pub(super) congested: bool,
-    /// Whose last I/O has found no request: each sleeps by itself, from 2.6.32 on.
+    /// Whose last I/O has found no request: each sleeps by itself.
     pub(super) blocked: BTreeSet<TaskId>,
 }
 
@@ -68,6 +69,13 @@ pub(super) enum Then {
     Release(TaskId),
     Synced(TaskId),
     Committed,
+}
+
+impl Purpose {
+    /// Of pdflush: it sleeps in no queue where kernels have it look at congestion.
+    fn looks_at_congestion(self) -> bool {
+        matches!(self, Purpose::Background | Purpose::OldData(_))
+    }
 }
 
 impl Flushers {
@@ -115,14 +123,11 @@ impl Flushers {
 
     /// The place in line of the flusher whose step is next; None: all of them wait.
     pub(super) fn first_to_run(&self) -> Option<usize> {
-        if self.congested {
-            return None;
-        }
-        let waits = |flusher: &Flusher| self.blocked.contains(&flusher.task);
-        match self.blocked.is_empty() {
-            true => (!self.running.is_empty()).then_some(0),
-            false => self.running.iter().position(|flusher| !waits(flusher)),
-        }
+        let waits = |flusher: &Flusher| {
+            self.blocked.contains(&flusher.task)
+                || self.congested && flusher.purpose.looks_at_congestion()
+        };
+        self.running.iter().position(|flusher| !waits(flusher))
     }
 
     /// `now`: when the cache was last called.

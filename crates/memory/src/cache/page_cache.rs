@@ -144,13 +144,10 @@ impl PageCache {
         }
     }
 
-    /// Whether who writes back sleeps in the queue, each by itself, whatever its congestion (`wb_writeback` of 2.6.32 on);
-    /// otherwise all hold back while the queue is congested.
-    pub fn blocks_each(&self) -> bool {
-        matches!(
-            self.rules.variant,
-            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2
-        )
+    /// Whether pdflush looks at the queue's congestion instead of sleeping for a request (`nonblocking` of a
+    /// `writeback_control`, 2.5 to 2.6.31).
+    pub fn looks_at_congestion(&self) -> bool {
+        self.rules.variant == CacheVariant::Linux2_5
     }
 
     /// What the task writes back has found no request: it goes on when there is one.
@@ -158,10 +155,13 @@ impl PageCache {
         self.flushers.blocked.insert(task);
     }
 
-    /// All that it had submitted is in the queue.
-    pub fn unblocked(&mut self, now: Time, task: TaskId) {
+    /// All that it had submitted is in the queue. Who has no more to write sleeps from now on, and lets the queue run first.
+    pub fn unblocked(&mut self, now: Time, task: TaskId, effects: &mut Effects) {
         self.now = now;
-        self.flushers.blocked.remove(&task);
+        if self.flushers.blocked.remove(&task) {
+            let mut running = self.flushers.running.iter();
+            effects.unplug |= !running.any(|flusher| flusher.task == task);
+        }
     }
 
     /// Whether the task is kept because too much is dirty.

@@ -133,10 +133,8 @@ fn bdflush_begins_at_30_percent_and_goes_on_until_20() {
 #[test]
 fn beyond_60_percent_a_writer_of_2_4_writes_32_buffers_and_waits_for_the_oldest() {
     let mut bench = Bench::of(CacheVariant::Linux2_4);
-    bench.congested(true);
     bench.write(1, 1, 0, 60 * PERCENT);
     assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Wait);
-    bench.congested(false);
     let of_writer: Vec<Io> = bench
         .flush()
         .into_iter()
@@ -176,7 +174,6 @@ fn in_2_5_background_writeback_begins_at_10_percent_and_takes_1024_pages_of_each
 #[test]
 fn each_cpu_looks_at_the_thresholds_for_itself() {
     let mut bench = Bench::of(CacheVariant::Linux2_5);
-    bench.congested(true);
     bench.write(1, 1, 0, 42 * PERCENT);
     // 1024 pages of each CPU's own, however many the other has dirtied.
     for page in 0..1023 {
@@ -206,7 +203,6 @@ fn a_flusher_that_has_no_more_unplugs_the_queue() {
 #[test]
 fn in_2_5_a_throttled_writer_writes_1536_pages_of_any_inode() {
     let mut bench = Bench::of(CacheVariant::Linux2_5);
-    bench.congested(true);
     bench.write(1, 1, 0, 20 * PERCENT);
     bench.write(1, 3, 0, 19 * PERCENT);
     assert_eq!(bench.write(2, 2, 0, 2 * PERCENT), Outcome::Wait);
@@ -215,7 +211,6 @@ fn in_2_5_a_throttled_writer_writes_1536_pages_of_any_inode() {
         Outcome::Wait,
         "called before its time"
     );
-    bench.congested(false);
     let of_writer: Vec<Io> = bench
         .flush()
         .into_iter()
@@ -246,7 +241,51 @@ fn who_finds_nothing_to_write_waits_100_ms_and_looks_again() {
 }
 
 #[test]
-fn a_congested_queue_stops_flushers_until_it_is_so_no_more() {
+fn in_2_5_a_throttled_writer_and_a_sync_sleep_for_a_request_where_pdflush_looks_at_congestion() {
+    let mut bench = Bench::of(CacheVariant::Linux2_5);
+    bench.write(1, 1, 0, 20 * PERCENT);
+    bench.write(1, 3, 0, 19 * PERCENT);
+    assert_eq!(bench.write(2, 2, 0, 2 * PERCENT), Outcome::Wait);
+    assert_eq!(bench.fsync(4, 3), Outcome::Wait);
+    bench.congested(true);
+    // The writer has found no request: pdflush holds back, the writer sleeps, and the sync goes on.
+    bench.cache.blocked(2);
+    let by_sync = bench.flush();
+    assert_eq!(pages(&by_sync), 19 * PERCENT);
+    assert!(by_sync.iter().all(|io| io.task == 4));
+    bench.call(|cache, now, effects| cache.unblocked(now, 2, effects));
+    let by_writer = bench.flush();
+    assert_eq!(pages(&by_writer), 1536);
+    assert!(by_writer.iter().all(|io| io.task == 2));
+    bench.congested(false);
+    assert!(bench.flush().iter().all(|io| io.task == FLUSHER));
+}
+
+#[test]
+fn who_got_its_last_request_late_unplugs_the_queue_then() {
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
+    bench.write(1, 1, 0, 60 * PERCENT);
+    assert_eq!(bench.write(1, 1, 60 * PERCENT, 1), Outcome::Wait);
+    bench.flush();
+    bench.cache.blocked(1);
+    let mut effects = Effects::default();
+    bench.cache.unblocked(bench.now, 1, &mut effects);
+    assert!(effects.unplug, "it waits for the oldest write from now on");
+}
+
+#[test]
+fn before_2_5_nobody_who_writes_back_looks_at_congestion() {
+    let mut bench = Bench::of(CacheVariant::Linux2_4);
+    assert!(!bench.cache.looks_at_congestion());
+    bench.write(1, 1, 0, 31 * PERCENT);
+    bench.cache.blocked(FLUSHER);
+    assert_eq!(bench.flush(), []);
+    bench.call(|cache, now, effects| cache.unblocked(now, FLUSHER, effects));
+    assert!(pages(&bench.flush()) > 10 * PERCENT);
+}
+
+#[test]
+fn a_congested_queue_stops_pdflush_until_it_is_so_no_more() {
     let mut bench = Bench::of(CacheVariant::Linux2_5);
     bench.write(1, 1, 0, 12 * PERCENT);
     bench.call(|cache, now, effects| cache.wake(now, effects));

@@ -11,7 +11,7 @@ use super::{Event, World};
 use crate::component::Component;
 use block_layer::{Bio, Direction, Priority, Submitted, TaskId};
 use events::time::Time;
-use memory::cache::{FileId, PAGE_BYTES, PageCache};
+use memory::cache::{FileId, PAGE_BYTES};
 
 /// The largest bio that direct I/O and the page cache submit where the queue takes requests as large (`BIO_MAX_PAGES`).
 pub(super) const BIO_SECTORS_MAX: u32 = 2048;
@@ -109,13 +109,11 @@ impl World {
         let task = bio.task;
         let is_writeback = bio.writeback;
         if let Some(waiting) = self.waiting_bios.get_mut(&task) {
-            self.drives[drive].waits(&bio);
             waiting.push_back((drive, bio));
         } else if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
-            self.drives[drive].waits(&bio);
             self.waiting_bios
                 .insert(task, VecDeque::from([(drive, bio)]));
-            if let Some(cache) = self.cache.as_mut().filter(|cache| cache.blocks_each())
+            if let Some(cache) = &mut self.cache
                 && is_writeback
             {
                 cache.blocked(task);
@@ -162,10 +160,9 @@ impl World {
                 self.waiting_bios.insert(task, waiting);
                 return;
             }
-            self.drives[drive].waits_no_more(&bio);
         }
-        if self.cache.as_ref().is_some_and(PageCache::blocks_each) {
-            self.with_cache(now, |cache, _| cache.unblocked(now, task));
+        if self.cache.is_some() {
+            self.with_cache(now, |cache, effects| cache.unblocked(now, task, effects));
         }
         self.wake(now, task);
         self.sorting_granted(now, task);
@@ -242,15 +239,14 @@ impl World {
         }
     }
 
-    /// Flushers hold back while a queue is congested, or while what one of them wrote still waits for a request: the
-    /// kernel's sleep there.
+    /// Read-ahead looks at the congestion of a queue, and so does pdflush.
     pub(super) fn update_congestion(&mut self, now: Time, number: usize) {
         let Some(cache) = &self.cache else {
             return;
         };
-        let directions = match cache.blocks_each() {
-            true => &[Direction::Read][..],
-            false => &[Direction::Read, Direction::Write],
+        let directions = match cache.looks_at_congestion() {
+            true => &[Direction::Read, Direction::Write][..],
+            false => &[Direction::Read],
         };
         for &direction in directions {
             if let Some(is) = self.drives[number].turned_congested(direction) {

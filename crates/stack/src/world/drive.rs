@@ -22,8 +22,6 @@ pub struct Drive {
     taken_ahead: Option<RequestId>,
     completions: Vec<Completion>,
     was_congested: [bool; 2],
-    /// Writes that have found no request: who submits them sleeps.
-    waiting_writes: u32,
     /// The largest bio of direct I/O and of reading through the page cache.
     pub(super) bio_sectors_max: u32,
     pub(super) write_bio_sectors_max: u32,
@@ -58,7 +56,6 @@ impl Drive {
             taken_ahead: None,
             completions: Vec::new(),
             was_congested: [false; 2],
-            waiting_writes: 0,
             bio_sectors_max,
             write_bio_sectors_max: parts.write_bio_sectors_max.min(bio_sectors_max),
             flushes: false,
@@ -85,16 +82,6 @@ impl Drive {
 
     pub(crate) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {
         self.queue.submit(now, bio)
-    }
-
-    /// The bio has to wait for a request.
-    pub(super) fn waits(&mut self, bio: &Bio) {
-        self.waiting_writes += u32::from(bio.direction == Direction::Write);
-    }
-
-    /// It waits no more.
-    pub(super) fn waits_no_more(&mut self, bio: &Bio) {
-        self.waiting_writes -= u32::from(bio.direction == Direction::Write);
     }
 
     /// Somebody waits.
@@ -248,11 +235,8 @@ impl Drive {
 
     /// Whether its state of congestion in a direction has changed since it was asked last, and what it is now.
     pub(super) fn turned_congested(&mut self, direction: Direction) -> Option<bool> {
-        let waits = direction == Direction::Write && self.waiting_writes > 0;
-        let is = waits
-            || self
-                .queue
-                .is_congested(direction, direction == Direction::Read);
+        let sync = direction == Direction::Read;
+        let is = self.queue.is_congested(direction, sync);
         let was = std::mem::replace(&mut self.was_congested[direction as usize], is);
         (is != was).then_some(is)
     }
