@@ -1,7 +1,5 @@
 //! From a range of a file to bios in its drive's queue, and back when they are done.
 
-use std::collections::VecDeque;
-
 use super::cpus::Cpus;
 use super::files::{Piece, pieces};
 use super::on_drive::OF_FILESYSTEM;
@@ -9,7 +7,7 @@ use super::swapping::OF_SWAP;
 use super::task::State;
 use super::{Event, World};
 use crate::component::Component;
-use block_layer::{Bio, Direction, Priority, Submitted, TaskId};
+use block_layer::{Bio, Direction, Priority, TaskId};
 use events::time::Time;
 use memory::cache::{FileId, PAGE_BYTES};
 
@@ -69,105 +67,6 @@ impl World {
         }
     }
 
-    /// Into the queue, or into the plug of the running call: whoever submits flushes that in the end.
-    pub(super) fn submit(&mut self, now: Time, drive: usize, bio: Bio) {
-        match &mut self.task_plug {
-            None => self.queue_bio(now, drive, bio),
-            Some(plug) => {
-                if plug.hold(drive, bio) {
-                    self.flush_task_plug(now);
-                }
-            }
-        }
-    }
-
-    pub(super) fn flush_task_plug(&mut self, now: Time) {
-        let Some(mut plug) = self.task_plug.take() else {
-            return;
-        };
-        for (drive, bio) in plug.flush() {
-            self.queue_bio(now, drive, bio);
-        }
-        self.task_plug = Some(plug);
-    }
-
-    fn queue_bio(&mut self, now: Time, drive: usize, bio: Bio) {
-        let bio = match &mut self.cpus {
-            Cpus::Simple(_) => Some(bio),
-            Cpus::Detailed(cpus) => cpus.enter(now, drive, bio),
-        };
-        if let Some(bio) = bio {
-            self.enter(now, drive, bio);
-        }
-    }
-
-    /// The bio comes into its queue.
-    pub(super) fn enter(&mut self, now: Time, drive: usize, bio: Bio) {
-        if bio.workers > 0 {
-            return self.enter_or_hand_over(now, drive, bio);
-        }
-        let task = bio.task;
-        let is_writeback = bio.writeback;
-        if let Some(waiting) = self.waiting_bios.get_mut(&task) {
-            waiting.push_back((drive, bio));
-        } else if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
-            self.waiting_bios
-                .insert(task, VecDeque::from([(drive, bio)]));
-            if let Some(cache) = &mut self.cache
-                && is_writeback
-            {
-                cache.blocked(task);
-            }
-        }
-    }
-
-    /// A bio of a ring: its submission does not wait (`IOCB_NOWAIT`), but a worker does that makes it again (`io_queue_async`).
-    fn enter_or_hand_over(&mut self, now: Time, drive: usize, bio: Bio) {
-        if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
-            let waiting = self.handed_over.entry((drive, bio.task)).or_default();
-            waiting.push_back(bio);
-        }
-    }
-
-    /// A worker that waits for the task may have a request now; then it goes on with what no worker has taken up.
-    fn retry_worker(&mut self, now: Time, drive: usize, task: TaskId) {
-        let Some(waiting) = self.handed_over.get_mut(&(drive, task)) else {
-            return;
-        };
-        while let Some(mut bio) = waiting.pop_front() {
-            bio.submitted_at = now;
-            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
-                waiting.push_front(bio);
-                return;
-            }
-            // The others have a worker each.
-            if waiting.len() < usize::from(self.ring_workers) && !waiting.is_empty() {
-                return;
-            }
-        }
-        self.handed_over.remove(&(drive, task));
-    }
-
-    /// The task may have a request now.
-    fn retry(&mut self, now: Time, task: TaskId) {
-        let Some(mut waiting) = self.waiting_bios.remove(&task) else {
-            return;
-        };
-        while let Some((drive, mut bio)) = waiting.pop_front() {
-            bio.submitted_at = now;
-            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
-                waiting.push_front((drive, bio));
-                self.waiting_bios.insert(task, waiting);
-                return;
-            }
-        }
-        if self.cache.is_some() {
-            self.with_cache(now, |cache, effects| cache.unblocked(now, task, effects));
-        }
-        self.wake(now, task);
-        self.sorting_granted(now, task);
-    }
-
     /// Collects what the drive has completed and sends it what may go.
     pub(super) fn run_drive(&mut self, now: Time, number: usize) {
         self.run_drive_after(now, number, None);
@@ -181,10 +80,10 @@ impl World {
         completed: Option<(u32, u16)>,
     ) {
         let (mut done, mut may_retry) = (
-            std::mem::take(&mut self.done),
-            std::mem::take(&mut self.may_retry),
+            std::mem::take(&mut self.kept.done),
+            std::mem::take(&mut self.kept.may_retry),
         );
-        let mut arrived = std::mem::take(&mut self.arrived);
+        let mut arrived = std::mem::take(&mut self.kept.arrived);
         let drive = &mut self.drives[number];
         if let Some((tag, cpu)) = completed {
             drive.complete(now, tag, Some(cpu), &mut done, &mut may_retry);
@@ -201,7 +100,7 @@ impl World {
                 }
             }
         }
-        self.arrived = arrived;
+        self.kept.arrived = arrived;
         drive.wake(now, &mut may_retry);
         while let Some(tag) = drive.send(now) {
             self.touched.insert(Component::Drive(number as u16));
@@ -222,7 +121,7 @@ impl World {
         self.drives[number].take_flushed(&mut may_retry);
         for task in may_retry.split_off(flushed_from) {
             if !self.flushed_for_filesystem(now, number, task) {
-                self.flushed.insert(task);
+                self.syncs.flushed.insert(task);
                 self.unblock(now, task);
             }
         }
@@ -232,8 +131,8 @@ impl World {
             self.retry_worker(now, number, task);
             self.retry(now, task);
         }
-        self.done = done;
-        self.may_retry = may_retry;
+        self.kept.done = done;
+        self.kept.may_retry = may_retry;
         if retried {
             self.run_drive(now, number);
         }
@@ -241,7 +140,7 @@ impl World {
 
     /// Read-ahead looks at the congestion of a queue, and so does pdflush.
     pub(super) fn update_congestion(&mut self, now: Time, number: usize) {
-        let Some(cache) = &self.cache else {
+        let Some(cache) = &self.cached.cache else {
             return;
         };
         let directions = match cache.looks_at_congestion() {

@@ -1,10 +1,12 @@
 //! The page cache's calls, and what it asks for.
 
+use std::collections::BTreeMap;
+
 use super::bios::OF_CACHE;
-use super::{Event, HOUSEKEEPER, World};
+use super::{Event, World};
 use block_layer::{Bio, Direction, SECTOR_BYTES, Sector};
 use events::time::Time;
-use memory::cache::{Effects, FileId, Io, Outcome, PAGE_BYTES, PageCache};
+use memory::cache::{Effects, Io, PAGE_BYTES, PageCache};
 
 /// How a kernel's page cache reads from a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,29 @@ impl FileReads {
     };
 }
 
+/// The page cache, and what it has asked drives for.
+pub(super) struct Cached {
+    /// None: the machine has none.
+    pub(super) cache: Option<PageCache>,
+    called_at: Option<Time>,
+    effects: Effects,
+    /// Bios left of what the cache asked for, by its tag.
+    io: BTreeMap<u32, u32>,
+    pub(super) reads: FileReads,
+}
+
+impl Cached {
+    pub(super) fn new(cache: Option<PageCache>) -> Cached {
+        Cached {
+            cache,
+            called_at: None,
+            effects: Effects::default(),
+            io: BTreeMap::new(),
+            reads: FileReads::LATEST,
+        }
+    }
+}
+
 const SECTORS_PER_PAGE: u64 = PAGE_BYTES / SECTOR_BYTES;
 
 impl World {
@@ -33,14 +58,18 @@ impl World {
         now: Time,
         call: impl FnOnce(&mut PageCache, &mut Effects) -> T,
     ) -> T {
-        let mut effects = std::mem::take(&mut self.effects);
-        let cache = self.cache.as_mut().expect("buffered I/O has a cache");
+        let mut effects = std::mem::take(&mut self.cached.effects);
+        let cache = self
+            .cached
+            .cache
+            .as_mut()
+            .expect("buffered I/O has a cache");
         let result = call(cache, &mut effects);
         let next = cache.next_wakeup();
         if let Some(at) = next
-            && self.cache_called_at.is_none_or(|called| at < called)
+            && self.cached.called_at.is_none_or(|called| at < called)
         {
-            self.cache_called_at = Some(at.max(now));
+            self.cached.called_at = Some(at.max(now));
             self.events.put(at, Event::Cache);
         }
         let (mut wanted, woken) = (
@@ -48,7 +77,7 @@ impl World {
             std::mem::take(&mut effects.woken),
         );
         let unplug = std::mem::take(&mut effects.unplug);
-        self.effects = effects;
+        self.cached.effects = effects;
         for io in wanted.drain(..) {
             self.start_cache_io(now, &io);
         }
@@ -62,40 +91,18 @@ impl World {
         result
     }
 
+    /// The time has come for which the cache has asked.
+    pub(super) fn run_cache(&mut self, now: Time) {
+        if self.cached.called_at == Some(now) {
+            self.cached.called_at = None;
+        }
+        self.with_cache(now, |cache, effects| cache.wake(now, effects));
+    }
+
     fn unplug_all(&mut self, now: Time) {
         for number in 0..self.drives.len() {
             self.drives[number].unplug();
             self.events.put(now, Event::Drive(number as u16));
-        }
-    }
-
-    /// Writes back what is dirty: sync(2).
-    pub fn sync(&mut self) {
-        self.settle_files(|cache, now, file, _| cache.fsync(now, HOUSEKEEPER, file));
-    }
-
-    /// Writes back what is dirty and forgets all: `sync; echo 3 > /proc/sys/vm/drop_caches`.
-    pub fn drop_caches(&mut self) {
-        self.settle_files(|cache, now, file, bytes| cache.direct(now, HOUSEKEEPER, file, 0, bytes));
-    }
-
-    /// Makes the call for each file, with its size, until it is done; meanwhile time goes on.
-    fn settle_files(&mut self, call: impl Fn(&mut PageCache, Time, FileId, u64) -> Outcome) {
-        let files = match self.cache {
-            Some(_) => self.files.len() as FileId,
-            None => 0,
-        };
-        self.progressed(self.now);
-        for file in 0..files {
-            let bytes = self.files[file as usize].size_bytes;
-            let mut now = self.now;
-            while self.with_cache(now, |cache, _| call(cache, now, file, bytes)) == Outcome::Wait {
-                while !std::mem::take(&mut self.housekeeper_woken) {
-                    let (at, event) = self.next_event().expect("writes are under way");
-                    self.handle(at, event);
-                    now = at;
-                }
-            }
         }
     }
 
@@ -105,30 +112,30 @@ impl World {
         if io.direction == Direction::Write
             && self.allocate(io.task, io.file, offset, bytes).is_err()
         {
-            self.full.insert(io.file);
+            self.syncs.full.insert(io.file);
         }
-        let mut found = std::mem::take(&mut self.found);
+        let mut found = std::mem::take(&mut self.kept.found);
         let sectors_max = match io.direction {
             Direction::Write => self.drives[drive].write_bio_sectors_max,
             Direction::Read => {
                 let of_drive = self.drives[drive].bio_sectors_max;
-                of_drive.min(self.file_reads.bio_sectors_max)
+                of_drive.min(self.cached.reads.bio_sectors_max)
             }
         };
         self.pieces_of(io.file, offset, bytes, sectors_max, &mut found);
         let mut part = io.tag;
-        self.cache_io.insert(part, 0);
+        self.cached.io.insert(part, 0);
         let mut end_of_last = None;
         for piece in found.drain(..) {
-            let ends_alone = self.file_reads.bios_end_alone || end_of_last != Some(piece.start);
+            let ends_alone = self.cached.reads.bios_end_alone || end_of_last != Some(piece.start);
             if io.direction == Direction::Read && ends_alone && end_of_last.is_some() {
                 let page = piece.at / SECTORS_PER_PAGE;
-                let cache = self.cache.as_mut().expect("it asks");
+                let cache = self.cached.cache.as_mut().expect("it asks");
                 part = cache.split_read(part, page);
-                self.cache_io.insert(part, 0);
+                self.cached.io.insert(part, 0);
             }
             end_of_last = Some(piece.start + Sector::from(piece.sectors));
-            *self.cache_io.get_mut(&part).expect("just counted") += 1;
+            *self.cached.io.get_mut(&part).expect("just counted") += 1;
             let tag = part | OF_CACHE;
             let bio = Bio {
                 read_ahead: io.read_ahead,
@@ -137,16 +144,20 @@ impl World {
             };
             self.submit(now, drive, bio);
         }
-        self.found = found;
+        self.kept.found = found;
         self.update_congestion(now, drive);
         self.events.put(now, Event::Drive(drive as u16));
-        if self.cache_io.get(&io.tag) == Some(&0) {
+        if self.cached.io.get(&io.tag) == Some(&0) {
             self.cache_io_done(now, io.tag);
         }
     }
 
     pub(super) fn cache_bio_done(&mut self, now: Time, tag: u32) {
-        let left = self.cache_io.get_mut(&tag).expect("the cache asked for it");
+        let left = self
+            .cached
+            .io
+            .get_mut(&tag)
+            .expect("the cache asked for it");
         *left -= 1;
         if *left == 0 {
             self.cache_io_done(now, tag);
@@ -154,7 +165,7 @@ impl World {
     }
 
     fn cache_io_done(&mut self, now: Time, tag: u32) {
-        self.cache_io.remove(&tag);
+        self.cached.io.remove(&tag);
         self.with_cache(now, |cache, effects| cache.completed(now, tag, effects));
     }
 }

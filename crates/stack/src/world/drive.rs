@@ -37,17 +37,19 @@ pub struct Drive {
     pub(super) polling: Option<Polling>,
     /// When the world has been asked to come back.
     pub(super) called_at: Option<Time>,
+    /// Who gives its blocks to files; None: nobody does, or a filesystem on it.
+    pub(super) allocator: Option<Box<dyn Allocator>>,
 }
 
 impl Drive {
-    pub(crate) fn new(parts: DriveParts) -> (Drive, Option<Box<dyn Allocator>>) {
+    pub(crate) fn new(parts: DriveParts) -> Drive {
         let queues = match parts.device.has_depth_by_queue() {
             true => u32::from(parts.queue.hardware_queues()),
             false => 1,
         };
         let depth = parts.device.queue_depth() * queues;
         let bio_sectors_max = BIO_SECTORS_MAX.min(parts.queue.bio_sectors_max());
-        let drive = Drive {
+        Drive {
             queue: parts.queue,
             device: parts.device,
             sent: vec![None; depth as usize],
@@ -64,8 +66,8 @@ impl Drive {
             scheduler_free_at: 0,
             polling: parts.polling.map(Polling::new),
             called_at: None,
-        };
-        (drive, parts.filesystem)
+            allocator: parts.filesystem,
+        }
     }
 
     /// What its scheduler does for a request that a simple CPU submits then, all under its lock: those who come meanwhile

@@ -39,7 +39,7 @@ impl World {
         if let FileLayout::Allocated { directory } = file.place {
             self.with_allocator(file.drive, |allocator| allocator.create(number, directory));
         }
-        if let Some(cache) = &mut self.cache {
+        if let Some(cache) = &mut self.cached.cache {
             cache.set_size(number, file.size_bytes);
         }
         self.files.push(file);
@@ -50,7 +50,7 @@ impl World {
     pub fn grow_file(&mut self, file: FileId, size_bytes: u64) {
         let spec = &mut self.files[file as usize];
         spec.size_bytes = spec.size_bytes.max(size_bytes);
-        if let Some(cache) = &mut self.cache {
+        if let Some(cache) = &mut self.cached.cache {
             cache.set_size(file, spec.size_bytes);
         }
     }

@@ -6,25 +6,29 @@ mod cpus;
 mod drive;
 mod files;
 mod interrupts;
+mod looks;
 mod mounts;
 mod on_drive;
 mod operations;
 mod phase;
 mod polling;
 mod standstill;
+mod submission;
 mod swapping;
+mod syncs;
 mod task;
 mod tasks;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use workload::usage::Usage;
 
 use crate::component::Component;
 use block_layer::completion::Counters;
 use block_layer::{Bio, KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug};
+use cached::Cached;
 pub use cached::FileReads;
 pub(crate) use cpus::CALL_NS_MAX;
 pub use cpus::{
@@ -41,15 +45,18 @@ use files::Piece;
 pub use files::{FileLayout, FileSpec};
 use filesystems::actor::Timer;
 use filesystems::allocator::Allocator;
-use memory::cache::{Effects, FileId, PageCache};
+use looks::Looks;
+use memory::cache::PageCache;
 use mounts::Mounted;
 use nfs::DirectIo;
 use on_drive::OnDrive;
 use phase::Phase;
 pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
 pub use polling::{PollDelay, PollRules};
+use submission::Submission;
 pub use swapping::SwapArea;
 use swapping::Swapping;
+use syncs::Syncs;
 use task::{Operation, Task};
 pub use task::{Path, Progress};
 
@@ -81,44 +88,28 @@ pub struct World {
     drives: Vec<Drive>,
     mounts: Vec<Mounted>,
     files: Vec<FileSpec>,
-    allocators: Vec<Option<Box<dyn Allocator>>>,
     /// By drive.
     filesystems: BTreeMap<usize, OnDrive>,
     /// Processes that sort, of the last phase that had some.
     swapping: Option<Swapping>,
-    cache: Option<PageCache>,
-    cache_called_at: Option<Time>,
-    effects: Effects,
+    cached: Cached,
+    submission: Submission,
+    syncs: Syncs,
     operations: Slab<Operation>,
-    /// Bios left of what the cache asked for, by its tag.
-    cache_io: BTreeMap<u32, u32>,
-    /// Bios that found no request, by task.
-    waiting_bios: BTreeMap<TaskId, VecDeque<(usize, Bio)>>,
-    /// The same that a ring's task has handed to workers, by drive and task: the task itself goes on.
-    handed_over: BTreeMap<(usize, TaskId), VecDeque<Bio>>,
-    /// Workers that wait for the requests of a ring, at most.
-    ring_workers: u16,
-    /// What the running call submits is held back until its end: kernels from 2.6.39 on.
-    task_plug: Option<TaskPlug>,
-    direct_writes_are_sync: bool,
-    file_reads: FileReads,
-    /// fsync asks whether the drive's cache forgets.
-    looks_at_caches: bool,
-    /// Tasks whose fsync has only to return: the drive's cache is on the medium.
-    flushed: BTreeSet<TaskId>,
-    /// Files of which something could not be written back for want of space: the next sync of each says so.
-    full: BTreeSet<FileId>,
     phase: Phase,
     /// The parts that have been used since the machine was made.
     touched: BTreeSet<Component>,
     /// By all tasks of all phases.
     used: Usage,
-    look_every_ns: Option<Time>,
-    look_at: Option<Time>,
-    housekeeper_woken: bool,
+    looks: Looks,
     /// When some I/O last ended.
     progressed_at: Time,
-    // Kept between events, so that none is allocated for each.
+    kept: Kept,
+}
+
+/// Lists that are kept between events, so that none is allocated for each.
+#[derive(Default)]
+struct Kept {
     done: Vec<Bio>,
     may_retry: Vec<TaskId>,
     arrived: Vec<u32>,
@@ -148,8 +139,6 @@ enum Event {
     Look,
 }
 
-/// Workers of a ring for each CPU: for I/O that ends (`io_init_wq_offload`, `io_wq_create` of 5.x).
-const WORKERS_PER_CPU: u16 = 4;
 /// Events between two looks at whether to go on.
 const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
@@ -162,68 +151,44 @@ impl World {
         task_plug: Option<TaskPlug>,
     ) -> World {
         let cpus = cpus.into();
-        let ring_workers = WORKERS_PER_CPU * cpus.count();
-        let (mut with_queue, mut allocators) = (Vec::new(), Vec::new());
-        for parts in drives {
-            let (drive, filesystem) = Drive::new(parts);
-            with_queue.push(drive);
-            allocators.push(filesystem);
-        }
         World {
             now: 0,
             events: EventQueue::new(),
-            cpus,
             tasks: Vec::new(),
-            drives: with_queue,
+            submission: Submission::new(task_plug, cpus.count()),
+            drives: drives.into_iter().map(Drive::new).collect(),
+            cpus,
             mounts: Vec::new(),
             files: Vec::new(),
-            allocators,
             filesystems: BTreeMap::new(),
             swapping: None,
-            cache,
-            cache_called_at: None,
-            effects: Effects::default(),
+            cached: Cached::new(cache),
+            syncs: Syncs::default(),
             operations: Slab::new(),
-            cache_io: BTreeMap::new(),
-            waiting_bios: BTreeMap::new(),
-            handed_over: BTreeMap::new(),
-            ring_workers,
-            task_plug,
-            direct_writes_are_sync: true,
-            file_reads: FileReads::LATEST,
-            looks_at_caches: false,
-            flushed: BTreeSet::new(),
-            full: BTreeSet::new(),
             phase: Phase::default(),
             touched: BTreeSet::new(),
             used: Usage::default(),
-            look_every_ns: None,
-            look_at: None,
-            housekeeper_woken: false,
+            looks: Looks::default(),
             progressed_at: 0,
-            done: Vec::new(),
-            may_retry: Vec::new(),
-            arrived: Vec::new(),
-            found: Vec::new(),
-            scheduled: Vec::new(),
+            kept: Kept::default(),
         }
     }
 
     /// Whether somebody is known to wait for writes past the page cache: kernels from 2.6.11 on.
     pub fn with_direct_writes(mut self, are_sync: bool) -> World {
-        self.direct_writes_are_sync = are_sync;
+        self.submission.direct_writes_are_sync = are_sync;
         self
     }
 
     /// How the page cache's reads become bios, and in what pieces they end.
     pub fn with_file_reads(mut self, file_reads: FileReads) -> World {
-        self.file_reads = file_reads;
+        self.cached.reads = file_reads;
         self
     }
 
     /// By drive: whether fsync waits until the device's cache is on the medium.
     pub fn with_flushes(mut self, flushes: impl IntoIterator<Item = bool>) -> World {
-        self.looks_at_caches = true;
+        self.syncs.looks_at_caches = true;
         for (drive, flushes) in self.drives.iter_mut().zip(flushes) {
             drive.set_flushes(flushes);
         }
@@ -236,13 +201,6 @@ impl World {
         self
     }
 
-    /// From now on `run` asks that often, to the nanosecond, whether to go on, beside its own now and then. None: only then.
-    pub fn look_every(&mut self, interval_ns: Option<Time>) {
-        self.look_every_ns = interval_ns;
-        self.look_at = None;
-        self.look_again();
-    }
-
     /// Runs until every task is done. `go_on` is asked now and then; false stops the jobs.
     pub fn run(&mut self, mut go_on: impl FnMut(&mut World) -> bool) {
         let mut stopped = false;
@@ -253,7 +211,7 @@ impl World {
             let Some((now, event)) = self.next_event() else {
                 unreachable!("{} tasks wait for nothing", self.phase.tasks_left);
             };
-            let looks = matches!(event, Event::Look) && self.look_at == Some(now);
+            let looks = matches!(event, Event::Look) && self.looks.is_due(now);
             self.handle(now, event);
             self.look_at_stopper();
             let asks = looks || count % EVENTS_BETWEEN_QUESTIONS == 0;
@@ -389,22 +347,9 @@ impl World {
         !self.events.is_empty() || self.cpus.next_event().is_some()
     }
 
-    fn look_again(&mut self) {
-        let Some(interval_ns) = self.look_every_ns else {
-            return;
-        };
-        let at = self.now + interval_ns;
-        self.look_at = Some(at);
-        self.events.put(at, Event::Look);
-    }
-
     fn handle(&mut self, now: Time, event: Event) {
         match event {
-            Event::Look => {
-                if self.look_at == Some(now) && self.has_events() {
-                    self.look_again();
-                }
-            }
+            Event::Look => self.look(now),
             Event::Cpu(cpu) => self.simple_cpu_done(now, cpu),
             Event::Cpus => self.run_cpus(now),
             Event::Moved(drive) => self.moved(now, usize::from(drive)),
@@ -424,12 +369,7 @@ impl World {
                 self.progressed(now);
                 self.wake(now, task);
             }
-            Event::Cache => {
-                if self.cache_called_at == Some(now) {
-                    self.cache_called_at = None;
-                }
-                self.with_cache(now, |cache, effects| cache.wake(now, effects));
-            }
+            Event::Cache => self.run_cache(now),
         }
     }
 }

@@ -114,7 +114,7 @@ impl World {
         if self.filesystems.contains_key(&drive) {
             return Ok(());
         }
-        let allocator = self.allocators[drive].take();
+        let allocator = self.drives[drive].allocator.take();
         let allocator = allocator.expect("a drive with a filesystem");
         let ext = Ext::new(mount, spec, allocator)?;
         let lock = self.cpus.add_lock();
@@ -204,7 +204,7 @@ impl World {
         if self.filesystems.is_empty() {
             return;
         }
-        let mut events = std::mem::take(&mut self.scheduled);
+        let mut events = std::mem::take(&mut self.kept.scheduled);
         self.cpus.take_scheduled(&mut events);
         for event in events.drain(..) {
             for on in self.filesystems.values_mut() {
@@ -218,7 +218,7 @@ impl World {
                 on.get_mut().scheduled(&event);
             }
         }
-        self.scheduled = events;
+        self.kept.scheduled = events;
     }
 
     /// A runner's piece of work is done.
@@ -274,7 +274,7 @@ impl World {
     pub(super) fn allocator(&self, drive: usize) -> Option<&dyn Allocator> {
         match self.filesystems.get(&drive) {
             Some(on) => Some(on.get()),
-            None => self.allocators[drive].as_deref(),
+            None => self.drives[drive].allocator.as_deref(),
         }
     }
 
@@ -291,7 +291,7 @@ impl World {
                 call(xfs)
             }));
         }
-        let allocator = self.allocators[drive].as_mut()?;
+        let allocator = self.drives[drive].allocator.as_mut()?;
         Some(call(allocator.as_mut()))
     }
 
@@ -357,7 +357,7 @@ impl World {
                     }
                 }
                 Effect::Unblock(task) => {
-                    self.flushed.insert(task);
+                    self.syncs.flushed.insert(task);
                     self.unblock(now, task);
                 }
                 Effect::Exit(task) => {

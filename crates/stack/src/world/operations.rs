@@ -15,12 +15,12 @@ impl World {
     pub(super) fn start(&mut self, now: Time, number: TaskId, job: usize, op: Op) {
         let path = self.tasks[number as usize].path;
         let file = self.phase.files[op.file as usize];
-        if self.flushed.remove(&number) {
+        if self.syncs.flushed.remove(&number) {
             self.succeeded(now, number, job, &op);
         } else if let Some(mount) = self.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
         } else if op.kind.is_write() && self.make_room(number, path, file, &op).is_err()
-            || op.kind.is_sync() && self.full.remove(&file)
+            || op.kind.is_sync() && self.syncs.full.remove(&file)
         {
             let name = &self.files[file as usize].name;
             let since_start = now - self.phase.start;
@@ -43,7 +43,7 @@ impl World {
             return;
         }
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
-        if self.cache.is_some() {
+        if self.cached.cache.is_some() {
             // What the cache has of the range is on the drive before I/O goes past it.
             self.tasks[number as usize].blocked = true;
             let outcome = self.with_cache(now, |cache, _| {
@@ -54,7 +54,7 @@ impl World {
                 return;
             }
         }
-        let mut found = std::mem::take(&mut self.found);
+        let mut found = std::mem::take(&mut self.kept.found);
         let drive = self.files[file as usize].drive;
         let sectors_max = self.drives[drive].bio_sectors_max;
         self.pieces_of(file, offset, bytes, sectors_max, &mut found);
@@ -77,12 +77,12 @@ impl World {
                 _ => Direction::Read,
             };
             let workers = match path {
-                Path::DirectRing => self.ring_workers,
+                Path::DirectRing => self.submission.ring_workers,
                 _ => 0,
             };
             let polled = self.tasks[number as usize].polls == Some(drive);
             for piece in found.drain(..) {
-                let sync = direction == Direction::Read || self.direct_writes_are_sync;
+                let sync = direction == Direction::Read || self.submission.direct_writes_are_sync;
                 let bio = Bio {
                     workers,
                     polled,
@@ -95,7 +95,7 @@ impl World {
             self.drives[drive].unplug();
             self.run_drive(now, drive);
         }
-        self.found = found;
+        self.kept.found = found;
     }
 
     fn start_buffered(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
@@ -137,7 +137,12 @@ impl World {
                 // The same call again, when the task is woken.
                 self.tasks[number as usize].action = Some(Action::Start(job, op));
                 let drive = self.files[file as usize].drive;
-                if self.cache.as_ref().is_some_and(|cache| cache.holds(number)) {
+                if self
+                    .cached
+                    .cache
+                    .as_ref()
+                    .is_some_and(|cache| cache.holds(number))
+                {
                     self.drives[drive].queue_mut().held_a_writer(now);
                 }
                 self.drives[drive].unplug();
@@ -159,7 +164,7 @@ impl World {
     /// All that fsync is for has been sent to the drive: its cache has to be on the medium too.
     fn finish_sync(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
         let drive = self.files[file as usize].drive;
-        if self.looks_at_caches {
+        if self.syncs.looks_at_caches {
             self.touched.insert(Component::Flushes(drive as u16));
         }
         let waits =

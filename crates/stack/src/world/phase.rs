@@ -177,7 +177,7 @@ impl World {
         phase: &PhaseSpec,
         sizes: &[u64],
     ) -> Result<Task, PhaseError> {
-        if group.path == Path::Buffered && self.cache.is_none() {
+        if group.path == Path::Buffered && self.cached.cache.is_none() {
             return Err(PhaseError::NoCache);
         }
         let jobs: Result<Vec<RunningJob>, PhaseError> = group

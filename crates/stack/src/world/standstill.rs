@@ -48,7 +48,7 @@ impl World {
             .iter()
             .map(|drive| drive.queue().outstanding().to_string())
             .collect();
-        let late: usize = self.waiting_bios.values().map(|bios| bios.len()).sum();
+        let late = self.submission.late();
         panic!(
             "the simulated machine stands still: no I/O has ended for {} s of its time and {who}; \
              requests outstanding by drive: {}; bios that wait for a request: {late}",

@@ -224,7 +224,7 @@ impl World {
         submitted.dedup();
         for task in submitted {
             let runner = RUNNERS + self.swap_mut().runners[task as usize];
-            if !self.waiting_bios.contains_key(&runner) {
+            if !self.submission.waits(runner) {
                 self.swap_mut().sorting.granted(now, task);
                 self.follow_swapping(now);
             }

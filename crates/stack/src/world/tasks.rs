@@ -16,7 +16,7 @@ impl World {
         let Some(task) = self.tasks.get(number as usize) else {
             return;
         };
-        let waits = self.waiting_bios.contains_key(&number);
+        let waits = self.submission.waits(number);
         if let State::Polling(cpu, since) = task.state {
             if !task.blocked && !waits {
                 self.end_polling(now, cpu, since, number);
@@ -41,7 +41,7 @@ impl World {
     /// What the task's call waited for has happened.
     pub(super) fn unblock(&mut self, now: Time, number: TaskId) {
         if number == HOUSEKEEPER {
-            self.housekeeper_woken = true;
+            self.syncs.housekeeper_woken = true;
         } else if number < KERNEL_TASKS {
             self.tasks[number as usize].blocked = false;
             self.wake(now, number);
@@ -265,7 +265,7 @@ impl World {
         self.count_use(number);
         let task = &mut self.tasks[number as usize];
         task.sample(now - self.phase.start, self.used);
-        let waits = self.waiting_bios.contains_key(&number);
+        let waits = self.submission.waits(number);
         if task.blocked && !waits && task.looks_for_completions() {
             return self.poll(now, cpu, number);
         }

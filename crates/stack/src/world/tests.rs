@@ -411,11 +411,10 @@ fn more_bios_than_requests_wait_their_turn_on_every_path() {
             polling: None,
             queue: RequestQueue::new(few, Box::new(Noop::default())),
             device: Box::new(Disk::new(&test_disk()).unwrap()),
-            filesystem: None,
+            filesystem: world.drives[0].allocator.take(),
             write_bio_sectors_max: 2048,
             peek: false,
-        })
-        .0;
+        });
         for read_share in [0.0, 1.0] {
             let groups: Vec<GroupSpec> = (0..8)
                 .map(|file| {
@@ -462,7 +461,7 @@ fn tasks_plug_for_themselves_from_2_6_39_on_with_the_same_result_for_the_job() {
     for plugs in [false, true] {
         let mut world = with_files(Kind::Ext4, BLOCKS, &[8 << 20]);
         if plugs {
-            world.task_plug = Some(TaskPlug::new(16));
+            world.submission.plug = Some(TaskPlug::new(16));
         }
         let groups = [group(Path::Buffered, vec![sequential(0, 8 << 20, 0.0)])];
         assert_eq!(
@@ -541,7 +540,7 @@ fn no_more_is_unwritten_than_may_be_dirty_and_the_queue_takes() {
     while world.phase.tasks_left > 0 {
         let (now, event) = world.events.take().unwrap();
         world.handle(now, event);
-        most = most.max(world.cache.as_ref().unwrap().dirty_pages());
+        most = most.max(world.cached.cache.as_ref().unwrap().dirty_pages());
     }
     // 60 % of the memory, a page for each request, and a step of each writer and flusher.
     let bound = (4 << 20) / 4096 * 6 / 10 + 64 + 10 * 32;
@@ -585,7 +584,7 @@ fn world_on(device: Box<dyn Device>) -> World {
         write_bio_sectors_max: 2048,
         peek: false,
     };
-    world.drives = vec![Drive::new(drive).0];
+    world.drives = vec![Drive::new(drive)];
     world
 }
 

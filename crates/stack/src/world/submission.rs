@@ -1,0 +1,153 @@
+//! From tasks into the queues of drives: what a call's plug holds back, and what waits for a request.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::World;
+use super::cpus::Cpus;
+use block_layer::{Bio, Submitted, TaskId, TaskPlug};
+use events::time::Time;
+
+/// Bios that are not in their queue yet, and how a kernel submits.
+pub(super) struct Submission {
+    /// What the running call submits is held back until its end: kernels from 2.6.39 on.
+    pub(super) plug: Option<TaskPlug>,
+    /// Bios that found no request, by task.
+    waiting: BTreeMap<TaskId, VecDeque<(usize, Bio)>>,
+    /// The same that a ring's task has handed to workers, by drive and task: the task itself goes on.
+    handed_over: BTreeMap<(usize, TaskId), VecDeque<Bio>>,
+    /// Workers that wait for the requests of a ring, at most.
+    pub(super) ring_workers: u16,
+    /// Whether somebody is known to wait for writes past the page cache: kernels from 2.6.11 on.
+    pub(super) direct_writes_are_sync: bool,
+}
+
+/// Workers of a ring for each CPU: for I/O that ends (`io_init_wq_offload`, `io_wq_create` of 5.x).
+const WORKERS_PER_CPU: u16 = 4;
+
+impl Submission {
+    pub(super) fn new(plug: Option<TaskPlug>, cpus: u16) -> Submission {
+        Submission {
+            plug,
+            waiting: BTreeMap::new(),
+            handed_over: BTreeMap::new(),
+            ring_workers: WORKERS_PER_CPU * cpus,
+            direct_writes_are_sync: true,
+        }
+    }
+
+    /// Something of the task's has found no request.
+    pub(super) fn waits(&self, task: TaskId) -> bool {
+        self.waiting.contains_key(&task)
+    }
+
+    /// Bios that have found no request and that no worker waits for.
+    pub(super) fn late(&self) -> usize {
+        self.waiting.values().map(VecDeque::len).sum()
+    }
+}
+
+impl World {
+    /// Into the queue, or into the plug of the running call: whoever submits flushes that in the end.
+    pub(super) fn submit(&mut self, now: Time, drive: usize, bio: Bio) {
+        match &mut self.submission.plug {
+            None => self.queue_bio(now, drive, bio),
+            Some(plug) => {
+                if plug.hold(drive, bio) {
+                    self.flush_task_plug(now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn flush_task_plug(&mut self, now: Time) {
+        let Some(mut plug) = self.submission.plug.take() else {
+            return;
+        };
+        for (drive, bio) in plug.flush() {
+            self.queue_bio(now, drive, bio);
+        }
+        self.submission.plug = Some(plug);
+    }
+
+    fn queue_bio(&mut self, now: Time, drive: usize, bio: Bio) {
+        let bio = match &mut self.cpus {
+            Cpus::Simple(_) => Some(bio),
+            Cpus::Detailed(cpus) => cpus.enter(now, drive, bio),
+        };
+        if let Some(bio) = bio {
+            self.enter(now, drive, bio);
+        }
+    }
+
+    /// The bio comes into its queue.
+    pub(super) fn enter(&mut self, now: Time, drive: usize, bio: Bio) {
+        if bio.workers > 0 {
+            return self.enter_or_hand_over(now, drive, bio);
+        }
+        let task = bio.task;
+        let is_writeback = bio.writeback;
+        if let Some(waiting) = self.submission.waiting.get_mut(&task) {
+            waiting.push_back((drive, bio));
+        } else if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+            self.submission
+                .waiting
+                .insert(task, VecDeque::from([(drive, bio)]));
+            if let Some(cache) = &mut self.cached.cache
+                && is_writeback
+            {
+                cache.blocked(task);
+            }
+        }
+    }
+
+    /// A bio of a ring: its submission does not wait (`IOCB_NOWAIT`), but a worker does that makes it again (`io_queue_async`).
+    fn enter_or_hand_over(&mut self, now: Time, drive: usize, bio: Bio) {
+        if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+            let waiting = self
+                .submission
+                .handed_over
+                .entry((drive, bio.task))
+                .or_default();
+            waiting.push_back(bio);
+        }
+    }
+
+    /// A worker that waits for the task may have a request now; then it goes on with what no worker has taken up.
+    pub(super) fn retry_worker(&mut self, now: Time, drive: usize, task: TaskId) {
+        let Some(waiting) = self.submission.handed_over.get_mut(&(drive, task)) else {
+            return;
+        };
+        while let Some(mut bio) = waiting.pop_front() {
+            bio.submitted_at = now;
+            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+                waiting.push_front(bio);
+                return;
+            }
+            // The others have a worker each.
+            if waiting.len() < usize::from(self.submission.ring_workers) && !waiting.is_empty() {
+                return;
+            }
+        }
+        self.submission.handed_over.remove(&(drive, task));
+    }
+
+    /// The task may have a request now.
+    pub(super) fn retry(&mut self, now: Time, task: TaskId) {
+        let Some(mut waiting) = self.submission.waiting.remove(&task) else {
+            return;
+        };
+        while let Some((drive, mut bio)) = waiting.pop_front() {
+            bio.submitted_at = now;
+            if self.drives[drive].submit(now, bio.clone()) == Submitted::MustWait {
+                waiting.push_front((drive, bio));
+                self.submission.waiting.insert(task, waiting);
+                return;
+            }
+        }
+        if self.cached.cache.is_some() {
+            self.with_cache(now, |cache, effects| cache.unblocked(now, task, effects));
+        }
+        self.wake(now, task);
+        self.sorting_granted(now, task);
+    }
+}
