@@ -86,7 +86,7 @@ impl Mounted {
                 Space::Nowhere => CallNext::Answered,
             },
             CallStage::SpaceLocked(request, group) => {
-                let cycles = self.volume.spec().cycles.allocate;
+                let cycles = self.volume.allocate_cycles(group);
                 CallNext::Work(CallStage::Allocates(request, group), cycles)
             }
             CallStage::Allocates(request, group) => {

@@ -122,8 +122,14 @@ impl Mounted {
     }
 
     fn work_off(&mut self, worker: u32, by: Option<u16>) {
-        let cycles = self.volume.spec().cycles;
-        self.give_worker(worker, by, cycles.allocate + cycles.hand_over);
+        let hand_over = self.volume.spec().cycles.hand_over;
+        let allocates = match self.item(worker).job {
+            Job::Call {
+                group: Some(group), ..
+            } => self.volume.allocate_cycles(group),
+            _ => self.volume.spec().cycles.allocate,
+        };
+        self.give_worker(worker, by, allocates + hand_over);
     }
 
     pub(super) fn give_worker(&mut self, worker: u32, by: Option<u16>, cycles: u32) {

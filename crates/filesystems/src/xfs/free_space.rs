@@ -20,6 +20,21 @@ impl FreeSpace {
         self.by_length.last().map_or(0, |&(length, _)| length)
     }
 
+    /// How many extents there are: the records of each tree.
+    pub(super) fn extents(&self) -> u64 {
+        self.by_start.len() as u64
+    }
+
+    /// So many blocks of the smallest extent that has them, else all of the longest: first block and blocks.
+    pub(super) fn take_by_length(&mut self, blocks: u32) -> Option<(u32, u32)> {
+        let fits = self.by_length.range((blocks, 0)..).next();
+        let &(length, start) = fits.or_else(|| self.by_length.last())?;
+        let taken = blocks.min(length);
+        let is_free = self.take_at(start, taken);
+        debug_assert!(is_free, "just found free");
+        Some((start, taken))
+    }
+
     /// Gives blocks back, joined with their neighbours.
     pub(super) fn put(&mut self, start: u32, length: u32) {
         let (mut start, mut length, added) = (start, length, u64::from(length));

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::free_list::{FreeList, LIST_BLOCKS};
 use super::free_space::FreeSpace;
+use super::volume::BlockTarget;
 
 /// Blocks and inodes count from the start of the group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    pub(super) space: FreeSpace,
+    space: FreeSpace,
+    list: FreeList,
     inodes_per_block: u32,
     /// By first block: which inodes are free, a bit each.
     chunks: BTreeMap<u32, u64>,
@@ -17,9 +20,8 @@ pub(super) struct Group {
 }
 
 pub(super) const CHUNK_INODES: u32 = 64;
-/// Block 0 has the headers and the roots of three trees behind it; then the reserve list's four.
+/// Block 0 has the headers and the roots of three trees behind it; then come the reserve list's.
 const HEADER_BLOCKS: u32 = 4;
-const RESERVE_BLOCKS: u32 = 4;
 /// The root of the tree of inodes, near which chunks go that can't follow the last one (`XFS_IBT_BLOCK`).
 pub(super) const INODE_ROOT_BLOCK: u32 = 3;
 /// Records of the tree of inodes that are looked at on each side of the parent's (`xfs_dialloc`).
@@ -29,16 +31,53 @@ impl Group {
     /// `taken`: blocks behind the header that something else has, such as the log.
     pub(super) fn new(blocks: u32, taken: u32, inodes_per_block: u32) -> Group {
         let mut space = FreeSpace::default();
-        let first = HEADER_BLOCKS + RESERVE_BLOCKS + taken;
+        let first = HEADER_BLOCKS + LIST_BLOCKS + taken;
         space.put(first, blocks - first);
         Group {
             space,
+            list: FreeList::new(HEADER_BLOCKS),
             inodes_per_block,
             chunks: BTreeMap::new(),
             with_free: BTreeSet::new(),
             free_inodes: 0,
             newest: None,
         }
+    }
+
+    /// Blocks that somebody can have.
+    pub(super) fn free(&self) -> u64 {
+        self.space.free()
+    }
+
+    /// Blocks on the reserve list and in the trees of the free space, beyond those of a new group.
+    pub(super) fn held(&self) -> u64 {
+        self.list.held() - u64::from(LIST_BLOCKS)
+    }
+
+    /// The longest extent, less what the reserve list lacks (`xfs_alloc_longest_free_extent`).
+    pub(super) fn longest(&self) -> u32 {
+        self.space.longest().saturating_sub(self.lacks())
+    }
+
+    /// What the reserve list lacks, which has to be allocated first.
+    pub(super) fn lacks(&self) -> u32 {
+        self.list.missing(&self.space)
+    }
+
+    pub(super) fn allocate(&mut self, place: BlockTarget, blocks: u32, align: u32) -> Option<u32> {
+        self.list.fix(&mut self.space);
+        let block = match place {
+            BlockTarget::Exactly(block) => self.space.take_at(block, blocks).then_some(block),
+            BlockTarget::Near(target) => self.space.take_near(target, blocks, align),
+        };
+        self.list.follow(&self.space);
+        block
+    }
+
+    pub(super) fn give_back(&mut self, start: u32, blocks: u32) {
+        self.list.fix(&mut self.space);
+        self.space.put(start, blocks);
+        self.list.follow(&self.space);
     }
 
     pub(super) fn chunk_blocks(&self) -> u32 {

@@ -13,6 +13,7 @@ mod deferral;
 mod directory;
 mod filesystem;
 mod flusher;
+mod free_list;
 mod free_space;
 mod group;
 #[cfg(any(test, feature = "inside"))]

@@ -72,7 +72,7 @@ impl Volume {
                 Group::new(blocks, log, spec.inodes_per_block())
             })
             .collect();
-        let blocks_at_first = groups.iter().map(|group| group.space.free()).sum();
+        let blocks_at_first = groups.iter().map(Group::free).sum();
         Volume {
             spec: *spec,
             groups,
@@ -109,7 +109,7 @@ impl Volume {
 
     /// Blocks of a file are free again.
     pub(super) fn give_back(&mut self, group: u32, start: u32, blocks: u32) {
-        self.groups[group as usize].space.put(start, blocks);
+        self.groups[group as usize].give_back(start, blocks);
         self.data_blocks -= u64::from(blocks);
     }
 
@@ -171,7 +171,7 @@ impl Volume {
     }
 
     pub(super) fn free(&self) -> u64 {
-        self.groups.iter().map(|group| group.space.free()).sum()
+        self.groups.iter().map(Group::free).sum()
     }
 
     /// Near the inode of the directory if that lies in the group.
@@ -267,27 +267,29 @@ impl Volume {
     }
 
     pub(super) fn longest(&self) -> u32 {
-        let lengths = self.groups.iter().map(|group| group.space.longest());
+        let lengths = self.groups.iter().map(Group::longest);
         lengths.max().unwrap_or(0)
     }
 
     /// Whether the request can be tried in that group at all.
     pub(super) fn may_fit(&self, group: u32, request: &Request) -> bool {
-        self.groups[group as usize].space.longest() >= request.blocks + request.align - 1
+        self.groups[group as usize].longest() >= request.blocks + request.align - 1
     }
 
     /// What `__xfs_alloc_vextent` does with that group's header locked. None: no room there.
     pub(super) fn allocate(&mut self, group: u32, request: &Request) -> Option<u32> {
-        let space = &mut self.groups[group as usize].space;
         let place = if group == request.group {
             request.place
         } else {
             BlockTarget::Near(0)
         };
-        match place {
-            BlockTarget::Exactly(block) => space.take_at(block, request.blocks).then_some(block),
-            BlockTarget::Near(target) => space.take_near(target, request.blocks, request.align),
-        }
+        self.groups[group as usize].allocate(place, request.blocks, request.align)
+    }
+
+    /// CPU time of that, in cycles: the reserve list is filled by an allocation of its own.
+    pub(super) fn allocate_cycles(&self, group: u32) -> u32 {
+        let fills = u32::from(self.groups[group as usize].lacks() > 0);
+        self.spec.cycles.allocate * (1 + fills)
     }
 
     pub(super) fn add_directory(&mut self, inode: u64) -> usize {
@@ -340,8 +342,7 @@ impl Volume {
             blocks: 1,
         });
         for extent in file.extents.iter().copied().chain(map) {
-            let space = &mut self.groups[extent.group as usize].space;
-            space.put(extent.start, extent.blocks);
+            self.groups[extent.group as usize].give_back(extent.start, extent.blocks);
             self.data_blocks -= u64::from(extent.blocks);
         }
     }
@@ -364,12 +365,13 @@ impl Volume {
             .iter()
             .map(|group| group.chunks() * u64::from(group.chunk_blocks()))
             .sum();
+        let held: u64 = self.groups.iter().map(Group::held).sum();
         let inodes: u64 = self.groups.iter().map(Group::inodes).sum();
         let free_inodes: u64 = self.groups.iter().map(Group::free_inodes).sum();
         if self.data_blocks != of_files {
             return Err(violated("blocks of files do not add up"));
         }
-        if free + chunks + self.directory_blocks + of_files != self.blocks_at_first {
+        if free + held + chunks + self.directory_blocks + of_files != self.blocks_at_first {
             return Err(violated("blocks do not add up"));
         }
         if inodes - free_inodes != self.inodes_taken {
@@ -384,15 +386,16 @@ impl Volume {
     /// Takes every other one of so many blocks at the first free place of each group, as if something else had them.
     pub(super) fn break_up(&mut self, blocks: u32) {
         for group in &mut self.groups {
-            let blocks = blocks.min(group.space.longest());
-            let Some(first) = group.space.take_near(0, blocks.max(1), 1) else {
+            let blocks = blocks.min(group.longest()).max(1);
+            let Some(first) = group.allocate(BlockTarget::Near(0), blocks, 1) else {
                 continue;
             };
-            (first..first + blocks.max(1))
+            (first..first + blocks)
                 .step_by(2)
-                .for_each(|block| group.space.put(block, 1));
+                .for_each(|block| group.give_back(block, 1));
         }
-        self.blocks_at_first = self.free();
+        let held: u64 = self.groups.iter().map(Group::held).sum();
+        self.blocks_at_first = self.free() + held;
     }
 }
 
