@@ -13,6 +13,7 @@ mod invariants;
 mod journal;
 mod page_cache;
 mod pages;
+mod part;
 mod read;
 mod read_ahead;
 mod spec;

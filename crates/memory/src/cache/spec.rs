@@ -62,7 +62,9 @@ pub enum CacheVariant {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) variant: CacheVariant,
+    /// Of files and of the processes that have a part of it.
     pub(super) memory: u64,
+    pub(super) percentages: Percentages,
     pub(super) read_ahead: u64,
     /// 0: calls are read in windows, however long they are.
     pub(super) request_pages: u64,
@@ -84,6 +86,15 @@ pub(super) struct Rules {
     pub(super) expire: Time,
     pub(super) interval: Time,
     pub(super) commit_interval: Option<Time>,
+}
+
+/// Of how many pages the limits of what is dirty are percentages, and these.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Percentages {
+    pub(super) base: u64,
+    pub(super) stop: u64,
+    pub(super) background: u64,
+    pub(super) foreground: u64,
 }
 
 /// A commit hands its buffers over so many at a time (2.5.59 `fs/jbd/commit.c`; not in the notes).
@@ -131,7 +142,11 @@ impl CacheSpec {
                 "expected at most a quarter of the memory",
             );
         }
-        let (_, _, background, foreground) = self.percentages();
+        let Percentages {
+            background,
+            foreground,
+            ..
+        } = self.percentages();
         let (least, most) = DIRTY_PERCENT;
         within("dirty_percent", foreground, least.into(), most.into())?;
         within("dirty_background_percent", background, 0, foreground)?;
@@ -151,7 +166,7 @@ impl CacheSpec {
     ///
     /// 2.4 counts memory that is not highmem (`nr_free_buffer_pages`, inferred: as if all of it were free or cached) and has
     /// 30, 60 and 20 % (2.4.20 `bdf_prm`). 2.5 has 10 and 40 % of all, scaled down by highmem. 2.6.35 has 10 and 20 %.
-    fn percentages(&self) -> (u64, u64, u64, u64) {
+    fn percentages(&self) -> Percentages {
         let total = self.memory_bytes / PAGE_BYTES;
         let low = self.lowmem_bytes.unwrap_or(self.memory_bytes) / PAGE_BYTES;
         let (base, stop, background, foreground) = match self.variant {
@@ -162,18 +177,24 @@ impl CacheSpec {
         let background = self.dirty_background_percent.map_or(background, u64::from);
         let foreground = self.dirty_percent.map_or(foreground, u64::from);
         let stop = stop.map_or(background, |stop: u64| stop.min(background));
-        (base, stop, background, foreground)
+        Percentages {
+            base,
+            stop,
+            background,
+            foreground,
+        }
     }
 
     /// So many dirty pages start writeback.
     pub fn background_pages(&self) -> u64 {
-        let (base, _, background, _) = self.percentages();
+        let Percentages {
+            base, background, ..
+        } = self.percentages();
         base * background / 100
     }
 
     pub(super) fn rules(&self) -> Rules {
-        let (base, stop, background, foreground) = self.percentages();
-        let of = |percent: u64| base * percent / 100;
+        let percentages = self.percentages();
         let memory = self.memory_bytes / PAGE_BYTES;
         let newer = self.variant != CacheVariant::Linux2_4;
         // A thirty-second of the memory per CPU, at most 4 MiB (2.5.59); the number of CPUs is taken as 1.
@@ -189,15 +210,16 @@ impl CacheSpec {
             CacheVariant::Linux2_5 => 16,
             CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => 256,
         };
-        Rules {
+        let mut rules = Rules {
             variant: self.variant,
             memory,
+            percentages,
             read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,
             request_pages: self.request_bytes.unwrap_or(0) / PAGE_BYTES,
             windows_stay_within: self.windows_stay_within,
-            background: of(background),
-            background_stop: of(stop),
-            foreground: of(foreground).max(1),
+            background: 0,
+            background_stop: 0,
+            foreground: 0,
             ratelimit,
             ratelimit_exceeded: match self.variant {
                 CacheVariant::Linux2_6_35 => 8,
@@ -210,7 +232,9 @@ impl CacheSpec {
             expire: self.dirty_expire_ns.unwrap_or(30 * SECOND),
             interval: self.dirty_writeback_interval_ns.unwrap_or(5 * SECOND),
             commit_interval: self.ordered_commit_interval_ns,
-        }
+        };
+        rules.set_dirty_limits(percentages);
+        rules
     }
 }
 

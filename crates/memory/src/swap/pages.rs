@@ -69,8 +69,8 @@ pub(super) struct Memory {
     lists: [Ends; 2],
     pub(super) slots: Slots,
     frames: u64,
-    free: u64,
-    free_min: u64,
+    resident: u64,
+    resident_max: u64,
     pub(super) traffic: Traffic,
 }
 
@@ -98,8 +98,8 @@ impl Memory {
             lists: [empty; 2],
             slots,
             frames,
-            free: frames,
-            free_min: frames,
+            resident: 0,
+            resident_max: 0,
             traffic: Traffic::default(),
         }
     }
@@ -114,12 +114,23 @@ impl Memory {
         &mut self.pages[number as usize]
     }
 
+    /// None where processes have more than they may keep.
     pub(super) fn free(&self) -> u64 {
-        self.free
+        self.frames.saturating_sub(self.resident)
     }
 
-    pub(super) fn used_max(&self) -> u64 {
-        self.frames - self.free_min
+    /// Pages in memory.
+    pub(super) fn resident(&self) -> u64 {
+        self.resident
+    }
+
+    pub(super) fn resident_max(&self) -> u64 {
+        self.resident_max
+    }
+
+    /// They may have so many frames from now on.
+    pub(super) fn set_frames(&mut self, frames: u64) {
+        self.frames = frames;
     }
 
     pub(super) fn on(&self, list: List) -> u64 {
@@ -245,7 +256,7 @@ impl Memory {
         self.take_off(number);
         let page = self.page_mut(number);
         (page.place, page.referenced) = (PageState::Swapped, false);
-        self.free += 1;
+        self.resident -= 1;
     }
 
     pub(super) fn is_freeable(&self, number: PageNumber) -> bool {
@@ -277,9 +288,9 @@ impl Memory {
             )
         };
         let resident = self.pages.iter().filter(in_memory).count() as u64;
-        if resident + self.free != self.frames {
-            let (free, frames) = (self.free, self.frames);
-            return violated(format!("{resident} pages in {frames} frames, {free} free"));
+        if resident != self.resident {
+            let counted = self.resident;
+            return violated(format!("{resident} pages are in memory, {counted} counted"));
         }
         let listed = self.on(List::Active) + self.on(List::Inactive);
         if listed != resident {
@@ -306,9 +317,9 @@ impl Memory {
     }
 
     fn take_frame(&mut self) {
-        assert!(self.free > 0, "who takes a frame has made sure of one");
-        self.free -= 1;
-        self.free_min = self.free_min.min(self.free);
+        assert!(self.free() > 0, "who takes a frame has made sure of one");
+        self.resident += 1;
+        self.resident_max = self.resident_max.max(self.resident);
     }
 
     fn take_off(&mut self, number: PageNumber) {
@@ -340,7 +351,7 @@ impl Memory {
         }
         self.take_off(number);
         if page.place != PageState::Swapped {
-            self.free += 1;
+            self.resident -= 1;
         }
         if let Some(slot) = page.slot {
             self.slots.give_back(slot);

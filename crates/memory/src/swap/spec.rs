@@ -113,6 +113,12 @@ impl SortLoad {
         (self.swap_bytes.unwrap_or(swap.bytes) / PAGE_BYTES) as u32
     }
 
+    /// With the reserve of free frames that reclaim keeps.
+    pub(super) fn frames_needed(&self, swap: &SwapSpec) -> u64 {
+        let pages = u64::from(self.processes) * self.pages_of_one();
+        pages.saturating_sub(u64::from(self.slots(swap) - 1)) + Watermarks::of(self.frames()).high
+    }
+
     pub(super) fn frames(&self) -> u64 {
         self.memory_bytes / PAGE_BYTES
     }

@@ -86,6 +86,7 @@ pub(super) fn swap_area(machine: &MachineSpec, load: &SortLoad) -> Result<SwapAr
         spec,
         begin: machine.drives[spec.drive].sectors - spec.bytes / SECTOR_BYTES,
         reclaim: machine.kernel.reclaim(),
+        files_keep_percent: machine.kernel.files_keep_percent(),
     })
 }
 

@@ -243,6 +243,16 @@ impl Kernel {
         }
     }
 
+    /// Of memory, what files keep of their pages before processes swap: from 2.6.0 on reclaim leaves mapped pages alone as
+    /// long as half their percentage and `swappiness` (60) are less than 100 together (`refill_inactive_zone`). Before, and
+    /// of later kernels with lists by kind of page, inferred.
+    pub fn files_keep_percent(&self) -> u64 {
+        match self.version < [2, 6, 0] {
+            true => 0,
+            false => 20,
+        }
+    }
+
     /// Whether ext2 and ext3 begin a task's files at one of 16 places.
     pub fn start_colours(&self) -> bool {
         self.version >= [2, 5, 53]

@@ -12,7 +12,7 @@ use memory::cache::{CacheSpec, DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemorySpec {
-    /// For pages of files: the machine's, less what programs and the kernel itself have.
+    /// For pages of files and of processes that sort: the machine's, less what other programs and the kernel itself have.
     #[schemars(range(min = MEMORY_BYTES.0, max = MEMORY_BYTES.1))]
     bytes: u64,
     /// Of it, what the kernel addresses directly; a 32-bit machine has up to 896 MiB.

@@ -105,6 +105,46 @@ fn who_sorts_and_who_reads_share_a_drive() {
     assert!(beside * 2 > alone * 3, "{beside} {alone}");
 }
 
+/// Reads of a file of 16 MiB through the page cache beside processes that have so much of 32 MiB: how many reads there were
+/// in 20 s, and how many bytes the processes swapped.
+fn beside_processes(kernel: &str, process_mib: u64) -> (u64, f64) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/quad-xeon.toml");
+    let mut spec = shipped(path.as_ref());
+    spec["kernel"] = json!(kernel);
+    spec["memory"] = json!({ "bytes": 32 << 20 });
+    spec["drives"][0]
+        .as_object_mut()
+        .unwrap()
+        .remove("filesystem");
+    let machine = MachineSpec::from_json(spec).unwrap();
+    let mut through_cache = reads(20 * SECOND);
+    through_cache["groups"][0]["direct"] = json!(false);
+    through_cache["groups"][0]["jobs"][0]["read_share"] = json!(1.0);
+    through_cache["groups"][0]["jobs"][0]["length_bytes"] = json!(16 << 20);
+    let mut processes = sorts();
+    processes["process_bytes"] = json!(process_mib << 19);
+    processes["memory_limit_bytes"] = json!(32 << 20);
+    processes["passes"] = json!(1000);
+    let records = run(&machine, &[through_cache, processes], Some(0)).unwrap();
+    let swapped = records[1]["measures"]["swap_out_bytes"].as_f64().unwrap();
+    (reads_of(&records[0]), swapped)
+}
+
+#[test]
+fn files_have_the_memory_that_processes_leave() {
+    let (many, _) = beside_processes("2.5.59", 4);
+    let (few, swapped) = beside_processes("2.5.59", 24);
+    assert!(few * 3 < many, "{few} {many}");
+    assert_eq!(swapped, 0.0, "clean pages of files go first");
+}
+
+#[test]
+fn from_2_6_on_processes_swap_before_files_have_nothing() {
+    assert_eq!(beside_processes("2.5.75", 28).1, 0.0);
+    let (_, swapped) = beside_processes("2.6.20", 28);
+    assert!(swapped > 1e6, "{swapped}");
+}
+
 #[test]
 fn what_cannot_run_together_is_refused() {
     let refused = |phases: &[Value], stops| {

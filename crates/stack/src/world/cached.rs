@@ -88,6 +88,7 @@ impl World {
         for task in woken {
             self.unblock(now, task);
         }
+        self.share_memory(now);
         result
     }
 

@@ -18,6 +18,7 @@ pub(super) struct Swapping {
     drive: usize,
     /// Where the area begins.
     begin: Sector,
+    files_keep_percent: u64,
     /// Bios and pieces of work under way.
     under_way: u64,
     /// Counts phases: alarms of an earlier one mean nothing.
@@ -35,6 +36,8 @@ pub struct SwapArea {
     pub begin: Sector,
     /// How pages are found that can go.
     pub reclaim: ReclaimKind,
+    /// Of memory, in percent, what files keep of their pages before processes swap.
+    pub files_keep_percent: u64,
 }
 
 /// The bit of a bio's tag that says so: of the swap area.
@@ -71,6 +74,7 @@ impl World {
             runners,
             drive: area.spec.drive,
             begin: area.begin,
+            files_keep_percent: area.files_keep_percent,
             under_way: 0,
             phase,
             effects: Vec::new(),
@@ -91,6 +95,9 @@ impl World {
             |task: TaskId| -> TaskUsage { cpus.runner_usage(swapping.runners[task as usize]) };
         let results = swapping.sorting.results(used);
         self.swap_mut().sorting.stop();
+        if let Some(cache) = &mut self.cached.cache {
+            cache.leave(0);
+        }
         self.progressed(self.now);
         while self.swap_mut().under_way > 0 {
             let (at, event) = self.next_event().expect("something is under way");
@@ -170,6 +177,22 @@ impl World {
         }
     }
 
+    /// Files and processes share the memory: clean pages of files go first, but for what the kernel has files keep.
+    pub(super) fn share_memory(&mut self, now: Time) {
+        let Some(swapping) = self.swapping.as_mut().filter(|one| one.sorting.is_active()) else {
+            return;
+        };
+        let Some(cache) = &mut self.cached.cache else {
+            return;
+        };
+        cache.leave(swapping.sorting.resident_pages());
+        let pages = cache.memory_pages() - cache.kept_pages(swapping.files_keep_percent);
+        swapping.sorting.give_pages(now, pages);
+        if swapping.sorting.has_effects() {
+            self.follow_swapping(now);
+        }
+    }
+
     fn swap_mut(&mut self) -> &mut Swapping {
         self.swapping.as_mut().expect("processes sort")
     }
@@ -229,6 +252,7 @@ impl World {
                 self.follow_swapping(now);
             }
         }
+        self.share_memory(now);
     }
 
     fn start_swap_io(

@@ -19,6 +19,7 @@ pub(super) struct Pages {
     oldest: u32,
     in_memory: u64,
     memory: u64,
+    reading: u64,
     dirty: u64,
     writing: u64,
     /// Dirtied again while they are written.
@@ -54,6 +55,7 @@ impl Pages {
             oldest: NONE,
             in_memory: 0,
             memory,
+            reading: 0,
             dirty: 0,
             writing: 0,
             both: 0,
@@ -95,7 +97,6 @@ impl Pages {
         file.map_or(0, |file| file.dirty + file.writing - file.both)
     }
 
-    #[cfg(test)]
     pub(super) fn in_memory(&self) -> u64 {
         self.in_memory
     }
@@ -142,7 +143,19 @@ impl Pages {
         Some((start, end - start))
     }
 
+    /// Pages that can't be forgotten: being read, dirty or being written.
+    pub(super) fn not_clean(&self) -> u64 {
+        self.reading + self.unwritten()
+    }
+
     // What happens to pages.
+
+    /// There is so much memory for pages from now on; false: as before.
+    pub(super) fn set_memory(&mut self, pages: u64) -> bool {
+        let before = std::mem::replace(&mut self.memory, pages);
+        self.make_room();
+        before != pages
+    }
 
     /// The page is used: true if it is in memory.
     #[inline]
@@ -164,6 +177,7 @@ impl Pages {
         let chunk = &mut self.chunks[index as usize];
         debug_assert!((chunk.present | chunk.reading) & bit(page) == 0);
         chunk.reading |= bit(page);
+        self.reading += 1;
         self.in_memory += 1;
         self.make_room();
     }
@@ -188,8 +202,10 @@ impl Pages {
     pub(super) fn read(&mut self, file: FileId, start: u64, pages: u64) {
         self.each_chunk(file, start, pages, |cache, index, bits| {
             let chunk = &mut cache.chunks[index as usize];
-            chunk.present |= chunk.reading & bits;
+            let read = chunk.reading & bits;
+            chunk.present |= read;
             chunk.reading &= !bits;
+            cache.reading -= u64::from(read.count_ones());
             cache.relist(index);
         });
         self.make_room();

@@ -58,6 +58,8 @@ pub struct Sorting {
     swap: SwapSpec,
     load: SortLoad,
     watermarks: Watermarks,
+    /// With fewer there would be no place for some page.
+    frames_needed: u64,
     memory: Memory,
     reclaim: Box<dyn Reclaim>,
     /// By process, and the daemon last.
@@ -107,6 +109,7 @@ impl Sorting {
             swap: *swap,
             load: *load,
             watermarks,
+            frames_needed: load.frames_needed(swap),
             memory: Memory::new(load.frames(), pages, Slots::new(load.slots(swap))),
             reclaim,
             active: load.processes,
@@ -132,6 +135,30 @@ impl Sorting {
     /// Nobody begins anything any more.
     pub fn stop(&mut self) {
         self.active = 0;
+    }
+
+    /// Pages of processes that are in memory.
+    pub fn resident_pages(&self) -> u64 {
+        self.memory.resident()
+    }
+
+    /// Files leave them so many pages of memory: what they have beyond is taken from them as they or the daemon come to it.
+    /// They never get fewer than it takes to have each page in memory or in a slot.
+    pub fn give_pages(&mut self, now: Time, pages: u64) {
+        let frames = pages.clamp(
+            self.frames_needed,
+            self.load.frames().max(self.frames_needed),
+        );
+        self.memory.set_frames(frames);
+        if self.memory.free() < self.watermarks.low && self.memory.resident() > 0 {
+            self.now = now;
+            self.wake_daemon();
+        }
+    }
+
+    /// Something is to be done.
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
     }
 
     /// Takes what is to be done since the last time.
@@ -183,7 +210,7 @@ impl Sorting {
             swap_out_bytes: self.memory.traffic.written * PAGE_BYTES,
             swap_out_after_first_bytes: self.written_after_first() * PAGE_BYTES,
             swap_bytes_max: u64::from(self.memory.slots.used_max()) * PAGE_BYTES,
-            memory_bytes_max: self.memory.used_max() * PAGE_BYTES,
+            memory_bytes_max: self.memory.resident_max() * PAGE_BYTES,
         }
     }
 
