@@ -128,9 +128,9 @@ impl Memory {
         self.resident_max
     }
 
-    /// They may have so many frames from now on.
-    pub(super) fn set_frames(&mut self, frames: u64) {
-        self.frames = frames;
+    /// They may have so many frames from now on. Returns how many they might have before.
+    pub(super) fn set_frames(&mut self, frames: u64) -> u64 {
+        std::mem::replace(&mut self.frames, frames)
     }
 
     pub(super) fn on(&self, list: List) -> u64 {

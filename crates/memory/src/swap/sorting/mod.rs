@@ -149,8 +149,8 @@ impl Sorting {
             self.frames_needed,
             self.load.frames().max(self.frames_needed),
         );
-        self.memory.set_frames(frames);
-        if self.memory.free() < self.watermarks.low && self.memory.resident() > 0 {
+        let fewer = frames < self.memory.set_frames(frames);
+        if fewer && self.memory.free() < self.watermarks.low {
             self.now = now;
             self.wake_daemon();
         }
