@@ -77,7 +77,9 @@ impl Arrivals {
             Step::DeviceDone | Step::WholeDone => event.argument,
             _ => 0,
         });
-        self.began_ns.get_or_insert(began_ns);
+        if event.step != Step::Lost {
+            self.began_ns.get_or_insert(began_ns);
+        }
         let (mut ended, mut durable) = (None, None);
         self.follow.add(event, |_, change| match change {
             Change::Ended { io, .. } => ended = Some(*io),

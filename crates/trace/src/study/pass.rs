@@ -100,7 +100,11 @@ impl Study {
     /// Takes in the next event; `each` gets the request that it ends.
     #[inline]
     pub fn add(&mut self, event: &TraceEvent, mut each: impl FnMut(&Io)) {
-        let began_ns = *self.began_ns.get_or_insert(event.at_ns);
+        // A loss may reach back to a time before the trace.
+        let began_ns = match event.step {
+            Step::Lost => self.began_ns.unwrap_or(event.at_ns),
+            _ => *self.began_ns.get_or_insert(event.at_ns),
+        };
         self.reached_ns = self.reached_ns.max(event.at_ns);
         self.events[event.step as usize] += 1;
         if event.step == Step::Lost {
@@ -288,5 +292,30 @@ impl Study {
             })
             .collect();
         figures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_begins_with_what_happened_and_not_with_a_loss() {
+        let mut study = Study::default();
+        let read = |at_ns| TraceEvent {
+            op: Op::Read,
+            sectors: 8,
+            ..TraceEvent::new(at_ns, Step::Arrival)
+        };
+        for event in [
+            TraceEvent::lost(0, u64::MAX, 0, 1),
+            read(5_000),
+            read(7_000),
+        ] {
+            study.add(&event, |_| {});
+        }
+        let figures = study.finish(&About::of("test"));
+        assert_eq!((figures.began_ns, figures.elapsed_ns), (5_000, 2_000));
+        assert_eq!(figures.losses, 1);
     }
 }
