@@ -57,6 +57,7 @@ def test_a_guest_counts_its_load_and_tells_why_it_ended(iolab: CommandLine, kern
     assert sum(found["contexts"].values()) == pytest.approx(found["total"] - found["user"], rel=0.01)
     assert found["contexts"]["task"] > 0.9 * (found["total"] - found["user"])
     assert "total" in iolab("show", "run", "--as", "symbols").stdout
+    assert "kernel instructions per op" in iolab("show", "run").stdout
     assert "plain;reads;main;null_blk;" in iolab("show", "run", "--as", "folded").stdout
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from iolab.domain.measured_run import MeasuredRun
 
 METRICS_NAMED_MAX = 8
+COUNTED = ("kernel_instructions_per_op",)
+"""On guest machines alone."""
 FOUND = ("queue_depth_found",)
 """What a workload was run to find: told first."""
 SYNC_TIMES = ("sync.latency_ns_mean", "sync.latency_ns_p99")
@@ -215,9 +217,9 @@ def _keys_meant(run: MeasuredRun, text: str) -> list[str]:
 
 
 def _compared_by_kind(run: MeasuredRun) -> list[str]:
-    """What the kinds of the run's workloads are compared by."""
+    """What the kinds of the run's workloads are compared by; on guest machines first by what was counted."""
     kinds = [KINDS[one.kind] for one in run.experiment.workloads.values() if one.kind in KINDS]
-    return list(dict.fromkeys(key for kind in kinds for key in kind.compared))
+    return list(dict.fromkeys([*_present(run, COUNTED), *(key for kind in kinds for key in kind.compared)]))
 
 
 def values_by_setting(run: MeasuredRun, keys: Sequence[str]) -> dict[tuple[str, str], dict[str, Numbers]]:
