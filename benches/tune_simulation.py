@@ -33,7 +33,7 @@ TRIALS = 150
 REPEATS = 5
 PEER_TRIALS = 1000
 WITHIN = 0.03
-FIRST_SEED = 5000
+FIRST_SEED = 20000
 """Of searches that had no part in choosing how the search works."""
 CONFIRM = 12
 MARGIN = 0.02

@@ -17,7 +17,7 @@ from iolab.adapters.tuner.commands import commands
 from iolab.adapters.tuner.proposer import proposer
 from iolab.base.errors import InputError
 from iolab.base.toml import parse, write
-from iolab.domain.tune.estimate import Estimate
+from iolab.domain.tune.estimate import Estimate, _pairs
 from iolab.domain.tune.keys import Reduction
 from iolab.domain.tune.search import Block, Budget, Search
 from iolab.domain.tune.space import Parameter, Point, Requirement, Space, flat, nested
@@ -144,6 +144,42 @@ def test_an_estimate_tells_of_points_never_measured_and_knows_how_little_it_know
     assert means == pytest.approx(truths, abs=0.12)
     assert (np.abs(means - truths) < 4 * errors).all()
     assert errors.max() < 0.2
+
+
+def test_a_difference_of_two_candidates_is_known_better_than_what_each_gains() -> None:
+    random = np.random.default_rng(4)
+    points = [SPACE.point({"a": a, "b": b, "c": 0, "d": a % 3}) for a in range(8) for b in range(0, 6, 2)]
+    values = [level(point) + 0.05 * float(random.normal()) for point in points]
+    trials = [(0, -1, level({})), *((0, place, value) for place, value in enumerate(values))]
+    estimate = Estimate(SPACE, points, trials)
+    one, other = SPACE.point({"a": 6, "b": 1, "c": 0, "d": 0}), SPACE.point({"a": 1, "b": 1, "c": 0, "d": 0})
+    (mean, itself), (error, none) = estimate.differences([one, other], other)
+    gains, errors = estimate.gains([one, other])
+    assert mean == pytest.approx(gains[0] - gains[1])
+    assert abs(mean - (level(one) - level(other))) < 4 * error
+    assert error < errors[0]
+    assert (itself, none) == pytest.approx((0, 0), abs=1e-6)
+
+
+def test_keys_that_matter_are_the_likelier_ones_to_matter_together() -> None:
+    keys = np.ones((3, 1, 2))
+    keys[0, 0, 1] = 0.0  # the first key's values differ between the two columns
+    alike = _pairs(keys)
+    assert alike == pytest.approx(np.asarray([[1, 1 / 3]]))
+    assert _pairs(keys, np.asarray([1.0, 1.0, 0.0]))[0, 1] < 0.25
+    assert _pairs(keys, np.asarray([0.0, 1.0, 1.0]))[0, 1] > 0.6
+
+
+def test_the_smaller_setting_keeps_what_it_is_not_sure_to_do_without() -> None:
+    """Of two keys that matter alike the noise tells no difference: neither is left out, whatever the draw."""
+    space = Space(tuple(ordered(key, 2) for key in "abcd"))
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        reduction = Reduction(space, dict.fromkeys("abcd", 1))
+        for _ in range(2):
+            values = [0.1 * (point.get("a", 0) + point.get("b", 0)) for point in ({}, *reduction.points)]
+            reduction.measured([value + 0.05 * float(random.normal()) for value in values])
+        assert {"a", "b"} <= set(reduction.minimal or reduction.winner)
 
 
 def test_a_key_out_of_force_goes_with_the_key_that_it_depends_on() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-STEPS_AT_FIRST, STEPS = 30, 6
+STEPS_AT_FIRST, STEPS = 100, 30
 """Of the search for the variances: from nothing, and from what fewer trials said."""
 NEAR = 0.35
 """Distance, as a share of a range, at which two values' effects have a correlation of 0.6. Chosen."""
@@ -30,6 +30,8 @@ OUTLIER_SD = 3.0
 """A residual beyond is drawn in to here: a burst tells of nothing."""
 KEYS_SHARE, PAIRS_SHARE, OWN_SHARE, BLOCKS_SHARE, NOISE_SHARE = 0.4, 0.1, 0.05, 0.2, 0.25
 """Of the values' variance, to begin the search with."""
+HEREDITY = 0.8
+"""How far a pair's variance goes with its keys' own; the rest is the same for all pairs. Chosen."""
 TINY = 1e-300
 LEAST = 1e-7
 """No variance gets smaller than this share of the values', so that equations can be solved."""
@@ -127,24 +129,41 @@ class Estimate:
     def gains(self, points: Sequence[Point], *, measured: Sequence[int] | None = None) -> tuple[Array, Array]:
         """By point, the logarithm of its ratio to the default, and that estimate's standard deviation. `measured`:
         the places of the points among those measured, of which what is their own is known too."""
-        now, variances = self._now, self.variances
-        between = Encoded(self._encoded.space, points).alike(self._encoded)[:, :, self._row] * self._there
-        covariance = np.tensordot(variances.keys, between, axes=1) + variances.pairs * _pairs(between)
+        variances = self.variances
+        covariance = self._covariance(points)
         if measured is not None:
             covariance = covariance + variances.own * self._of_candidate(np.asarray(measured, dtype=np.intp))
         # The fixed effects are the level of all and what the default has beyond it: a candidate minus the default.
         contrast = np.column_stack([np.zeros(len(points)), -np.ones(len(points))])
+        before = float(variances.keys.sum()) + variances.pairs * (len(variances.keys) > 1) + variances.own
+        return self._told(covariance, contrast, np.full(len(points), before))
+
+    def differences(self, points: Sequence[Point], other: Point) -> tuple[Array, Array]:
+        """By point, the logarithm of its ratio to another one, and that estimate's standard deviation, without what is
+        each one's own."""
+        variances = self.variances
+        alike = Encoded(self._encoded.space, points).alike(Encoded(self._encoded.space, [other]))
+        near = np.tensordot(variances.keys, alike, axes=1) + variances.pairs * _pairs(alike, variances.keys)
+        itself = float(variances.keys.sum()) + variances.pairs * (len(variances.keys) > 1)
+        covariance = self._covariance(points) - self._covariance([other])
+        return self._told(covariance, np.zeros((len(points), 2)), 2 * (itself - near[:, 0]))
+
+    def _covariance(self, points: Sequence[Point]) -> Array:
+        """Of points' effects of keys and pairs with the values of all trials: shape (points, trials)."""
+        variances = self.variances
+        between = Encoded(self._encoded.space, points).alike(self._encoded)[:, :, self._row] * self._there
+        pairs = variances.pairs * _pairs(between, variances.keys)
+        return np.asarray(np.tensordot(variances.keys, between, axes=1) + pairs)
+
+    def _told(self, covariance: Array, contrast: Array, before: Array) -> tuple[Array, Array]:
+        """What the trials tell of effects: of each its covariance with the values, what it holds of the fixed effects,
+        and its variance before any trial."""
+        now = self._now
         half = now.inverse @ self._fixed
         bread = np.linalg.pinv(self._fixed.T @ half)
         means = contrast @ bread @ (half.T @ now.values) + covariance @ now.alpha
         left = contrast - covariance @ half
-        squares = (
-            float(variances.keys.sum())
-            + variances.pairs * (len(variances.keys) > 1)
-            + variances.own
-            - ((covariance @ now.inverse) * covariance).sum(axis=1)
-            + ((left @ bread) * left).sum(axis=1)
-        )
+        squares = before - ((covariance @ now.inverse) * covariance).sum(axis=1) + ((left @ bread) * left).sum(axis=1)
         return np.asarray(means), np.sqrt(np.maximum(squares, 0.0))
 
     def _of_candidate(self, places: NDArray[np.intp]) -> Array:
@@ -162,6 +181,7 @@ class Estimate:
             # A share of what is new, so that nothing stays at zero for good.
             now = np.asarray([*start.keys, start.pairs, start.own, start.blocks, start.noise]) + 1e-3 * spread / keys
         for _ in range(STEPS if start is not None else STEPS_AT_FIRST):
+            self._weigh_pairs(now)
             solved = self._solved(now)
             forms = self._parts @ solved.alpha @ solved.alpha
             traces = self._parts.reshape(len(now), -1) @ solved.free.ravel()
@@ -169,7 +189,12 @@ class Estimate:
             told = traces > 1e-9 * traces[-1]
             steps = np.sqrt(np.maximum(forms, 0.0) / np.where(told, traces, 1.0))
             now = np.maximum(np.where(told, now * steps, now), LEAST * spread)
+        self._weigh_pairs(now)
         return np.asarray(now)
+
+    def _weigh_pairs(self, weights: Array) -> None:
+        keys = len(self._parts) - 4
+        self._parts[keys] = _pairs(self._parts[:keys], weights[:keys])
 
     def _solved(self, weights: Array) -> _Solved:
         inverse = np.linalg.inv(np.tensordot(weights, self._parts, axes=1))
@@ -185,8 +210,14 @@ class Estimate:
         return _Solved(inverse, free, drawn_in, free @ drawn_in)
 
 
-def _pairs(keys: Array) -> Array:
-    """How alike the effects of all pairs of keys are: the mean of the products of two keys' likenesses."""
+def _pairs(keys: Array, weights: Array | None = None) -> Array:
+    """How alike the effects of all pairs of keys are: the mean of the products of two keys' likenesses, each pair with
+    the product of its keys' weights. Keys that matter by themselves are the likelier ones to matter together."""
     count = len(keys)
-    total = keys.sum(axis=0)
-    return np.asarray((total * total - (keys * keys).sum(axis=0)) / max(1, count * (count - 1)))
+    shares = np.full(count, 1 / count)
+    if weights is not None:
+        shares = (1 - HEREDITY) * shares + HEREDITY * weights / weights.sum()
+    weighed = shares[:, None, None] * keys
+    total = weighed.sum(axis=0)
+    whole = 1 - float(shares @ shares)
+    return np.asarray((total * total - (weighed * weighed).sum(axis=0)) / (whole or 1.0))

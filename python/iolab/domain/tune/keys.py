@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 KEPT = 0.95
 """Share of the gain that the smaller setting keeps."""
+KEPT_SD = 1.0
+"""The share is judged by the estimate less so many standard deviations."""
 SURE = 0.95
 
 
@@ -95,15 +97,13 @@ class Reduction:
         trials = [(block, rows.index(row), value) for block, row, value in self._values]
         estimate = Estimate(Space(tuple(switches)), points, trials)
 
-        def gains(of: Sequence[tuple[bool, ...]]) -> list[float]:
-            off, *means = estimate.gains([_switched((False,) * len(switches)), *map(_switched, of)])[0].tolist()
-            return [mean - off for mean in means]
-
+        off, on = _switched((False,) * len(switches)), _switched((True,) * len(switches))
+        whole = float(estimate.differences([on], off)[0][0])
         now = (True,) * len(switches)
-        (whole,) = gains([now])
         while sum(now) > 1:
             shorter = [tuple(on and at != place for at, on in enumerate(now)) for place, on in enumerate(now) if on]
-            kept, best = max(zip(gains(shorter), shorter, strict=True))
+            means, errors = estimate.differences([_switched(row) for row in shorter], on)
+            kept, best = max(zip((whole + means - KEPT_SD * errors).tolist(), shorter, strict=True))
             if kept < KEPT * whole:
                 break
             now = best

@@ -34,8 +34,10 @@ could not be measured."""
 Propose = Callable[[Sequence[tuple[Point, Sequence[float]]], int, int], Sequence[Point]]
 """From what is known of points (their gains, by objective), so many new points, with a seed."""
 
+BLIND = 15
+"""So many candidates are drawn blindly before the estimate has a say."""
 NEW_ONLY = 0.2
-"""Share of the search in which every candidate is new, and drawn blindly."""
+"""Share of the search in which every candidate is new."""
 RACE = 0.8
 """From this share on, only promising candidates are measured again."""
 AGAIN_MAX = 12
@@ -253,12 +255,12 @@ class Search:
         """The next block's points: promising ones again, and new ones."""
         count = self.budget.per_block
         started = [point for point in self.first if dict(point) not in self.points]
-        if started or not self._alive() or self.share_used < NEW_ONLY:
+        if started or not self._alive() or len(self.points) < BLIND:
             fresh = [*started[:count], *self._new(count - len(started[:count]), blind=True)]
             if fresh:
                 return self._distinct(fresh)
         share = self.share_used
-        again = count if share >= RACE else round(count * (share - NEW_ONLY))
+        again = count if share >= RACE else max(0, round(count * (share - NEW_ONLY)))
         chosen = self._promising(again)
         chosen += self._new(count - len(chosen), blind=False) if share < RACE or not chosen else []
         return self._distinct(chosen) or self._promising(count)
