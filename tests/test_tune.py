@@ -68,7 +68,7 @@ def searched(
     *, truth: bool = True, seed: int = 1, trials: int = 72, objectives: int = 1, lost: Sequence[int] = ()
 ) -> Search:
     random = np.random.default_rng(seed)
-    budget = Budget(trials=trials, key_rounds=2, confirm=8)
+    budget = Budget(trials=trials, key_rounds=4, confirm=8)
     search = Search(SPACE, proposer(SPACE, objectives), budget, objectives=objectives, seed=seed)
     while (block := search.next()) is not None and block.stage != "confirm":
         drift = float(random.normal())
@@ -364,7 +364,7 @@ def test_time_ends_a_search_too() -> None:
     search = Search(SPACE, proposer(SPACE), Budget(trials=1000, time_s=30.0), seed=1)
     while (block := search.next()) is not None and block.stage == "search":
         search.measured(block, [(level(point),) for point in ({}, *block.points)], [1.0] * (1 + len(block.points)))
-    assert search.trials_used == 30
+    assert 30 <= search.trials_used < 36  # the round that reaches it is the last
 
 
 def test_the_blocks_of_the_first_points_come_first() -> None:

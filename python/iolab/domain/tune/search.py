@@ -187,8 +187,10 @@ class Search:
             means = self._scores(0.0)
             return [self.points[best]] if means[best, 0] > GAIN_LEAST else []
         front = [place for place in _front(scores, alive) if (scores[place] > GAIN_LEAST).any()]
-        front.sort(key=lambda place: -float(scores[place].max()))
-        return [self.points[place] for place in front[:FRONT_MAX]]
+        # The best of each objective in turn, so that few of a long front show both of its ends.
+        orders = [sorted(front, key=lambda place: -float(row[place])) for row in scores.T[: self.objectives]]
+        spread = dict.fromkeys(place for turn in zip(*orders, strict=True) for place in turn)
+        return [self.points[place] for place in list(spread)[:FRONT_MAX]]
 
     def finalists(self) -> list[Point]:
         """What fresh rounds compare with the default: the winners, and the winner's smaller setting."""
