@@ -136,7 +136,7 @@ def test_a_function_that_was_inlined_counts_as_itself_where_the_kernel_has_debug
     assert amounts.pop("behind") == 4
     lines = dict(zip(found["lines"]["lines"], found["lines"]["instructions"], strict=True))
     assert sum(lines.values()) == sum(amounts.values())
-    assert {line.rpartition("/")[2].partition(":")[0] for line in lines} == {"a.c"}
+    assert {line.partition(":")[0] for line in lines} == {"a.c"}
     subprocess.run(["strip", made], check=True)
     with pytest.raises(MachineError, match="no debug information"):
         counted.observation(window, table, 10, source=Source(made))

@@ -92,7 +92,7 @@ class Lines(TypedDict):
     """The kernel's dearest lines, the dearest first."""
 
     lines: list[str]
-    """`FILE:LINE`; of the file's path the last parts."""
+    """`FILE:LINE`; the path is from the directory that all of them have in common."""
     instructions: list[int]
 
 

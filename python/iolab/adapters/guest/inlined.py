@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,7 +113,12 @@ def lines_of(
         if place.inlined is not None:
             _move(sums, symbols.names[holder], place.inlined, amount)
     dearest = sorted(lines, key=lambda line: (-lines[line], line))[:LINES_MAX]
-    return {"lines": dearest, "instructions": [lines[line] for line in dearest]}
+    absolute = [Path(line).parent for line in lines if line.startswith("/")]
+    top = f"{os.path.commonpath(absolute)}/" if absolute else ""
+    return {
+        "lines": [line.removeprefix(top) for line in dearest],
+        "instructions": [lines[line] for line in dearest],
+    }
 
 
 def _move(sums: dict[tuple[str, str], list[int]], holder: str, inlined: str, amount: int) -> None:
@@ -142,10 +148,10 @@ def _parsed(text: str) -> list[Place]:
 def _place(frames: Sequence[tuple[str, str]]) -> Place:
     function, place = frames[0]
     inlined = function if len(frames) > 1 and function != _UNKNOWN else None
-    return Place(inlined, None if place.startswith(_UNKNOWN) else _relative(place))
+    return Place(inlined, None if place.startswith(_UNKNOWN) else _normal(place))
 
 
-def _relative(place: str) -> str:
-    """Without what addr2line adds, and with the last three parts of the path."""
+def _normal(place: str) -> str:
+    """Without what addr2line adds, and without detours in the path."""
     path, _, number = place.partition(" ")[0].rpartition(":")
-    return f"{'/'.join(Path(path).parts[-3:])}:{number}"
+    return f"{os.path.normpath(path)}:{number}"
