@@ -37,7 +37,11 @@ pub(crate) fn open(file: &Arc<dyn ReadAt>) -> Result<Streamed<PerfData>, ReadErr
     }
     let before = (flags & ((1 << TRACING_DATA) - 1)).count_ones();
     let sections = data_at.saturating_add(data_bytes);
-    let mut section = Cursor(Range::of(file, sections + 16 * u64::from(before), 16));
+    let mut section = Cursor(Range::of(
+        file,
+        sections.saturating_add(16 * u64::from(before)),
+        16,
+    ));
     let (tracing_at, tracing_bytes) = (section.u64()?, section.u64()?);
     let mut about = About::of("perf.data");
     let records = tracing_data(

@@ -126,7 +126,8 @@ impl Maps {
         let mut from_ns = from_ns;
         while from_ns < until_ns {
             let at = (from_ns >> self.interval_shift) as usize;
-            let end_ns = until_ns.min((at as u64 + 1) << self.interval_shift);
+            let next_ns = (at as u64 + 1).saturating_mul(1 << self.interval_shift);
+            let end_ns = until_ns.min(next_ns);
             *slot(&mut self.depth_ns, at) += depth * (end_ns - from_ns);
             let most = slot(&mut self.depth_max, at);
             *most = depth.max(*most);
