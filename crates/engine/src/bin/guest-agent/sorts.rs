@@ -2,6 +2,7 @@
 //!
 //! A process is this program once more. It is told what to sort, says that it is ready, and sorts when it is told to.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
@@ -210,11 +211,13 @@ fn number(group: &str, file: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
-/// Since boot, of the whole machine, by metric.
+/// Since boot, of the whole machine, by metric; without those that this kernel does not count (VM_EVENT_COUNTERS).
 fn swapped() -> Result<Value, Failed> {
     let told = fs::read_to_string(VMSTAT).map_err(|error| Failed::os(VMSTAT, &error))?;
-    let bytes = |name| field(&told, name).unwrap_or(0) * PAGE_BYTES;
-    Ok(json!({ "swap_in_bytes": bytes("pswpin"), "swap_out_bytes": bytes("pswpout") }))
+    let counted = [("swap_in_bytes", "pswpin"), ("swap_out_bytes", "pswpout")]
+        .into_iter()
+        .filter_map(|(metric, name)| Some((metric, field(&told, name)? * PAGE_BYTES)));
+    Ok(json!(counted.collect::<BTreeMap<_, _>>()))
 }
 
 /// Of a text of lines `name number`.
