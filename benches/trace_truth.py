@@ -63,8 +63,14 @@ def measure(quick: bool) -> list[Result]:
         tempfile.TemporaryDirectory(prefix="iolab-bench-", dir=MEMORY) as name,
         loop_device.bare(size_mib=SIZE_MIB) as device,
     ):
-        (Path("/sys/block") / device.name / "queue" / "nomerges").write_text("2")
-        found = compared(device, Path(name), ios)
+        # A loop device keeps it when its file is gone: the next one would have it.
+        nomerges = Path("/sys/block") / device.name / "queue" / "nomerges"
+        before = nomerges.read_text()
+        nomerges.write_text("2")
+        try:
+            found = compared(device, Path(name), ios)
+        finally:
+            nomerges.write_text(before)
     what = f"of {found.ios:,} I/Os"
     command = f"iolab record {device} -- (random, 4 KiB, queue depth {DEPTH})"
     return [
