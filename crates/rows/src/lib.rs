@@ -10,6 +10,8 @@ pub mod toml_lines;
 
 mod entry;
 
+pub use entry::digits;
+
 /// A line that is not as the others: `offset` is where it starts in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unread {

@@ -15,10 +15,26 @@ pub(super) const LIST_BLOCKS: u32 = 4;
 /// Records of a leaf, and pointers of a node, of 4 KiB (`xfs_allocbt_maxrecs`).
 const LEAF_RECORDS: u64 = 510;
 const NODE_POINTERS: u64 = 340;
-/// A block of a tree that grows by insertions at random is ln 2 full in the mean (Yao 1978): inferred for these.
-const FULL_PERCENT: u64 = 69;
+
+/// How full the blocks of a tree are.
+#[derive(Clone, Copy)]
+struct Fill {
+    /// What the root has while it is the only block.
+    root_records: u64,
+    percent: u64,
+}
+
+/// A root is split when it is full; from then on a block is ln 2 full in the mean, if insertions are at random (Yao 1978):
+/// inferred for these trees.
+const GROWING: Fill = Fill {
+    root_records: LEAF_RECORDS,
+    percent: 69,
+};
 /// Blocks are merged when they would be half full.
-const MERGED_PERCENT: u64 = 50;
+const SHRINKING: Fill = Fill {
+    root_records: LEAF_RECORDS / 2,
+    percent: 50,
+};
 
 impl FreeList {
     pub(super) fn new(first: u32) -> FreeList {
@@ -55,13 +71,13 @@ impl FreeList {
 
     /// After the free space has changed: the trees take blocks from the list, or give some back to it.
     pub(super) fn follow(&mut self, space: &FreeSpace) {
-        while (self.in_trees.len() as u64) < 2 * tree_blocks(space.extents(), FULL_PERCENT) {
+        while (self.in_trees.len() as u64) < 2 * tree_blocks(space.extents(), GROWING) {
             let Some(block) = self.blocks.pop() else {
                 return;
             };
             self.in_trees.push(block);
         }
-        while self.in_trees.len() as u64 > 2 * tree_blocks(space.extents(), MERGED_PERCENT) {
+        while self.in_trees.len() as u64 > 2 * tree_blocks(space.extents(), SHRINKING) {
             self.blocks.extend(self.in_trees.pop());
         }
     }
@@ -70,7 +86,7 @@ impl FreeList {
 /// A block for each level of each tree, and one more for a new root (`xfs_alloc_min_freelist`).
 fn least(space: &FreeSpace) -> u32 {
     let mut levels = 1;
-    let mut blocks = tree_leaves(space.extents(), FULL_PERCENT);
+    let mut blocks = tree_leaves(space.extents(), GROWING);
     while blocks > 1 {
         levels += 1;
         blocks = blocks.div_ceil(NODE_POINTERS);
@@ -79,24 +95,20 @@ fn least(space: &FreeSpace) -> u32 {
 }
 
 /// One leaf is the root.
-fn tree_leaves(extents: u64, full_percent: u64) -> u64 {
-    let most = match full_percent {
-        FULL_PERCENT => LEAF_RECORDS,
-        _ => LEAF_RECORDS * full_percent / 100,
-    };
-    match extents <= most {
+fn tree_leaves(extents: u64, fill: Fill) -> u64 {
+    match extents <= fill.root_records {
         true => 1,
-        false => (extents * 100).div_ceil(LEAF_RECORDS * full_percent),
+        false => (extents * 100).div_ceil(LEAF_RECORDS * fill.percent),
     }
 }
 
 /// Beyond the root.
-fn tree_blocks(extents: u64, full_percent: u64) -> u64 {
-    let mut level = tree_leaves(extents, full_percent);
+fn tree_blocks(extents: u64, fill: Fill) -> u64 {
+    let mut level = tree_leaves(extents, fill);
     let mut blocks = 0;
     while level > 1 {
         blocks += level;
-        level = (level * 100).div_ceil(NODE_POINTERS * full_percent);
+        level = (level * 100).div_ceil(NODE_POINTERS * fill.percent);
     }
     blocks
 }

@@ -64,64 +64,16 @@ pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The digits that a text begins with, as a number, and how many they are: none of a number of more than 18. Eight bytes
-/// at a time: most of a table is numbers.
+/// The digits that a text begins with, as a number, and how many they are: none of a number of more than 18.
 #[inline]
 pub(crate) fn leading_number(text: &[u8]) -> (u64, usize) {
-    let (mut value, mut length) = (0u64, 0);
-    while let Some(bytes) = text.get(length..length + 8) {
-        let word = u64::from_le_bytes(bytes.try_into().unwrap_or_default()) ^ 0x3030_3030_3030_3030;
-        // The high bit of each byte above 9, and of none before the first of them.
-        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
-        let digits = (others.trailing_zeros() / 8) as usize;
-        if length + digits > NUMBER_DIGITS_MAX {
-            return (0, 0);
-        }
-        if digits > 0 {
-            // What comes before the first digit is zeros.
-            value = value * POWERS_OF_TEN[digits] + of_eight(word << (64 - 8 * digits));
-        }
-        length += digits;
-        if digits < 8 {
-            return (value, length);
-        }
-    }
-    for &byte in &text[length..] {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-        length += 1;
-    }
-    match length {
-        0..=NUMBER_DIGITS_MAX => (value, length),
+    match rows::digits(text, 0, 0) {
+        (value, length) if length <= NUMBER_DIGITS_MAX => (value, length),
         _ => (0, 0),
     }
 }
 
 const NUMBER_DIGITS_MAX: usize = 18;
-const POWERS_OF_TEN: [u64; 9] = [
-    1,
-    10,
-    100,
-    1_000,
-    10_000,
-    100_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-];
-
-/// Eight digits, the first in the lowest byte, each 0 to 9: pairs, then fours, then all.
-#[inline]
-fn of_eight(digits: u64) -> u64 {
-    const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
-    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
-    let low = (pairs & EVERY_FOURTH).wrapping_mul(100 + (1_000_000 << 32));
-    let high = (pairs >> 16 & EVERY_FOURTH).wrapping_mul(1 + (10_000 << 32));
-    low.wrapping_add(high) >> 32
-}
 
 /// Digits with a sign.
 pub(crate) fn signed(digits: &[u8]) -> Option<i64> {

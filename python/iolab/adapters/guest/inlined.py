@@ -26,7 +26,7 @@ _UNKNOWN = "??"
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """Where an instruction was written."""
 
     inlined: str | None
@@ -41,11 +41,11 @@ class Source:
 
     debug: Path
 
-    def places(self, addresses: Sequence[int]) -> list[Place]:
+    def places(self, addresses: Sequence[int]) -> list[SourceLine]:
         """Of each address.
 
         Raises:
-            MachineError: binutils is not installed, or does not read the file.
+            MachineError: binutils is not installed, or does not read the file in time.
         """
         tool = command.find("addr2line")
         if tool is None:
@@ -54,17 +54,20 @@ class Source:
                 where="probe instructions",
                 remedy="install it: sudo apt-get install binutils",
             )
-        done = subprocess.run(
-            [tool, "--addresses", "--inlines", "--functions", "--exe", str(self.debug)],
-            input="".join(f"{address:x}\n" for address in addresses),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LIMIT_S,
-            env=child_process.environment(),
-            preexec_fn=command.die_with_parent,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [tool, "--addresses", "--inlines", "--functions", "--exe", str(self.debug)],
+                input="".join(f"{address:x}\n" for address in addresses),
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=LIMIT_S,
+                env=child_process.environment(),
+                preexec_fn=command.die_with_parent,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise MachineError(f"addr2line has not read it after {LIMIT_S:.0f} s", where=str(self.debug)) from error
         found = _parsed(done.stdout)
         if done.returncode != 0 or len(found) != len(addresses):
             why = (done.stderr.strip().splitlines() or ["it does not answer"])[-1]
@@ -130,9 +133,9 @@ def _move(sums: dict[tuple[str, str], list[int]], holder: str, inlined: str, amo
     sums.setdefault((inlined, ""), [0, 0])[0] += amount
 
 
-def _parsed(text: str) -> list[Place]:
+def _parsed(text: str) -> list[SourceLine]:
     """After each address a pair of lines for each function that it lies in, the innermost first."""
-    found: list[Place] = []
+    found: list[SourceLine] = []
     frames: list[tuple[str, str]] = []
     lines = iter(text.splitlines())
     for line in lines:
@@ -145,10 +148,10 @@ def _parsed(text: str) -> list[Place]:
     return [*found, _place(frames)] if frames else found
 
 
-def _place(frames: Sequence[tuple[str, str]]) -> Place:
+def _place(frames: Sequence[tuple[str, str]]) -> SourceLine:
     function, place = frames[0]
     inlined = function if len(frames) > 1 and function != _UNKNOWN else None
-    return Place(inlined, None if place.startswith(_UNKNOWN) else _normal(place))
+    return SourceLine(inlined, None if place.startswith(_UNKNOWN) else _normal(place))
 
 
 def _normal(place: str) -> str:
