@@ -9,6 +9,7 @@ import struct
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -351,6 +352,33 @@ def test_commits_of_a_tree_are_not_built_before_a_trial_takes_one(monkeypatch: p
     experiment = loads(EXPERIMENT + '[settings.one]\nkernel = "/linux@abc"\n', "guest.toml")
     told: Any = describe.describe(experiment.machine, experiment.guests)
     assert told["guest"]["kernels"] == {"/linux@abc": {"commit": "abc"}}
+
+
+def test_kernels_of_a_tree_are_listed_as_an_experiment_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tree, place = tmp_path / "linux", kernel.tree.cache.directory("trees", "0123456789abcdef")
+    subprocess.run(["git", "init", "--quiet", tree], check=True)
+    subprocess.run(["git", "clone", "--quiet", "--shared", tree, place / "source"], check=True, capture_output=True)
+    image = place / f"{'ab' * 20}-01234567"
+    image.touch()
+    assert kernel.tree.built() == [f"{tree}@abababababab"]
+    shutil.rmtree(tree)
+    assert kernel.tree.built() == [str(image)]
+
+
+@pytest.mark.parametrize("place", ["boot/vmlinuz-7.0-mine", "lib/modules/7.0-mine/vmlinuz"])
+def test_the_running_kernel_is_found_where_distributions_keep_it(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel.os, "uname", lambda: SimpleNamespace(release="7.0-mine"))
+    monkeypatch.setattr(kernel, "Path", lambda path: tmp_path / path.lstrip("/"))
+    with pytest.raises(MachineError, match="running kernel is not to be read"):
+        kernel.find("running")
+    (tmp_path / place).parent.mkdir(parents=True)
+    (tmp_path / place).touch()
+    assert kernel.find("running").image == tmp_path / place
 
 
 def test_only_a_guest_counts_instructions() -> None:

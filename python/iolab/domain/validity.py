@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolab.base.strict_json import JsonObject
 from iolab.domain import native_types as native
-from iolab.domain.phase_record import GroupRecord, PhaseRecord, jobs_of, ops_of
+from iolab.domain.phase_record import GroupRecord, PhaseRecord, jobs_of, ops_of, probes_of
 from iolab.domain.trial import LoadPhase
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ def _of_phase(phase: Phase, done: PhaseRecord, *, accounted: bool) -> Iterator[t
             return
         yield from _of_reads(phase.load, done, accounted=accounted)
         busiest = max((_cpu_share(group, done) for group in done["groups"]), default=0.0)
-        if busiest >= GENERATOR_CPU_FROM:
+        # Where instructions are counted nothing waits for a device: the processor is what is asked.
+        if busiest >= GENERATOR_CPU_FROM and "instructions" not in probes_of(done):
             yield "generator_cpu", busiest
 
 

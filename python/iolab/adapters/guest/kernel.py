@@ -60,14 +60,20 @@ def listed() -> list[dict[str, str]]:
         for name in sorted({*cached, *available}, key=debian.order)
     ]
     found += [{"name": name, "state": "cached", "help": "built of a tree"} for name in tree.built()]
-    image = Path("/boot") / f"vmlinuz-{os.uname().release}"
+    image = _running_image()
     state = "to be had" if os.access(image, os.R_OK) else "not readable"
     return [*found, {"name": RUNNING, "state": state, "help": f"this machine's own, {image}"}]
 
 
-def _running() -> Kernel:
+def _running_image() -> Path:
+    """Where distributions keep it: in /boot, or beside its modules."""
     release = os.uname().release
-    image, modules = Path("/boot") / f"vmlinuz-{release}", Path("/lib/modules") / release
+    places = (Path("/boot") / f"vmlinuz-{release}", Path("/lib/modules") / release / "vmlinuz")
+    return next((place for place in places if os.access(place, os.R_OK)), places[0])
+
+
+def _running() -> Kernel:
+    image, modules = _running_image(), Path("/lib/modules") / os.uname().release
     if not os.access(image, os.R_OK):
         raise MachineError(
             "the image of the running kernel is not to be read here",

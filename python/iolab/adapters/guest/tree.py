@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ CONFIGURATION = Path(__file__).with_name("kernel.config")
 OWN_CONFIGURATION = "iolab-guest.config"
 """A file of this name at the tree's top stands in for ours."""
 BUILD_LIMIT_S = 3600.0
+_SHORT_REVISION = 12
 _TOOLS = {"git": "git", "make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc"}
 
 
@@ -58,9 +60,26 @@ def build(name: str) -> Path:
 
 
 def built() -> list[str]:
-    """The images of trees that are in the cache, as paths."""
+    """The kernels of trees that are in the cache, each as it is named in an experiment: `TREE@COMMIT`, or the image's
+    path where its tree is gone."""
     images = cache.directory(FOLDER, make=False).glob("*/" + "[0-9a-f]" * 40 + "-" + "[0-9a-f]" * 8)
-    return sorted(map(str, images))
+    return sorted({_name(image) for image in images})
+
+
+def _name(image: Path) -> str:
+    """Images of one commit that differ in their configuration have one name: which is booted, its tree decides."""
+    tree = _tree_of(image.parent)
+    return str(image) if tree is None else f"{tree}@{image.name[:_SHORT_REVISION]}"
+
+
+def _tree_of(place: Path) -> Path | None:
+    """The tree that the images of this directory were built of; the clone that is built in knows its origin."""
+    configuration = place / "source" / ".git" / "config"
+    if not configuration.exists():
+        return None
+    named = re.search(r"^\s*url = (.+)$", configuration.read_text(), re.MULTILINE)
+    tree = Path(named[1]) if named else None
+    return tree if tree is not None and (tree / ".git").exists() else None
 
 
 def debug_of(image: Path) -> Path:

@@ -369,4 +369,11 @@ class _Tuner:
         progress = self._means()[1]
         best = search.leading()
         where = f"{stage}: {search.trials_used} trials, {search.candidates} candidates"
-        progress.looked(where if best is None else f"{where}; the best looks {best:+.1%} better than the default")
+        progress.looked(where if best is None else f"{where}; {_looks(best)}")
+
+
+def _looks(best: float) -> str:
+    """Args:
+    best: how much better than the default the best candidate looks, as a share.
+    """
+    return f"the best looks {best:.1%} better than the default" if best > 0 else "none looks better than the default"
