@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from iolab.adapters.experiment import loads
 from iolab.adapters.guest import counted, debian, describe, kernel, modules, plan, qemu, symbols
+from iolab.adapters.guest.debug_files import Source, in_directory
 from iolab.adapters.guest.initramfs import Archive
-from iolab.adapters.guest.inlined import Source
 from iolab.adapters.run.plan import Plan
 from iolab.base.errors import InputError, MachineError
 from iolab.domain import chains
@@ -141,6 +141,28 @@ def test_a_function_that_was_inlined_counts_as_itself_where_the_kernel_has_debug
     subprocess.run(["strip", made], check=True)
     with pytest.raises(MachineError, match="no debug information"):
         counted.observation(window, table, 10, source=Source(made))
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ("gcc", "addr2line", "objdump"))), reason="takes gcc and binutils")
+def test_functions_inlined_in_a_module_are_told_wherever_the_kernel_put_it(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(INLINED)
+    (tmp_path / "kernel").mkdir()
+    made = tmp_path / "kernel" / "some-module.ko"
+    subprocess.run(["gcc", "-g", "-O2", "-c", "-fno-pic", "-mcmodel=kernel", "a.c", "-o", made], cwd=tmp_path, check=True)
+    (tmp_path / "vmlinux-7.0").touch()
+    source = in_directory(tmp_path)
+    assert source is not None and source.image.name == "vmlinux-7.0"
+    told = subprocess.run(["objdump", "--syms", made], capture_output=True, text=True, check=True).stdout
+    ((at, size),) = [(int(at, 16), int(of, 16)) for at, of in re.findall(r"^(\w+) .*F \S+\t(\w+) entry$", told, re.M)]
+    start = 0xFFFFFFFFC0123000 + at
+    table = symbols.parse(b"%016x T entry\t[some_module]\n%016x t behind\t[other]\n" % (start, start + size))
+    (window,) = counted.windows(_counts((start, size, 10), (start + size, 4, 1)))
+    found = counted.observation(window, table, 10, source=source)
+    amounts = dict(zip(zip(found["symbols"], found["modules"], strict=True), found["instructions"], strict=True))
+    assert amounts.keys() == {("entry", "some_module"), ("helper", "some_module"), ("behind", "other")}
+    assert amounts["helper", "some_module"] > amounts["entry", "some_module"] > 0
+    lines = dict(zip(found["lines"]["lines"], found["lines"]["instructions"], strict=True))
+    assert {line.partition(":")[0] for line in lines} == {"a.c"} and sum(lines.values()) == 10 * size
 
 
 def test_a_function_that_only_passes_a_call_on_is_no_caller() -> None:

@@ -30,7 +30,8 @@ class GuestOptions(Options):
     )
     debug: str | None = option(
         None,
-        "The kernel's file with debug information (vmlinux), for the probe's option `inlined`.",
+        "The kernel's file with debug information (vmlinux), or a directory with it and its modules' files, for the "
+        "probe's option `inlined`.",
         default_is="the one of the tree's build, if its configuration has debug information",
     )
     cpus: int = option(1, "Virtual CPUs. With several, they run in turns, one at a time.", ge=1, le=64)

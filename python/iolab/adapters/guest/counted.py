@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iolab.adapters.guest.inlined import Source, lines_of
+from iolab.adapters.guest.debug_files import Source
+from iolab.adapters.guest.inlined import lines_of
 from iolab.adapters.guest.symbols import USER_MAX, Symbols
 from iolab.domain.chains import OUTSIDE
 from iolab.domain.phase_record import Chains, InstructionsObservation
@@ -85,8 +86,7 @@ def observation(
         operations: that the phase completed.
         memory: whether accesses were counted.
         cache: whether misses were.
-        source: where functions that were inlined count as themselves, and lines are told; of the kernel without its
-            modules.
+        source: where functions that were inlined count as themselves, and lines are told.
 
     Raises:
         MachineError: the source cannot be read.

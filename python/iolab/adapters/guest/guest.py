@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from iolab.adapters import control
 from iolab.adapters.guest import counted, kernel, kvm, plan, qemu, sorts, symbols
+from iolab.adapters.guest.debug_files import Source, in_directory
 from iolab.adapters.guest.describe import observed
 from iolab.adapters.guest.directory import made_directory
-from iolab.adapters.guest.inlined import Source
 from iolab.adapters.guest.modules import Modules
 from iolab.adapters.guest.steps import Plan
 from iolab.adapters.guest.tree import DoesNotBuild
@@ -240,13 +240,17 @@ def _source(trial: Trial, found: kernel.Kernel) -> Source | None:
     if not trial.probes.get(INSTRUCTIONS, {}).get("inlined"):
         return None
     path = found.debug if trial.guest.debug is None else Path(trial.guest.debug).expanduser()
-    if path is None or not path.is_file():
+    source = None
+    if path is not None and path.exists():
+        source = in_directory(path) if path.is_dir() else Source(path)
+    if source is None:
+        where_not = f"no vmlinux below {path}" if path is not None and path.is_dir() else f"no such file: {path}"
         raise InputError(
-            f"{found.name} has no file with debug information" if path is None else f"no such file: {path}",
+            f"{found.name} has no file with debug information" if path is None else where_not,
             where="guest.debug",
             remedy="give its vmlinux, build a tree with CONFIG_DEBUG_INFO, or leave the probe's option inlined out",
         )
-    return Source(path)
+    return source
 
 
 def _drives(trial: Trial, directory: Path) -> list[qemu.Drive]:

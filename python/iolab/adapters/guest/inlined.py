@@ -1,17 +1,13 @@
-"""Functions that the compiler inlined, and lines: from the kernel's file with debug information, by addr2line."""
+"""Functions that the compiler inlined, and the dearest lines, of what was counted."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iolab.adapters.guest.debug_files import Source, SourceLine
 from iolab.adapters.guest.symbols import USER_MAX, Symbols
-from iolab.adapters.system import command
-from iolab.base import child_process
 from iolab.base.errors import MachineError
 from iolab.domain.phase_record import Lines
 
@@ -21,58 +17,6 @@ if TYPE_CHECKING:
 
 LINES_MAX = 200
 """That are told, the dearest."""
-LIMIT_S = 300.0
-_UNKNOWN = "??"
-
-
-@dataclass(frozen=True)
-class SourceLine:
-    """Where an instruction was written."""
-
-    inlined: str | None
-    """The function, if it was inlined into another; None: it was not, or the file does not say."""
-    line: str | None
-    """`FILE:LINE`; None: the file does not say."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A kernel's file with debug information (DWARF)."""
-
-    debug: Path
-
-    def places(self, addresses: Sequence[int]) -> list[SourceLine]:
-        """Of each address.
-
-        Raises:
-            MachineError: binutils is not installed, or does not read the file in time.
-        """
-        tool = command.find("addr2line")
-        if tool is None:
-            raise MachineError(
-                "addr2line is not installed",
-                where="probe instructions",
-                remedy="install it: sudo apt-get install binutils",
-            )
-        try:
-            done = subprocess.run(
-                [tool, "--addresses", "--inlines", "--functions", "--exe", str(self.debug)],
-                input="".join(f"{address:x}\n" for address in addresses),
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=LIMIT_S,
-                env=child_process.environment(),
-                preexec_fn=command.die_with_parent,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise MachineError(f"addr2line has not read it after {LIMIT_S:.0f} s", where=str(self.debug)) from error
-        found = _parsed(done.stdout)
-        if done.returncode != 0 or len(found) != len(addresses):
-            why = (done.stderr.strip().splitlines() or ["it does not answer"])[-1]
-            raise MachineError(f"addr2line does not read it: {why}", where=str(self.debug))
-        return found
 
 
 def lines_of(
@@ -98,23 +42,19 @@ def lines_of(
     firsts = np.cumsum(lengths) - lengths
     addresses = np.repeat(blocks["start"] - offsets[firsts], lengths) + offsets
     times = np.repeat(blocks["executed"], lengths)
-    at = np.searchsorted(symbols.starts, addresses, side="right").astype(np.int64) - 1
-    in_image = np.array([not module for module in symbols.modules], dtype=bool)
-    wanted = (addresses >= USER_MAX) & (at >= 0)
-    wanted[wanted] = in_image[at[wanted]]
+    wanted = (addresses >= USER_MAX) & (addresses >= symbols.starts[0])
     unique, which = np.unique(addresses[wanted], return_inverse=True)
     amounts = np.zeros(len(unique), dtype=np.uint64)
     np.add.at(amounts, which, times[wanted])
     holders = np.searchsorted(symbols.starts, unique, side="right") - 1
     lines: dict[str, int] = {}
-    places = source.places(unique.tolist())
-    if not any(place.line for place in places):
-        raise MachineError("it has no debug information of this kernel", where=str(source.debug))
-    for place, holder, amount in zip(places, holders.tolist(), amounts.tolist(), strict=True):
+    for place, holder, amount in zip(
+        _places(unique.tolist(), holders.tolist(), symbols, source), holders.tolist(), amounts.tolist(), strict=True
+    ):
         if place.line is not None:
             lines[place.line] = lines.get(place.line, 0) + amount
         if place.inlined is not None:
-            _move(sums, symbols.names[holder], place.inlined, amount)
+            _move(sums, (symbols.names[holder], symbols.modules[holder]), place.inlined, amount)
     dearest = sorted(lines, key=lambda line: (-lines[line], line))[:LINES_MAX]
     absolute = [Path(line).parent for line in lines if line.startswith("/")]
     top = f"{os.path.commonpath(absolute)}/" if absolute else ""
@@ -124,37 +64,28 @@ def lines_of(
     }
 
 
-def _move(sums: dict[tuple[str, str], list[int]], holder: str, inlined: str, amount: int) -> None:
+def _places(addresses: list[int], holders: list[int], symbols: Symbols, source: Source) -> list[SourceLine]:
+    """Of each address; the kernel's image and each of its modules is asked once."""
+    found: dict[int, SourceLine] = {}
+    modules = [symbols.modules[holder] for holder in holders]
+    of_image = [address for address, module in zip(addresses, modules, strict=True) if not module]
+    found.update(zip(of_image, source.places(of_image), strict=True))
+    if of_image and not any(place.line for place in found.values()):
+        raise MachineError("it has no debug information of this kernel", where=str(source.image))
+    for module in sorted(set(modules) - {""}):
+        own = [
+            (address, int(symbols.starts[holder]), symbols.names[holder])
+            for address, holder, of in zip(addresses, holders, modules, strict=True)
+            if of == module
+        ]
+        found.update(zip((address for address, *_ in own), source.places_in(module, own), strict=True))
+    return [found[address] for address in addresses]
+
+
+def _move(sums: dict[tuple[str, str], list[int]], holder: tuple[str, str], inlined: str, amount: int) -> None:
     """A block lies wholly in the function that it begins in, all but some; what that function has not is left."""
-    has = sums.get((holder, ""))
+    has = sums.get(holder)
     if has is None or has[0] < amount:
         return
     has[0] -= amount
-    sums.setdefault((inlined, ""), [0, 0])[0] += amount
-
-
-def _parsed(text: str) -> list[SourceLine]:
-    """After each address a pair of lines for each function that it lies in, the innermost first."""
-    found: list[SourceLine] = []
-    frames: list[tuple[str, str]] = []
-    lines = iter(text.splitlines())
-    for line in lines:
-        if not line.startswith("0x"):
-            frames.append((line, next(lines, _UNKNOWN)))
-            continue
-        if frames:
-            found.append(_place(frames))
-        frames = []
-    return [*found, _place(frames)] if frames else found
-
-
-def _place(frames: Sequence[tuple[str, str]]) -> SourceLine:
-    function, place = frames[0]
-    inlined = function if len(frames) > 1 and function != _UNKNOWN else None
-    return SourceLine(inlined, None if place.startswith(_UNKNOWN) else _normal(place))
-
-
-def _normal(place: str) -> str:
-    """Without what addr2line adds, and without detours in the path."""
-    path, _, number = place.partition(" ")[0].rpartition(":")
-    return f"{os.path.normpath(path)}:{number}"
+    sums.setdefault((inlined, holder[1]), [0, 0])[0] += amount

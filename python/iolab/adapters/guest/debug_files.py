@@ -1,0 +1,167 @@
+"""Files with debug information (DWARF) of a kernel and its modules: where an instruction was written, by binutils."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from iolab.adapters.system import command
+from iolab.base import child_process
+from iolab.base.errors import MachineError
+
+LIMIT_S = 300.0
+"""That a program of binutils may take."""
+_UNKNOWN = "??"
+_SYMBOL = re.compile(r"^([0-9a-f]{16}) .{6}F (\S+)\t[0-9a-f]+ (?:\.hidden )?(\S+)$", re.MULTILINE)
+"""A function in what objdump says of a module: its place in its section, the section, its name."""
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """Where an instruction was written."""
+
+    inlined: str | None
+    """The function, if it was inlined into another; None: it was not, or the file does not say."""
+    line: str | None
+    """`FILE:LINE`; None: the file does not say."""
+
+
+NOWHERE = SourceLine(None, None)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The debug information of one kernel."""
+
+    image: Path
+    """Its `vmlinux`."""
+    directory: Path | None = None
+    """Below it lie its modules' files, as `NAME.ko` or `NAME.ko.debug`; None: modules have none."""
+
+    def places(self, addresses: Sequence[int]) -> list[SourceLine]:
+        """Of each address in the kernel's image.
+
+        Raises:
+            MachineError: binutils is not installed, or does not read the file in time.
+        """
+        return _places(self.image, addresses, ())
+
+    def places_in(self, module: str, addresses: Sequence[tuple[int, int, str]]) -> list[SourceLine]:
+        """The same of a module, which the kernel put where it had room. Its functions tell where each of its sections
+        lies.
+
+        Args:
+            addresses: each with the start and the name of the function that it lies in.
+        """
+        file = self._modules.get(module)
+        if file is None:
+            return [NOWHERE] * len(addresses)
+        functions = {
+            name: (section, int(at, 16)) for at, section, name in _SYMBOL.findall(_run(["objdump", "--syms", file]))
+        }
+        bases = _bases(functions, {(start, name) for _, start, name in addresses})
+        found = [NOWHERE] * len(addresses)
+        for section, base in bases.items():
+            wanted = [
+                at for at, (*_, name) in enumerate(addresses) if name in functions and functions[name][0] == section
+            ]
+            offsets = [addresses[at][0] - base for at in wanted]
+            for at, place in zip(wanted, _places(file, offsets, ("--section", section)), strict=True):
+                found[at] = place
+        return found
+
+    @cached_property
+    def _modules(self) -> dict[str, Path]:
+        if self.directory is None:
+            return {}
+        files = sorted(path for path in self.directory.rglob("*.ko*") if path.name.endswith((".ko", ".ko.debug")))
+        return {path.name.partition(".ko")[0].replace("-", "_"): path for path in files}
+
+
+def in_directory(directory: Path) -> Source | None:
+    """What a package or a build of a kernel with debug information left there; None without a `vmlinux`."""
+    images = sorted(
+        path for path in directory.rglob("vmlinux*") if path.is_file() and path.suffix not in (".o", ".lds")
+    )
+    return Source(images[0], directory) if images else None
+
+
+def _bases(functions: Mapping[str, tuple[str, int]], loaded: set[tuple[int, str]]) -> dict[str, int]:
+    """Where each section lies, as most of its functions have it: a name may stand for several functions."""
+    votes: dict[str, Counter[int]] = {}
+    for start, name in loaded:
+        if name in functions:
+            section, at = functions[name]
+            votes.setdefault(section, Counter())[start - at] += 1
+    return {section: count.most_common(1)[0][0] for section, count in votes.items()}
+
+
+def _places(file: Path, addresses: Sequence[int], options: Sequence[str]) -> list[SourceLine]:
+    if not addresses:
+        return []
+    text = "".join(f"{address:x}\n" for address in addresses)
+    printed = _run(["addr2line", "--addresses", "--inlines", "--functions", *options, "--exe", file], text)
+    found = _parsed(printed)
+    if len(found) != len(addresses):
+        raise MachineError("addr2line does not read it: it does not answer", where=str(file))
+    return found
+
+
+def _run(words: Sequence[str | Path], text: str = "") -> str:
+    """What a program of binutils prints of the file that is its last word."""
+    name, where = str(words[0]), str(words[-1])
+    tool = command.find(name)
+    if tool is None:
+        remedy = "install it: sudo apt-get install binutils"
+        raise MachineError(f"{name} is not installed", where="probe instructions", remedy=remedy)
+    try:
+        done = subprocess.run(
+            [tool, *map(str, words[1:])],
+            input=text,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            env={**child_process.environment(), "LC_ALL": "C"},
+            preexec_fn=command.die_with_parent,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MachineError(f"{name} has not read it after {LIMIT_S:.0f} s", where=where) from error
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or ["it does not answer"])[-1]
+        raise MachineError(f"{name} does not read it: {why}", where=where)
+    return done.stdout
+
+
+def _parsed(text: str) -> list[SourceLine]:
+    """After each address a pair of lines for each function that it lies in, the innermost first."""
+    found: list[SourceLine] = []
+    frames: list[tuple[str, str]] = []
+    lines = iter(text.splitlines())
+    for line in lines:
+        if not line.startswith("0x"):
+            frames.append((line, next(lines, _UNKNOWN)))
+            continue
+        if frames:
+            found.append(_place(frames))
+        frames = []
+    return [*found, _place(frames)] if frames else found
+
+
+def _place(frames: Sequence[tuple[str, str]]) -> SourceLine:
+    function, place = frames[0]
+    inlined = function if len(frames) > 1 and function != _UNKNOWN else None
+    return SourceLine(inlined, None if place.startswith(_UNKNOWN) else _normal(place))
+
+
+def _normal(place: str) -> str:
+    """Without what addr2line adds, and without detours in the path."""
+    path, _, number = place.partition(" ")[0].rpartition(":")
+    return f"{os.path.normpath(path)}:{number}"
