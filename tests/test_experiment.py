@@ -190,6 +190,11 @@ def test_what_is_wrong_with_a_workload_is_said(text: str, begins: str, words: st
         ("compare.metrics = ['main/iops']\n", "x.toml:1: compare.metrics", "one measured phase; leave it out"),
         ("compare.metrics = ['write.iops']\n", "x.toml:1: compare.metrics", "no write is done by any workload"),
         (
+            "compare.metrics = ['files_per_s']\n",
+            "x.toml:1: compare.metrics",
+            "files_per_s: it is not measured by any workload",
+        ),
+        (
             "workloads.t.kind = 'tiobench'\ncompare.metrics = ['random_raed/iops']\n",
             "x.toml:2: compare.metrics",
             "did you mean random_read?",

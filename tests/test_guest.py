@@ -148,7 +148,9 @@ def test_functions_inlined_in_a_module_are_told_wherever_the_kernel_put_it(tmp_p
     (tmp_path / "a.c").write_text(INLINED)
     (tmp_path / "kernel").mkdir()
     made = tmp_path / "kernel" / "some-module.ko"
-    subprocess.run(["gcc", "-g", "-O2", "-c", "-fno-pic", "-mcmodel=kernel", "a.c", "-o", made], cwd=tmp_path, check=True)
+    subprocess.run(
+        ["gcc", "-g", "-O2", "-c", "-fno-pic", "-mcmodel=kernel", "a.c", "-o", made], cwd=tmp_path, check=True
+    )
     (tmp_path / "vmlinux-7.0").touch()
     source = in_directory(tmp_path)
     assert source is not None and source.image.name == "vmlinux-7.0"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from iolab import _native
 from iolab.adapters import machine_file
-from iolab.adapters.experiment import filesystems, guest, simulated
+from iolab.adapters.experiment import compared, filesystems, guest, simulated
 from iolab.adapters.experiment.options import (
     METRICS_MAX,
     TARGETS,
@@ -30,7 +30,7 @@ from iolab.base.problem import Problems
 from iolab.base.quantity import format_bytes
 from iolab.base.toml import TomlTable, parse
 from iolab.domain.experiment import Comparison, Experiment
-from iolab.domain.metric import ALL, METRICS, parse_key
+from iolab.domain.metric import parse_key
 from iolab.domain.trial import DrivesTarget, GuestMachine, LoadPhase, ScratchTarget, Target
 from iolab.domain.trial.guest import PREFIX, is_guest
 
@@ -145,9 +145,9 @@ def loads(
             filesystems.check(target, workloads, settings, under, problems)
     tuning = None
     if "tune" in document.values:
-        compared = None if compare is None else compare.metrics
+        keys = None if compare is None else compare.metrics
         tuning = read_tuning(
-            document.values["tune"], workloads, compared, problems, machine=str(chosen), guest=is_guest(chosen)
+            document.values["tune"], workloads, keys, problems, machine=str(chosen), guest=is_guest(chosen)
         )
         if len(settings) > 1:
             what = f"{len(settings)} settings; with [tune] one at most, which the candidates change"
@@ -183,8 +183,8 @@ def loads(
         _check_together(workloads, experiment.target.devices, problems)
     _check_space(experiment, workloads, problems)
     _check_named_paths(experiment, workloads, problems)
-    _check_metrics(experiment, problems)
-    _check_metrics_of_probes(experiment, settings, problems)
+    compared.check(experiment, problems)
+    compared.check_probes(experiment, settings, problems)
     problems.raise_any()
     return experiment
 
@@ -322,39 +322,6 @@ def _check_loads(
                     table = ("settings", setting.written_as) if changed else ("workloads", workload.written_as)
                     problems.add(table, str(error))
             if not experiment.variants:
-                break
-
-
-def _check_metrics(experiment: Experiment, problems: Problems) -> None:
-    """A key names a phase that some workload has, and an operation that is done in it."""
-    if not experiment.compare.metrics:
-        return
-    done: set[tuple[str | None, str]] = set()
-    for workload in (*experiment.workloads.values(), *experiment.variants.values()):
-        phases = [phase for phase in workload.phases(seed=0, devices=experiment.target.devices) if phase.measured]
-        for phase in phases:
-            name = phase.name if len(phases) > 1 else None
-            done |= {(name, op) for op in (ALL, *phase.offered)}
-    names = sorted({name for name, _ in done if name is not None})
-    for text in experiment.compare.metrics:
-        wanted, op, _ = parse_key(text)
-        if wanted is not None and wanted not in names:
-            what = unknown("phase", wanted, names) if names else "every workload has one measured phase; leave it out"
-            problems.add(("compare", "metrics"), f"{text}: {what}")
-        elif not any(op == done_op and wanted in (None, name) for name, done_op in done):
-            where = "by any workload" if wanted is None else f"in {wanted}"
-            problems.add(("compare", "metrics"), f"{text}: no {op} is done {where}")
-
-
-def _check_metrics_of_probes(experiment: Experiment, settings: list[Setting], problems: Problems) -> None:
-    """A metric that a probe gives is compared only where the probe is on."""
-    for text in experiment.compare.metrics or ():
-        probe = METRICS[parse_key(text).metric].probe
-        for setting in settings if probe is not None else ():
-            if probe not in experiment.probes[setting.name]:
-                table = "[probes]" if setting.probes is None else f"probes of setting {setting.written_as}"
-                what = f"the probe {probe} is off under setting {setting.name}; add {probe} = true to {table}"
-                problems.add(("compare", "metrics"), f"{text}: {what}")
                 break
 
 

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from iolab.adapters.experiment.compared import lacks
 from iolab.adapters.run.loop import Loop, Run
 from iolab.adapters.store import trial_file
 from iolab.adapters.store.directory import RunDirectory
@@ -27,7 +28,7 @@ from iolab.adapters.store.read import RunData, read
 from iolab.base.errors import InputError, unknown
 from iolab.domain.bisect.search import Answer, Search
 from iolab.domain.metric import describe
-from iolab.domain.metric.registry import ALL, parse_key
+from iolab.domain.metric.registry import ALL, METRICS, parse_key
 from iolab.domain.metric.row import key_of, rows
 from iolab.domain.verdict import Judgement, control_false_discovery, judge
 from iolab.domain.workload import KINDS
@@ -122,7 +123,19 @@ def question(
     compared = list(KINDS[experiment.workloads[chosen].kind].compared)
     keys = metrics or (list(experiment.compare.metrics or ()) + compared)[:1]
     asked = tuple(dict.fromkeys(str(parse_key(key)) for key in keys))
+    for key in asked:
+        _check_metric(experiment, chosen, key, settings)
     return Question(chosen, asked, first, last, confidence, most, confirm, spread, time_s)
+
+
+def _check_metric(experiment: Experiment, workload: str, key: str, settings: Sequence[str]) -> None:
+    """A search without values would measure for nothing."""
+    what = lacks(key, [experiment.workloads[workload]], experiment.target.devices)
+    probe = METRICS[parse_key(key).metric].probe
+    if what is None and probe is not None and any(probe not in experiment.probes[name] for name in settings):
+        what = f"the probe {probe} is off; add {probe} = true to [probes]"
+    if what is not None:
+        raise InputError(f"{key}: {what}", where="--metric")
 
 
 @dataclass(frozen=True)

@@ -72,16 +72,19 @@ def _phase_rows(trial: Trial, phase: Phase, observation: Observation) -> Iterato
 
 def _metrics_of(trial: Trial, phase: Phase, op: str) -> Iterator[Metric]:
     """The metrics that the phase has of this operation."""
-    transfers = any(transfer in phase.offered for transfer in TRANSFERS)
     for metric in METRICS.values():
-        if metric.scope == "measure":
-            applies = metric.name in phase.measures
-        elif metric.scope == "probe":
-            applies = metric.probe in trial.probes
-        else:
-            applies = metric.scope == "phase" or transfers or op != ALL
-        if applies and op in ops_taken(metric):
+        if metric.probe in (None, *trial.probes) and is_kept(metric, phase, op):
             yield metric
+
+
+def is_kept(metric: Metric, phase: Phase, op: str) -> bool:
+    """Whether records of the phase have the metric for this operation, the metric's probe being on."""
+    if op not in ops_taken(metric) or op not in (*phase.offered, ALL):
+        return False
+    if metric.scope == "measure":
+        return metric.name in phase.measures
+    transfers = any(transfer in phase.offered for transfer in TRANSFERS)
+    return metric.scope in ("phase", "probe") or transfers or op != ALL
 
 
 def _row(phase: str, job: str, op: str, metric: Metric, observation: Observation) -> Row:
