@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iolab.base.errors import EXIT_CONDITION, InputError, unknown
+from iolab.base.errors import InputError, unknown
 from iolab.base.plain_text import one_line
 from iolab.presentation.cli import complete
+from iolab.presentation.cli.bisect_answer import show_commits, show_run
 from iolab.presentation.cli.options import InsteadOfMachine, Json, Out, Patience, ResumeSearch, Seed, seconds
-from iolab.presentation.cli.output import print_json
 
 if TYPE_CHECKING:
     from iolab.adapters.experiment import Experiment
-    from iolab.adapters.run.bisect import Finding
-    from iolab.adapters.run.commits import GitFinding
-    from iolab.base.strict_json import JsonObject
-    from iolab.domain.bisect.search import Answer
-    from iolab.domain.definition import Nature
-    from iolab.domain.verdict import Judgement
 
 CONFIDENCE_LEAST = 0.5
 MOST_MAX, CONFIRM_MAX, SPREAD_MAX = 10_000, 1_000, 1_000
@@ -209,7 +203,7 @@ def bisect(
         _refuse(of_experiments, "is for experiments, and this is a search among commits")
         if resume is not None:
             _refuse({"--git": repository, **of_git}, "is known from the beginning of the search")
-            _show_commits(commits.resume(resume, _say(as_json=json)), resume, fail_on, as_json=json)
+            show_commits(commits.resume(resume, _say(as_json=json)), resume, fail_on, as_json=json)
             return
         _check(confidence, most, confirm, spread)
         if versions is not None:
@@ -243,7 +237,7 @@ def bisect(
         from iolab.adapters.store.directory import default_path
 
         path = out or default_path(f"bisect {name}")
-        _show_commits(commits.start(asked_of_git, path, _say(as_json=json)), path, fail_on, as_json=json)
+        show_commits(commits.start(asked_of_git, path, _say(as_json=json)), path, fail_on, as_json=json)
         return
     _refuse(of_git, "goes with --git or --versions, and a range of commits or a list")
 
@@ -269,7 +263,7 @@ def bisect(
             confirm=0,
             spread=spread,
         )
-        _show(experiment, findings_of_stored(experiment, asked), fail_on, as_json=json, stored=True)
+        show_run(experiment, findings_of_stored(experiment, asked), fail_on, as_json=json, stored=True)
         return
     progress = display(as_json=json)
     with ByMachine(seconds(patience)) as executor:
@@ -297,7 +291,7 @@ def bisect(
                 time_s=time_s,
             )
             path = start(loaded, out, executor=executor, progress=progress, rounds=most, seed=seed, question=asked).path
-    _show(path, findings_in(path), fail_on, as_json=json)
+    show_run(path, findings_in(path), fail_on, as_json=json)
 
 
 def _refuse(given: Mapping[str, object], why: str) -> None:
@@ -387,38 +381,6 @@ def _say(*, as_json: bool) -> Callable[[str], None]:
     return say
 
 
-def _show_commits(found: GitFinding, path: Path, fail_on: str | None, *, as_json: bool) -> None:
-    from iolab.presentation.table import commits
-
-    if as_json:
-        print_json({"run": str(path), **commits.as_dict(found)})
-    else:
-        from iolab.presentation.cli.output import print_lines
-
-        print_lines(commits.lines(found))
-        print(f"\nSearch: {path}")
-    judged = {change.last: found.judged(change.last) for change in found.answer.changes}
-    _exit_if_met(fail_on, found.answer, judged, found.question.nature, str(path))
-
-
-def _exit_if_met(
-    condition: str | None, answer: Answer, judged: Mapping[int, Judgement | None], nature: Nature, what: str
-) -> None:
-    """Ends the command with status 1 if it holds. A change that was not confirmed counts as what its levels say."""
-    from iolab.domain.definition import DIFFERENCES, LOSSES
-
-    if condition is None or answer.kind not in ("changes", "creep"):
-        return
-    found = []
-    for change in answer.changes:
-        higher, lower = DIFFERENCES[nature]
-        confirmed = judged.get(change.last)
-        found.append(confirmed.verdict if confirmed else higher if change.after > change.before else lower)
-    if condition == "changed" or LOSSES & set(found):
-        print(f"iolab: --fail-on holds: {what}: {', '.join(found)}", file=sys.stderr)
-        raise typer.Exit(EXIT_CONDITION)
-
-
 def _check(confidence: float, most: int, confirm: int, spread: int | None) -> None:
     if not CONFIDENCE_LEAST <= confidence < 1:
         raise InputError(f"{confidence:g} given; expected 0.5 or more, below 1", where="--confidence")
@@ -429,75 +391,3 @@ def _check(confidence: float, most: int, confirm: int, spread: int | None) -> No
     ):
         if not least <= value <= largest:
             raise InputError(f"{value} given; expected {least} to {largest:,}", where=option)
-
-
-def _show(path: Path, found: list[Finding], fail_on: str | None, *, as_json: bool, stored: bool = False) -> None:
-    from iolab.domain.metric import describe
-    from iolab.presentation.table.bisection import lines
-
-    if as_json:
-        first, *others = (_as_dict(one) for one in found)
-        print_json({"run": str(path), **first, "others": others})
-    else:
-        from iolab.presentation.terminal import show
-
-        for place, one in enumerate(found):
-            if place:
-                print()
-            show(lines(one, stored=stored))
-        _tell_of_the_named(path, found)
-        print(f"\nRun:    {path}")
-    for one in found:
-        _exit_if_met(fail_on, one.answer, one.confirmations, describe(one.metric).nature, one.metric)
-
-
-def _tell_of_the_named(path: Path, found: list[Finding]) -> None:
-    """Of each version that was confirmed against the one before it: of guest machines, the functions that it made
-    dearer or cheaper; and what `iolab explain` says of the fresh rounds."""
-    from iolab.adapters.run.bisect import Confirming
-    from iolab.adapters.store import read
-    from iolab.domain.explain import causes
-    from iolab.domain.explain.inputs import of_run
-    from iolab.presentation.table import cause
-    from iolab.presentation.table.symbols import between
-    from iolab.presentation.terminal import show
-
-    asked = found[0].question
-    for change in sorted({change for one in found for change in one.confirmations}):
-        before, after = found[0].versions[change - 1], found[0].versions[change]
-        run = read(path)
-        if functions := between(run, asked.workload, before, after):
-            print(f"\n{functions.rstrip()}")
-        metrics = [one.metric for one in found if change in one.confirmations]
-        inputs = of_run(Confirming.of(run, asked.workload, before, after), metrics, before)
-        if known := causes(inputs.frame, inputs.results, inputs.changes):
-            print()
-            show(cause.causes(known))
-
-
-def _as_dict(found: Finding) -> JsonObject:
-    """The finding as JSON: the schema stands in docs/bisection.md."""
-    answer, versions = found.answer, found.versions
-    return {
-        "metric": found.metric,
-        "kind": answer.kind,
-        "probability": answer.probability,
-        "stopped": answer.stopped,
-        "trials": answer.measurements,
-        "changes": [
-            {
-                "first": versions[change.first],
-                "last": versions[change.last],
-                "probability": change.probability,
-                "before": change.before,
-                "after": change.after,
-                "confirmed": _confirmed(found.confirmations.get(change.last)),
-            }
-            for change in answer.changes
-        ],
-        "unmeasurable": found.unmeasurable,
-    }
-
-
-def _confirmed(judgement: Judgement | None) -> JsonObject | None:
-    return None if judgement is None else judgement.as_dict()
