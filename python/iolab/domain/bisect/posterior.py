@@ -80,18 +80,18 @@ class Posterior:
 
     def none(self, margin: float) -> float:
         """The probability that nothing changes by more than `margin`, in the metric's unit."""
-        return float(self.probabilities @ self._within(margin).prod(axis=1))
+        return float(self.probabilities @ self.within(margin).prod(axis=1))
 
     def creep(self, margin: float) -> float:
         """The probability that the level creeps, by more than `margin`."""
-        return float(self.probabilities @ (self.creeping * (1 - self._within(margin).prod(axis=1))))
+        return float(self.probabilities @ (self.creeping * (1 - self.within(margin).prod(axis=1))))
 
     def account(self, gaps: tuple[int, ...], margin: float) -> float:
         """The probability that the changes beyond `margin` are those in the gaps; of several, that one of these is
         beyond it is enough."""
         import numpy as np
 
-        within = self._within(margin)
+        within = self.within(margin)
         wanted = np.isin(self.gaps, gaps)
         has_all = (wanted.sum(axis=1) == len(gaps)) & ~self.creeping
         others = np.where(wanted, 1.0, within).prod(axis=1)
@@ -126,7 +126,7 @@ class Posterior:
         """The gaps of a hypothesis, ascending."""
         return tuple(int(gap) for gap in self.gaps[hypothesis] if gap >= 0)
 
-    def _within(self, margin: float) -> Array:
+    def within(self, margin: float) -> Array:
         """The probability that each change is at most `margin`, shape (hypotheses, 3); 1 where there is none."""
         import numpy as np
         from scipy.special import ndtr

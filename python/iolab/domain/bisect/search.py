@@ -170,7 +170,7 @@ class Search:
                     float(level[gap + 1]),
                     float(now.in_gaps[gap]),
                 )
-                for gap in now.gaps_of(now.likeliest_steps)
+                for gap in self._named()
             )
         return Answer(kind, probability, changes, len(self.values), stopped)
 
@@ -192,10 +192,17 @@ class Search:
             accounts: list[tuple[float, Kind]] = [(now.none(margin), "none"), (now.creep(margin), "creep")]
             if now.likeliest_steps is not None:
                 # Beside further changes that are too small to count, it is the same account.
-                accounts.append((now.account(now.gaps_of(now.likeliest_steps), margin), "changes"))
+                accounts.append((now.account(self._named(), margin), "changes"))
             probability, kind = max(accounts)
             self._kind = kind, probability
         return self._kind
+
+    def _named(self) -> tuple[int, ...]:
+        """The gaps of the likeliest steps, without those that are too small to count beside a larger one."""
+        now = self.posterior
+        assert now.likeliest_steps is not None
+        gaps, within = now.gaps_of(now.likeliest_steps), now.within(self.margin)[now.likeliest_steps]
+        return tuple(gap for gap, small in zip(gaps, within, strict=False) if small < 0.5) or gaps
 
     def _stopped(self) -> Stopped:
         first, last = self._ends()
@@ -239,8 +246,7 @@ class Search:
     def _within_the_named(self) -> int | None:
         """The middle of the widest gap that is said to hold a change and can be narrowed down."""
         now = self.posterior
-        assert now.likeliest_steps is not None
-        named = [self._inside(*now.points[gap : gap + 2]) for gap in now.gaps_of(now.likeliest_steps)]
+        named = [self._inside(*now.points[gap : gap + 2]) for gap in self._named()]
         widest = max(named, key=len)
         return int(widest[len(widest) // 2]) if len(widest) else None
 
