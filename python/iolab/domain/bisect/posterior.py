@@ -98,15 +98,14 @@ class Posterior:
         these = np.where(wanted, within, 1.0).prod(axis=1)
         return float(self.probabilities @ (has_all * others * (1 - these)))
 
-    @cached_property
-    def in_gaps(self) -> Array:
-        """The probability that a step lies in each gap, shape (points - 1,)."""
+    def in_gaps(self, margin: float = 0.0) -> Array:
+        """The probability that a step by more than `margin` lies in each gap, shape (points - 1,)."""
         import numpy as np
 
         found = np.zeros(len(self.points) - 1)
-        for column in self.gaps.T:
+        for column, within in zip(self.gaps.T, self.within(margin).T, strict=True):
             steps = (column >= 0) & ~self.creeping
-            np.add.at(found, column[steps], self.probabilities[steps])
+            np.add.at(found, column[steps], (self.probabilities * (1 - within))[steps])
         return found
 
     @cached_property

@@ -161,14 +161,14 @@ class Search:
             changes = (Change(now.points[a], now.points[b], float(level[a]), float(level[b]), probability),)
         elif kind == "changes":
             assert now.likeliest_steps is not None
-            level = now.levels[now.likeliest_steps]
+            level, in_gaps = now.levels[now.likeliest_steps], now.in_gaps(self.margin)
             changes = tuple(
                 Change(
                     now.points[gap] + 1,
                     now.points[gap + 1],
                     float(level[gap]),
                     float(level[gap + 1]),
-                    float(now.in_gaps[gap]),
+                    float(in_gaps[gap]),
                 )
                 for gap in self._named()
             )
@@ -265,10 +265,11 @@ class Search:
     def _candidates(self) -> list[int]:
         now = self.posterior
         found = {*now.points} - self._lost
+        in_gaps = now.in_gaps()
         creeps, none = float(now.probabilities @ now.creeping), now.none(self.margin)
         for gap, (before, after) in enumerate(pairwise(now.points)):
             inside = self._inside(before, after)
-            holds = now.in_gaps[gap] + creeps + none * (after - before) / self.versions
+            holds = in_gaps[gap] + creeps + none * (after - before) / self.versions
             if len(inside) and holds >= WORTH_A_LOOK:
                 found |= {int(inside[(len(inside) * quarter) // 4]) for quarter in (1, 2, 3)}
         return sorted(found)

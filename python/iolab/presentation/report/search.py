@@ -54,6 +54,7 @@ def _plot(run: RunData, found: Finding, place: int) -> Plot:
             plot.add(series(told, number, [], values) | marks)
     measured = [names[point] for point in now.points]
     plot.add(series("level", 2, [], (now.mean_levels / scale.divisor).tolist()) | {"x": measured})
-    bars = {"type": "bar", "name": "P(changed)", "x": measured[1:], "y": now.in_gaps.tolist(), "showlegend": False}
+    shares = now.in_gaps(found.search.margin).tolist()
+    bars = {"type": "bar", "name": "P(changed)", "x": measured[1:], "y": shares, "showlegend": False}
     plot.add({**bars, "marker": {"color": colour_of(1)}}, 1)
     return plot

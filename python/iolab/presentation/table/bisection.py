@@ -77,16 +77,17 @@ def _confirmed(found: Finding, change: int) -> str:
 
 
 def _versions(found: Finding) -> RenderableType:
-    """A row per version measured: how often, its level, the probability that it stepped since the last."""
+    """A row per version measured: how often, its level, the probability that it stepped since the last, by more than
+    counts."""
     table = empty_table()
     now = found.search.posterior
-    levels = now.mean_levels.tolist()
+    levels, in_gaps = now.mean_levels.tolist(), now.in_gaps(found.search.margin)
     scale = scale_for(unit_of(found.metric), levels)
     for heading in ("version", "trials", scale.suffix.strip() or "level", "P(changed since the row above)"):
         table.add_column(heading, justify="left" if heading.startswith(("version", "P")) else "right")
     for place, (point, level) in enumerate(zip(now.points, levels, strict=True)):
         trials = sum(version == point for version, _ in found.search.values)
-        share = float(now.in_gaps[place - 1]) if place else None
+        share = float(in_gaps[place - 1]) if place else None
         bar = "" if share is None else f"{share:4.0%} {'#' * round(share * BAR_CHARACTERS)}"
         table.add_row(found.versions[point], str(trials), scale.number(level), bar)
     return table

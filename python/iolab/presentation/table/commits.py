@@ -104,13 +104,14 @@ def _change(found: GitFinding, change: Change) -> str:
 
 
 def _measured(found: GitFinding) -> Iterator[str]:
-    """How often each commit was measured, its level, and the probability that it stepped since the line above."""
+    """How often each commit was measured, its level, and the probability that it stepped since the line above,
+    by more than counts."""
     now = found.search.posterior
-    levels = now.mean_levels.tolist()
+    levels, in_gaps = now.mean_levels.tolist(), now.in_gaps(found.search.margin)
     scale = scale_for(_unit(found), levels)
     for place, (point, level) in enumerate(zip(now.points, levels, strict=True)):
         times = sum(version == point for version, _ in found.search.values)
-        share = float(now.in_gaps[place - 1]) if place else 0.0
+        share = float(in_gaps[place - 1]) if place else 0.0
         bar = f"{share:5.0%} {'#' * round(share * BAR_CHARACTERS)}" if place else ""
         yield f"{found.commits[point].short:12} {times:4} x {scale.with_unit(level):>12} {bar}".rstrip()
 
