@@ -1,0 +1,165 @@
+use super::*;
+use crate::QueueMap;
+use crate::plug::PlugRules;
+use crate::pool::PoolRules;
+use crate::scheduler::cfq_round_robin::CfqRoundRobin;
+use crate::scheduler::invariants;
+use crate::scheduler::invariants::bench::bio;
+use crate::scheduler::kyber::Kyber;
+use crate::scheduler::mq_deadline::MqDeadline;
+use crate::scheduler::none::NoScheduler;
+use crate::scheduler::noop::Noop;
+use Direction::{Read, Write};
+use proptest::prelude::*;
+
+fn queue(scheduler: Box<dyn Scheduler>, tags: u32, hardware: HardwareRules) -> RequestQueue {
+    let rules = QueueRules {
+        pool: PoolRules::tags(tags),
+        ..invariants::rules()
+    };
+    RequestQueue::new(rules, scheduler).with_hardware(hardware)
+}
+
+fn two_queues(shared_tags: bool) -> HardwareRules {
+    HardwareRules {
+        map: QueueMap::modulo(4, 2),
+        depth: 2,
+        shared_tags,
+    }
+}
+
+fn submit_on(queue: &mut RequestQueue, cpu: u16, start: Sector) {
+    let bio = Bio {
+        cpu,
+        ..bio(0, Read, start)
+    };
+    assert_ne!(queue.submit(0, bio), Submitted::MustWait);
+}
+
+fn dispatched(queue: &mut RequestQueue) -> Vec<Sector> {
+    let ids = std::iter::from_fn(|| queue.dispatch(0)).collect::<Vec<_>>();
+    ids.iter().map(|&id| queue.request(id).start).collect()
+}
+
+#[test]
+fn a_driver_that_leaves_its_request_in_the_queue_keeps_it_from_being_plugged() {
+    for stays in [false, true] {
+        let mut queue = RequestQueue::new(
+            QueueRules {
+                plug: PlugRules::EXPLICIT.with_head(stays),
+                ..invariants::rules()
+            },
+            Box::new(Noop::default()),
+        );
+        submit_on(&mut queue, 0, 100);
+        assert_eq!(queue.dispatch(0), None, "plugged");
+        queue.unplug();
+        let first = queue.dispatch(0).unwrap();
+        submit_on(&mut queue, 0, 5000);
+        assert_eq!(queue.dispatch(0).is_some(), stays);
+        queue.completed(1, first, &mut Vec::new());
+    }
+}
+
+#[test]
+fn who_has_its_share_of_the_pool_waits_until_something_of_it_is_done() {
+    let rules = QueueRules {
+        pool: PoolRules::LINUX_2_6_35,
+        ..invariants::rules()
+    };
+    let scheduler = CfqRoundRobin::new(Default::default(), 48);
+    let mut queue = RequestQueue::new(rules, Box::new(scheduler));
+    let of = |task, start| Bio {
+        task,
+        ..bio(0, Read, start)
+    };
+    assert_ne!(queue.submit(0, of(2, 0)), Submitted::MustWait);
+    let mine = (1..).map(|n| of(1, n * 1000));
+    let fits = mine.map(|bio| queue.submit(0, bio));
+    // (48 - 8) / 2, and one more.
+    assert_eq!(
+        fits.take_while(|got| *got != Submitted::MustWait).count(),
+        21
+    );
+    assert_ne!(queue.submit(0, of(2, 900)), Submitted::MustWait);
+    let first = queue.dispatch(0).unwrap();
+    assert_eq!(queue.completed(1, first, &mut Vec::new()), Some(1));
+    assert_ne!(queue.submit(1, of(1, 99_000)), Submitted::MustWait);
+}
+
+#[test]
+fn each_hardware_queue_has_its_own_tags_unless_they_are_shared() {
+    for (shared, expected) in [(false, vec![100, 500, 700, 200]), (true, vec![100, 500])] {
+        let mut queue = queue(Box::new(NoScheduler::default()), 64, two_queues(shared));
+        for (cpu, start) in [(0, 100), (0, 200), (0, 300), (1, 500), (1, 600), (3, 700)] {
+            submit_on(&mut queue, cpu, start);
+        }
+        assert_eq!(dispatched(&mut queue), expected, "shared: {shared}");
+    }
+}
+
+#[test]
+fn a_request_that_found_no_tag_goes_first_when_there_is_one() {
+    let mut queue = queue(
+        Box::new(MqDeadline::new(Default::default())),
+        64,
+        two_queues(false),
+    );
+    for start in [100, 200, 300, 400] {
+        submit_on(&mut queue, 0, start);
+    }
+    let first = queue.dispatch(0).unwrap();
+    assert_eq!(dispatched(&mut queue), [200]);
+    submit_on(&mut queue, 0, 50);
+    queue.completed(1, first, &mut Vec::new());
+    assert_eq!(dispatched(&mut queue), [300]);
+}
+
+#[test]
+fn nr_requests_are_each_hardware_queues_own() {
+    let submitted = |shared_tags| {
+        let mut queue = queue(Box::new(NoScheduler::default()), 2, two_queues(shared_tags));
+        let on = [0, 0, 0, 1, 1].into_iter().zip(1u64..);
+        let bios = on.map(|(cpu, n)| Bio {
+            cpu,
+            ..bio(cpu.into(), Read, n * 100)
+        });
+        bios.map(|bio| queue.submit(0, bio) != Submitted::MustWait)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(submitted(false), [true, true, false, true, true]);
+    assert_eq!(submitted(true), [true, true, false, false, false]);
+}
+
+#[test]
+fn writers_leave_tags_to_readers() {
+    let mut queue = queue(
+        Box::new(MqDeadline::new(Default::default())),
+        8,
+        HardwareRules::SINGLE,
+    );
+    let writes =
+        (0..8u64).filter(|n| queue.submit(0, bio(0, Write, n * 100)) != Submitted::MustWait);
+    assert_eq!(writes.count(), 6);
+    assert_ne!(queue.submit(0, bio(0, Read, 5000)), Submitted::MustWait);
+}
+
+proptest! {
+    #[test]
+    fn hardware_queues_lose_nothing(
+        load in invariants::arrivals(4),
+        depth in 1u32..5,
+        queues in 1u16..4,
+        shared_tags: bool,
+        which in 0u8..3,
+    ) {
+        let scheduler: Box<dyn Scheduler> = match which {
+            0 => Box::new(NoScheduler::default()),
+            1 => Box::new(Kyber::new(Default::default(), QueueMap::modulo(4, queues))),
+            _ => Box::new(MqDeadline::new(Default::default())),
+        };
+        let hardware = HardwareRules { map: QueueMap::modulo(4, queues), depth, shared_tags };
+        let queue = RequestQueue::new(invariants::rules(), scheduler).with_hardware(hardware);
+        invariants::completes_each_once(&invariants::serve_through(queue, &load, 8, 1_000_000));
+    }
+}
