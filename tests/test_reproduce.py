@@ -167,7 +167,7 @@ def test_factors_are_told_apart_by_role(reproduced: Reproduced) -> None:
 def test_what_says_nothing_of_the_model_is_left_out_with_the_reason(reproduced: Reproduced) -> None:
     left_out = {one.cell.row: (one.reason, one.simulated is None) for one in reproduced.tables[1].not_compared}
     assert left_out == {
-        "none": ("the run has no rate_bytes_per_s of job.7", True),
+        "none": ("the run has no rate_bytes_per_s of job.7: its jobs are job.0, job.1", True),
         "zero": ("of 0 there is no relative error", False),
         "waits": ("the model has no words for it", True),
     }
@@ -255,6 +255,14 @@ def test_the_scorecard_has_a_line_per_table_and_what_was_said_apart(reproduced: 
     together = overall([*parts, *measured_here])
     assert together[0] == first
     assert f"Beside a real kernel in front of a device of known timing: {first}" in together
+    blind: list[Part] = [copy.deepcopy(part) for part in parts]
+    for part in blind:
+        part["case_study"] = "blind"
+    words = next(
+        one for one in overall([*parts, *blind]) if one.startswith("On tables that the model was not made for: ")
+    )
+    assert first.rstrip(".") in words and "pairs of a row or a column in the published order" in words
+    assert overall([*parts, *blind])[0] == first
     assert markdown(parts).count("\n| ") == 3
     assert statements_markdown(parts).count("\n| ") == 2
 
@@ -483,7 +491,7 @@ def published(request: pytest.FixtureRequest) -> Published:
 
 
 def test_published_figures_say_where_they_are_from(published: Published) -> None:
-    assert re.fullmatch("00[0-4]|none", published.case_study) and published.source and published.setup
+    assert re.fullmatch("00[0-4]|none|blind", published.case_study) and published.source and published.setup
     for table in published.tables:
         roles = [cell.role for cell in table.cells]
         assert 2 * roles.count("fit") <= len(roles)

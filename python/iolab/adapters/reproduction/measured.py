@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Trial = tuple[str, str]
 """Workload and setting."""
+NAMED = 4
+"""Jobs that a reason names."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,13 @@ class Measured:
         of_all = self._of_all.get(trial, {}).get(key, {})
         # A trial that failed has no jobs; why it failed stands with what they would have had together.
         reason = next((one.reason for one in (*found.values(), *of_all.values()) if one.reason), None)
-        of_job = "" if job == ALL else f" of {job}"
-        return Value(None, reason or f"the run has no {key}{of_job}")
+        return Value(None, reason or f"the run has no {key}{'' if job == ALL else self._of_job(trial, job)}")
+
+    def _of_job(self, trial: Trial, job: str) -> str:
+        """The job that there is nothing of, and which there are instead."""
+        names = list(dict.fromkeys(name for name, _ in self._of_jobs(trial)))
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        return f" of {job}: its jobs are {', '.join(names[:NAMED])}{more}" if names else f" of {job}, but a single job"
 
     def by_round(self, trial: Trial, key: str, job: str) -> Rounds:
         """Of a metric of a job or group, or of all together (`ALL`)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from iolab.adapters.reproduction.part import Aim, DistributionPart, NullPart, Part, StatementsPart, TablePart
 from iolab.adapters.reproduction.score import QUARTER, times, typical_factor
@@ -16,6 +17,10 @@ RESULTS = data.PUBLISHED / "results"
 HEAD = ("table", "cells", "fitted", "chosen", "independent", "factor", "within 25 %", "null", "skill", "aims")
 OF_OURS = "none"
 """The case study of tables that nobody published: what a real kernel did here."""
+BLIND = "blind"
+"""The case study of tables that the model was not made for: machine and load were written down before it was asked."""
+DISTINCT = 1.25
+"""Figures that differ by more are in an order."""
 OF_STATEMENTS = ("said", "agrees", "of which served")
 QUOTED_MIN = 3
 """Independent predictions of a table that may be quoted as the best or the worst."""
@@ -88,7 +93,7 @@ def share_within(factors: Sequence[float], limit: float) -> float | None:
 def overall(parts: Sequence[Part]) -> list[str]:
     """What all come to, a sentence each: predictions of published figures and skill at them, predictions beside a real
     kernel, statements, published distributions."""
-    published = [part for part in parts if part["case_study"] != OF_OURS]
+    published = _of_case_studies(parts)
     found = []
     if factors := _factors_of_all(published):
         found.append(f"{_predictions(factors)}.")
@@ -98,6 +103,13 @@ def overall(parts: Sequence[Part]) -> list[str]:
         found.append(f"{shown} of {len(judged)} tables that a null predictor speaks of show skill beyond it.")
     if factors := _factors_of_all([part for part in parts if part["case_study"] == OF_OURS]):
         found.append(f"Beside a real kernel in front of a device of known timing: {_predictions(factors)}.")
+    blind = [part for part in parts if part["case_study"] == BLIND]
+    if factors := _factors_of_all(blind):
+        pairs = [pair for table in tables_of(blind) for pair in _in_order(table)]
+        found.append(
+            f"On tables that the model was not made for: {_predictions(factors)}; {sum(pairs)} of {len(pairs)} pairs "
+            "of a row or a column in the published order."
+        )
     statements, distributions = _statements_of(parts), _distributions_of(parts)
     if statements:
         said = [one for part in statements for one in part["statements"]]
@@ -111,6 +123,22 @@ def overall(parts: Sequence[Part]) -> list[str]:
             "said of them, which involves no model."
         )
     return found
+
+
+def _of_case_studies(parts: Sequence[Part]) -> list[Part]:
+    """What the case studies are about."""
+    return [part for part in parts if part["case_study"] not in (OF_OURS, BLIND)]
+
+
+def _in_order(table: TablePart) -> Iterator[bool]:
+    """Of each two independent predictions of a row or a column whose published figures differ, whether the same one is
+    larger."""
+    cells = [cell for cell in table["cells"] if cell["role"] == "prediction" and not cell["follows"]]
+    for one, other in combinations(cells, 2):
+        low, high = sorted((one["published"], other["published"]))
+        alike = (one["row"] == other["row"]) != (one["column"] == other["column"])
+        if alike and high > low * DISTINCT:
+            yield ((one["simulated"] or 0) > (other["simulated"] or 0)) == (one["published"] > other["published"])
 
 
 def _factors_of_all(parts: Sequence[Part]) -> list[float]:
@@ -158,7 +186,7 @@ def distributions_markdown(parts: Sequence[Part]) -> str:
 def extremes(parts: Sequence[Part]) -> str:
     """The best and the worst table with more than a few independent predictions, in words, each beside its null
     predictor."""
-    published = [part for part in parts if part["case_study"] != OF_OURS]
+    published = _of_case_studies(parts)
     quoted = [one for one in scores(published) if one.independent >= QUOTED_MIN and one.factor is not None]
     if not quoted:
         return ""
