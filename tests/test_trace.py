@@ -545,6 +545,25 @@ def test_two_traces_are_judged_by_stretches_of_time(tmp_path: Path, capsys: pyte
     assert invoke(["compare", str(one), str(slow), "--fail-on", "slower"]) == 2
 
 
+def test_a_longer_trace_of_the_same_load_is_not_told_apart() -> None:
+    """Its stretches are as many as those of the shorter one, not averages of many beside single ones."""
+    import numpy as np
+    import polars as pl
+    from iolab.adapters.trace.compare import _judged
+
+    random = np.random.default_rng(3)
+
+    def requests(stretches: int) -> pl.DataFrame:
+        counts = random.choice([3, 4, 5, 6, 9], stretches, p=[0.1, 0.35, 0.3, 0.15, 0.1])
+        times = np.concatenate([1000 * at + np.arange(count) for at, count in enumerate(counts)])
+        return pl.DataFrame({"completed_ns": times, "whole_ns": np.ones(len(times))})
+
+    told = [_judged("requests_per_s", [requests(1000), requests(31)], "whole_ns", "rate", 0.02) for _ in range(30)]
+    judged = [one.judgement for one in told if one.judgement is not None]
+    assert len(judged) == 30 and all(one.n == one.n_baseline for one in judged)
+    assert sum(one.verdict in ("lower", "higher") for one in judged) <= 2
+
+
 def test_a_short_trace_gets_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     short = planted(tmp_path / "short.txt", 500, 1, requests=5)
     assert invoke(["compare", str(short), str(short)]) == 0

@@ -94,26 +94,35 @@ def _judged(metric: str, both: list[pl.DataFrame], column: str, name: str, same_
         if all(len(values) >= BLOCKS_MIN and abs(_lag_1(values)) < RELATED_FROM for values in series):
             # More requests per second are no success of the device: somebody asked for them.
             nature: Nature = "neutral" if name == "rate" else "time"
-            judgement = judge_unpaired(*series, nature=nature, same_within=same_within)
-            return Compared(metric, len(series[0]), len(series[1]), block_ns / 1e9, judgement, None)
+            judged = [_spread(values, blocks) for values in series]
+            judgement = judge_unpaired(*judged, nature=nature, same_within=same_within)
+            return Compared(metric, len(judged[0]), len(judged[1]), block_ns / 1e9, judgement, None)
         blocks //= 2
     why = f"fewer than {BLOCKS_MIN} stretches of time that say nothing of one another: record longer"
     return Compared(metric, 0, 0, shortest_ns / 1e9 / BLOCKS_MIN, None, why)
 
 
 def _blocks(rows: pl.DataFrame, block_ns: int, column: str, name: str) -> list[float]:
-    """A value per whole stretch of time."""
+    """A value per whole stretch of time; of one without requests, only its rate has one."""
+    import numpy as np
     import polars as pl
 
     since = pl.col("completed_ns") - rows["completed_ns"][0]
-    values = {
+    figures = {
         "mean": pl.col(column).mean(),
         "p50": pl.col(column).quantile(0.5),
         "p99": pl.col(column).quantile(0.99),
-        "rate": pl.len() / (block_ns / 1e9),
-    }[name]
-    grouped = rows.group_by((since // block_ns).alias("block"), maintain_order=True).agg(value=values)
+    }
+    if name == "rate":
+        counts = np.bincount(rows.select(since // block_ns).to_series().to_numpy())
+        return [float(count) / (block_ns / 1e9) for count in counts[:-1]]
+    grouped = rows.group_by((since // block_ns).alias("block"), maintain_order=True).agg(value=figures[name])
     return [float(value) for value in grouped["value"][:-1] if value is not None]
+
+
+def _spread(values: list[float], most: int) -> list[float]:
+    """At most so many, spread evenly, of each trace: averages of several stretches are not like single ones."""
+    return values if len(values) <= most else [values[index * len(values) // most] for index in range(most)]
 
 
 def _lag_1(values: list[float]) -> float:
