@@ -410,6 +410,43 @@ def test_only_a_guest_counts_instructions() -> None:
         loads("[probes]\ninstructions = true\n[workloads.a]\noperations = 1\n", "host.toml")
 
 
+@pytest.mark.parametrize("split", [False, True])
+def test_a_kernel_in_one_package_or_in_three_is_found(
+    split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian's from version 7 on depend on two others, for the image and for the modules, which lies beside them."""
+    release = "7.3.4-amd64"
+    if split:
+        holds = {
+            "binary": [f"usr/lib/modules/{release}/vmlinuz"],
+            "modules": [f"usr/lib/modules/{release}/kernel/a.ko"],
+        }
+    else:
+        holds = {"image": [f"boot/vmlinuz-{release}", f"lib/modules/{release}/kernel/a.ko"]}
+    asked = []
+
+    def run(arguments: Sequence[str], limit_s: float, cwd: Path) -> subprocess.CompletedProcess[str]:
+        if "download" in arguments:
+            packages = [name for name in arguments if name.startswith("linux-")]
+            asked.extend(packages)
+            for package in packages:
+                (cwd / f"{package}.deb").touch()
+        else:
+            for path in holds.get(Path(arguments[2]).name.split("-")[1], []):
+                (cwd / path).parent.mkdir(parents=True, exist_ok=True)
+                (cwd / path).touch()
+        return subprocess.CompletedProcess(arguments, 0, "", "")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(debian, "_run", run)
+    monkeypatch.setattr(debian.command, "find", lambda name: name)
+    found = kernel.find("7.3.4")
+    assert found.image.name.startswith("vmlinuz") and found.image.is_file()
+    assert found.modules is not None and (found.modules / "kernel" / "a.ko").is_file()
+    parts = ["linux-binary-7.3.4-amd64", "linux-modules-7.3.4-amd64"] if split else []
+    assert asked == ["linux-image-7.3.4-amd64", *parts]
+
+
 def test_kernels_sort_as_people_do() -> None:
     assert sorted(["6.12.9-cloud", "6.1.0-56-cloud", "6.12.100-cloud"], key=debian.order) == [
         "6.1.0-56-cloud",

@@ -13,6 +13,8 @@ from iolab.base.errors import InputError, MachineError, unknown
 
 FOLDER = "debian"
 _PACKAGE, _ARCHITECTURE = "linux-image-", "-amd64"
+_PARTS = ("linux-binary-", "linux-modules-")
+"""What the package depends on where it holds nothing itself: Debian's kernels from 7 on."""
 _NAME = re.compile(r"[0-9][\w.+~-]*")
 FETCH_LIMIT_S = 300.0
 LOOK_LIMIT_S = 30.0
@@ -34,6 +36,19 @@ def fetch(version: str) -> Path:
     if not target.exists():
         _fetch(name, target)
     return target
+
+
+def image(directory: Path) -> Path | None:
+    """The kernel's image in an unpacked package: beside its modules, in newer ones."""
+    found = [*directory.glob("boot/vmlinuz-*"), *directory.glob("usr/lib/modules/*/vmlinuz")]
+    return found[0] if found else None
+
+
+def modules(image: Path) -> Path:
+    """Where the modules of a package's kernel are."""
+    if image.parent.name == "boot":
+        return image.parents[1] / "lib" / "modules" / image.name.removeprefix("vmlinuz-")
+    return image.parent
 
 
 def available() -> list[str]:
@@ -59,16 +74,21 @@ def _fetch(name: str, target: Path) -> None:
         raise MachineError(
             "fetching a kernel's package takes apt and dpkg", where=name, remedy="give the path of an image instead"
         )
-    package = f"{_PACKAGE}{name}{_ARCHITECTURE}"
     with cache.filled(target) as directory:
-        done = _run([tool, "download", "--quiet", package], FETCH_LIMIT_S, cwd=directory)
-        found = list(directory.glob("*.deb"))
-        if done.returncode != 0 or not found:
-            raise _refused(name, done.stderr)
-        unpacked = _run([unpacker, "-x", str(found[0]), str(directory)], FETCH_LIMIT_S, cwd=directory)
-        if unpacked.returncode != 0:
-            raise MachineError(f"{package} could not be unpacked: {_last(unpacked.stderr)}", where=name)
-        found[0].unlink()
+        for prefixes in ((_PACKAGE,), _PARTS):
+            packages = [f"{prefix}{name}{_ARCHITECTURE}" for prefix in prefixes]
+            done = _run([tool, "download", "--quiet", *packages], FETCH_LIMIT_S, cwd=directory)
+            found = list(directory.glob("*.deb"))
+            if done.returncode != 0 or not found:
+                raise _refused(name, done.stderr)
+            for package in found:
+                unpacked = _run([unpacker, "-x", str(package), str(directory)], FETCH_LIMIT_S, cwd=directory)
+                if unpacked.returncode != 0:
+                    raise MachineError(f"{package.name} could not be unpacked: {_last(unpacked.stderr)}", where=name)
+                package.unlink()
+            if image(directory) is not None:
+                return
+        raise MachineError("its packages hold no kernel", where=name)
 
 
 def _refused(name: str, said: str) -> InputError | MachineError:

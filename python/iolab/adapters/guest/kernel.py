@@ -47,8 +47,10 @@ def find(name: str, modules: str | None = None) -> Kernel:
     if "/" in name:
         return _of_files(name, modules)
     directory = debian.fetch(name)
-    (image,) = (directory / "boot").glob("vmlinuz-*")
-    return Kernel(name, image, directory / "lib" / "modules" / image.name.removeprefix("vmlinuz-"))
+    packaged = debian.image(directory)
+    if packaged is None:
+        raise MachineError("its packages hold no kernel", where=name)
+    return Kernel(name, packaged, debian.modules(packaged))
 
 
 def listed() -> list[dict[str, str]]:
