@@ -5,7 +5,9 @@ event and the completion that the trace shows for it must lie within, to the sta
 Blocks are used again while they are in flight: of two alike, and of what came to a block after
 them, the trace may say that it does not know. A bio that is refused because it would have to wait
 is queued once more; the refused one is no I/O of the engine's. There is no peer: btt refuses such a
-trace.
+trace. The engine's time is longer by what passes before the kernel takes an I/O from the ring and
+before the engine takes its completion. Both grow with the queue depth, because one thread hands over
+and takes a batch at a time; with one I/O at a time there is no batch.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from iolab.adapters.trace import export, study, trace_of
 from iolab.adapters.trace.record import record
 from iolab.domain.native_types import Phase
 from iolab.domain.workload import KINDS
-from result import NotMeasured, Result, bounded
+from result import NotMeasured, Result, bounded, plain
 from startup import MEMORY
 
 IOS, QUICK_IOS = 1_000_000, 20_000
@@ -55,6 +57,10 @@ class Truth:
     outside_ns_max: int
     engine_longer_ns_median: float
     """By how much the engine's time exceeds the trace's."""
+    handed_over_ns_median: float
+    """From the engine's offer to the queue event."""
+    taken_ns_median: float
+    """From the completion to when the engine took it."""
 
 
 def measure(quick: bool) -> list[Result]:
@@ -69,6 +75,7 @@ def measure(quick: bool) -> list[Result]:
         nomerges.write_text("2")
         try:
             found = compared(device, Path(name), ios)
+            alone = compared(device, Path(name), ios // 10, depth=1)
         finally:
             nomerges.write_text(before)
     what = f"of {found.ios:,} I/Os"
@@ -78,13 +85,21 @@ def measure(quick: bool) -> list[Result]:
         bounded(f"{what}, missing or too many in the trace", "I/Os", [found.missing], limit=0.5),
         bounded(f"{what}, unknown", "percent", [100 * found.unknown / found.ios], limit=1.0),
         bounded("the engine's time over the trace's, median", "ns", [found.engine_longer_ns_median], limit=100_000),
+        plain("of it before the queue event, median", "ns", [found.handed_over_ns_median]),
+        plain("of it after the completion, median", "ns", [found.taken_ns_median]),
+        bounded(
+            "the engine's time over the trace's, one I/O at a time, median",
+            "ns",
+            [alone.engine_longer_ns_median],
+            limit=100_000,
+        ),
     ]
 
 
-def compared(device: Path, directory: Path, ios: int) -> Truth:
+def compared(device: Path, directory: Path, ios: int, depth: int = DEPTH) -> Truth:
     """Offers so many I/Os to the device, recorded by both, and compares."""
     log, recording, rows = directory / "log.csv", directory / "recorded.dat", directory / "rows.parquet"
-    load = phase(device, log, ios)
+    load = phase(device, log, ios, depth)
     (directory / "load.json").write_text(json.dumps(load))
     command = ["sh", "-c", f'"{sys.executable}" -c "$0" < "$1" > "$2"', LOAD]
     command += [str(directory / "load.json"), str(directory / "record.json")]
@@ -100,8 +115,8 @@ def compared(device: Path, directory: Path, ios: int) -> Truth:
     return beside(pl.read_csv(log), pl.read_parquet(rows), number(device))
 
 
-def phase(device: Path, log: Path, ios: int) -> Phase:
-    given = {"pattern": "random", "queue_depth": DEPTH, "operations": ios, "block_size": f"{BLOCK_BYTES}B"}
+def phase(device: Path, log: Path, ios: int, depth: int) -> Phase:
+    given = {"pattern": "random", "queue_depth": depth, "operations": ios, "block_size": f"{BLOCK_BYTES}B"}
     given |= {"read_percent": 70, "file_size": f"{SIZE_MIB}MiB", "layout": False, "drop_caches": False}
     kind = KINDS["io"]
     load = kind.phases(kind.options.model_validate(given), 1)[-1].load  # type: ignore[union-attr]
@@ -138,12 +153,19 @@ def beside(log: pl.DataFrame, rows: pl.DataFrame, device: str) -> Truth:
     early = (pl.col("began_ns") - pl.col("queued_ns").cast(pl.Int64)).clip(0)
     late = (pl.col("completed_ns").cast(pl.Int64) - pl.col("ended_ns")).clip(0)
     excess = known.select(excess=pl.max_horizontal(early, late))["excess"]
-    longer = known.select(longer=pl.col("latency_ns") - (pl.col("completed_ns") - pl.col("queued_ns")).cast(pl.Int64))
+    before = known["queued_ns"].cast(pl.Int64) - known["began_ns"]
+    after = known["ended_ns"] - known["completed_ns"].cast(pl.Int64)
     return Truth(
         ios=len(log),
         missing=len(missing),
         unknown=len(unknown),
         outside=int((excess > RESOLUTION_NS).sum()),
         outside_ns_max=int(excess.max() or 0),  # type: ignore[arg-type]
-        engine_longer_ns_median=float(longer["longer"].median() or 0.0),  # type: ignore[arg-type]
+        engine_longer_ns_median=_median(before + after),
+        handed_over_ns_median=_median(before),
+        taken_ns_median=_median(after),
     )
+
+
+def _median(values: pl.Series) -> float:
+    return float(values.median() or 0.0)  # type: ignore[arg-type]

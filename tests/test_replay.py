@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +100,7 @@ def test_one_command_compares_schedulers_by_a_trace(
         f"{500 * number},100,{'RW'[number % 3 == 0]},{(number * 7919 % 3000) * 65536},{4096 << number % 3},{number % 2}"
         for number in range(300)
     ]
-    path = table(tmp_path / "trace.csv", [*lines, "150001,50,F,0,0,1", "150002,50,D,0,65536,1"])
+    path = table(tmp_path / "trace.csv", [*lines, "150001,50,F,0,0,1", "150002,50,D,0,65536,1", "150003,5,N,0,8,1"])
     command = ["replay", str(path), "--columns", COLUMNS, "--on", "model:ssd-2010", "--rounds", "1", "--seed", "3"]
     settings = ["--setting", "scheduler=deadline", "--setting", "scheduler=cfq"]
     assert invoke([*command, *settings, "--out", "run"]) == 0
@@ -115,11 +117,42 @@ def test_one_command_compares_schedulers_by_a_trace(
     }
     for setting in ("deadline", "cfq"):
         assert values[setting, "ops"] == 300
+        assert values[setting, "refused_discards"] == 0
         assert values[setting, "arrival_rate_share"] == pytest.approx(1, abs=0.01)
         assert values[setting, "queue_depth_distance"] > 0
     jobs = {group["name"] for group in data.record(0).phases[0]["groups"]}
     assert jobs == {"task-0", "task-1"}
     assert data.experiment.workloads["trace"].options.attachments  # of the copy
+
+
+@pytest.mark.usefixtures("state_dir")
+def test_a_drive_that_takes_no_discards_refuses_them_and_that_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = table(tmp_path / "trace.csv", ["0,100,R,0,4096,1", "1000,50,D,0,65536,1", "2000,50,WZ,65536,65536,1"])
+    command = ["replay", str(path), "--columns", COLUMNS, "--rounds", "1", "--seed", "3", "--timing", "dependent"]
+    for place, refused in (("model:one_disk", 1), ("model:nvme", 0)):
+        out = tmp_path / place.replace(":", "-")
+        assert invoke([*command, "--on", place, "--out", str(out)]) == 0
+        assert ("discards refused: 1 (" in capsys.readouterr().out) == bool(refused)
+        (job,) = read(out).record(0).phases[0]["groups"][0]["jobs"]
+        assert (job["replay"]["refused"], job["errors"]) == (refused, [])
+        assert (job["discard"]["count"], job["discard"]["bytes"]) == (2 - refused, 65536 * (2 - refused))
+
+
+@pytest.mark.usefixtures("state_dir")
+@pytest.mark.parametrize("engine", ["io_uring", "libaio"])
+def test_files_get_holes_and_zeroes(tmp_path: Path, engine: str) -> None:
+    """Or refuse them, where their filesystem has none."""
+    path = table(tmp_path / "trace.csv", ["0,100,W,0,65536,1", "1000,50,D,0,65536,1", "2000,50,WZ,65536,65536,1"])
+    given = {"columns": COLUMNS, "timing": "dependent", "engine": engine, "direct": False}
+    (tmp_path / "files").mkdir()
+    text = experiment(path, place_of(str(tmp_path / "files"), destroy=False), [], given, rounds=1)
+    (tmp_path / "x.toml").write_text(text)
+    assert invoke(["run", str(tmp_path / "x.toml"), "--out", str(tmp_path / "run")]) == 0
+    (job,) = read(tmp_path / "run").record(0).phases[0]["groups"][0]["jobs"]
+    assert job["errors"] == [] and job["write"]["count"] == 1
+    assert job["discard"]["count"] + job["replay"]["refused"] == 2
 
 
 def test_the_place_decides_target_and_room(tmp_path: Path) -> None:
@@ -164,6 +197,48 @@ def test_a_guest_reads_the_trace_from_its_own_files(tmp_path: Path) -> None:
     copy.write_bytes(packed[begin : packed.index(b"\0", begin)])
     again = _native.TraceSchedule.open(json.dumps(copy_choice(str(copy))))
     assert json.loads(again.summary(2**20))["digest"] == replay["digest"]
+
+
+@contextmanager
+def without_discards(directory: Path) -> Iterator[Path]:
+    """A loop device of a file in memory of a filesystem that has no holes to punch."""
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "ramfs", "ramfs", str(directory)], check=True)
+    try:
+        file = directory / "image"
+        with file.open("wb") as image:
+            image.truncate(16 << 20)
+        command = ["losetup", "--find", "--show", str(file)]
+        device = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        try:
+            yield Path(device)
+        finally:
+            subprocess.run(["losetup", "-d", device], check=True)
+    finally:
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)
+
+
+@pytest.mark.skipif(NO_TRACEFS, reason="needs root and a mounted tracefs")
+@pytest.mark.parametrize("engine", ["io_uring", "libaio"])
+def test_discards_of_a_trace_reach_the_device(loop_device: Path, tmp_path: Path, engine: str) -> None:
+    """One that takes none refuses them, and no write comes instead. Neither has FUA: a flush follows the last write."""
+    lines = ["0,100,W,0,4096,1", "1000,90,D,1048576,2097152,1", "3000,90,WF,0,4096,1"]
+    path = table(tmp_path / "trace.csv", lines)
+    given = {"columns": COLUMNS, "timing": "dependent", "engine": engine}
+    with without_discards(tmp_path / "ram") as other:
+        for device, refused in ((loop_device, 0), (other, 1)):
+            text = experiment(path, place_of(str(device), destroy=True), ["scheduler=none"], given, rounds=1)
+            (tmp_path / "x.toml").write_text(text)
+            recorded, out = tmp_path / f"{refused}.dat", tmp_path / f"run-{refused}"
+            run = ["run", str(tmp_path / "x.toml"), "--out", str(out)]
+            code = f"from iolab.presentation.cli.invoke import invoke; raise SystemExit(invoke({run!r}))"
+            assert invoke(["record", str(device), "-o", str(recorded), "--", sys.executable, "-c", code]) == 0
+            (job,) = read(out).record(0).phases[0]["groups"][0]["jobs"]
+            assert (job["replay"]["refused"], job["errors"], "discard" in job) == (refused, [], not refused)
+            (copy,) = options(file=str(recorded)).attachments.values()
+            rows = [line.split(",")[2:5] for line in copy.splitlines()[1:]]
+            assert (["D", "1048576", "2097152"] in rows) == (not refused)
+            assert [row[0] for row in rows if row[0] != "R"] == ["W", *["D"] * (1 - refused), "W", "F"]
 
 
 @pytest.mark.skipif(NO_TRACEFS, reason="needs root and a mounted tracefs")

@@ -21,6 +21,7 @@ from iolab.adapters.system import tracefs
 from iolab.adapters.trace import export, study, trace_of
 from iolab.adapters.trace.export import frames
 from iolab.base.errors import InputError
+from iolab.domain.workload.trace import TraceOptions
 from iolab.presentation.cli.invoke import invoke
 from iolab.presentation.report.over_time import Counts, How, fine, step_of, times
 
@@ -41,6 +42,7 @@ def figures_of(name: str) -> dict[str, Any]:
         ("tracefs.txt", "trace events as text", 39, 39),
         ("set", "blktrace 7", 54, 52),
         ("blkparse.txt", "blkparse", 54, 52),
+        ("blktrace-8", "blktrace 8", 30, 27),
     ],
 )
 def test_recordings_of_the_real_tools_are_read_whole(name: str, format_: str, requests: int, known: int) -> None:
@@ -49,6 +51,18 @@ def test_recordings_of_the_real_tools_are_read_whole(name: str, format_: str, re
     assert (figures["malformed"], figures["events_lost"], figures["events_unmatched"]) == (0, 0, 0)
     assert figures["all"]["count"] == requests
     assert figures["all"]["whole_ns"]["count"] == known
+
+
+def test_version_8_of_blktrace_tells_zeroes_from_writes() -> None:
+    """Times as a few lines of Python pair them by sector and length."""
+    trace = trace_of([TRACES / "blktrace-8"])
+    device = study(trace)["all"]["device_ns"]
+    assert (device["count"], device["mean"], device["max"]) == (28, 1957736.25, 33027412)
+    (copy,) = TraceOptions.model_validate({"file": str(TRACES / "blktrace-8")}).attachments.values()
+    rows = [line.split(",")[2:5] for line in copy.splitlines()[1:]]
+    assert ["D", "4194304", "1048576"] in rows and ["WZ", "8388608", "1048576"] in rows
+    # Of fdatasync(2), and of the kernel after either write that was to be durable, with RWF_DSYNC or by BLKZEROOUT.
+    assert [row[0] for row in rows].count("F") == 3
 
 
 def test_biosnoop_of_bpftrace_tells_whole_milliseconds() -> None:
@@ -81,6 +95,7 @@ def test_a_log_of_arrivals_says_which_figures_it_can_not_give() -> None:
 PUBLIC = {
     "MSR Cambridge": ("128166372003061629,usr,0,Read,7014609920,24576,41286\n", "read", 24576, 4_128_600),
     "Alibaba": ("419,W,8792731648,16384,1577808144360767\n", "write", 16384, None),
+    "CloudPhysics": ("version,time,op,size,lbn\n1,5633898,2a,512,42932745\n", "write", 512, None),
     "Tencent": ("1538323200,12910952,128,0,1063\n", "read", 65536, None),
     "FIU": ("329131208190249 4892 syslogd 904265560 8 W 6 0 531e779d\n", "write", 4096, None),
     "Meta": ("310 262144 4325376 1572074461.57806 1 24 3 5\n", "read", 4325376, None),

@@ -78,6 +78,12 @@ pub trait Device: Send {
         false
     }
 
+    /// Completes as that tag when those sectors are no longer wanted (DATA SET MANAGEMENT with TRIM, NVMe's deallocation). The
+    /// caller has one under way at a time, with a tag that no command has. False: it takes no such command.
+    fn discard(&mut self, _now: Time, _tag: u32, _start: Sector, _sectors: Sector) -> bool {
+        false
+    }
+
     /// When `advance` has something to do.
     fn next_event(&self) -> Option<Time>;
 

@@ -171,7 +171,11 @@ impl Stamps {
                     }
                 }
             }
-            OpKind::Read | OpKind::Fsync | OpKind::Fdatasync => {}
+            OpKind::Read
+            | OpKind::Fsync
+            | OpKind::Fdatasync
+            | OpKind::Discard
+            | OpKind::WriteZeroes => {}
         }
     }
 

@@ -52,6 +52,17 @@ pub fn features() -> Features {
     }
 }
 
+/// Whether the kernel is of that version, major and minor, or a later one.
+pub(crate) fn kernel_is_at_least(version: (u32, u32)) -> bool {
+    let release = kernel();
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|digits| digits.parse().unwrap_or(0));
+    let number = |found: Option<u32>| found.unwrap_or(0);
+    let major = number(numbers.next());
+    (major, number(numbers.next())) >= version
+}
+
 fn kernel() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease")
         .unwrap_or_default()

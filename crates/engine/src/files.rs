@@ -20,6 +20,8 @@ pub struct OpenFile {
     pub base: u64,
     pub size: u64,
     pub device: u64,
+    /// A block device.
+    pub is_device: bool,
     pub on_tmpfs: bool,
 }
 
@@ -137,6 +139,7 @@ fn open(spec: &FileSpec, group: &GroupSpec, writes: bool) -> Result<OpenFile, St
         base: spec.base_bytes,
         size: spec.size_bytes,
         device,
+        is_device: kind.is_block_device(),
         on_tmpfs,
     })
 }
@@ -167,6 +170,7 @@ fn open_nothing(spec: &FileSpec) -> Result<OpenFile, StartError> {
         base,
         size,
         device: 0,
+        is_device: false,
         on_tmpfs: false,
     })
 }

@@ -434,8 +434,8 @@ impl Group {
             log.add(op, now, result);
         }
         let running = &mut self.jobs[job];
-        // A sync moves no bytes and returns 0, so the one comparison serves all.
-        let completed = result == op.bytes as i32;
+        // A sync moves no bytes and returns 0, so the one comparison serves it too.
+        let completed = result == op.result();
         self.contents
             .finish(op, completed, &self.buffers, slot, |wrong| {
                 running.measure.mismatched(wrong)
@@ -461,6 +461,9 @@ impl Group {
     fn failed(&mut self, job: usize, op: &Op, result: i32, now: Time) {
         let running = &mut self.jobs[job];
         let errno = if result < 0 { -result } else { 0 };
+        if op.kind.clears() && errno == libc::EOPNOTSUPP {
+            return running.job.refused(now, op);
+        }
         running.job.completed(now, op, Err(errno));
         if errno == libc::ECANCELED && self.state.leave_at.is_some() {
             return;

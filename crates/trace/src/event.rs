@@ -145,6 +145,8 @@ impl Marks {
     pub const FUA: Marks = Marks(8);
     /// F before the operation: what the device caches goes to the medium first.
     pub const PREFLUSH: Marks = Marks(16);
+    /// Z after a write: zeroes, for which no data are carried.
+    pub const ZEROES: Marks = Marks(32);
 
     /// Whether it carries that mark.
     pub fn has(self, mark: Marks) -> bool {
@@ -266,6 +268,7 @@ pub fn op_and_marks(rwbs: &[u8]) -> (Op, Marks) {
             b'A' => Marks::READ_AHEAD,
             b'S' => Marks::SYNC,
             b'M' => Marks::METADATA,
+            b'Z' if op == Op::Write => Marks::ZEROES,
             0 => break,
             _ => Marks::default(),
         });
@@ -287,6 +290,7 @@ pub fn rwbs(op: Op, marks: Marks) -> String {
         Op::Other => 'N',
     });
     let letters = [
+        (Marks::ZEROES, 'Z'),
         (Marks::FUA, 'F'),
         (Marks::READ_AHEAD, 'A'),
         (Marks::SYNC, 'S'),
@@ -317,6 +321,11 @@ mod tests {
         assert_eq!(op_and_marks(b"FF\0"), (Op::Flush, Marks::default()));
         assert_eq!(op_and_marks(b"RA"), (Op::Read, Marks::READ_AHEAD));
         assert_eq!(op_and_marks(b"DS"), (Op::Discard, Marks::SYNC));
+        let zeroes = Marks::ZEROES.with(Marks::SYNC);
+        assert_eq!(op_and_marks(b"WZS"), (Op::Write, zeroes));
+        assert_eq!(rwbs(Op::Write, zeroes), "WZS");
+        // The end of an append to a zone.
+        assert_eq!(op_and_marks(b"ZA"), (Op::Other, Marks::READ_AHEAD));
     }
 
     #[test]

@@ -59,7 +59,8 @@ impl Text {
     fn line(&mut self, event: &TraceEvent, task: &str, text: &str) {
         self.cpus = self.cpus.max(u32::from(event.cpu) + 1);
         self.lines += 1;
-        let microseconds = (event.at_ns + 500) / 1000;
+        // The next of a half and more, also at the end of time.
+        let microseconds = event.at_ns / 1000 + event.at_ns % 1000 / 500;
         // Writing into a String cannot fail.
         let _ = writeln!(
             self.text,

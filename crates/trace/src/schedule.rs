@@ -12,8 +12,10 @@ use crate::request::{Change, Follow, Io};
 /// More take more memory than a replay should: 400 MB.
 const IOS_MAX: usize = 8_000_000;
 const UNKNOWN_NS: u64 = u64::MAX;
-/// A longer one is no I/O of a block device: 64 MiB.
+/// A longer read or write is none of a block device: 64 MiB.
 const SECTORS_MAX: u32 = 1 << 17;
+/// A bio counts its bytes in 32 bits.
+const CLEARED_SECTORS_MAX: u32 = u32::MAX >> 9;
 /// No device reaches further: 8 EiB.
 const END_SECTOR_MAX: u64 = 1 << 54;
 const SECTOR_BYTES: u64 = 512;
@@ -167,7 +169,11 @@ impl Arrivals {
             return None;
         }
         let end = event.sector.saturating_add(u64::from(event.sectors));
-        if !kind.is_sync() && (event.sectors > SECTORS_MAX || end > END_SECTOR_MAX) {
+        let sectors_max = match kind.clears() {
+            true => CLEARED_SECTORS_MAX,
+            false => SECTORS_MAX,
+        };
+        if !kind.is_sync() && (event.sectors > sectors_max || end > END_SECTOR_MAX) {
             self.left_out += 1;
             return None;
         }
@@ -206,7 +212,7 @@ impl Arrivals {
         let Some(first_ns) = found.first().map(|io| io.at_ns) else {
             let what = match &choice.device {
                 Some(device) => format!("nothing to replay of the device {device}"),
-                None => "no read, write or flush to replay".into(),
+                None => "no read, write, flush or discard to replay".into(),
             };
             return Err(ReadError(what));
         };
@@ -230,6 +236,8 @@ impl Arrivals {
 fn kind(op: Op, marks: Marks, sectors: u32) -> Option<OpKind> {
     match (op, sectors) {
         (Op::Read, 1..) => Some(OpKind::Read),
+        (Op::Discard, 1..) => Some(OpKind::Discard),
+        (Op::Write, 1..) if marks.has(Marks::ZEROES) => Some(OpKind::WriteZeroes),
         (Op::Write, 1..) if marks.has(Marks::FUA) => Some(OpKind::DurableWrite),
         (Op::Write, 1..) => Some(OpKind::Write),
         (Op::Write, 0) | (Op::Flush, _) => Some(OpKind::Fdatasync),
@@ -247,11 +255,13 @@ fn processes(found: &[Found], about: &About) -> (BTreeMap<u32, u32>, Vec<Process
             reads: 0,
             writes: 0,
             flushes: 0,
+            discards: 0,
             depth_max: 0,
         });
         process.ios += 1;
         process.reads += u64::from(io.kind == OpKind::Read);
         process.writes += u64::from(io.kind.is_write());
+        process.discards += u64::from(io.kind.clears());
         process.flushes += u64::from(io.kind.is_sync() || io.kind == OpKind::DurableWrite);
     }
     let mut processes: Vec<Process> = by_pid.into_values().collect();
@@ -352,7 +362,8 @@ impl Bios {
 fn same_operation(kind: OpKind, op: Op) -> bool {
     match op {
         Op::Read => kind == OpKind::Read,
-        Op::Write => kind.is_write() || kind.is_sync(),
+        Op::Write => kind.is_write() || kind.is_sync() || kind == OpKind::WriteZeroes,
+        Op::Discard => kind == OpKind::Discard,
         Op::Flush => kind.is_sync(),
         _ => false,
     }

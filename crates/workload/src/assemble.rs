@@ -171,6 +171,7 @@ fn job_record(name: &str, job: Measured, from: Time) -> JobRecord {
         read: op_record(&measured.read),
         write: op_record(&measured.write),
         sync: op_record(&measured.sync),
+        discard: (measured.discard.latency.count() > 0).then(|| op_record(&measured.discard)),
         null: job.is_null.then(|| op_record(&measured.null)),
         depth_search: job.searched,
         replay: job.replayed,

@@ -224,6 +224,15 @@ impl Job {
         }
     }
 
+    /// Instead of `completed`, for an operation that clears and that the target does not take.
+    #[cold]
+    pub fn refused(&mut self, now: Time, op: &Op) {
+        if let Some(replay) = &mut self.replay {
+            replay.refused();
+        }
+        self.completed(now, op, Ok(0));
+    }
+
     /// From when on `next` has something to offer if nothing completes before; `None` when only a completion helps.
     pub fn next_wakeup(&self) -> Option<Time> {
         if let Some(replay) = &self.replay {

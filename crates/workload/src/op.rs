@@ -15,6 +15,10 @@ pub enum OpKind {
     Fsync,
     /// fdatasync(2): data, and the metadata that reading it back needs.
     Fdatasync,
+    /// The device need not keep what is there; of a file: a hole.
+    Discard,
+    /// Zeroes there, without a transfer of them where the device can.
+    WriteZeroes,
 }
 
 impl OpKind {
@@ -28,6 +32,12 @@ impl OpKind {
     pub fn is_sync(self) -> bool {
         matches!(self, OpKind::Fsync | OpKind::Fdatasync)
     }
+
+    /// Whether it changes what is there without data to carry. Not every target takes such.
+    #[inline(always)]
+    pub fn clears(self) -> bool {
+        matches!(self, OpKind::Discard | OpKind::WriteZeroes)
+    }
 }
 
 /// One operation. A sync has offset 0 and 0 bytes.
@@ -39,10 +49,22 @@ pub struct Op {
     pub file: u32,
     /// Bytes from the start of the file's range.
     pub offset: u64,
-    /// Length of the transfer in bytes.
+    /// Length of the transfer, or of what is cleared, in bytes.
     pub bytes: u32,
     /// Latency counts from here: the intended start with open arrival, otherwise the `now` of `next`.
     pub due: Time,
+}
+
+impl Op {
+    /// What a system call for it returns when all of it is done.
+    #[inline(always)]
+    pub fn result(&self) -> i32 {
+        if self.kind.clears() {
+            0
+        } else {
+            self.bytes as i32
+        }
+    }
 }
 
 /// What a job wants from the thread that drives it.

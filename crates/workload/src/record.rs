@@ -120,6 +120,9 @@ pub struct JobRecord {
     pub write: OpRecord,
     /// fsync and fdatasync.
     pub sync: OpRecord,
+    /// Discards, and zeroes written without data, that succeeded, and the bytes that they cleared; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discard: Option<OpRecord>,
     /// Operations of an engine that does nothing, which are no reads, writes or syncs, and the bytes that they name;
     /// absent with any other.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -33,6 +33,8 @@ pub struct Interval {
     pub write: Activity,
     /// fsync and fdatasync.
     pub sync: Activity,
+    /// Discards, and zeroes that were written without data.
+    pub discard: Activity,
     /// Null operations, whatever they stand for.
     pub null: Activity,
 }
@@ -64,6 +66,8 @@ pub struct Totals {
     pub write: Total,
     /// fsync and fdatasync.
     pub sync: Total,
+    /// Discards, and zeroes that were written without data.
+    pub discard: Total,
     /// Null operations.
     pub null: Total,
 }
@@ -71,8 +75,8 @@ pub struct Totals {
 /// Most intervals that a timeline keeps. Even, so that pairs fit.
 pub const INTERVALS_MAX: usize = 256;
 
-const KINDS: usize = 4;
-const NULL_ROW: usize = 3;
+const KINDS: usize = 5;
+const NULL_ROW: usize = 4;
 
 impl Timeline {
     /// Measures from `start_ns` on; completions before are forgotten. `width_ns` of 0 is taken as 1.
@@ -143,13 +147,14 @@ impl Timeline {
     }
 
     fn close(&mut self) -> Interval {
-        let [read, write, sync, null] = self.current.each_mut().map(Recorder::take);
+        let [read, write, sync, discard, null] = self.current.each_mut().map(Recorder::take);
         Interval {
             start_ns: self.start_ns,
             length_ns: self.end_ns - self.start_ns,
             read,
             write,
             sync,
+            discard,
             null,
         }
     }
@@ -187,6 +192,7 @@ fn row(kind: OpKind) -> usize {
         OpKind::Read => 0,
         OpKind::Write | OpKind::DurableWrite => 1,
         OpKind::Fsync | OpKind::Fdatasync => 2,
+        OpKind::Discard | OpKind::WriteZeroes => 3,
     }
 }
 
@@ -198,10 +204,16 @@ impl Interval {
 
     /// Operations of all kinds that completed in it.
     pub fn ops(&self) -> u64 {
-        [&self.read, &self.write, &self.sync, &self.null]
-            .map(|activity| activity.latency.count())
-            .iter()
-            .sum()
+        [
+            &self.read,
+            &self.write,
+            &self.sync,
+            &self.discard,
+            &self.null,
+        ]
+        .map(|activity| activity.latency.count())
+        .iter()
+        .sum()
     }
 
     /// What either did, over the time from the start of the earlier to the end of the later.
@@ -213,6 +225,7 @@ impl Interval {
             read: self.read.merged(&other.read),
             write: self.write.merged(&other.write),
             sync: self.sync.merged(&other.sync),
+            discard: self.discard.merged(&other.discard),
             null: self.null.merged(&other.null),
         }
     }
@@ -245,6 +258,7 @@ pub fn totals<'a>(intervals: impl IntoIterator<Item = &'a Interval>, from_ns: Ti
         totals.read.add(&interval.read);
         totals.write.add(&interval.write);
         totals.sync.add(&interval.sync);
+        totals.discard.add(&interval.discard);
         totals.null.add(&interval.null);
     }
     totals
@@ -299,6 +313,7 @@ mod tests {
             OpKind::Write,
             OpKind::Fsync,
             OpKind::Fdatasync,
+            OpKind::Discard,
         ])
     }
 
@@ -340,7 +355,7 @@ mod tests {
         #[test]
         fn nothing_is_lost_when_the_width_doubles(completions in completions()) {
             let totals = totals(&record(&completions, 0), 0);
-            for (row, found) in [totals.read, totals.write, totals.sync].into_iter().enumerate() {
+            for (row, found) in [totals.read, totals.write, totals.sync, totals.discard].into_iter().enumerate() {
                 let expected = total_of(&completions, row);
                 prop_assert_eq!(found.bytes, expected.bytes);
                 prop_assert_eq!(found.latency, expected.latency);

@@ -231,6 +231,7 @@ proptest! {
                     syncs_end = syncs_end.max(completed_ns);
                 }
                 OpKind::Fsync => prop_assert!(spec.sync_at_end && due_files.is_empty()),
+                OpKind::Discard | OpKind::WriteZeroes => prop_assert!(false, "only replays clear"),
                 OpKind::Read | OpKind::Write | OpKind::DurableWrite => {
                     prop_assert!(due_files.is_empty(), "an operation before the sync");
                     prop_assert!(started_ns >= syncs_end, "an operation during the sync");

@@ -47,6 +47,7 @@ fn schedule(ios: &[(Time, Time, u32)]) -> Schedule {
         reads: 0,
         writes: 0,
         flushes: 0,
+        discards: 0,
         depth_max: 0,
     });
     Schedule::new(ios, vec![device], processes.collect(), 0)
@@ -79,6 +80,7 @@ fn job_of(schedule: &Schedule, timing: Timing, time_scale: f64, queue_depth: u32
             thread: 0,
             threads: 1,
             flushes: false,
+            discards: false,
             schedule: Some(Arc::new(schedule.clone())),
         }),
         ..uniform_reads()
@@ -192,6 +194,33 @@ proptest! {
         seen.sort_unstable();
         prop_assert_eq!(seen, (0..schedule.ios.len()).collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn a_discard_may_be_larger_than_its_file_and_one_that_is_refused_is_counted() {
+    let mut schedule = schedule(&[(0, 5, 0), (10, 5, 0)]);
+    schedule.ios[1].kind = OpKind::Discard;
+    schedule.ios[1].sectors = 1 << 22;
+    let schedule = Schedule::new(schedule.ios, schedule.devices, schedule.processes, 0);
+    assert_eq!(schedule.largest_bytes(), 4096);
+    let spec = job_of(&schedule, Timing::Recorded, 1.0, 4);
+    let mut job = Job::new(&spec, &[FILE_BYTES]).expect("a sound specification");
+    let Next::Io(read) = job.next(0) else {
+        panic!("the read is due");
+    };
+    job.completed(5, &read, Ok(4096));
+    let Next::Io(discard) = job.next(10) else {
+        panic!("the discard is due");
+    };
+    assert_eq!((discard.kind, discard.offset), (OpKind::Discard, 0));
+    assert_eq!(
+        (u64::from(discard.bytes), discard.result()),
+        (FILE_BYTES, 0)
+    );
+    job.refused(20, &discard);
+    assert_eq!(job.next(20), Next::Done);
+    let record = job.replayed().expect("it replays");
+    assert_eq!((record.arrivals, record.refused), (2, 1));
 }
 
 #[test]

@@ -104,6 +104,24 @@ class Searched(TypedDict):
     windows: list[Window]
 
 
+class LatencyRecord(TypedDict):
+    """Latencies of operations, each from its due time to its completion."""
+
+    histogram: list[tuple[int, int, int]]
+    max_ns: int
+    mean_ns: float
+    min_ns: int
+    stddev_ns: float
+
+
+class OpRecord(TypedDict):
+    """Successful operations of one kind in the measured part."""
+
+    bytes: int
+    count: int
+    latency: LatencyRecord | None
+
+
 class ErrorRecord(TypedDict):
     """Failures of one operation with one errno."""
 
@@ -141,24 +159,6 @@ class MismatchRecord(TypedDict):
     path: str
 
 
-class LatencyRecord(TypedDict):
-    """Latencies of operations, each from its due time to its completion."""
-
-    histogram: list[tuple[int, int, int]]
-    max_ns: int
-    mean_ns: float
-    min_ns: int
-    stddev_ns: float
-
-
-class OpRecord(TypedDict):
-    """Successful operations of one kind in the measured part."""
-
-    bytes: int
-    count: int
-    latency: LatencyRecord | None
-
-
 class ReplayRecord(TypedDict):
     """How faithful the replay of a job was."""
 
@@ -171,6 +171,7 @@ class ReplayRecord(TypedDict):
     lateness_ns_p99: int | None
     recorded_depth_mean: float | None
     recorded_rate_per_s: float | None
+    refused: int
     replayed_depth_mean: float | None
     replayed_rate_per_s: float | None
 
@@ -179,6 +180,7 @@ class JobRecord(TypedDict):
     """The record of one job of a load."""
 
     depth_search: NotRequired[Searched | None]
+    discard: NotRequired[OpRecord | None]
     errors: list[ErrorRecord]
     finished_ns: int
     intervals: list[IntervalRecord]
@@ -1371,6 +1373,7 @@ class ReplaySpec(TypedDict):
     """What a job that replays offers, instead of what it would draw."""
 
     digest: str
+    discards: bool
     flushes: bool
     mapping: Mapping
     region_bytes: int
@@ -1994,6 +1997,7 @@ class Process(TypedDict):
     """A process of the trace."""
 
     depth_max: int
+    discards: int
     flushes: int
     ios: int
     name: str

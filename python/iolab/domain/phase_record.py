@@ -1,7 +1,7 @@
 """The record of a phase: the engine's (crates/workload/src/record.rs), and what other runners make in its likeness.
 
-A job counts reads, writes and syncs under `read`, `write` and `sync`, or what the engine `null` did not do under
-`null`, and any other operation by name under `ops`, all
+A job counts reads, writes and syncs under `read`, `write` and `sync`, what a replay discards under `discard`, or what
+the engine `null` did not do under `null`, and any other operation by name under `ops`, all
 in the same shape. What is a number and not an operation stands by the metric's name under `measures`, of a job or of
 the phase. Probes that were on stand under `probes` by name, each with what it observed, or with the reason why it could
 not under `probes_absent`. Whoever reads a record asks the functions here, so that the engine's may do without these.
@@ -16,12 +16,12 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from iolab.domain import native_types as native
 
-ENGINE_OPS = ("read", "write", "sync", "null")
+ENGINE_OPS = ("read", "write", "sync", "discard", "null")
 
 
 class JobRecord(TypedDict):
-    """A job's record as any runner makes it: the engine's has `read`, `write` and `sync` (and
-    `null`, where it does nothing), those of others have `ops`
+    """A job's record as any runner makes it: the engine's has `read`, `write` and `sync` (`discard` where it did some,
+    and `null`, where it does nothing), those of others have `ops`
     and `measures`. tests/test_native_types.py compares it with the engine's types."""
 
     name: str
@@ -29,6 +29,7 @@ class JobRecord(TypedDict):
     read: NotRequired[native.OpRecord]
     write: NotRequired[native.OpRecord]
     sync: NotRequired[native.OpRecord]
+    discard: NotRequired[native.OpRecord]
     null: NotRequired[native.OpRecord]
     depth_search: NotRequired[native.Searched]
     replay: NotRequired[native.ReplayRecord]

@@ -33,6 +33,12 @@ class Replayed:
         return 100 * sum(told) / self.arrivals if self.arrivals and len(told) == len(late) else None
 
     @property
+    def refused(self) -> int | None:
+        """Discards and writes of zeroes that the target does not take; None of older records, which have none."""
+        told = [count for job in self.jobs if (count := job.get("refused")) is not None]
+        return sum(told) if told else None
+
+    @property
     def lateness_ns_p99(self) -> int | None:
         """The highest of the threads' 99th percentiles of lateness, in ns."""
         return max((found for job in self.jobs if (found := job["lateness_ns_p99"]) is not None), default=None)

@@ -203,7 +203,7 @@ impl Flash {
         };
         *left = left.saturating_sub(units);
         if *left == 0 || self.buffer.held() == 0 {
-            self.events.put(now, Event::Flushed(*tag));
+            self.events.put(now, Event::Ended(*tag));
             self.host_flush = None;
         }
     }

@@ -58,6 +58,8 @@ const PIECE: usize = 1 << 16;
 const AS_AT_START: u32 = 0;
 
 const NOWHERE: u32 = u32::MAX;
+/// Discarded: nowhere either, but not as it was at the start.
+const FORGOTTEN: u32 = NOWHERE - 1;
 const IN_BUFFER: u32 = 1 << 31;
 
 impl Mapping {
@@ -104,7 +106,7 @@ impl Mapping {
             Some(turned) => !turned,
         };
         match place {
-            NOWHERE => PageLocation::Nowhere,
+            NOWHERE | FORGOTTEN => PageLocation::Nowhere,
             place if place >= IN_BUFFER => PageLocation::Buffer(place - IN_BUFFER),
             place => PageLocation::Flash(place),
         }
@@ -113,12 +115,26 @@ impl Mapping {
     /// The unit is in the buffer now: where it was is no longer wanted.
     pub(super) fn buffer(&mut self, unit: u32, slot: u32) {
         if let PageLocation::Flash(old) = self.place(unit) {
-            let (die, block) = self.block_of(old);
-            let space = &mut self.dies[die as usize];
-            space.wanted -= 1;
-            space.blocks[block as usize].wanted -= 1;
+            self.unwanted(old);
         }
         self.set(unit, IN_BUFFER + slot);
+    }
+
+    /// The host wants the unit no longer, wherever it is.
+    pub(super) fn forget(&mut self, unit: u32) {
+        match self.place(unit) {
+            PageLocation::Nowhere => return,
+            PageLocation::Flash(old) => self.unwanted(old),
+            PageLocation::Buffer(_) => {}
+        }
+        self.set(unit, FORGOTTEN);
+    }
+
+    fn unwanted(&mut self, place: u32) {
+        let (die, block) = self.block_of(place);
+        let space = &mut self.dies[die as usize];
+        space.wanted -= 1;
+        space.blocks[block as usize].wanted -= 1;
     }
 
     /// The unit has been programmed there, and is still wanted if it was still at `from`.
@@ -127,10 +143,7 @@ impl Mapping {
             return false;
         }
         if let PageLocation::Flash(old) = from {
-            let (die, block) = self.block_of(old);
-            let space = &mut self.dies[die as usize];
-            space.wanted -= 1;
-            space.blocks[block as usize].wanted -= 1;
+            self.unwanted(old);
         }
         self.set(unit, at);
         let (die, block) = self.block_of(at);

@@ -63,7 +63,8 @@ pub struct Flash {
 #[derive(Clone, Copy, Debug)]
 enum Ended {
     Command(CommandId),
-    Flush(u32),
+    /// A flush or a discard.
+    WithoutData(u32),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +77,8 @@ enum Event {
     },
     Complete(CommandId),
     Flush,
-    /// All that was in the buffer when the host asked for it is programmed.
-    Flushed(u32),
+    /// All that was in the buffer when the host asked for it is programmed, or what the host discards is forgotten.
+    Ended(u32),
     /// What has completed has waited long enough for more.
     Interrupt(u32),
 }
@@ -304,7 +305,7 @@ impl Flash {
     fn leave(&mut self, now: Time, what: Ended) -> Completion {
         match what {
             Ended::Command(id) => self.inside.leave(now, id),
-            Ended::Flush(tag) => Completion { tag, failed: false },
+            Ended::WithoutData(tag) => Completion { tag, failed: false },
         }
     }
 
@@ -353,7 +354,7 @@ impl Device for Flash {
                 Event::Done { die, work } => self.done(at, die, work),
                 Event::Complete(id) => self.end(at, Ended::Command(id), completed),
                 Event::Flush => self.program_rest(at),
-                Event::Flushed(tag) => self.end(at, Ended::Flush(tag), completed),
+                Event::Ended(tag) => self.end(at, Ended::WithoutData(tag), completed),
                 Event::Interrupt(number) => {
                     if self.held.awaits(number) {
                         self.interrupt(at, completed);
@@ -371,7 +372,7 @@ impl Device for Flash {
         match self.buffer.held() {
             0 => {
                 let at = self.cores.serve(now, self.spec.firmware.command_ns);
-                self.events.put(at, Event::Flushed(tag));
+                self.events.put(at, Event::Ended(tag));
             }
             units_left => {
                 self.host_flush = Some((tag, units_left));
@@ -379,6 +380,18 @@ impl Device for Flash {
                 self.drain(now);
             }
         }
+        true
+    }
+
+    /// Takes a command's time, however long it is; a unit that is discarded in part stays.
+    fn discard(&mut self, now: Time, tag: u32, start: Sector, sectors: Sector) -> bool {
+        let end = (start + sectors).min(self.sectors());
+        for unit in start.div_ceil(self.unit_sectors)..end / self.unit_sectors {
+            self.mapping.forget(unit as u32);
+        }
+        let at = self.cores.serve(now, self.spec.firmware.command_ns);
+        self.events.put(at, Event::Ended(tag));
+        self.drain(now);
         true
     }
 

@@ -152,6 +152,42 @@ fn a_new_device_answers_reads_without_the_flash() {
     assert!(run.latencies().all(|latency| latency < 10 * MICROSECOND));
 }
 
+/// Discards all but a sector at each end, before `LATER`.
+fn discard_all(flash: &mut Flash) {
+    assert!(flash.discard(0, 7, 1, sectors() - 2));
+    let mut completed = Vec::new();
+    flash.advance(LATER, &mut completed);
+    let tags: Vec<u32> = completed.iter().map(|ended| ended.tag).collect();
+    assert_eq!(tags, [7]);
+}
+
+const LATER: Time = 10 * MICROSECOND;
+
+#[test]
+fn what_is_discarded_needs_no_flash_but_for_units_that_it_covers_in_part() {
+    let mut flash = with(|_| ());
+    discard_all(&mut flash);
+    let reads = [0, 8, sectors() - 8].map(|start| command(Direction::Read, start, 8));
+    let run = run_from(&mut flash, LATER, &[&reads], 1);
+    let from_flash: Vec<bool> = run.latencies().map(|ns| ns > 75 * MICROSECOND).collect();
+    assert_eq!(from_flash, [true, false, true]);
+}
+
+#[test]
+fn what_is_discarded_is_not_moved() {
+    let moved = |discards: bool| {
+        let mut flash = with(|_| ());
+        if discards {
+            discard_all(&mut flash);
+        }
+        let writes = random(Direction::Write, 20_000, sectors());
+        run_from(&mut flash, LATER, &[&writes], 32);
+        flash.written().moved_units
+    };
+    assert!(moved(false) > 0);
+    assert_eq!(moved(true), 0);
+}
+
 fn amplification(over_provision_per_mille: u32, writes: &[Command]) -> f64 {
     let mut flash = with(|spec| spec.geometry.over_provision_per_mille = over_provision_per_mille);
     run(&mut flash, writes, 32);

@@ -18,6 +18,8 @@ pub struct Libaio {
     events: Vec<IoEvent>,
     /// Events not yet handed out are the first `ready`.
     ready: usize,
+    /// Done in the call: the interface has no such operation.
+    cleared: Vec<Completion>,
 }
 
 /// `struct io_event` of linux/aio_abi.h.
@@ -58,6 +60,7 @@ impl Libaio {
             queued: Vec::with_capacity(slots as usize),
             events: vec![IoEvent::default(); slots as usize],
             ready: 0,
+            cleared: Vec::new(),
         })
     }
 
@@ -102,6 +105,10 @@ impl Queued for Libaio {
             }
             OpKind::Fsync => (IOCB_CMD_FSYNC, 0),
             OpKind::Fdatasync => (IOCB_CMD_FDSYNC, 0),
+            OpKind::Discard | OpKind::WriteZeroes => {
+                let result = file.clear(op);
+                return self.cleared.push(Completion { slot, result });
+            }
         };
         let is_sync = op.kind.is_sync();
         let block = &mut self.blocks[slot as usize];
@@ -130,7 +137,8 @@ impl Queued for Libaio {
                 },
             }
         }
-        let wanted = (want as usize).saturating_sub(self.ready) as libc::c_long;
+        let here = self.ready + self.cleared.len();
+        let wanted = (want as usize).saturating_sub(here) as libc::c_long;
         let room = (self.events.len() - self.ready) as libc::c_long;
         let mut time = libc::timespec {
             tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
@@ -158,6 +166,9 @@ impl Queued for Libaio {
 
     #[inline(always)]
     fn reap(&mut self) -> Option<Completion> {
+        if let Some(cleared) = self.cleared.pop() {
+            return Some(cleared);
+        }
         self.ready = self.ready.checked_sub(1)?;
         let event = self.events[self.ready];
         Some(Completion {

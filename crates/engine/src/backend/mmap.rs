@@ -64,6 +64,7 @@ impl Serial for Mmap {
                 if synced == 0 { written } else { synced }
             }
             OpKind::Fsync | OpKind::Fdatasync => mapping.sync(op.kind),
+            OpKind::Discard | OpKind::WriteZeroes => mapping.target.clear(op),
         }
     }
 }

@@ -43,6 +43,7 @@ pub struct Target {
     /// Where the file's range begins, and how long it is.
     pub base: u64,
     pub size: u64,
+    pub is_device: bool,
 }
 
 impl Target {
@@ -52,17 +53,46 @@ impl Target {
             fd: file.fd(),
             base: file.base,
             size: file.size,
+            is_device: file.is_device,
         };
         let unused = Target {
             fd: -1,
             base: 0,
             size: 0,
+            is_device: false,
         };
         files
             .iter()
             .map(|file| file.as_ref().map_or(unused, target))
             .collect()
     }
+}
+
+impl Target {
+    /// Does an operation that clears, in the call: 0, or the negative errno; EOPNOTSUPP where the target has no such thing.
+    pub fn clear(&self, op: &Op) -> i32 {
+        const BLKDISCARD: libc::Ioctl = 0x1277;
+        let (start, length) = (self.base + op.offset, u64::from(op.bytes));
+        let status = if op.kind == OpKind::Discard && self.is_device {
+            let range = [start, length];
+            // SAFETY: the request reads two numbers through the pointer, which outlives the call.
+            unsafe { libc::ioctl(self.fd, BLKDISCARD, &range) }
+        } else {
+            let mode = fallocate_mode(op.kind);
+            // SAFETY: takes a descriptor and numbers.
+            unsafe { libc::fallocate(self.fd, mode, start as i64, length as i64) }
+        };
+        completion_result(status.into())
+    }
+}
+
+/// How fallocate(2) clears: a hole, or zeroes.
+fn fallocate_mode(kind: OpKind) -> libc::c_int {
+    let what = match kind {
+        OpKind::Discard => libc::FALLOC_FL_PUNCH_HOLE,
+        _ => libc::FALLOC_FL_ZERO_RANGE,
+    };
+    what | libc::FALLOC_FL_KEEP_SIZE
 }
 
 /// The flags of a write that has to be on the medium before it completes; others have none.

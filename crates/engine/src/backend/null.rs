@@ -26,7 +26,7 @@ impl Queued for Null {
     fn push(&mut self, slot: u32, op: &Op) {
         self.queued.push(Completion {
             slot,
-            result: op.bytes as i32,
+            result: op.result(),
         });
     }
 

@@ -49,6 +49,7 @@ impl Serial for Psync {
                     return vectored(op, libc::SYS_pwritev2, self.buffers.write(SLOT), file, 0);
                 }
                 OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
+                OpKind::Discard | OpKind::WriteZeroes => return file.clear(op),
             }
         };
         completion_result(status)
@@ -83,6 +84,7 @@ impl Serial for Pvsync {
             OpKind::Read => (libc::SYS_preadv2, self.buffers.read(SLOT)),
             OpKind::Write | OpKind::DurableWrite => (libc::SYS_pwritev2, self.buffers.write(SLOT)),
             OpKind::Fsync | OpKind::Fdatasync => return sync(op.kind, file),
+            OpKind::Discard | OpKind::WriteZeroes => return file.clear(op),
         };
         vectored(op, call, buffer, file, self.flags)
     }

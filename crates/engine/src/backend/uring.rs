@@ -12,8 +12,9 @@ use io_uring::{
 use workload::job::{Op, OpKind};
 use workload::phase::GroupSpec;
 
-use crate::backend::{Completion, Queued, Target, durability};
+use crate::backend::{Completion, Queued, Target, durability, fallocate_mode};
 use crate::buffers::Buffers;
+use crate::features::kernel_is_at_least;
 
 pub struct Uring {
     /// Borrows from `ring`, so it goes first: see `Drop`.
@@ -25,6 +26,10 @@ pub struct Uring {
     fixed_buffers: bool,
     sqpoll: bool,
     unsubmitted: u32,
+    /// Whether the kernel takes discards of devices into a ring.
+    queues_discards: bool,
+    /// Done in the call: discards of devices that it does not take.
+    cleared: Vec<Completion>,
 }
 
 struct Queues {
@@ -35,6 +40,9 @@ struct Queues {
 
 /// Marks the completion of a cancellation, which no slot waits for.
 const NO_SLOT: u64 = u64::MAX;
+/// `BLOCK_URING_CMD_DISCARD`, and the kernel that has it first.
+const DISCARD: u32 = 0x1200;
+const DISCARDS_FROM: (u32, u32) = (6, 12);
 
 impl Uring {
     /// To be called on the thread that will use it. What was asked for and refused is added to `notes`.
@@ -79,6 +87,8 @@ impl Uring {
             fixed_buffers,
             sqpoll,
             unsubmitted: 0,
+            queues_discards: !poll && kernel_is_at_least(DISCARDS_FROM),
+            cleared: Vec::new(),
         })
     }
 
@@ -121,6 +131,15 @@ impl Uring {
             OpKind::Fdatasync => {
                 with_file!(f => opcode::Fsync::new(f).flags(FsyncFlags::DATASYNC).build())
             }
+            OpKind::Discard if file.is_device => {
+                let mut command = [0; 16];
+                command[..8].copy_from_slice(&u64::from(op.bytes).to_ne_bytes());
+                with_file!(f => opcode::UringCmd16::new(f, DISCARD).cmd(command).addr(Some(offset)).build())
+            }
+            OpKind::Discard | OpKind::WriteZeroes => {
+                let (length, mode) = (u64::from(op.bytes), fallocate_mode(op.kind));
+                with_file!(f => opcode::Fallocate::new(f, length).offset(offset).mode(mode).build())
+            }
         };
         entry.user_data(u64::from(slot))
     }
@@ -139,12 +158,20 @@ impl Uring {
 impl Queued for Uring {
     #[inline(always)]
     fn push(&mut self, slot: u32, op: &Op) {
+        if op.kind == OpKind::Discard && !self.queues_discards {
+            let file = self.files[op.file as usize];
+            if file.is_device {
+                let result = file.clear(op);
+                return self.cleared.push(Completion { slot, result });
+            }
+        }
         let entry = self.entry(slot, op);
         self.enqueue(&entry);
     }
 
     #[inline]
     fn submit(&mut self, want: u32, timeout_ns: u64) -> io::Result<()> {
+        let want = want.saturating_sub(self.cleared.len() as u32);
         self.queues.submissions.sync();
         // The kernel counts what lies unclaimed in the queue as arrived, so it has to know what was reaped.
         self.queues.completions.sync();
@@ -187,6 +214,9 @@ impl Queued for Uring {
 
     #[inline(always)]
     fn reap(&mut self) -> Option<Completion> {
+        if let Some(cleared) = self.cleared.pop() {
+            return Some(cleared);
+        }
         loop {
             let entry: cqueue::Entry = self.queues.completions.next()?;
             if entry.user_data() != NO_SLOT {

@@ -1,10 +1,12 @@
 //! A device behind its request queue.
 
+use std::collections::VecDeque;
+
 use super::DriveParts;
 use super::bios::BIO_SECTORS_MAX;
 use super::polling::Polling;
 use block_layer::scheduler::hooks::HookLock;
-use block_layer::{Bio, Direction, Request, RequestId, RequestQueue, Submitted, TaskId};
+use block_layer::{Bio, Direction, Request, RequestId, RequestQueue, Sector, Submitted, TaskId};
 use devices::{Command, Completion, Device};
 use events::station::Violation;
 use events::time::Time;
@@ -31,6 +33,8 @@ pub struct Drive {
     flush_waiters: [Vec<TaskId>; 2],
     /// For whom one has ended, until `take_flushed`.
     flushed: Vec<TaskId>,
+    /// Discards in the order in which they came; the first is under way.
+    discards: VecDeque<(TaskId, Sector, Sector)>,
     /// When its scheduler's lock is free, where CPUs are simple.
     scheduler_free_at: Time,
     /// Whether tasks can poll for its completions, and how.
@@ -63,6 +67,7 @@ impl Drive {
             flushes: false,
             flush_waiters: Default::default(),
             flushed: Vec::new(),
+            discards: VecDeque::new(),
             scheduler_free_at: 0,
             polling: parts.polling.map(Polling::new),
             called_at: None,
@@ -95,16 +100,20 @@ impl Drive {
     pub(crate) fn collect(&mut self, now: Time, tags: &mut Vec<u32>) {
         if self.device.next_event().is_some_and(|at| at <= now) {
             self.device.advance(now, &mut self.completions);
-            let flush_tag = self.flush_tag();
-            let mut has_flushed = false;
+            let (flush_tag, discard_tag) = (self.flush_tag(), self.discard_tag());
+            let (mut has_flushed, mut has_discarded) = (false, false);
             for completion in self.completions.drain(..) {
-                match completion.tag == flush_tag {
-                    true => has_flushed = true,
-                    false => tags.push(completion.tag),
+                match completion.tag {
+                    tag if tag == flush_tag => has_flushed = true,
+                    tag if tag == discard_tag => has_discarded = true,
+                    tag => tags.push(tag),
                 }
             }
             if has_flushed {
                 self.end_flush(now);
+            }
+            if has_discarded {
+                self.end_discard(now);
             }
         }
     }
@@ -132,7 +141,31 @@ impl Drive {
         waits
     }
 
-    /// Appends who has waited for flushes that have ended.
+    /// The task waits until the device no longer wants those sectors. False: it takes no discards.
+    pub(super) fn discard_for(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        start: Sector,
+        sectors: Sector,
+    ) -> bool {
+        let is_taken = !self.discards.is_empty()
+            || self.device.discard(now, self.discard_tag(), start, sectors);
+        if is_taken {
+            self.discards.push_back((task, start, sectors));
+        }
+        is_taken
+    }
+
+    fn end_discard(&mut self, now: Time) {
+        let ended = self.discards.pop_front();
+        self.flushed.extend(ended.map(|(task, ..)| task));
+        if let Some(&(_, start, sectors)) = self.discards.front() {
+            self.device.discard(now, self.discard_tag(), start, sectors);
+        }
+    }
+
+    /// Appends who has waited for flushes or discards that have ended.
     pub(super) fn take_flushed(&mut self, into: &mut Vec<TaskId>) {
         into.append(&mut self.flushed);
     }
@@ -140,6 +173,11 @@ impl Drive {
     /// No command has it.
     fn flush_tag(&self) -> u32 {
         self.sent.len() as u32
+    }
+
+    /// Nor this one.
+    fn discard_tag(&self) -> u32 {
+        self.sent.len() as u32 + 1
     }
 
     fn end_flush(&mut self, now: Time) {

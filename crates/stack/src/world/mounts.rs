@@ -146,7 +146,7 @@ impl World {
 fn operation(kind: OpKind) -> Option<nfs::Operation> {
     match kind {
         OpKind::Read => Some(nfs::Operation::Read),
-        OpKind::Write | OpKind::DurableWrite => Some(nfs::Operation::Write),
-        OpKind::Fsync | OpKind::Fdatasync => None,
+        OpKind::Write | OpKind::DurableWrite | OpKind::WriteZeroes => Some(nfs::Operation::Write),
+        OpKind::Fsync | OpKind::Fdatasync | OpKind::Discard => None,
     }
 }

@@ -5,7 +5,7 @@ use workload::job::{Op, OpKind};
 use super::task::{Action, ENOSPC, OpId, Operation, State};
 use super::{Event, FileLayout, Path, World};
 use crate::component::Component;
-use block_layer::{Bio, Direction, TaskId};
+use block_layer::{Bio, Direction, SECTOR_BYTES, TaskId};
 use events::time::Time;
 use filesystems::allocator::{BLOCK_BYTES, Full};
 use memory::cache::{FileId, Outcome};
@@ -17,9 +17,11 @@ impl World {
         let file = self.phase.files[op.file as usize];
         if self.syncs.flushed.remove(&number) {
             self.succeeded(now, number, job, &op);
+        } else if op.kind == OpKind::Discard {
+            self.start_discard(now, number, job, op, file);
         } else if let Some(mount) = self.mount_of(file) {
             self.start_on_mount(now, number, job, op, mount);
-        } else if op.kind.is_write() && self.make_room(number, path, file, &op).is_err()
+        } else if has_data_to_write(op.kind) && self.make_room(number, path, file, &op).is_err()
             || op.kind.is_sync() && self.syncs.full.remove(&file)
         {
             let name = &self.files[file as usize].name;
@@ -29,11 +31,33 @@ impl World {
                 let what = "the filesystem is full, so a job ended early";
                 task.notes.push(format!("{name}: {what}"));
             }
-        } else if path == Path::Buffered {
+        } else if path == Path::Buffered && op.kind != OpKind::WriteZeroes {
             self.start_buffered(now, number, job, op, file);
         } else {
             self.start_direct(now, number, job, op, file);
         }
+    }
+
+    /// One of the drive's own blocks: a drive that takes none, a filesystem and a server refuse it.
+    fn start_discard(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
+        let spec = &self.files[file as usize];
+        let drive = spec.drive;
+        let taken = match spec.place {
+            FileLayout::Contiguous(first) => {
+                let (start, sectors) = (op.offset / SECTOR_BYTES, op.bytes / SECTOR_BYTES as u32);
+                self.drives[drive].discard_for(now, number, first + start, sectors.into())
+            }
+            FileLayout::Allocated { .. } | FileLayout::Mounted => false,
+        };
+        let task = &mut self.tasks[number as usize];
+        if !taken {
+            self.progressed(now);
+            let since_start = now - self.phase.start;
+            return self.tasks[number as usize].jobs[job].refused(since_start, &op);
+        }
+        task.blocked = true;
+        task.action = Some(Action::Start(job, op));
+        self.events.put(now, Event::Drive(drive as u16));
     }
 
     fn start_direct(&mut self, now: Time, number: TaskId, job: usize, op: Op, file: FileId) {
@@ -73,7 +97,7 @@ impl World {
                 bios_left: found.len() as u32,
             });
             let direction = match op.kind {
-                OpKind::Write | OpKind::DurableWrite => Direction::Write,
+                kind if has_data_to_write(kind) => Direction::Write,
                 _ => Direction::Read,
             };
             let workers = match path {
@@ -123,6 +147,7 @@ impl World {
                 cache.write(now, number, file, offset, bytes, effects)
             }
             OpKind::Fsync | OpKind::Fdatasync => cache.fsync(now, number, file),
+            OpKind::Discard | OpKind::WriteZeroes => unreachable!("started past the cache"),
         });
         match outcome {
             Outcome::Done if op.kind.is_sync() => {
@@ -240,4 +265,9 @@ impl World {
         }
         done.unwrap_or(Ok(()))
     }
+}
+
+/// No simulated drive writes zeroes without their data: the kernel sends them as a write.
+fn has_data_to_write(kind: OpKind) -> bool {
+    kind.is_write() || kind == OpKind::WriteZeroes
 }

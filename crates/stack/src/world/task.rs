@@ -141,6 +141,11 @@ impl RunningJob {
         is_new
     }
 
+    /// Nothing that the drive does.
+    pub(super) fn refused(&mut self, now: Time, op: &Op) {
+        self.job.refused(now, op);
+    }
+
     /// True: the job gives up.
     pub(super) fn failed(&mut self, now: Time, op: &Op, errno: i32, path: &str) -> bool {
         self.job.completed(now, op, Err(errno));

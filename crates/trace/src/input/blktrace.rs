@@ -25,6 +25,8 @@ const SECTOR_BYTES: u32 = 512;
 const BACK_NS: u64 = 1_000_000_000;
 const NOTE: u64 = 1 << 26;
 const OF_CGROUP: u64 = 1 << 8;
+/// Among the categories: an append, 16, has data.
+const ZONE_MANAGEMENT: u64 = 0b11_1110 << 16;
 const CGROUP_BYTES: usize = 8;
 
 /// The numbers of a record, whichever its version.
@@ -252,7 +254,9 @@ fn operation(action: u64) -> (Op, Marks) {
     let has = |bit: u64| action & (1 << (bit + 16)) != 0;
     let data = action & 0xffff_ffff_ffff_0000 != 0;
     let (write, flush, command, discard) = (has(1), has(2), has(9), has(13));
-    let op = match (command, discard, write) {
+    // Of version 8: reset, finish, open and close of zones, which carry no data.
+    let of_zones = action >> 16 & ZONE_MANAGEMENT != 0;
+    let op = match (command || of_zones, discard, write) {
         (true, ..) => Op::Other,
         (_, true, _) => Op::Discard,
         (.., true) => Op::Write,
@@ -271,6 +275,7 @@ fn operation(action: u64) -> (Op, Marks) {
     mark(has(11), Marks::READ_AHEAD);
     mark(has(12), Marks::METADATA);
     mark(has(15), Marks::FUA);
+    mark(has(22), Marks::ZEROES);
     (op, marks)
 }
 
@@ -327,6 +332,14 @@ mod tests {
         assert!(refused.0.contains("CPU 1 begins before"), "{refused}");
         let recordings = [file(0, &[1, 5000]), file(0, &[2, 5001])].concat();
         assert_eq!(decoded(&recordings).expect("one CPU").len(), 4);
+    }
+
+    #[test]
+    fn what_version_8_adds_is_told_from_writes_of_data() {
+        let of = |bits: &[u64]| operation(bits.iter().map(|bit| 1 << (bit + 16)).sum());
+        assert_eq!(of(&[1, 22]), (Op::Write, Marks::ZEROES));
+        assert_eq!(of(&[1, 16]), (Op::Write, Marks::default()));
+        assert_eq!(of(&[1, 17]), (Op::Other, Marks::default()));
     }
 
     #[test]

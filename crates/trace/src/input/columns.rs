@@ -3,6 +3,7 @@
 use super::about::About;
 use super::streamed::DecodeLine;
 use super::tables::shown;
+use super::vscsi::hexadecimal;
 use super::words::{leading_number, number, time_ns};
 use crate::event::{Device, Marks, Op, Step, TraceEvent};
 
@@ -75,6 +76,8 @@ pub enum Operations {
     OneReads,
     /// Meta's: 1, 2 and 5 get, 3, 4 and 6 put.
     Meta,
+    /// Commands of SCSI in two hexadecimal digits.
+    Scsi,
 }
 
 const SECTOR_BYTES: u64 = 512;
@@ -142,8 +145,10 @@ impl Table {
                 Column::Operation => {
                     event.op = self.operation(field)?;
                     // As the kernel's letters have it.
-                    if field == b"WF" {
-                        event.marks = Marks::FUA;
+                    match field {
+                        b"WF" => event.marks = Marks::FUA,
+                        b"WZ" => event.marks = Marks::ZEROES,
+                        _ => {}
                     }
                 }
                 Column::Device => {
@@ -174,7 +179,10 @@ impl Table {
 
     #[inline]
     fn operation(&self, field: &[u8]) -> Option<Op> {
-        use Operations::{Meta, OneReads, ZeroReads};
+        use Operations::{Meta, OneReads, Scsi, ZeroReads};
+        if self.layout.operations == Scsi {
+            return Some(hexadecimal(field).unwrap_or(Op::Other));
+        }
         Some(match (field.first()?, self.layout.operations) {
             (b'R' | b'r', _) | (b'0', ZeroReads) | (b'1', OneReads) => Op::Read,
             (b'W' | b'w', _) | (b'1', ZeroReads) | (b'0', OneReads) => Op::Write,

@@ -1,6 +1,7 @@
 //! Public traces that are tables, known by how their lines look.
 
 use super::columns::{Column, Layout, Operations};
+use super::vscsi::hexadecimal;
 use super::words::{number, time_ns};
 
 const MICROSECOND_NS: u64 = 1_000;
@@ -41,6 +42,20 @@ pub(crate) fn known(line: &[u8]) -> Option<(&'static str, Layout)> {
         };
         let columns = [Device, Operation, bytes(offset), bytes(size), time];
         return Some(("Alibaba", layout(b',', &columns, false)));
+    }
+    let is_scsi = |at: usize| commas[at].len() == 2 && hexadecimal(commas[at]).is_some();
+    let is_cloud_physics = matches!(commas[0], b"1" | b"2") && [1, 3, 4].into_iter().all(digits);
+    if commas.len() == 5 && is_cloud_physics && is_scsi(2) {
+        let columns = [
+            Ignored,
+            Time { unit_ns: SECOND_NS },
+            Operation,
+            bytes(size),
+            offset(SECTOR_BYTES),
+        ];
+        let operations = Operations::Scsi;
+        let read = layout(b',', &columns, false);
+        return Some(("CloudPhysics", Layout { operations, ..read }));
     }
     if commas.len() == 5 && (0..5).all(digits) && matches!(commas[3], b"0" | b"1") {
         let columns = [

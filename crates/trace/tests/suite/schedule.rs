@@ -55,9 +55,9 @@ fn events() -> Vec<TraceEvent> {
         fua(event(410, Step::Issue, Op::Write, 64, 16)),
         event(900, Step::Complete, Op::Read, 0, 16),
         fua(event(950, Step::Complete, Op::Write, 64, 16)),
-        event(960, Step::Queue, Op::Discard, 0, 1024),
-        event(965, Step::Issue, Op::Discard, 0, 1024),
-        event(970, Step::Complete, Op::Discard, 0, 1024),
+        event(960, Step::Queue, Op::Discard, 0, 1 << 18),
+        event(965, Step::Issue, Op::Discard, 0, 1 << 18),
+        event(970, Step::Complete, Op::Discard, 0, 1 << 18),
         event(980, Step::Issue, Op::Flush, 0, 0),
         // No device is so large, and no I/O so long.
         event(990, Step::Arrival, Op::Read, u64::MAX - 8, 8),
@@ -81,16 +81,18 @@ fn the_issued_side_has_requests_and_what_had_not_ended() {
     let expected: Vec<Row> = vec![
         (0, Some(500), 0, 16, OpKind::Read),
         (10, Some(540), 64, 16, OpKind::DurableWrite),
+        (565, Some(5), 0, 1 << 18, OpKind::Discard),
         (580, None, 0, 0, OpKind::Fdatasync),
     ];
     assert_eq!(rows(&schedule), expected);
-    assert_eq!(schedule.left_out, 3);
+    assert_eq!(schedule.left_out, 2);
     let process = &schedule.processes[0];
-    assert_eq!(
-        (process.pid, process.ios, process.flushes, process.depth_max),
-        (7, 3, 2, 2)
-    );
-    assert_eq!(schedule.devices[0].extent_bytes, 80 * 512);
+    assert_eq!((process.pid, process.ios, process.depth_max), (7, 4, 2));
+    assert_eq!((process.flushes, process.discards), (2, 1));
+    assert_eq!(schedule.devices[0].extent_bytes, 128 << 20);
+    // Buffers are for reads and writes.
+    assert_eq!(schedule.largest_bytes(), 16 * 512);
+    assert_eq!(schedule.touched(0, 4096), [0, 1, 8, 9]);
 }
 
 #[test]
@@ -100,8 +102,29 @@ fn the_queued_side_has_bios_that_end_with_their_request() {
         (0, Some(800), 0, 8, OpKind::Read),
         (100, Some(700), 8, 8, OpKind::Read),
         (200, Some(650), 64, 16, OpKind::DurableWrite),
+        (860, Some(10), 0, 1 << 18, OpKind::Discard),
     ];
     assert_eq!(rows(&schedule), expected);
+}
+
+#[test]
+fn zeroes_that_carry_no_data_are_no_writes() {
+    let zeroes = |event| TraceEvent {
+        marks: Marks::ZEROES,
+        ..event
+    };
+    let events = [
+        zeroes(event(100, Step::Queue, Op::Write, 8, 1 << 20)),
+        zeroes(event(200, Step::Issue, Op::Write, 8, 1 << 20)),
+        zeroes(event(300, Step::Complete, Op::Write, 8, 1 << 20)),
+    ];
+    for (side, took) in [(Side::Issued, 100), (Side::Queued, 200)] {
+        let schedule = scheduled(&choice(side), &events);
+        let expected = [(0, Some(took), 8, 1 << 20, OpKind::WriteZeroes)];
+        assert_eq!(rows(&schedule), expected);
+        let process = &schedule.processes[0];
+        assert_eq!((process.writes, process.discards), (0, 1));
+    }
 }
 
 #[test]

@@ -167,6 +167,8 @@ pub fn op_name(kind: OpKind) -> &'static str {
         OpKind::Write | OpKind::DurableWrite => "write",
         OpKind::Fsync => "fsync",
         OpKind::Fdatasync => "fdatasync",
+        OpKind::Discard => "discard",
+        OpKind::WriteZeroes => "write_zeroes",
     }
 }
 

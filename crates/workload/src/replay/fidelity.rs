@@ -16,6 +16,8 @@ const ENDED_SHARE_MIN: f64 = 0.95;
 pub struct ReplayRecord {
     /// I/Os that were offered.
     pub arrivals: u64,
+    /// Of them discards and writes of zeroes that the target does not take.
+    pub refused: u64,
     /// Of them more than 100 us after they were due.
     pub arrivals_late: u64,
     /// Of those, the ones that were due while all of the queue depth was in flight: the target was too slow, or the depth too
@@ -45,6 +47,7 @@ pub(super) struct Fidelity {
     lateness: LatencyHistogram,
     late: u64,
     late_queue_full: u64,
+    refused: u64,
     offered: Option<(Time, Time)>,
     planned: Option<(Time, Time)>,
     depth: Depth,
@@ -82,6 +85,7 @@ impl Fidelity {
             lateness: LatencyHistogram::new(),
             late: 0,
             late_queue_full: 0,
+            refused: 0,
             offered: None,
             planned: None,
             depth: Depth::default(),
@@ -110,6 +114,11 @@ impl Fidelity {
         self.depth.ended(now);
     }
 
+    /// One of those that are offered is nothing that the target does.
+    pub(super) fn refused(&mut self) {
+        self.refused += 1;
+    }
+
     /// All so far.
     pub(super) fn record(&self) -> ReplayRecord {
         let arrivals = self.lateness.count();
@@ -121,6 +130,7 @@ impl Fidelity {
         let recorded = self.recorded_depth.as_ref();
         ReplayRecord {
             arrivals,
+            refused: self.refused,
             arrivals_late: self.late,
             arrivals_late_queue_full: self.late_queue_full,
             lateness_ns_p50: self.lateness.quantile_ns(0.5),

@@ -95,9 +95,12 @@ impl AddressMap {
         };
         let wrapped = mapped % space.size_bytes;
         let offset = wrapped / self.align_bytes * self.align_bytes;
+        // Only a discard may be longer than its file, or than an operation.
+        let longest = u64::from(u32::MAX) / self.align_bytes * self.align_bytes;
         let bytes = (wrapped + bytes - offset)
             .next_multiple_of(self.align_bytes)
-            .min(space.size_bytes);
+            .min(space.size_bytes)
+            .min(longest);
         Mapped {
             slot,
             offset: offset.min(space.size_bytes - bytes),

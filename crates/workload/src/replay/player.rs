@@ -151,6 +151,11 @@ impl Replay {
         }
     }
 
+    /// As `Job::refused`, before `completed`.
+    pub(crate) fn refused(&mut self) {
+        self.fidelity.refused();
+    }
+
     /// As `Job::next_wakeup`.
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
         let waits_for_time = !self.stopped && self.left > 0 && self.in_flight < self.queue_depth;

@@ -63,6 +63,8 @@ pub struct Process {
     pub writes: u64,
     /// Of them flushes, and writes that are durable when they complete.
     pub flushes: u64,
+    /// Of them discards, and writes of zeroes that carry no data.
+    pub discards: u64,
     /// The most under way at once, of those whose end is known.
     pub depth_max: u64,
 }
@@ -76,7 +78,7 @@ pub struct Schedule {
     pub devices: Vec<TracedDevice>,
     /// Those of most I/Os first.
     pub processes: Vec<Process>,
-    /// Discards and commands of drivers, which are not replayed.
+    /// Commands of drivers, and what is longer than any I/O: not replayed.
     pub left_out: u64,
     digest: String,
 }
@@ -88,11 +90,11 @@ pub struct ScheduleSummary {
     pub ios: u64,
     /// From the first arrival to the last.
     pub elapsed_ns: Time,
-    /// The longest, in bytes.
+    /// The longest read or write, in bytes.
     pub largest_bytes: u64,
     /// Share of the I/Os whose end is known.
     pub ended_share: f64,
-    /// Discards and commands of drivers, which are not replayed.
+    /// Commands of drivers, and what is longer than any I/O: not replayed.
     pub left_out: u64,
     /// Names it: the same I/Os have the same.
     pub digest: String,
@@ -169,19 +171,21 @@ impl Schedule {
         }
     }
 
-    /// The longest I/O in bytes.
+    /// The longest read or write in bytes.
     pub fn largest_bytes(&self) -> u64 {
-        let sectors = self.ios.iter().map(|io| io.sectors).max().unwrap_or(0);
+        let carries_data = |io: &&ScheduledIo| !io.kind.clears();
+        let of_data = self.ios.iter().filter(carries_data);
+        let sectors = of_data.map(|io| io.sectors).max().unwrap_or(0);
         u64::from(sectors) * SECTOR_BYTES
     }
 
-    /// The regions of a device that are touched, in their order.
+    /// The regions of a device that are read or written, in their order.
     pub fn touched(&self, device: u16, region_bytes: u64) -> Vec<u64> {
         let mut regions: Vec<u64> = Vec::new();
         for io in self
             .ios
             .iter()
-            .filter(|io| io.device == device && io.sectors > 0)
+            .filter(|io| io.device == device && io.sectors > 0 && !io.kind.clears())
         {
             let first = io.sector * SECTOR_BYTES / region_bytes;
             let last = ((io.sector + u64::from(io.sectors)) * SECTOR_BYTES - 1) / region_bytes;
@@ -220,6 +224,8 @@ impl Schedule {
                 OpKind::Write => "W",
                 OpKind::DurableWrite => "WF",
                 OpKind::Fsync | OpKind::Fdatasync => "F",
+                OpKind::Discard => "D",
+                OpKind::WriteZeroes => "WZ",
             };
             let process = &self.processes[io.process as usize];
             // A `String` takes whatever is written to it.

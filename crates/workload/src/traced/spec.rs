@@ -32,6 +32,8 @@ pub struct ReplaySpec {
     pub threads: u32,
     /// Whether this job has flushes to do.
     pub flushes: bool,
+    /// Whether it has discards to do, or zeroes to write without data.
+    pub discards: bool,
     /// The I/Os themselves, read by whoever can read files.
     #[serde(skip)]
     pub schedule: Option<Arc<Schedule>>,

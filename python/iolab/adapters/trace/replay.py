@@ -93,7 +93,7 @@ def experiment(
 
 
 def left_out(trace: Path, options: dict[str, Any]) -> int:
-    """How many of the trace's I/Os are not replayed: discards, commands of drivers, and what no device takes.
+    """How many of the trace's I/Os are not replayed: commands of drivers, and what no device takes.
 
     Raises:
         InputError: as `experiment`.

@@ -79,6 +79,16 @@ METRICS = (
         per_job=True,
     ),
     Metric(
+        "refused_discards",
+        "count",
+        "cost",
+        "Of a trace's replay: discards, and writes of zeroes without data, that the target does not take.",
+        "measure",
+        lambda seen: seen.replayed.refused,
+        "the record is of an older version, which replayed none",
+        per_job=True,
+    ),
+    Metric(
         "lateness_ns_p99",
         "ns",
         "cost",

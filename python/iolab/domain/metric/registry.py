@@ -17,6 +17,7 @@ OPS: dict[str, str] = {
     "read": "a read",
     "write": "a write",
     "sync": "an fsync or fdatasync",
+    "discard": "a discard of a trace's replay, or a write of zeroes without data; its bytes are those that it clears",
     "null": "a null operation of the engine null, which moves nothing; its bytes are those that it names",
     "mkdir": "a mkdir",
     "create": "an open that makes a file",

@@ -128,6 +128,7 @@ class LoadPhase(PhaseSpec):
             "read": any(job["read_share"] > 0 for job in jobs),
             "write": any(job["read_share"] < 1 for job in jobs),
             "sync": any(_syncs(job) for job in jobs),
+            "discard": any(_replays(job, "discards") for job in jobs),
             "null": any(group["engine"] == "null" for group in groups),
         }
         return tuple(op for op, is_asked in asked.items() if is_asked)
@@ -188,13 +189,18 @@ REPLAY_MEASURES = (
     "lateness_ns_p99",
     "arrival_rate_share",
     "queue_depth_distance",
+    "refused_discards",
 )
 """What a phase measures that replays a trace."""
 
 
 def _syncs(job: native.JobSpec) -> bool:
+    return job["sync"] is not None or job["sync_at_end"] or _replays(job, "flushes")
+
+
+def _replays(job: native.JobSpec, what: Literal["flushes", "discards"]) -> bool:
     replay = job.get("replay")
-    return job["sync"] is not None or job["sync_at_end"] or (replay is not None and replay["flushes"])
+    return replay is not None and replay.get(what, False)
 
 
 class DevicesPhase(PhaseSpec):

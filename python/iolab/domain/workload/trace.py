@@ -275,8 +275,8 @@ def _jobs(options: TraceOptions, seed: int, devices: int, size: int) -> Iterator
     for thread in range(threads):
         last = thread == threads - 1
         processes = found["processes"][thread : None if last else thread + 1]
-        reads, writes, flushes, ios = (
-            sum(process[what] for process in processes) for what in ("reads", "writes", "flushes", "ios")
+        reads, writes, flushes, discards, ios = (
+            sum(process[what] for process in processes) for what in ("reads", "writes", "flushes", "discards", "ios")
         )
         name = "others" if len(processes) > 1 else _name(processes[0])
         if name in taken:
@@ -292,7 +292,7 @@ def _jobs(options: TraceOptions, seed: int, devices: int, size: int) -> Iterator
             block_bytes=largest,
             length_bytes=size,
             seed=derive_seed(seed, name),
-            read_share=0.5 if reads and writes else float(not writes),
+            read_share=0.5 if reads and (writes or discards) else float(not (writes or discards)),
             queue_depth=depth,
             until=until_json(ops=ios),
         )
@@ -307,6 +307,7 @@ def _jobs(options: TraceOptions, seed: int, devices: int, size: int) -> Iterator
             "thread": thread,
             "threads": threads,
             "flushes": flushes > 0,
+            "discards": discards > 0,
         }
         yield name, job
 

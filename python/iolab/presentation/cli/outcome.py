@@ -26,6 +26,7 @@ REPLAYED = (
     "lateness_ns_p99",
     "arrival_rate_share",
     "queue_depth_distance",
+    "refused_discards",
 )
 LATE_PERCENT_TOLD = 1.0
 """Of late arrivals that the threads themselves were late for."""
@@ -124,7 +125,7 @@ def _replayed(data: RunData) -> list[str]:
     for workload, setting in seen.select("workload", "setting").unique().sort("workload", "setting").iter_rows():
         own = seen.filter((seen["workload"] == workload) & (seen["setting"] == setting))
         of = {name: own.filter(own["metric"] == name)["value"].drop_nulls() for name in REPLAYED}
-        late, full, p99, rate, depth = (of[name] for name in REPLAYED)
+        late, full, p99, rate, depth, refused = (of[name] for name in REPLAYED)
         if late.is_empty():
             continue
         worst = float(late.max())  # type: ignore[arg-type]
@@ -135,6 +136,8 @@ def _replayed(data: RunData) -> list[str]:
         line += "" if rate.is_empty() else f", at {float(rate.mean()):.4g} x the rate"  # type: ignore[arg-type]
         if not depth.is_empty():
             line += f", queue depth off by {float(depth.max()):.3g}"  # type: ignore[arg-type]
+        if not refused.is_empty() and (count := int(refused.max())):  # type: ignore[arg-type]
+            line += f"; discards refused: {count} (the target takes none)"
         busy = worst - (0.0 if full.is_empty() else float(full.max()))  # type: ignore[arg-type]
         realtime = getattr(data.experiment.workloads[workload].options, "realtime", None)
         if busy > LATE_PERCENT_TOLD and realtime is False and "model" not in data.machine:

@@ -100,8 +100,8 @@ def replay(
     fail_on: FailOn = None,
     json: Json = False,
 ) -> None:
-    """Offer a trace's reads, writes and flushes once more, and compare settings by it: which scheduler for this
-    workload?
+    """Offer a trace's reads, writes, flushes and discards once more, and compare settings by it: which scheduler for
+    this workload?
 
     The run directory is one of `iolab run`, with verdicts, and keeps a copy of the trace's I/Os (their times, places
     and sizes; no contents). Nothing is written to a place that holds data, but with --destroy. What was not faithful
@@ -132,7 +132,10 @@ def replay(
     place = adapter.place_of(on, destroy=destroy)
     text = adapter.experiment(trace, place, setting or (), options, rounds=rounds)
     if count := adapter.left_out(trace, options):
-        print(f"left out: {count} of the trace's I/Os, which are discards or commands of drivers", file=sys.stderr)
+        print(
+            f"left out: {count} of the trace's I/Os, which are commands of drivers or longer than any I/O",
+            file=sys.stderr,
+        )
     with ByMachine(seconds(patience)) as executor:
         done = start(
             loads(text, "iolab replay"),
