@@ -64,6 +64,7 @@ def refusals(text: str) -> list[str]:
     [
         ('engine = "mmap"', "workloads.reads.engine: the simulated machine has no mechanism for page faults"),
         ('engine = "null"', "workloads.reads.engine: null does no I/O"),
+        ("layout = false", "workloads.reads.layout: false on a drive with ext3: nothing writes the files"),
         ("verify = true", "workloads.reads.verify: the simulated machine has no mechanism for data"),
         (
             "cpus = [0]",

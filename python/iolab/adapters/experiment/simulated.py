@@ -112,6 +112,7 @@ def check(
                 possible[text] = _is_possible(table, changed, setting, workload, machine, problems)
             if possible[text]:
                 refusals = [refusal for phase in phases for refusal in machine_file.refused(phase, changed.table)]
+                refusals += machine_file.holes(phases, changed.table)
                 for refusal in refusals:
                     problems.add(_blamed(refusal, workload, setting, problems), refusal.what)
                 if not refusals:

@@ -15,7 +15,7 @@ from iolab.adapters.machine_file.check import (
     with_groups,
 )
 from iolab.adapters.machine_file.machine_file import MachineFile, as_filed, read
-from iolab.adapters.machine_file.mechanism import Refusal, probe_refused, refused, unread, used
+from iolab.adapters.machine_file.mechanism import Refusal, holes, probe_refused, refused, unread, used
 
 __all__ = [
     "PREFIX",
@@ -29,6 +29,7 @@ __all__ = [
     "changed",
     "check",
     "cpu_count",
+    "holes",
     "in_memory",
     "is_detailed",
     "is_model",

@@ -131,6 +131,22 @@ def refused(phase: Phase, machine: native.MachineFile) -> Iterator[Refusal]:
     yield from _of_places(phase, machine)
 
 
+def holes(phases: Sequence[Phase], machine: native.MachineFile) -> Iterator[Refusal]:
+    """Jobs that only read files of a filesystem to which none of the phases writes: their reads would find holes."""
+    loads = [phase.load for phase in phases if isinstance(phase, LoadPhase)]
+    if len(loads) < len(phases):
+        return
+    jobs = [(load, group, job) for load in loads for group in load["groups"] for job in group["jobs"]]
+    written = {load["files"][file]["path"] for load, _, job in jobs if job["read_share"] < 1 for file in job["files"]}
+    for load, group, job in jobs:
+        files = [load["files"][file] for file in job["files"]]
+        on = [_filesystem_of(machine, file.get("place") or 0) for file in files]
+        does_io = group["engine"] != "null" and job.get("replay") is None
+        if does_io and all(on) and not any(file["path"] in written for file in files):
+            what = f"false on a drive with {on[0]}: nothing writes the files, so that reads would find holes"
+            yield Refusal("layout", f"{what}; leave it out, or read a drive without a filesystem", _job_of(group))
+
+
 def _of_places(phase: LoadPhase, machine: native.MachineFile) -> Iterator[Refusal]:
     """Files' places count drives first, then mounts."""
     drives, mounts = len(machine["drives"]), len(machine.get("mounts", ()))
