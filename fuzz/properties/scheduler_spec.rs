@@ -110,6 +110,7 @@ fn bio(number: u32, now: u64) -> Bio {
         metadata: number.is_multiple_of(7),
         read_ahead: false,
         writeback: false,
+        behind_flush: false,
         workers: 0,
         polled: false,
         no_idle: number.is_multiple_of(11),

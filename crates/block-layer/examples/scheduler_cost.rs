@@ -89,6 +89,7 @@ fn reads(name: &str, kernel: &str, order: Order, tasks: u32) {
             read_ahead: false,
             no_idle: false,
             writeback: false,
+            behind_flush: false,
             workers: 0,
             polled: false,
             start,

@@ -75,6 +75,20 @@ impl HardwareQueues {
         true
     }
 
+    /// The same for one that goes before those that are held back.
+    pub(super) fn take_tag_first(&mut self, cpu: u16, id: RequestId) -> bool {
+        let queue = self.rules.map.queue_of(cpu);
+        let has_tag = self.has_tag(queue);
+        match has_tag {
+            true => {
+                let set = self.set_of(queue);
+                self.in_use[set] += 1;
+            }
+            false => self.held[queue].push_front(id),
+        }
+        has_tag
+    }
+
     /// How many queues there are.
     pub(super) fn count(&self) -> u16 {
         self.rules.map.queues()

@@ -88,6 +88,9 @@ pub struct Bio {
     pub no_idle: bool,
     /// It comes from the page cache, which may wait: `wbt` throttles it.
     pub writeback: bool,
+    /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`, from 2.6.37 on): it merges with nothing
+    /// and goes before all that the scheduler has.
+    pub behind_flush: bool,
     /// Workers of the task's ring that may wait for requests at once; 0: the task waits itself.
     pub workers: u16,
     /// Its task looks for its completion by itself; the device does not interrupt (`REQ_POLLED`).
@@ -137,6 +140,8 @@ pub struct Request {
     pub no_idle: bool,
     /// The bio that it was made for is writeback.
     pub writeback: bool,
+    /// The bio that it was made for follows a flush: no scheduler knows of it.
+    pub behind_flush: bool,
     /// The bio that it was made for is polled for.
     pub polled: bool,
     /// First sector on the device.
@@ -200,6 +205,7 @@ impl Request {
             read_ahead: bio.read_ahead,
             no_idle: bio.no_idle,
             writeback: bio.writeback,
+            behind_flush: bio.behind_flush,
             polled: bio.polled,
             start: bio.start,
             sectors: bio.sectors,

@@ -53,6 +53,8 @@ pub struct BlockIo {
     pub sync: bool,
     /// Not a file's data.
     pub metadata: bool,
+    /// It follows a flush of the drive's cache as part of one write (`REQ_PREFLUSH`).
+    pub behind_flush: bool,
     /// Written back from memory, by nobody in a hurry.
     pub writeback: bool,
     /// The first block of the volume.

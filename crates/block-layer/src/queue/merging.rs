@@ -9,7 +9,8 @@ use events::time::Time;
 impl RequestQueue {
     /// The request that the bio can join, and at which end.
     pub(super) fn find_merge(&mut self, bio: &Bio) -> Option<(RequestId, Side)> {
-        if self.rules.merges == Merges::Never || self.scheduler.queued() == 0 {
+        let never = self.rules.merges == Merges::Never || bio.behind_flush;
+        if never || self.scheduler.queued() == 0 {
             return None;
         }
         match self.scheduler.own_merge(&self.requests, bio) {

@@ -7,7 +7,7 @@ mod outcome;
 mod rules;
 mod told;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::event::Tap;
 use crate::hardware::{HardwareQueues, HardwareRules};
@@ -34,6 +34,9 @@ pub struct RequestQueue {
     /// Queued requests that may still be merged into, by their ends.
     ends: BTreeSet<(Sector, RequestId)>,
     last_merge: Option<RequestId>,
+    /// What goes before all that the scheduler has (`ELEVATOR_INSERT_FRONT`, `blk_mq_request_bypass_insert` at the head), the
+    /// last one first.
+    in_front: VecDeque<RequestId>,
     /// Two classes; of blk-mq one for each set of tags.
     pools: Vec<Pool>,
     plug: Plug,
@@ -59,6 +62,7 @@ impl RequestQueue {
             bios: Slab::new(),
             ends: BTreeSet::new(),
             last_merge: None,
+            in_front: VecDeque::new(),
             pools: vec![Pool::new(rules.pool); 2],
             plug: Plug::new(rules.plug),
             wbt: None,
@@ -154,8 +158,10 @@ impl RequestQueue {
         if self.plug.is_plugged() {
             return None;
         }
-        let held = self.hardware.take_held();
-        let id = held.or_else(|| self.dispatch_from_scheduler(now));
+        let id = self
+            .dispatch_from_front()
+            .or_else(|| self.hardware.take_held())
+            .or_else(|| self.dispatch_from_scheduler(now));
         self.emit_messages();
         let id = id?;
         self.emit_request(now, EventKind::Issue, id);
@@ -185,7 +191,9 @@ impl RequestQueue {
         if self.tap.is_on() {
             self.tap.completed(now, &self.requests[id], cpu);
         }
-        self.scheduler.completed(now, &self.requests, id);
+        if !self.requests[id].behind_flush {
+            self.scheduler.completed(now, &self.requests, id);
+        }
         self.emit_messages();
         let request = self.requests.take(id);
         if let Some(wbt) = &mut self.wbt {
@@ -293,6 +301,16 @@ impl RequestQueue {
         self.station.check(name, now, still)
     }
 
+    /// The last one that goes before all others, unless its hardware queue has no tag: then it waits for one there.
+    fn dispatch_from_front(&mut self) -> Option<RequestId> {
+        let id = self.in_front.pop_front()?;
+        let cpu = self.requests[id].cpu;
+        if self.hardware.take_tag_first(cpu, id) {
+            return Some(id);
+        }
+        self.dispatch_from_front()
+    }
+
     /// One for which its hardware queue has a tag; those for which it has none are held back, and no more are asked for
     /// when every queue that could take one holds one.
     fn dispatch_from_scheduler(&mut self, now: Time) -> Option<RequestId> {
@@ -317,6 +335,9 @@ impl RequestQueue {
     fn allocate(&mut self, now: Time, bio: &Bio) -> bool {
         let class = self.class_of(bio.direction, bio.sync, bio.cpu);
         let pool = &mut self.pools[class];
+        if bio.behind_flush {
+            return pool.allocate_below(now, bio.task, pool.size(), bio.workers);
+        }
         if !self.scheduler.lets_queue(bio) {
             pool.wait(bio.task, bio.workers);
             return false;
@@ -336,6 +357,11 @@ impl RequestQueue {
         let end = request.end();
         let id = self.requests.put(request);
         self.emit_request(now, EventKind::GetRequest, id);
+        if self.requests[id].behind_flush {
+            self.in_front.push_front(id);
+            self.emit_request(now, EventKind::Insert, id);
+            return id;
+        }
         self.ends.insert((end, id));
         self.last_merge = Some(id);
         self.scheduler.add(now, &self.requests, id);

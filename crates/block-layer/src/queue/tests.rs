@@ -144,7 +144,89 @@ fn writers_leave_tags_to_readers() {
     assert_ne!(queue.submit(0, bio(0, Read, 5000)), Submitted::MustWait);
 }
 
+fn behind_flush(start: Sector) -> Bio {
+    Bio {
+        behind_flush: true,
+        sync: true,
+        ..bio(0, Write, start)
+    }
+}
+
+#[test]
+fn a_write_behind_a_flush_merges_with_nothing_and_goes_before_all_that_the_scheduler_has() {
+    let schedulers: [Box<dyn Scheduler>; 3] = [
+        Box::new(MqDeadline::new(Default::default())),
+        Box::new(NoScheduler::default()),
+        Box::new(Kyber::new(Default::default(), QueueMap::SINGLE)),
+    ];
+    for scheduler in schedulers {
+        let mut queue = queue(scheduler, 64, HardwareRules::SINGLE);
+        submit_on(&mut queue, 0, 100);
+        assert_ne!(queue.submit(0, bio(0, Write, 492)), Submitted::MustWait);
+        for start in [500, 900] {
+            let submitted = queue.submit(0, behind_flush(start));
+            assert!(matches!(submitted, Submitted::Queued(_)), "{submitted:?}");
+        }
+        assert_eq!(dispatched(&mut queue), [900, 500, 100, 492]);
+    }
+}
+
+#[test]
+fn a_write_behind_a_flush_that_found_no_tag_goes_before_those_that_found_none_before() {
+    let mut queue = queue(
+        Box::new(MqDeadline::new(Default::default())),
+        64,
+        two_queues(false),
+    );
+    for start in [100, 200, 300, 400] {
+        submit_on(&mut queue, 0, start);
+    }
+    let first = queue.dispatch(0).unwrap();
+    assert_eq!(dispatched(&mut queue), [200]);
+    queue.submit(0, behind_flush(900));
+    assert!(dispatched(&mut queue).is_empty());
+    queue.completed(1, first, &mut Vec::new());
+    assert_eq!(dispatched(&mut queue), [900]);
+}
+
 proptest! {
+    /// Whatever the scheduler has, the next request is the write behind the flush.
+    #[test]
+    fn a_write_behind_a_flush_waits_for_no_scheduler(load in invariants::arrivals(4), which in 0u8..3) {
+        let scheduler: Box<dyn Scheduler> = match which {
+            0 => Box::new(CfqRoundRobin::new(Default::default(), 48)),
+            1 => Box::new(Noop::default()),
+            _ => Box::new(MqDeadline::new(Default::default())),
+        };
+        let mut queue = RequestQueue::new(invariants::rules(), scheduler);
+        let mut taken = 1;
+        for arrival in &load {
+            let submitted = queue.submit(0, bio(0, arrival.direction, arrival.block * 8));
+            taken += usize::from(submitted != Submitted::MustWait);
+        }
+        prop_assert_ne!(queue.submit(0, behind_flush(10_000)), Submitted::MustWait);
+        let mut ids = Vec::new();
+        while let Some(id) = queue.dispatch(0) {
+            ids.push(id);
+        }
+        prop_assert_eq!(queue.request(ids[0]).start, 10_000);
+        let mut done = Vec::new();
+        ids.iter().for_each(|&id| { queue.completed(1, id, &mut done); });
+        let mut now = 1;
+        loop {
+            if let Some(id) = queue.dispatch(now) {
+                queue.completed(now, id, &mut done);
+            } else if let Some(at) = queue.next_wakeup() {
+                now = now.max(at);
+                queue.wake(now);
+            } else {
+                break;
+            }
+        }
+        prop_assert_eq!(done.len(), taken);
+        prop_assert!(queue.check("queue", now).is_ok());
+    }
+
     #[test]
     fn hardware_queues_lose_nothing(
         load in invariants::arrivals(4),

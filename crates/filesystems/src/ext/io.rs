@@ -1,7 +1,7 @@
 //! I/O on the drive: what is on its way, and what its end leads to.
 
 use super::Ext;
-use super::journal::Step;
+use super::journal::{Journal, Step};
 use crate::effect::{BlockIo, Effect, FlushNumber};
 use block_layer::{Direction, TaskId};
 use events::smp::TaskNumber;
@@ -35,12 +35,15 @@ impl Ext {
     ) {
         self.under_way += 1;
         let tag = self.io.put(purpose).number();
+        let writes_record = self.journal.as_ref().is_some_and(Journal::writes_record);
+        let behind_flush = self.variant.barrier && writes_record && matches!(purpose, Purpose::Log);
         self.effects.push(Effect::Io(BlockIo {
             tag,
             task,
             direction: Direction::Write,
             sync,
             metadata: !matches!(purpose, Purpose::Data(_)),
+            behind_flush,
             writeback: !matches!(purpose, Purpose::Log),
             block,
             blocks,

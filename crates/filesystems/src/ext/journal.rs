@@ -109,6 +109,12 @@ impl Journal {
         self.used + running + committing + self.blocks / 4 < self.blocks
     }
 
+    /// Whether what goes to the journal now is the record that ends a transaction.
+    pub(super) fn writes_record(&self) -> bool {
+        let committing = self.committing.as_ref();
+        committing.is_some_and(|committing| committing.step == Step::Record)
+    }
+
     /// Of the transaction that changes go into.
     pub(super) fn running(&self) -> u64 {
         self.running.number

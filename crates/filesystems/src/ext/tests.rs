@@ -168,6 +168,8 @@ fn a_synced_file_is_data_then_journal_then_record_on_ext3_and_flushed_around_the
         let log = machine.blocks(|io| io.metadata);
         assert!((60..=120).contains(&log), "{kind:?} {log}");
         assert_eq!(machine.flushes, flushes, "{kind:?}");
+        let behind = machine.writes.iter().filter(|io| io.behind_flush);
+        assert_eq!(behind.count() as u32, flushes / 2, "{kind:?}: records");
         // Of one file: its data, its blocks in the journal, its record.
         let first: Vec<bool> = machine
             .writes

@@ -57,6 +57,7 @@ impl Mounted {
             direction: Direction::Write,
             sync: matches!(purpose, Purpose::LogBuffer(_)),
             metadata: !matches!(purpose, Purpose::Data(_)),
+            behind_flush: self.flushes && matches!(purpose, Purpose::LogBuffer(_)),
             writeback: !matches!(purpose, Purpose::LogBuffer(_)),
             block,
             blocks,

@@ -124,3 +124,32 @@ fn a_write_that_has_no_room_is_refused_before_it_is_written_back() {
     assert_eq!(fs.reserve(0, 3_000, 1_000), Err(Full));
     assert_eq!(fs.allocate(0, 0, 0, 3_000), Ok(()));
 }
+
+#[test]
+fn a_buffer_of_the_log_goes_to_the_drive_behind_a_flush_where_barriers_are_on() {
+    for flushes in [false, true] {
+        let spec = XfsSpec {
+            blocks: 1 << 18,
+            log_blocks: 512,
+            ..small_filesystem(1)
+        };
+        let mut fs = Mounted::new(2, 2_000_000_000, &spec, Allocation::Direct, flushes).unwrap();
+        fs.commit_to_log(vec![1, 2, 3]);
+        fs.force_for_nobody();
+        let mut effects = Vec::new();
+        fs.take_effects(&mut effects);
+        let flushed = effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Flush(_)));
+        assert_eq!(flushed.count(), usize::from(flushes));
+        if flushes {
+            fs.flushed(1, 0);
+            fs.take_effects(&mut effects);
+        }
+        let behind = effects.iter().find_map(|effect| match effect {
+            Effect::Io(io) => Some(io.behind_flush),
+            _ => None,
+        });
+        assert_eq!(behind, Some(flushes));
+    }
+}

@@ -52,6 +52,7 @@ impl World {
             read_ahead: false,
             no_idle: false,
             writeback: false,
+            behind_flush: false,
             workers: 0,
             polled: false,
             start: piece.start,

@@ -397,6 +397,7 @@ impl World {
             };
             let bio = Bio {
                 metadata: io.metadata,
+                behind_flush: io.behind_flush,
                 writeback: io.writeback,
                 ..self.bio(now, task, io.direction, io.sync, place, tag)
             };

@@ -72,6 +72,7 @@ pub fn bio(now: Time, direction: Direction, start: Sector) -> Bio {
         read_ahead: false,
         no_idle: false,
         writeback: false,
+        behind_flush: false,
         workers: 0,
         polled: false,
         start,

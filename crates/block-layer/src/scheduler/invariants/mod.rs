@@ -163,6 +163,7 @@ fn bio_of(arrival: &Arrival, number: usize, now: Time) -> Bio {
         read_ahead: false,
         no_idle: false,
         writeback: false,
+        behind_flush: false,
         workers: 0,
         polled: false,
         start: arrival.block * 8,
