@@ -2,10 +2,10 @@
 //! themselves.
 //!
 //! Source: `mm/page-writeback.c` of 3.2 (`balance_dirty_pages`, `bdi_position_ratio`, `bdi_update_bandwidth`) and
-//! `fs/fs-writeback.c` (`writeback_chunk_size`). Simplified: one device has the whole limit, so that the part of the control
-//! that shares it out among devices is left out; rates are updated when somebody looks, not by the flusher.
+//! `fs/fs-writeback.c` (`writeback_chunk_size`). Each drive has its own. Simplified: rates are updated when somebody looks, not
+//! by the flusher.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use block_layer::TaskId;
 use events::time::{MILLISECOND, SECOND, Time};
@@ -24,7 +24,6 @@ pub(super) struct DirtyRate {
     /// When rates were updated last, and the counts then.
     updated: (Time, u64, u64),
     tasks: BTreeMap<TaskId, Dirtier>,
-    sleeping: BTreeSet<(Time, TaskId)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +40,9 @@ pub(super) struct Level {
     pub(super) dirty: u64,
     pub(super) background: u64,
     pub(super) limit: u64,
+    /// Of them, on the drive in question, and what that may have.
+    pub(super) of_device: u64,
+    pub(super) device_limit: u64,
 }
 
 /// What it is taken to be until something is known: 100 MB/s (`INIT_BW`).
@@ -60,7 +62,7 @@ const CHUNK_PAGES_MIN: u64 = 1024;
 
 impl Level {
     /// Below it nobody is held.
-    fn free_run(&self) -> u64 {
+    pub(super) fn free_run(&self) -> u64 {
         (self.background + self.limit) / 2
     }
 
@@ -68,16 +70,43 @@ impl Level {
         (self.free_run() + self.limit) / 2
     }
 
-    /// How much faster or slower than the balanced rate, of `ONE`: a cubic curve through 1 at the set point and 0 at the
-    /// limit.
-    fn control(&self) -> u64 {
+    /// How much faster or slower than the balanced rate, of `ONE`, with a drive that writes so many pages a second.
+    fn control(&self, write_rate: u64) -> u64 {
         if self.dirty >= self.limit {
             return 0;
         }
+        self.control_of_drive(self.control_of_all(), write_rate)
+    }
+
+    /// A cubic curve through 1 at the set point and 0 at the limit.
+    fn control_of_all(&self) -> u64 {
         let set_point = self.set_point() as i64;
         let x = (set_point - self.dirty as i64) * ONE / (self.limit as i64 - set_point + 1);
         let cubed = x * x / ONE * x / ONE;
         (cubed + ONE).clamp(0, 2 * ONE) as u64
+    }
+
+    /// A line through 1 at the drive's part of the set point; it is the steeper, the smaller its part. A drive that would soon
+    /// have nothing to write is let go faster.
+    fn control_of_drive(&self, control: u64, write_rate: u64) -> u64 {
+        let device_limit = self.device_limit.min(self.limit);
+        let device_limit = device_limit.max((self.limit - self.dirty) / 8);
+        let part = (device_limit << 16) / (self.limit + 1);
+        let set_point = (self.set_point() * part) >> 16;
+        let span = ((self.limit - device_limit + 8 * write_rate) * part) >> 16;
+        let end = set_point + span;
+        let control = match self.of_device < end - span / 4 {
+            true => control * (end - self.of_device) / (span + 1),
+            false => control / 4,
+        };
+        let reserve = device_limit / 2;
+        if self.of_device >= reserve {
+            control
+        } else if self.of_device > reserve / 8 {
+            control * reserve / self.of_device
+        } else {
+            control * 8
+        }
     }
 }
 
@@ -92,7 +121,6 @@ impl DirtyRate {
             dirtied: 0,
             updated: (0, 0, 0),
             tasks: BTreeMap::new(),
-            sleeping: BTreeSet::new(),
         }
     }
 
@@ -106,20 +134,27 @@ impl DirtyRate {
         (pages + CHUNK_PAGES_MIN) / CHUNK_PAGES_MIN * CHUNK_PAGES_MIN
     }
 
-    /// The task has dirtied so many pages. True: it sleeps until `due` names it.
-    pub(super) fn holds(&mut self, now: Time, task: TaskId, pages: u64, level: Level) -> bool {
+    /// The task has dirtied so many pages; for how long it sleeps.
+    pub(super) fn holds(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        pages: u64,
+        level: Level,
+    ) -> Option<Time> {
         self.dirtied += pages;
         let dirtier = self.tasks.entry(task).or_insert(Dirtier {
             dirtied: 0,
             looks_at: 32,
         });
         dirtier.dirtied += pages;
-        let looks_at = match level.dirty > level.limit {
+        let exceeded = level.dirty > level.limit && level.of_device > level.device_limit;
+        let looks_at = match exceeded {
             true => dirtier.looks_at.min(8),
             false => dirtier.looks_at,
         };
         if dirtier.dirtied < looks_at {
-            return false;
+            return None;
         }
         let dirtier = *dirtier;
         self.update(now, level);
@@ -127,7 +162,7 @@ impl DirtyRate {
         let next = if level.dirty <= level.free_run() {
             (0, poll_interval(level))
         } else {
-            let rate = self.limit * level.control() / ONE as u64;
+            let rate = self.limit * level.control(self.average_write_rate) / ONE as u64;
             let wanted_ns = match rate {
                 0 => pause_ns_max,
                 rate => (dirtier.dirtied * SECOND / rate).min(pause_ns_max),
@@ -145,37 +180,21 @@ impl DirtyRate {
             false => dirtier.dirtied,
         };
         self.tasks.insert(task, Dirtier { dirtied, looks_at });
-        if pause_ns > 0 {
-            self.sleeping.insert((now + pause_ns, task));
-        }
-        pause_ns > 0
+        (pause_ns > 0).then_some(pause_ns)
     }
 
-    /// A sleeper whose time is over. While the limit is exceeded, each sleeps on.
-    pub(super) fn due(&mut self, now: Time, level: Level) -> Option<TaskId> {
-        while let Some(&(at, task)) = self.sleeping.first()
-            && at <= now
-        {
-            self.sleeping.pop_first();
-            if level.dirty < level.limit {
-                return Some(task);
-            }
-            self.update(now, level);
-            self.sleeping.insert((now + PAUSE_NS_MAX, task));
-        }
-        None
+    /// The limit is still exceeded: for how long a sleeper sleeps on.
+    pub(super) fn holds_on(&mut self, now: Time, level: Level) -> Time {
+        self.update(now, level);
+        PAUSE_NS_MAX
     }
 
-    pub(super) fn next_wakeup(&self) -> Option<Time> {
-        self.sleeping.first().map(|&(at, _)| at)
-    }
-
-    /// A sleep is longer the more writers there are, and no longer than an eighth of the time that what is dirty lasts.
+    /// A sleep is longer the more writers there are, and no longer than an eighth of the time that what is dirty on the drive lasts.
     fn pause_ns_max(&self, level: Level) -> Time {
         let (high, low) = (self.average_write_rate.max(1), self.limit.max(1));
         let more = u64::from(high.ilog2().saturating_sub(low.ilog2()));
         let wanted = 20 * MILLISECOND + more * 20 * SECOND / 1024;
-        let lasts = level.dirty * SECOND / (8 * self.average_write_rate + 1);
+        let lasts = level.of_device * SECOND / (8 * self.average_write_rate + 1);
         wanted.min(lasts).clamp(TICK_NS, PAUSE_NS_MAX)
     }
 
@@ -207,7 +226,9 @@ impl DirtyRate {
         if elapsed > SECOND {
             return;
         }
-        self.update_dirty_rate(rate_of(self.dirtied - dirtied), level);
+        if level.dirty > level.free_run() {
+            self.update_dirty_rate(rate_of(self.dirtied - dirtied), level);
+        }
         let weight = u128::from(elapsed);
         let old = self.write_rate;
         let new = rate_of(self.written - written);
@@ -224,7 +245,8 @@ impl DirtyRate {
 
     /// Towards the rate at which all writers together dirty as much as is written, in steps that get smaller near it.
     fn update_dirty_rate(&mut self, dirtied: u64, level: Level) {
-        let task_limit = self.limit * level.control() / ONE as u64 + 1;
+        let control = level.control(self.average_write_rate);
+        let task_limit = self.limit * control / ONE as u64 + 1;
         let balanced =
             u128::from(task_limit) * u128::from(self.average_write_rate) / u128::from(dirtied | 1);
         let balanced = (balanced as u64).min(self.average_write_rate);
@@ -262,29 +284,54 @@ fn poll_interval(level: Level) -> u64 {
 mod tests {
     use super::*;
 
+    /// All on one drive, which has the whole limit.
     fn level(dirty: u64) -> Level {
         Level {
             dirty,
             background: 10_000,
             limit: 20_000,
+            of_device: dirty,
+            device_limit: 20_000,
         }
     }
 
     #[test]
-    fn the_control_is_1_at_the_set_point_and_0_at_the_limit() {
+    fn the_control_of_all_is_1_at_the_set_point_and_0_at_the_limit() {
         // Free run at 15,000, set point at 17,500.
-        assert_eq!(level(17_500).control(), 1024);
-        assert_eq!(level(20_000).control(), 0);
-        assert!(level(19_000).control() < 1024 && level(16_000).control() > 1024);
-        assert!((2_040..=2_048).contains(&level(15_000).control()));
+        assert_eq!(level(17_500).control_of_all(), 1024);
+        assert_eq!(level(20_000).control(5000), 0);
+        assert!(level(19_000).control_of_all() < 1024 && level(16_000).control_of_all() > 1024);
+        assert!((2_040..=2_048).contains(&level(15_000).control_of_all()));
+    }
+
+    #[test]
+    fn a_drive_with_more_than_its_part_is_slower_and_one_with_less_is_faster() {
+        // Two drives that may have half each, at the set point of all: 8,750 is each one's.
+        let of_device = |of_device| Level {
+            of_device,
+            device_limit: 10_000,
+            ..level(17_500)
+        };
+        let control = |dirty| of_device(dirty).control(500);
+        assert!(
+            (1020..=1024).contains(&control(8_750)),
+            "{}",
+            control(8_750)
+        );
+        assert!(control(11_000) < 800 && control(6_000) > 1200);
+        // Far beyond: a quarter. Nearly nothing to write: eight times what the line gives.
+        assert_eq!(control(17_000), 256);
+        assert!(control(500) > 8 * 1024);
+        // One drive alone: a line of eight times what it writes in a second.
+        let alone = level(17_500).control(500);
+        assert!((1020..=1024).contains(&alone), "{alone}");
     }
 
     #[test]
     fn nobody_sleeps_below_the_middle_of_both_thresholds() {
         let mut rate = DirtyRate::new();
-        assert!(!rate.holds(0, 1, 1_000, level(15_000)));
-        assert!(rate.holds(0, 1, 10_000, level(19_900)));
-        assert_eq!(rate.due(SECOND, level(19_000)), Some(1));
+        assert_eq!(rate.holds(0, 1, 1_000, level(15_000)), None);
+        assert!(rate.holds(0, 1, 10_000, level(19_900)).is_some());
     }
 
     #[test]
@@ -292,29 +339,39 @@ mod tests {
         // A device of 5,000 pages a second and four writers that dirty 64 pages at a time as fast as they may.
         let (mut rate, mut now, mut dirty) = (DirtyRate::new(), 0, 0u64);
         let mut awake = vec![0, 1, 2, 3];
+        let mut sleeping: Vec<(Time, TaskId)> = Vec::new();
         let mut dirtied = [0u64; 4];
         while now < 60 * SECOND {
             for task in std::mem::take(&mut awake) {
                 // A page takes 2 us to dirty; whoever is not held goes on at once.
+                let mut pause = None;
                 for _ in 0..64 {
                     dirty += 64;
                     if now > 30 * SECOND {
                         dirtied[task as usize] += 64;
                     }
-                    if rate.holds(now, task, 64, level(dirty)) {
+                    pause = rate.holds(now, task, 64, level(dirty));
+                    if pause.is_some() {
                         break;
                     }
                 }
-                if !rate.sleeping.iter().any(|&(_, sleeper)| sleeper == task) {
-                    awake.push(task);
+                match pause {
+                    Some(pause_ns) => sleeping.push((now + pause_ns, task)),
+                    None => awake.push(task),
                 }
             }
             now += 10 * MILLISECOND;
             let written = dirty.min(50);
             dirty -= written;
             rate.written(written);
-            while let Some(task) = rate.due(now, level(dirty)) {
-                awake.push(task);
+            for (at, task) in std::mem::take(&mut sleeping) {
+                if at > now {
+                    sleeping.push((at, task));
+                } else if level(dirty).dirty < level(dirty).limit {
+                    awake.push(task);
+                } else {
+                    sleeping.push((now + rate.holds_on(now, level(dirty)), task));
+                }
             }
         }
         let total: u64 = dirtied.iter().sum();

@@ -4,11 +4,13 @@
 //! holds back while the queue is congested: `balance_dirty_pages`, fsync and kjournald ask for no `nonblocking` writeback
 //! (2.5.66 `mm/page-writeback.c`). A kernel does so after each page, here after each step.
 
-use crate::cache::flushers::{Flusher, OLD_DATA_FLUSHER, Purpose, Then, Wait};
+use crate::cache::device::{DeviceId, task_of};
+use crate::cache::flushers::{FLUSHER, Flusher, OLD_DATA_FLUSHER, Purpose, Then, Wait, Whose};
 use crate::cache::page_cache::PageCache;
 use crate::cache::spec::{COMMIT_BATCH, CONGESTION_WAIT, CacheVariant};
 use crate::cache::{Effects, FileId};
-use block_layer::TaskId;
+use block_layer::{Direction, TaskId};
+use events::time::Time;
 
 impl PageCache {
     /// The file's inode is dirty: at the end of the line, unless it is there or with a flusher.
@@ -18,7 +20,8 @@ impl PageCache {
         if !of.queued {
             of.queued = true;
             of.dirtied_at = now;
-            self.flushers.inodes.push_back(file);
+            let device = of.device;
+            self.devices[device].inodes.push_back(file);
         }
     }
 
@@ -31,9 +34,39 @@ impl PageCache {
             let due = flushers.paused.extract_if(.., |(at, _)| *at <= now);
             flushers.running.extend(due.map(|(_, flusher)| flusher));
         }
-        if let Some(first) = flushers.first_to_run() {
-            let flusher = flushers.running.remove(first).expect("it is in line");
+        if let Some(first) = self.first_to_run() {
+            let flusher = self.flushers.running.remove(first).expect("it is in line");
             self.step(flusher, effects);
+        }
+    }
+
+    /// When a flusher has something to do.
+    pub(super) fn next_flush(&self) -> Option<Time> {
+        if self.first_to_run().is_some() {
+            return Some(self.now);
+        }
+        let paused = self.flushers.paused.iter().map(|&(at, _)| at);
+        paused.chain(self.flushers.look_at).min()
+    }
+
+    /// The place in line of the flusher whose step is next; None: all of them wait.
+    fn first_to_run(&self) -> Option<usize> {
+        let waits = |flusher: &Flusher| {
+            let looks = self.looks_at_congestion() && flusher.purpose.looks_at_congestion();
+            let device = &self.devices[flusher.of];
+            self.flushers.blocked.contains(&flusher.task)
+                || looks && device.congested[Direction::Write as usize]
+        };
+        let mut running = self.flushers.running.iter();
+        running.position(|flusher| !waits(flusher))
+    }
+
+    /// Background writeback of what is dirty on the drive.
+    pub(super) fn start_background(&mut self, device: DeviceId) {
+        if !std::mem::replace(&mut self.devices[device].background, true) {
+            let (task, turn) = (task_of(FLUSHER, device), self.turn(device));
+            self.flushers
+                .start(Purpose::Background, task, device, u64::MAX, turn);
         }
     }
 
@@ -49,14 +82,15 @@ impl PageCache {
             match wait.then {
                 Then::Release(task) => self.flushers.release(task, effects),
                 Then::Synced(task) => self.file_is_written(task, effects),
-                Then::Committed => self.committed(effects),
+                Then::Committed(device) => self.committed(device, effects),
             }
         }
     }
 
     /// Calls `file_is_written` for the task when what is under way of the file now has been written.
     pub(super) fn await_file(&mut self, task: TaskId, file: FileId, effects: &mut Effects) {
-        self.wait(Some(file), self.last_write, Then::Synced(task), effects);
+        let of = Whose::File(file);
+        self.wait(of, self.last_write, Then::Synced(task), effects);
     }
 
     fn look_for_old_data(&mut self) {
@@ -66,12 +100,17 @@ impl PageCache {
         }
         let dirty = self.pages.dirty() > 0;
         self.flushers.look_at = dirty.then_some(now + self.rules.interval);
-        if dirty && !self.flushers.old_data && now >= self.rules.expire {
-            self.flushers.old_data = true;
+        if !dirty || now < self.rules.expire {
+            return;
+        }
+        for device in 0..self.devices.len() {
+            let of = &mut self.devices[device];
+            if of.dirty == 0 || std::mem::replace(&mut of.old_data, true) {
+                continue;
+            }
             let purpose = Purpose::OldData(now - self.rules.expire);
-            let turn = self.turn();
-            self.flushers
-                .start(purpose, OLD_DATA_FLUSHER, u64::MAX, turn);
+            let (task, turn) = (task_of(OLD_DATA_FLUSHER, device), self.turn(device));
+            self.flushers.start(purpose, task, device, u64::MAX, turn);
         }
     }
 
@@ -98,11 +137,11 @@ impl PageCache {
             self.finish(flusher, dry, effects);
         } else if flusher.turn == 0 {
             self.return_inode(&mut flusher);
-            let enough = self.pages.waiting() < self.rules.background_stop.max(1);
-            if flusher.purpose == Purpose::Background && enough {
-                self.flushers.background = false;
+            let device = flusher.of;
+            if flusher.purpose == Purpose::Background && !self.goes_on(device) {
+                self.devices[device].background = false;
             } else {
-                flusher.turn = self.turn();
+                flusher.turn = self.turn(device);
                 self.flushers.running.push_back(flusher);
             }
         } else {
@@ -114,17 +153,17 @@ impl PageCache {
     fn finish(&mut self, flusher: Flusher, dry: bool, effects: &mut Effects) {
         let task = flusher.task;
         effects.unplug = true;
+        let device = flusher.of;
         match flusher.purpose {
-            Purpose::Background => self.flushers.background = false,
-            Purpose::OldData(_) => self.flushers.old_data = false,
+            Purpose::Background => self.devices[device].background = false,
+            Purpose::OldData(_) => self.devices[device].old_data = false,
             // 2.4: until the oldest write that is under way is done.
             Purpose::Throttled if self.rules.variant == CacheVariant::Linux2_4 => {
-                let oldest = self.writes.first().copied().unwrap_or(0);
-                self.wait(None, oldest, Then::Release(task), effects);
+                let oldest = self.oldest_write().unwrap_or(0);
+                self.wait(Whose::All, oldest, Then::Release(task), effects);
             }
             Purpose::Throttled => {
-                let counted = self.pages.dirty() + self.pages.writing();
-                if dry && counted > self.rules.foreground {
+                if dry && self.must_wait(task, device) {
                     self.flushers
                         .paused
                         .push((self.now + CONGESTION_WAIT, flusher));
@@ -133,12 +172,15 @@ impl PageCache {
                 }
             }
             Purpose::Sync(file, ..) => self.file_is_submitted(task, file, effects),
-            Purpose::Commit => self.wait(None, self.last_write, Then::Committed, effects),
+            Purpose::Commit => {
+                let then = Then::Committed(device);
+                self.wait(Whose::Device(device), self.last_write, then, effects);
+            }
         }
     }
 
-    fn wait(&mut self, file: Option<FileId>, until: u64, then: Then, effects: &mut Effects) {
-        let wait = Wait { until, file, then };
+    fn wait(&mut self, of: Whose, until: u64, then: Then, effects: &mut Effects) {
+        let wait = Wait { until, of, then };
         self.flushers.waits.push(wait);
         if self.is_over(&wait) {
             self.end_waits(effects);
@@ -146,11 +188,19 @@ impl PageCache {
     }
 
     fn is_over(&self, wait: &Wait) -> bool {
-        let writes = match wait.file {
-            Some(file) => &self.files[file as usize].writes,
-            None => &self.writes,
+        let first = match wait.of {
+            Whose::File(file) => self.files[file as usize].writes.first().copied(),
+            Whose::Device(device) => self.devices[device].writes.first().copied(),
+            Whose::All => self.oldest_write(),
         };
-        writes.first().is_none_or(|&first| first > wait.until)
+        first.is_none_or(|first| first > wait.until)
+    }
+
+    fn oldest_write(&self) -> Option<u64> {
+        let devices = self.devices.iter();
+        devices
+            .filter_map(|device| device.writes.first().copied())
+            .min()
     }
 
     /// The next consecutive pages that this flusher writes.
@@ -159,7 +209,10 @@ impl PageCache {
         let pages = &self.pages;
         let is_waiting = |file, page| pages.is_waiting(file, page);
         match flusher.purpose {
-            Purpose::Commit => self.journal.as_mut()?.pop(most, is_waiting),
+            Purpose::Commit => {
+                let journal = self.devices[flusher.of].journal.as_mut()?;
+                journal.pop(most, is_waiting)
+            }
             Purpose::Sync(file, from, end) => {
                 let (start, count) = pages.waiting_run(file, from, most)?;
                 let count = count.min(end.checked_sub(start)?);
@@ -179,17 +232,7 @@ impl PageCache {
         loop {
             let file = match flusher.inode {
                 Some(file) => file,
-                None => {
-                    let &file = self.flushers.inodes.front()?;
-                    let dirtied_at = self.files[file as usize].dirtied_at;
-                    if let Purpose::OldData(before) = flusher.purpose
-                        && dirtied_at > before
-                    {
-                        return None;
-                    }
-                    self.flushers.inodes.pop_front();
-                    file
-                }
+                None => self.take_inode(flusher)?,
             };
             flusher.inode = Some(file);
             let (pages, of) = (&self.pages, &mut self.files[file as usize]);
@@ -209,6 +252,17 @@ impl PageCache {
             // Nothing left of this one.
             of.queued = false;
             flusher.inode = None;
+        }
+    }
+
+    /// The one that has been dirty for longest.
+    fn take_inode(&mut self, flusher: &Flusher) -> Option<FileId> {
+        let device = &mut self.devices[flusher.of];
+        let &file = device.inodes.front()?;
+        let dirtied_at = self.files[file as usize].dirtied_at;
+        match flusher.purpose {
+            Purpose::OldData(before) if dirtied_at > before => None,
+            _ => device.inodes.pop_front(),
         }
     }
 

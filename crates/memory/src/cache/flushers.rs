@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::cache::device::DeviceId;
 use crate::cache::{Effects, FileId};
 use block_layer::KERNEL_TASKS;
 use block_layer::TaskId;
@@ -19,17 +20,11 @@ pub(super) struct Flushers {
     pub(super) running: VecDeque<Flusher>,
     /// Those that found nothing to write, until then or until the queue's congestion ends.
     pub(super) paused: Vec<(Time, Flusher)>,
-    /// Dirty inodes, the one that has been so for longest first.
-    pub(super) inodes: VecDeque<FileId>,
     pub(super) waits: Vec<Wait>,
     pub(super) throttled: BTreeSet<TaskId>,
     pub(super) released: BTreeSet<TaskId>,
-    pub(super) background: bool,
-    pub(super) old_data: bool,
     /// When kupdate looks for old data; None while nothing is dirty.
     pub(super) look_at: Option<Time>,
-    /// As far as kernels look at it.
-    pub(super) congested: bool,
     /// Whose last I/O has found no request: each sleeps by itself.
     pub(super) blocked: BTreeSet<TaskId>,
 }
@@ -38,6 +33,8 @@ pub(super) struct Flushers {
 pub(super) struct Flusher {
     pub(super) purpose: Purpose,
     pub(super) task: TaskId,
+    /// What it writes back is there.
+    pub(super) of: DeviceId,
     /// Pages that it still has to write.
     pub(super) left: u64,
     /// Of them in this turn: then another inode's comes, and background writeback looks at the threshold.
@@ -56,46 +53,56 @@ pub(super) enum Purpose {
     Commit,
 }
 
-/// Until no write with this number or a lower one is under way, of a file or of all.
+/// Until no write with this number or a lower one is under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     pub(super) until: u64,
-    pub(super) file: Option<FileId>,
+    pub(super) of: Whose,
     pub(super) then: Then,
+}
+
+/// Writes that are waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Whose {
+    File(FileId),
+    Device(DeviceId),
+    All,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     Release(TaskId),
     Synced(TaskId),
-    Committed,
+    Committed(DeviceId),
 }
 
 impl Purpose {
     /// Of pdflush: it sleeps in no queue where kernels have it look at congestion.
-    fn looks_at_congestion(self) -> bool {
+    pub(super) fn looks_at_congestion(self) -> bool {
         matches!(self, Purpose::Background | Purpose::OldData(_))
     }
 }
 
 impl Flushers {
-    pub(super) fn start(&mut self, purpose: Purpose, task: TaskId, left: u64, turn: u64) {
+    pub(super) fn start(
+        &mut self,
+        purpose: Purpose,
+        task: TaskId,
+        of: DeviceId,
+        left: u64,
+        turn: u64,
+    ) {
         if purpose == Purpose::Throttled {
             self.throttled.insert(task);
         }
         self.running.push_back(Flusher {
             purpose,
             task,
+            of,
             left,
             turn,
             inode: None,
         });
-    }
-
-    pub(super) fn start_background(&mut self, turn: u64) {
-        if !std::mem::replace(&mut self.background, true) {
-            self.start(Purpose::Background, FLUSHER, u64::MAX, turn);
-        }
     }
 
     /// None: the task is not kept. Else whether it may go now.
@@ -113,33 +120,10 @@ impl Flushers {
         }
     }
 
-    pub(super) fn congested(&mut self, is: bool) {
-        self.congested = is;
-        if !is {
-            self.running
-                .extend(self.paused.drain(..).map(|(_, flusher)| flusher));
-        }
-    }
-
-    /// The place in line of the flusher whose step is next; None: all of them wait.
-    pub(super) fn first_to_run(&self) -> Option<usize> {
-        let waits = |flusher: &Flusher| {
-            self.blocked.contains(&flusher.task)
-                || self.congested && flusher.purpose.looks_at_congestion()
-        };
-        self.running.iter().position(|flusher| !waits(flusher))
-    }
-
-    /// `now`: when the cache was last called.
-    pub(super) fn next_wakeup(&self, now: Time) -> Option<Time> {
-        if self.first_to_run().is_some() {
-            return Some(now);
-        }
-        self.paused
-            .iter()
-            .map(|&(at, _)| at)
-            .chain(self.look_at)
-            .min()
+    /// A queue is congested no more: who waits for that need not wait longer.
+    pub(super) fn go_on(&mut self) {
+        self.running
+            .extend(self.paused.drain(..).map(|(_, flusher)| flusher));
     }
 
     pub(super) fn release(&mut self, task: TaskId, effects: &mut Effects) {

@@ -8,6 +8,8 @@ use super::*;
 use events::time::{MILLISECOND, SECOND, Time};
 
 const FILES: u32 = 3;
+/// Files are on them in turn.
+const DRIVES: usize = 2;
 const FILE_PAGES: u64 = 300;
 const TASKS: u32 = 5;
 
@@ -22,7 +24,7 @@ enum Step {
     Complete(usize),
     Wake,
     Sleep(Time),
-    Congested(bool),
+    Congested(usize, bool),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -37,7 +39,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => any::<usize>().prop_map(Step::Complete),
         4 => Just(Step::Wake),
         1 => prop_oneof![Just(MILLISECOND), Just(SECOND), Just(31 * SECOND)].prop_map(Step::Sleep),
-        1 => any::<bool>().prop_map(Step::Congested),
+        1 => (0..DRIVES, any::<bool>()).prop_map(|(drive, is)| Step::Congested(drive, is)),
     ];
     proptest::collection::vec(step, 1..250)
 }
@@ -49,9 +51,15 @@ fn specs() -> impl Strategy<Value = CacheSpec> {
         Just(CacheVariant::Linux2_6_35),
         Just(CacheVariant::Linux3_2),
     ];
-    (variant, 1u64..4, any::<bool>()).prop_map(|(variant, mib, journal)| CacheSpec {
-        ordered_commit_interval_ns: journal.then_some(5 * SECOND),
-        ..CacheSpec::new(variant, mib << 20)
+    let lately = prop_oneof![Just(Lately::Pages), Just(Lately::Time)];
+    let spec = (variant, 1u64..4, any::<bool>(), lately);
+    spec.prop_map(|(variant, mib, journal, lately)| {
+        let spec = CacheSpec::new(variant, mib << 20);
+        CacheSpec {
+            ordered_commit_interval_ns: journal.then_some(5 * SECOND),
+            lately: spec.lately.and(Some(lately)),
+            ..spec
+        }
     })
 }
 
@@ -199,7 +207,9 @@ impl Machine {
                 }
             }
             Step::Sleep(time) => self.now += time,
-            Step::Congested(is) => self.cache.congested(self.now, Direction::Write, is),
+            Step::Congested(drive, is) => {
+                self.cache.congested(self.now, drive, Direction::Write, is)
+            }
         }
         self.absorb(effects)?;
         let rules = &self.cache.rules;
@@ -215,6 +225,15 @@ impl Machine {
             .iter()
             .map(|(io, _)| u64::from(io.pages))
             .sum();
+        let sums = self
+            .cache
+            .devices
+            .iter()
+            .fold((0, 0), |(dirty, writing), device| {
+                (dirty + device.dirty, writing + device.writing)
+            });
+        let all = (self.cache.pages.dirty(), self.cache.pages.writing());
+        prop_assert_eq!(sums, all, "of the drives and of all");
         let most = rules.memory.max(self.cache.pages.dirty() + in_flight);
         prop_assert!(self.cache.pages.in_memory() <= most);
         Ok(())
@@ -229,7 +248,7 @@ proptest! {
         spec in specs(), steps in steps(),
     ) {
         let mut machine = Machine {
-            cache: PageCache::new(&spec).unwrap(),
+            cache: PageCache::new(&spec).unwrap().with_drives(DRIVES),
             now: 0,
             under_way: Vec::new(),
             memory: BTreeMap::new(),
@@ -238,12 +257,17 @@ proptest! {
             asleep: BTreeMap::new(),
             known: BTreeSet::new(),
         };
-        (0..FILES).for_each(|file| machine.cache.set_size(file, FILE_PAGES * PAGE_BYTES));
+        for file in 0..FILES {
+            machine.cache.set_size(file, FILE_PAGES * PAGE_BYTES);
+            machine.cache.place(file, file as usize % DRIVES);
+        }
         for step in steps {
             machine.run(step)?;
         }
         // In the end all tasks are awake, and after long enough all is on the device.
-        machine.run(Step::Congested(false))?;
+        for drive in 0..DRIVES {
+            machine.run(Step::Congested(drive, false))?;
+        }
         for _ in 0..100_000 {
             machine.run(Step::Wake)?;
             machine.run(Step::Complete(0))?;

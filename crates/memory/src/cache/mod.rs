@@ -4,16 +4,21 @@
 //! when that is done.
 
 mod commit;
+mod device;
 mod dirty_order;
 mod dirty_rate;
+#[cfg(test)]
+mod drive_tests;
 mod flush;
 mod flushers;
 #[cfg(test)]
 mod invariants;
 mod journal;
+mod limits;
 mod page_cache;
 mod pages;
 mod part;
+mod proportions;
 mod read;
 mod read_ahead;
 mod spec;
@@ -24,8 +29,8 @@ mod tests;
 mod write;
 
 use block_layer::{Direction, TaskId};
-pub use flushers::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
 pub use page_cache::PageCache;
+pub use proportions::Lately;
 pub use spec::{CacheSpec, CacheVariant};
 pub use spec::{DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
 

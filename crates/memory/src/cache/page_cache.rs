@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cache::dirty_rate::{DirtyRate, Level};
+use crate::cache::device::{Device, DeviceId};
 use crate::cache::flushers::Flushers;
-use crate::cache::journal::Journal;
 use crate::cache::pages::Pages;
+use crate::cache::proportions::{Proportions, Share};
 use crate::cache::read_ahead::Stream;
 use crate::cache::spec::{CacheSpec, CacheVariant, Rules};
 use crate::cache::syncs::Syncs;
@@ -36,20 +36,24 @@ pub struct PageCache {
     /// Pages dirtied since the last look at the thresholds, by CPU.
     pub(super) dirtied: Vec<u64>,
     pub(super) flushers: Flushers,
-    /// Of kernels whose writers do not write back themselves.
-    pub(super) dirty_rate: Option<DirtyRate>,
+    /// By drive.
+    pub(super) devices: Vec<Device>,
+    /// Pages that were written; None: drives have no limits of their own.
+    pub(super) written: Option<Proportions>,
+    /// Pages that were dirtied, of all and by task, until writers are held to a rate.
+    pub(super) dirtiers: Option<Proportions>,
+    pub(super) dirtied_by: BTreeMap<TaskId, Share>,
+    /// Writers that are held to a rate, by when they go on.
+    pub(super) sleeping: BTreeSet<(Time, TaskId, DeviceId)>,
     pub(super) syncs: Syncs,
-    pub(super) journal: Option<Journal>,
     under_way: Slab<UnderWay>,
-    /// Writes under way by number, in the order in which they were submitted.
-    pub(super) writes: BTreeSet<u64>,
     pub(super) last_write: u64,
-    pub(super) reads_congested: bool,
     again: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
+    pub(super) device: DeviceId,
     pub(super) pages: u64,
     /// In the order of dirtying; only 2.5 has it.
     pub(super) order: DirtyOrder,
@@ -75,7 +79,9 @@ impl PageCache {
     pub fn new(spec: &CacheSpec) -> Result<PageCache, SpecError> {
         spec.check()?;
         let rules = spec.rules();
-        Ok(PageCache {
+        let of_limit = |lately| Proportions::new(lately, rules.foreground);
+        let has_dirtiers = rules.variant != CacheVariant::Linux3_2;
+        let cache = PageCache {
             rules,
             now: 0,
             pages: Pages::new(rules.memory),
@@ -87,15 +93,17 @@ impl PageCache {
             cpu: 0,
             dirtied: vec![0],
             flushers: Flushers::default(),
-            dirty_rate: (rules.variant == CacheVariant::Linux3_2).then(DirtyRate::new),
+            devices: Vec::new(),
+            written: rules.lately.map(of_limit),
+            dirtiers: rules.lately.filter(|_| has_dirtiers).map(of_limit),
+            dirtied_by: BTreeMap::new(),
+            sleeping: BTreeSet::new(),
             syncs: Syncs::default(),
-            journal: rules.commit_interval.map(Journal::new),
             under_way: Slab::new(),
-            writes: BTreeSet::new(),
             last_write: 0,
-            reads_congested: false,
             again: Vec::new(),
-        })
+        };
+        Ok(cache.with_drives(1))
     }
 
     /// The CPU that the next calls come from: thresholds are looked at by CPU.
@@ -135,12 +143,13 @@ impl PageCache {
         self.put(rest)
     }
 
-    /// The device's queue has become congested in that direction, or is so no more.
-    pub fn congested(&mut self, now: Time, direction: Direction, is: bool) {
+    /// That drive's queue has become congested in that direction, or is so no more.
+    pub fn congested(&mut self, now: Time, drive: usize, direction: Direction, is: bool) {
         self.now = now;
-        match direction {
-            Direction::Read => self.reads_congested = is,
-            Direction::Write => self.flushers.congested(is),
+        let device = self.counted(drive);
+        self.devices[device].congested[direction as usize] = is;
+        if direction == Direction::Write && !is {
+            self.flushers.go_on();
         }
     }
 
@@ -171,9 +180,8 @@ impl PageCache {
 
     /// When a flusher, or a journal's commit, is due.
     pub fn next_wakeup(&self) -> Option<Time> {
-        let commit = self.journal.as_ref().and_then(Journal::next_commit);
-        let sleepers = self.dirty_rate.as_ref().and_then(DirtyRate::next_wakeup);
-        [self.flushers.next_wakeup(self.now), commit, sleepers]
+        let sleeper = self.sleeping.first().map(|&(at, ..)| at);
+        [self.next_flush(), self.next_commit(), sleeper]
             .into_iter()
             .flatten()
             .min()
@@ -182,7 +190,7 @@ impl PageCache {
     /// Does what is due: flushers go on, and the journal commits.
     pub fn wake(&mut self, now: Time, effects: &mut Effects) {
         self.now = now;
-        self.commit_if_due();
+        self.commit_what_is_due();
         self.release_sleepers(effects);
         self.flush(effects);
     }
@@ -192,28 +200,25 @@ impl PageCache {
         self.pages.unwritten()
     }
 
-    /// Where dirty pages stand: those that are being written count.
-    pub(super) fn level(&self) -> Level {
-        Level {
-            dirty: self.pages.dirty() + self.pages.writing(),
-            background: self.rules.background,
-            limit: self.rules.foreground,
-        }
-    }
-
+    /// Those whose time is over. While the limit is exceeded, each sleeps on.
     fn release_sleepers(&mut self, effects: &mut Effects) {
-        let level = self.level();
-        let Some(rate) = &mut self.dirty_rate else {
-            return;
-        };
-        while let Some(task) = rate.due(self.now, level) {
-            self.flushers.release(task, effects);
+        while let Some(&(at, task, device)) = self.sleeping.first()
+            && at <= self.now
+        {
+            self.sleeping.pop_first();
+            let level = self.level(device);
+            if level.dirty < level.limit {
+                self.flushers.release(task, effects);
+            } else if let Some(rate) = &mut self.devices[device].rate {
+                let pause_ns = rate.holds_on(self.now, level);
+                self.sleeping.insert((self.now + pause_ns, task, device));
+            }
         }
     }
 
     /// What a flusher writes of an inode before the next has its turn.
-    pub(super) fn turn(&self) -> u64 {
-        match &self.dirty_rate {
+    pub(super) fn turn(&self, device: DeviceId) -> u64 {
+        match &self.devices[device].rate {
             Some(rate) => rate.chunk_pages(self.rules.foreground),
             None => self.rules.turn,
         }
@@ -266,8 +271,13 @@ impl PageCache {
         self.pages.start_writing(file, page, pages);
         self.last_write += 1;
         let number = self.last_write;
-        self.writes.insert(number);
-        self.file(file).writes.insert(number);
+        let of = self.file(file);
+        of.writes.insert(number);
+        let device = of.device;
+        let device = &mut self.devices[device];
+        device.writes.insert(number);
+        device.dirty -= pages;
+        device.writing += pages;
         let tag = self.put(UnderWay {
             file,
             page,
@@ -300,11 +310,18 @@ impl PageCache {
     }
 
     fn write_done(&mut self, done: UnderWay, number: u64, effects: &mut Effects) {
-        if let Some(rate) = &mut self.dirty_rate {
+        let of = self.file(done.file);
+        of.writes.remove(&number);
+        let device = of.device;
+        let device = &mut self.devices[device];
+        device.writes.remove(&number);
+        device.writing -= done.pages;
+        if let Some(rate) = &mut device.rate {
             rate.written(done.pages);
         }
-        self.writes.remove(&number);
-        self.file(done.file).writes.remove(&number);
+        if let Some(written) = &mut self.written {
+            written.count(self.now, &mut device.written, done.pages);
+        }
         let mut again = std::mem::take(&mut self.again);
         self.pages
             .written(done.file, done.page, done.pages, &mut again);

@@ -78,7 +78,8 @@ impl PageCache {
             absent: !present && !self.pages.is_cached(file, page),
             present,
             marked: self.pages.take_mark(file, page),
-            congested: self.reads_congested,
+            congested: self.devices[self.device_of(file)].congested
+                [block_layer::Direction::Read as usize],
             within: self.rules.windows_stay_within,
         };
         let cached = |page| self.pages.is_cached(file, page);

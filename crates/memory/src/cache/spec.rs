@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::cache::PAGE_BYTES;
+use crate::cache::proportions::Lately;
 use events::SpecError;
 use events::spec_error::within;
 use events::time::{MILLISECOND, SECOND, Time};
@@ -25,6 +26,8 @@ pub struct CacheSpec {
     /// A window and the one that comes with it stay within the largest: from 4.18 on.
     #[serde(default)]
     pub windows_stay_within: bool,
+    /// Drives have limits of their own, by what each has written lately. None: all have one limit together.
+    pub lately: Option<Lately>,
     /// Writeback begins with more of the memory dirty than this.
     pub dirty_background_percent: Option<u8>,
     /// Writers are made to wait with more than this.
@@ -69,6 +72,7 @@ pub(super) struct Rules {
     /// 0: calls are read in windows, however long they are.
     pub(super) request_pages: u64,
     pub(super) windows_stay_within: bool,
+    pub(super) lately: Option<Lately>,
     pub(super) background: u64,
     /// Background writeback goes on until fewer are dirty.
     pub(super) background_stop: u64,
@@ -119,6 +123,10 @@ impl CacheSpec {
             read_ahead_bytes: None,
             request_bytes: None,
             windows_stay_within: false,
+            lately: match variant {
+                CacheVariant::Linux2_4 | CacheVariant::Linux2_5 => None,
+                CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => Some(Lately::Pages),
+            },
             dirty_background_percent: None,
             dirty_percent: None,
             dirty_expire_ns: None,
@@ -217,13 +225,14 @@ impl CacheSpec {
             read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,
             request_pages: self.request_bytes.unwrap_or(0) / PAGE_BYTES,
             windows_stay_within: self.windows_stay_within,
+            lately: self.lately,
             background: 0,
             background_stop: 0,
             foreground: 0,
             ratelimit,
-            ratelimit_exceeded: match self.variant {
-                CacheVariant::Linux2_6_35 => 8,
-                _ => ratelimit,
+            ratelimit_exceeded: match self.lately {
+                Some(_) => 8,
+                None => ratelimit,
             },
             throttled_writes: if newer { ratelimit + ratelimit / 2 } else { 32 },
             turn: if newer { 1024 } else { 512 },

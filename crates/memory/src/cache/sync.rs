@@ -14,10 +14,8 @@ impl PageCache {
         if self.syncs.done.remove(&task) {
             return Outcome::Done;
         }
-        let journal_is_clean = self
-            .journal
-            .as_ref()
-            .is_none_or(|journal| journal.is_idle());
+        let journal = self.devices[self.device_of(file)].journal.as_ref();
+        let journal_is_clean = journal.is_none_or(|journal| journal.is_idle());
         if self.pages.unwritten_of(file) == 0 && journal_is_clean {
             return Outcome::Done;
         }
@@ -56,7 +54,7 @@ impl PageCache {
         let sync = Sync {
             file,
             again,
-            commit: commit && self.journal.is_some(),
+            commit: commit && self.rules.commit_interval.is_some(),
         };
         self.syncs.waiting.insert(task, sync);
         self.flush_file(task, file);
@@ -65,7 +63,8 @@ impl PageCache {
     fn flush_file(&mut self, task: TaskId, file: FileId) {
         let end = self.file(file).pages;
         let purpose = Purpose::Sync(file, 0, end);
-        self.flushers.start(purpose, task, u64::MAX, u64::MAX);
+        let of = self.device_of(file);
+        self.flushers.start(purpose, task, of, u64::MAX, u64::MAX);
     }
 
     /// All that was dirty of the file is under way.
@@ -74,7 +73,7 @@ impl PageCache {
             return;
         };
         let commit = std::mem::take(&mut sync.commit);
-        if commit && self.commit_for(task) {
+        if commit && self.commit_for(task, self.device_of(file)) {
             return;
         }
         self.await_file(task, file, effects);

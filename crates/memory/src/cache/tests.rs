@@ -1,6 +1,7 @@
 //! What each kernel's rules lead to.
 
 use super::*;
+use crate::cache::flushers::{FLUSHER, JOURNAL};
 use crate::cache::spec::CacheSpec;
 use events::time::{MILLISECOND, SECOND, Time};
 
@@ -63,7 +64,7 @@ impl Bench {
     }
 
     fn congested(&mut self, is: bool) {
-        self.call(|cache, now, _| cache.congested(now, Direction::Write, is));
+        self.call(|cache, now, _| cache.congested(now, 0, Direction::Write, is));
     }
 
     /// Lets the flushers do what they do at once, the device not answering.
@@ -343,7 +344,7 @@ fn from_3_2_on_writers_sleep_instead_of_writing_back() {
         (bench, page / PERCENT)
     };
     let (_, percent) = held_at(CacheVariant::Linux2_6_35);
-    assert_eq!(percent, 20);
+    assert_eq!(percent, 19, "less by its part of what was dirtied lately");
     let (mut bench, percent) = held_at(CacheVariant::Linux3_2);
     assert!((15..20).contains(&percent), "{percent}");
     bench.flush();

@@ -1,6 +1,5 @@
 //! Writing: into memory, and by whom it is written back when there is too much.
 
-use crate::cache::flushers::Purpose;
 use crate::cache::page_cache::PageCache;
 use crate::cache::pages::Dirtied;
 use crate::cache::spec::CacheVariant;
@@ -35,17 +34,22 @@ impl PageCache {
         if self.reads_first(task, file, offset, end, effects) {
             return Outcome::Wait;
         }
+        let mut dirtied = 0;
         for page in first..=last {
             match self.pages.write_to(file, page) {
                 Dirtied::Now => self.became_dirty(file, page),
                 // When it has been written it becomes dirty once more.
                 Dirtied::WhileWriting => self.count_dirtied(),
-                Dirtied::Before => {}
+                Dirtied::Before => continue,
             }
+            dirtied += 1;
         }
         let of = self.file(file);
         of.pages = of.pages.max(last + 1);
-        self.balance(task)
+        let device = of.device;
+        self.devices[device].dirty += dirtied;
+        self.count_dirtier(task, dirtied);
+        self.balance(task, file)
     }
 
     /// A page that is written to in part, exists and is not in memory has to be read.
@@ -96,7 +100,8 @@ impl PageCache {
             }
             CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {}
         }
-        if let Some(journal) = &mut self.journal {
+        let device = self.device_of(file);
+        if let Some(journal) = &mut self.devices[device].journal {
             journal.dirtied(now, file, page);
             journal.tidy(pages.waiting(), is_waiting);
         }
@@ -106,61 +111,8 @@ impl PageCache {
         self.flushers.something_is_dirty(now, self.rules.interval);
     }
 
-    /// From 3.2 on: the writer sleeps for as long as its pages take at the rate that it may have.
-    fn hold_to_rate(&mut self, task: TaskId) -> Outcome {
-        let pages = std::mem::take(&mut self.dirtied[usize::from(self.cpu)]);
-        if self.pages.dirty() > self.rules.background {
-            self.flushers.start_background(self.turn());
-        }
-        let level = self.level();
-        let rate = self.dirty_rate.as_mut().expect("asked for by who has it");
-        if !rate.holds(self.now, task, pages, level) {
-            return Outcome::Done;
-        }
-        self.flushers.throttled.insert(task);
-        Outcome::Wait
-    }
-
     #[inline]
     fn count_dirtied(&mut self) {
         self.dirtied[usize::from(self.cpu)] += 1;
-    }
-
-    /// Looks at the thresholds now and then, each CPU for itself; may keep the writer. Writers that dirty pages in turn on
-    /// CPUs of their own are thus made to wait together, and go on together.
-    fn balance(&mut self, task: TaskId) -> Outcome {
-        if self.dirty_rate.is_some() {
-            return self.hold_to_rate(task);
-        }
-        let rules = &self.rules;
-        let exceeded = self.pages.unwritten() > rules.foreground;
-        let limit = if exceeded {
-            rules.ratelimit_exceeded
-        } else {
-            rules.ratelimit
-        };
-        let dirtied = &mut self.dirtied[usize::from(self.cpu)];
-        if *dirtied < limit {
-            return Outcome::Done;
-        }
-        *dirtied = 0;
-        // 2.4 counts what nobody writes yet; later kernels what is being written as well.
-        let (dirty, counted) = match rules.variant {
-            CacheVariant::Linux2_4 => (self.pages.waiting(), self.pages.waiting()),
-            _ => (
-                self.pages.dirty(),
-                self.pages.dirty() + self.pages.writing(),
-            ),
-        };
-        if dirty > rules.background {
-            self.flushers.start_background(rules.turn);
-        }
-        if counted <= rules.foreground {
-            return Outcome::Done;
-        }
-        let writes = rules.throttled_writes;
-        self.flushers
-            .start(Purpose::Throttled, task, writes, writes);
-        Outcome::Wait
     }
 }

@@ -11,7 +11,7 @@ use block_layer::scheduler::spec::{Version, mm_patch, version};
 use block_layer::{Merges, TaskPlug};
 use block_layer::{QueueRules, QueueSpread};
 use filesystems::xfs::Allocation;
-use memory::cache::CacheVariant;
+use memory::cache::{CacheVariant, Lately};
 use memory::swap::ReclaimKind;
 
 /// A kernel that machines can have.
@@ -199,6 +199,15 @@ impl Kernel {
             version if version < [2, 6, 32] => CacheVariant::Linux2_5,
             version if version < [3, 2, 0] => CacheVariant::Linux2_6_35,
             _ => CacheVariant::Linux3_2,
+        }
+    }
+
+    /// How drives share the limit of dirty pages, if they do (in kernels from 2.6.24 on).
+    pub(super) fn drives_share_limits(&self) -> Option<Lately> {
+        match self.version {
+            version if version < [2, 6, 32] => None,
+            version if version < [3, 6, 0] => Some(Lately::Pages),
+            _ => Some(Lately::Time),
         }
     }
 
@@ -398,6 +407,14 @@ mod tests {
         assert_eq!(kernel("2.5.59").write_bio_sectors_max(true), 8);
         assert_eq!(kernel("2.5.59").write_bio_sectors_max(false), 128);
         assert_eq!(kernel("2.4.20").write_bio_sectors_max(false), 8);
+    }
+
+    #[test]
+    fn drives_share_the_limit_of_dirty_pages_from_2_6_32_on() {
+        let lately = |name| kernel(name).drives_share_limits();
+        let found = ["2.6.31", "2.6.32", "3.5", "3.6", "6.1"].map(lately);
+        let [pages, time] = [Some(Lately::Pages), Some(Lately::Time)];
+        assert_eq!(found, [None, pages, pages, time, time]);
     }
 
     #[test]

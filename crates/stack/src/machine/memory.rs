@@ -79,6 +79,7 @@ impl MemorySpec {
                 u64::from(given.unwrap_or(REQUEST_KB)) << 10
             }),
             windows_stay_within: kernel.windows_stay_within(),
+            lately: kernel.drives_share_limits(),
             dirty_background_percent: self.dirty_background_percent,
             dirty_percent: self.dirty_percent,
             dirty_expire_ns: self.dirty_expire_ns,

@@ -106,6 +106,7 @@ impl Model {
         together::check_probes(&probes, &phases, self.machine.has_detailed_cpus())?;
         self.begin_loads(&phases)?;
         let mut names = together::names_of_loads(&phases);
+        names.extend(self.world.cache_task_names());
         for phase in &phases {
             match phase {
                 AnyPhase::Metadata(phase) => {

@@ -7,7 +7,6 @@ use trace::event::{Device, Marks, Op, Step, TraceEvent};
 use block_layer::scheduler::SchedulerMessage;
 use block_layer::{Direction, EventKind, QueueEvent, TaskId};
 use events::time::Time;
-use memory::cache::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
 
 /// The number of a drive's device: that of the SCSI disks sda, sdb, ...
 pub fn device(drive: u16) -> Device {
@@ -24,17 +23,11 @@ pub(super) fn device_name(drive: u16) -> String {
     format!("sd{}", letters.iter().rev().collect::<String>())
 }
 
-/// What tasks are called, by their pids: those of the phase, and the machine's own.
+/// What tasks are called, by their pids.
 pub(super) fn names(tasks: &[(TaskId, String)]) -> BTreeMap<u32, String> {
-    let own = [
-        (FLUSHER, "flusher"),
-        (OLD_DATA_FLUSHER, "old_flusher"),
-        (JOURNAL, "journal"),
-    ];
-    let of_phase = tasks.iter().map(|(task, name)| (*task, name.as_str()));
-    let names = of_phase.chain(own);
+    let names = tasks.iter();
     names
-        .map(|(task, name)| (pid(task), name.to_owned()))
+        .map(|(task, name)| (pid(*task), name.clone()))
         .chain([(NOBODY, "<idle>".to_owned())])
         .collect()
 }

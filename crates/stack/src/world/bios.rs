@@ -150,7 +150,7 @@ impl World {
         };
         for &direction in directions {
             if let Some(is) = self.drives[number].turned_congested(direction) {
-                self.with_cache(now, |cache, _| cache.congested(now, direction, is));
+                self.with_cache(now, |cache, _| cache.congested(now, number, direction, is));
                 // Who is about to sleep until a queue is less full lets all queues run first (`blk_congestion_wait`,
                 // 2.5.67): what a plug holds back would never be done otherwise.
                 if is && direction == Direction::Write {

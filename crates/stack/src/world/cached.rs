@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::bios::OF_CACHE;
 use super::{Event, World};
-use block_layer::{Bio, Direction, SECTOR_BYTES, Sector};
+use block_layer::{Bio, Direction, SECTOR_BYTES, Sector, TaskId};
 use events::time::Time;
 use memory::cache::{Effects, Io, PAGE_BYTES, PageCache};
 
@@ -52,6 +52,12 @@ impl Cached {
 const SECTORS_PER_PAGE: u64 = PAGE_BYTES / SECTOR_BYTES;
 
 impl World {
+    /// What the page cache's own tasks are called.
+    pub fn cache_task_names(&self) -> Vec<(TaskId, String)> {
+        let cache = self.cached.cache.as_ref();
+        cache.map_or_else(Vec::new, |cache| cache.task_names().collect())
+    }
+
     /// Calls the cache, then does what it asks for.
     pub(super) fn with_cache<T>(
         &mut self,

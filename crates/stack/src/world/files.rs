@@ -41,6 +41,9 @@ impl World {
         }
         if let Some(cache) = &mut self.cached.cache {
             cache.set_size(number, file.size_bytes);
+            if !matches!(file.place, FileLayout::Mounted) {
+                cache.place(number, file.drive);
+            }
         }
         self.files.push(file);
         number

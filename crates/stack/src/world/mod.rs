@@ -77,7 +77,7 @@ pub struct DriveParts {
 }
 
 /// Who syncs, and drops the page cache, between phases.
-const HOUSEKEEPER: TaskId = KERNEL_TASKS + 1024;
+const HOUSEKEEPER: TaskId = KERNEL_TASKS + (1 << 19);
 
 /// The machine with everything on it.
 pub struct World {
@@ -151,6 +151,7 @@ impl World {
         task_plug: Option<TaskPlug>,
     ) -> World {
         let cpus = cpus.into();
+        let cache = cache.map(|cache| cache.with_drives(drives.len()));
         World {
             now: 0,
             events: EventQueue::new(),

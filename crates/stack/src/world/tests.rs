@@ -1,3 +1,4 @@
+mod drives;
 mod swap;
 mod xfs;
 

@@ -1,0 +1,115 @@
+//! What the cache knows of each drive that its files are on (the kernel's `backing_dev_info`).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::cache::FileId;
+use crate::cache::dirty_rate::DirtyRate;
+use crate::cache::flushers::{FLUSHER, JOURNAL, OLD_DATA_FLUSHER};
+use crate::cache::journal::Journal;
+use crate::cache::page_cache::PageCache;
+use crate::cache::proportions::Share;
+use crate::cache::spec::{CacheVariant, Rules};
+use block_layer::TaskId;
+
+/// A drive's number among the machine's.
+pub(super) type DeviceId = usize;
+
+#[derive(Clone, Debug)]
+pub(super) struct Device {
+    /// Dirty inodes, the one that has been so for longest first.
+    pub(super) inodes: VecDeque<FileId>,
+    /// By direction, as far as kernels look at it.
+    pub(super) congested: [bool; 2],
+    /// Pages, those that are being written too among both.
+    pub(super) dirty: u64,
+    pub(super) writing: u64,
+    /// Writes under way by number, in the order in which they were submitted.
+    pub(super) writes: BTreeSet<u64>,
+    /// Of all pages that were written lately.
+    pub(super) written: Share,
+    /// More was dirty than its limit when a writer looked last.
+    pub(super) exceeded: bool,
+    /// Of kernels whose writers do not write back themselves.
+    pub(super) rate: Option<DirtyRate>,
+    pub(super) journal: Option<Journal>,
+    /// Its flushers are at work.
+    pub(super) background: bool,
+    pub(super) old_data: bool,
+}
+
+impl Device {
+    pub(super) fn new(rules: &Rules) -> Device {
+        Device {
+            inodes: VecDeque::new(),
+            congested: [false; 2],
+            dirty: 0,
+            writing: 0,
+            writes: BTreeSet::new(),
+            written: Share::default(),
+            exceeded: false,
+            rate: (rules.variant == CacheVariant::Linux3_2).then(DirtyRate::new),
+            journal: rules.commit_interval.map(Journal::new),
+            background: false,
+            old_data: false,
+        }
+    }
+
+    /// Dirty, or being written.
+    pub(super) fn unwritten(&self) -> u64 {
+        self.dirty + self.writing
+    }
+}
+
+/// A kernel's task for the drive, of those of which each has one.
+pub(super) fn task_of(task: TaskId, device: DeviceId) -> TaskId {
+    task + TASKS_PER_DEVICE * device as TaskId
+}
+
+/// Flusher, the one for old data, journal.
+const TASKS_PER_DEVICE: TaskId = 4;
+
+impl PageCache {
+    /// For a machine with so many drives, which have all written as much until now. Before 2.6.32 they count as one: one list of
+    /// inodes, one limit, one flusher, and congested is what was told last.
+    pub fn with_drives(mut self, drives: usize) -> PageCache {
+        let counted = match self.rules.variant {
+            CacheVariant::Linux2_4 | CacheVariant::Linux2_5 => 1,
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => drives.max(1),
+        };
+        self.devices = vec![Device::new(&self.rules); counted];
+        if let Some(written) = &self.written {
+            let equal = written.equal(self.devices.len() as u64);
+            for device in &mut self.devices {
+                device.written = equal;
+            }
+        }
+        self
+    }
+
+    /// On which of the drives the file is; the first, unless said.
+    pub fn place(&mut self, file: FileId, drive: usize) {
+        self.file(file).device = self.counted(drive);
+    }
+
+    /// The number that it has here.
+    pub(super) fn counted(&self, drive: usize) -> DeviceId {
+        drive.min(self.devices.len() - 1)
+    }
+
+    /// Of the tasks that write back.
+    pub fn task_names(&self) -> impl Iterator<Item = (TaskId, String)> {
+        let names = [
+            (FLUSHER, "flusher"),
+            (OLD_DATA_FLUSHER, "old_flusher"),
+            (JOURNAL, "journal"),
+        ];
+        (0..self.devices.len()).flat_map(move |device| {
+            names.map(|(task, name)| (task_of(task, device), name.to_owned()))
+        })
+    }
+
+    pub(super) fn device_of(&self, file: FileId) -> DeviceId {
+        let of = self.files.get(file as usize);
+        of.map_or(0, |file| file.device)
+    }
+}

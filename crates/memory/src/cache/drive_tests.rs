@@ -1,0 +1,326 @@
+//! Several drives: what each may have dirty, and who writes it back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::cache::flushers::{FLUSHER, JOURNAL};
+use crate::cache::spec::CacheSpec;
+use events::time::{MILLISECOND, SECOND, Time};
+use proptest::prelude::*;
+
+/// 400 MiB: 102400 pages.
+const MEMORY: u64 = 400 << 20;
+const PERCENT: u64 = MEMORY / PAGE_BYTES / 100;
+
+/// Two drives that write so many pages a second each; file 0 is on the first and file 1 on the second.
+struct Bench {
+    cache: PageCache,
+    now: Time,
+    /// By drive: what it still has to write, and how far it is with it.
+    queues: [Vec<Io>; 2],
+    pages_per_s: [u64; 2],
+    credit: [u64; 2],
+    written: [u64; 2],
+    congested: [bool; 2],
+    blocked: [BTreeSet<TaskId>; 2],
+    /// By drive: who has had something written.
+    writers: [BTreeMap<TaskId, u64>; 2],
+    woken: Vec<TaskId>,
+    /// By drive, of its writer: the next page, and whether it waits.
+    next: [u64; 2],
+    waits: [bool; 2],
+}
+
+const STEP_NS: Time = 5 * MILLISECOND;
+/// With more pages in its queue than that a drive is congested.
+const CONGESTED_PAGES: u64 = 512;
+const FULL_PAGES: u64 = 600;
+
+impl Bench {
+    fn new(spec: CacheSpec, pages_per_s: [u64; 2]) -> Bench {
+        let mut cache = PageCache::new(&spec).unwrap().with_drives(2);
+        cache.place(0, 0);
+        cache.place(1, 1);
+        Bench {
+            cache,
+            now: 0,
+            queues: Default::default(),
+            pages_per_s,
+            credit: [0; 2],
+            written: [0; 2],
+            congested: [false; 2],
+            blocked: Default::default(),
+            writers: Default::default(),
+            woken: Vec::new(),
+            next: [0; 2],
+            waits: [false; 2],
+        }
+    }
+
+    fn of(variant: CacheVariant, lately: Option<Lately>, pages_per_s: [u64; 2]) -> Bench {
+        let spec = CacheSpec {
+            lately,
+            ..CacheSpec::new(variant, MEMORY)
+        };
+        Bench::new(spec, pages_per_s)
+    }
+
+    fn call<T>(&mut self, call: impl FnOnce(&mut PageCache, Time, &mut Effects) -> T) -> T {
+        let mut effects = Effects::default();
+        let result = call(&mut self.cache, self.now, &mut effects);
+        for io in effects.io {
+            assert_eq!(io.direction, Direction::Write);
+            let drive = io.file as usize;
+            self.queues[drive].push(io);
+            // Who finds no request sleeps until the queue is less full.
+            if self.queued(drive) > FULL_PAGES {
+                self.cache.blocked(io.task);
+                self.blocked[drive].insert(io.task);
+            }
+            *self.writers[io.file as usize].entry(io.task).or_default() += u64::from(io.pages);
+        }
+        self.woken.extend(effects.woken);
+        let congested = [0, 1].map(|drive| self.queued(drive) > CONGESTED_PAGES);
+        for (drive, is) in congested.into_iter().enumerate() {
+            if is != self.congested[drive] {
+                self.congested[drive] = is;
+                self.cache.congested(self.now, drive, Direction::Write, is);
+            }
+        }
+        result
+    }
+
+    fn queued(&self, drive: usize) -> u64 {
+        self.queues[drive]
+            .iter()
+            .map(|io| u64::from(io.pages))
+            .sum()
+    }
+
+    fn write(&mut self, task: TaskId, file: FileId, page: u64, pages: u64) -> Outcome {
+        self.call(|cache, now, effects| {
+            cache.write(
+                now,
+                task,
+                file,
+                page * PAGE_BYTES,
+                pages * PAGE_BYTES,
+                effects,
+            )
+        })
+    }
+
+    /// Time goes on by a step: flushers do what they do, and drives write.
+    fn step(&mut self) {
+        self.now += STEP_NS;
+        for drive in 0..2 {
+            self.credit[drive] += self.pages_per_s[drive] * STEP_NS / MILLISECOND;
+            while let Some(&io) = self.queues[drive].first()
+                && u64::from(io.pages) * 1000 <= self.credit[drive]
+            {
+                self.queues[drive].remove(0);
+                self.credit[drive] -= u64::from(io.pages) * 1000;
+                self.written[drive] += u64::from(io.pages);
+                self.call(|cache, now, effects| cache.completed(now, io.tag, effects));
+            }
+            if self.queued(drive) < CONGESTED_PAGES {
+                for task in std::mem::take(&mut self.blocked[drive]) {
+                    self.call(|cache, now, effects| cache.unblocked(now, task, effects));
+                }
+            }
+            if self.queues[drive].is_empty() {
+                self.credit[drive] = 0;
+            }
+        }
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        while self.cache.next_wakeup().is_some_and(|at| at <= self.now) {
+            self.call(|cache, now, effects| cache.wake(now, effects));
+        }
+    }
+
+    /// A writer on each drive, as fast as it may until then.
+    fn write_to_both(&mut self, seconds: u64) {
+        while self.now < seconds * SECOND {
+            for task in std::mem::take(&mut self.woken) {
+                self.waits[task as usize] = false;
+                // The call that it waited in is over.
+                self.write(task, task, 0, 0);
+            }
+            for drive in 0..2 {
+                // At most 200 MB/s.
+                for _ in 0..8 {
+                    if self.waits[drive] {
+                        break;
+                    }
+                    let number = drive as u32;
+                    let outcome = self.write(number, number, self.next[drive], 32);
+                    self.waits[drive] = outcome == Outcome::Wait;
+                    self.next[drive] += 32;
+                }
+            }
+            self.step();
+        }
+    }
+}
+
+#[test]
+fn the_limit_goes_to_the_drives_by_what_they_write() {
+    for (variant, lately) in [
+        (CacheVariant::Linux3_2, Lately::Pages),
+        (CacheVariant::Linux3_2, Lately::Time),
+        (CacheVariant::Linux2_6_35, Lately::Pages),
+    ] {
+        // 36 and 4 MB/s.
+        let mut bench = Bench::of(variant, Some(lately), [9_000, 1_000]);
+        let limit = bench.cache.rules.foreground;
+        bench.write_to_both(60);
+        let limits = [0, 1].map(|drive| bench.cache.device_limit(drive, limit));
+        assert!(
+            limits[0] * 100 > limit * 83,
+            "{variant:?} {lately:?} {limits:?} of {limit}"
+        );
+        assert!(
+            limits[1] * 100 < limit * 17,
+            "{variant:?} {lately:?} {limits:?} of {limit}"
+        );
+        // So the slow drive has not filled the memory, and the fast one has always something to write.
+        let slow = bench.cache.devices[1].unwritten();
+        assert!(slow * 3 < limit, "{variant:?} {lately:?} {slow} of {limit}");
+        let [fast, _] = bench.written;
+        assert!(fast > 60 * 9_000 * 9 / 10, "{variant:?} {lately:?} {fast}");
+    }
+}
+
+#[test]
+fn from_2_6_32_on_each_drive_has_a_flusher_and_before_one_is_for_all() {
+    for (variant, flushers) in [
+        (CacheVariant::Linux2_5, [FLUSHER, FLUSHER]),
+        (CacheVariant::Linux2_6_35, [FLUSHER, FLUSHER + 4]),
+        (CacheVariant::Linux3_2, [FLUSHER, FLUSHER + 4]),
+    ] {
+        let spec = CacheSpec::new(variant, MEMORY);
+        let mut bench = Bench::new(spec, [9_000, 9_000]);
+        let background = bench.cache.rules.background;
+        for file in [0, 1] {
+            bench.write(7, file, 0, background * 7 / 10);
+        }
+        bench.write(7, 0, background, 2 * PERCENT);
+        // Who starts its own drive's has the other's started by who writes there.
+        bench.write(8, 1, background, 2 * PERCENT);
+        (0..200).for_each(|_| bench.step());
+        for (drive, flusher) in flushers.into_iter().enumerate() {
+            let of_drive: Vec<TaskId> = bench.writers[drive].keys().copied().collect();
+            assert_eq!(of_drive, [flusher], "{variant:?} {drive}");
+        }
+    }
+}
+
+#[test]
+fn a_throttled_writer_writes_back_on_its_own_drive() {
+    let lately = Some(Lately::Pages);
+    let mut bench = Bench::of(CacheVariant::Linux2_6_35, lately, [0, 0]);
+    bench.cache.place(2, 0);
+    bench.write(7, 1, 0, 5 * PERCENT);
+    bench.write(7, 0, 0, 9 * PERCENT);
+    assert_eq!(bench.write(1, 2, 0, 5 * PERCENT), Outcome::Wait);
+    let mut effects = Effects::default();
+    while bench.cache.next_wakeup().is_some_and(|at| at <= bench.now) {
+        bench.cache.wake(bench.now, &mut effects);
+    }
+    let of_writer = effects.io.iter().filter(|io| io.task == 1);
+    let files: BTreeSet<FileId> = of_writer.map(|io| io.file).collect();
+    assert!(!files.is_empty() && !files.contains(&1), "{files:?}");
+}
+
+#[test]
+fn a_commit_is_of_its_drives_journal_alone() {
+    let spec = CacheSpec {
+        ordered_commit_interval_ns: Some(5 * SECOND),
+        ..CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY)
+    };
+    let mut bench = Bench::new(spec, [0, 0]);
+    bench.write(7, 0, 0, 3);
+    bench.now = 2 * SECOND;
+    bench.write(7, 1, 0, 3);
+    bench.now = 5 * SECOND;
+    bench.flush();
+    assert_eq!([bench.queued(0), bench.queued(1)], [3, 0]);
+    bench.now = 7 * SECOND;
+    bench.flush();
+    assert_eq!([bench.queued(0), bench.queued(1)], [3, 3]);
+    assert_eq!(
+        bench.writers[1].keys().copied().collect::<Vec<_>>(),
+        [JOURNAL + 4]
+    );
+    // The second drive's has ended whatever the first one does.
+    bench.pages_per_s = [0, 1_000];
+    bench.call(|cache, now, _| cache.fsync(now, 9, 1));
+    (0..4).for_each(|_| bench.step());
+    assert_eq!(bench.woken, [9]);
+}
+
+#[test]
+fn read_ahead_looks_at_its_own_drive() {
+    let spec = CacheSpec::new(CacheVariant::Linux2_6_35, MEMORY);
+    let mut cache = PageCache::new(&spec).unwrap().with_drives(2);
+    for file in [0, 1] {
+        cache.place(file, file as usize);
+        cache.set_size(file, 1 << 20);
+    }
+    cache.congested(0, 1, Direction::Read, true);
+    let read = |cache: &mut PageCache, file| {
+        let mut effects = Effects::default();
+        let mut ahead = 0;
+        for page in 0..2 {
+            while cache.read(0, 1, file, page * PAGE_BYTES, PAGE_BYTES, &mut effects)
+                == Outcome::Wait
+            {
+                for io in std::mem::take(&mut effects.io) {
+                    ahead += io.pages;
+                    cache.completed(0, io.tag, &mut effects);
+                }
+            }
+            ahead += effects.io.drain(..).map(|io| io.pages).sum::<u32>();
+        }
+        ahead
+    };
+    let [first, second] = [0, 1].map(|file| read(&mut cache, file));
+    assert!(first > second, "{first} {second}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    /// Whatever the drives' speeds, no writer waits for longer than its drive needs for all that may be dirty, and twice.
+    #[test]
+    fn no_writer_starves(
+        speeds in [1_000u64..6_000, 1_000u64..6_000], which in 0usize..3,
+    ) {
+        let (variant, lately) = [
+            (CacheVariant::Linux2_6_35, Some(Lately::Pages)),
+            (CacheVariant::Linux3_2, Some(Lately::Pages)),
+            (CacheVariant::Linux3_2, Some(Lately::Time)),
+        ][which];
+        let spec = CacheSpec { lately, ..CacheSpec::new(variant, MEMORY / 4) };
+        let mut bench = Bench::new(spec, speeds);
+        let limit = bench.cache.rules.foreground;
+        let slowest = speeds[0].min(speeds[1]);
+        // Long enough for the slower drive to write the whole limit twice.
+        let window = 2 * limit / slowest + 1;
+        for round in 1..=3 {
+            let before = bench.next;
+            bench.write_to_both(round * window);
+            for (drive, (next, before)) in bench.next.iter().zip(before).enumerate() {
+                prop_assert!(*next > before, "{variant:?} drive {drive} in round {round}");
+            }
+        }
+        // Each drive writes for at least a third of the time.
+        for (speed, written) in speeds.iter().zip(bench.written) {
+            let could = speed * 3 * window;
+            prop_assert!(written * 3 > could, "{variant:?}: {written} of {could}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Buffered writers on two drives: who writes back where.
+
+use super::*;
+use block_layer::{EventKind, KERNEL_TASKS};
+use cache::CacheVariant;
+
+/// Two disks, each with a file; a writer on each, and who had something written on which.
+fn writers_back(variant: CacheVariant) -> [BTreeSet<TaskId>; 2] {
+    let disk = || DriveParts {
+        polling: None,
+        queue: RequestQueue::new(rules(), Box::new(Noop::default())),
+        device: Box::new(Disk::new(&test_disk()).unwrap()),
+        filesystem: None,
+        write_bio_sectors_max: 2048,
+        peek: false,
+    };
+    let cache = PageCache::new(&CacheSpec::new(variant, 16 << 20)).unwrap();
+    let mut world = World::new(CPUS, vec![disk(), disk()], Some(cache), None);
+    for drive in 0..2 {
+        world.add_file(FileSpec {
+            name: format!("disk.{drive}"),
+            drive,
+            size_bytes: 20 << 20,
+            place: FileLayout::Contiguous(0),
+        });
+    }
+    world.tap();
+    let groups: Vec<GroupSpec> = (0..2)
+        .map(|file| {
+            let writer = JobSpec {
+                sync_at_end: false,
+                ..sequential(file, 12 << 20, 0.0)
+            };
+            group(Path::Buffered, vec![writer])
+        })
+        .collect();
+    let phase = PhaseSpec {
+        files: vec![0, 1],
+        ..phase(&groups, 1)
+    };
+    run_phase(&mut world, &phase);
+    let mut events = Vec::new();
+    world.take_events(&mut events);
+    let mut tasks = [BTreeSet::new(), BTreeSet::new()];
+    for event in events {
+        if event.kind == EventKind::Queue
+            && let Some(task) = event.task.filter(|&task| task >= KERNEL_TASKS)
+        {
+            tasks[usize::from(event.drive)].insert(task);
+        }
+    }
+    tasks
+}
+
+#[test]
+fn each_drive_is_written_by_its_own_flusher_from_2_6_32_on() {
+    for (variant, expected) in [
+        (CacheVariant::Linux2_5, [0, 0]),
+        (CacheVariant::Linux2_6_35, [0, 4]),
+        (CacheVariant::Linux3_2, [0, 4]),
+    ] {
+        let found = writers_back(variant);
+        let expected = expected.map(|number| BTreeSet::from([KERNEL_TASKS + number]));
+        assert_eq!(found, expected, "{variant:?}");
+    }
+}
