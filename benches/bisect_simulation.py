@@ -17,6 +17,7 @@ from iolab.domain.bisect.search import Search
 from numpy.typing import NDArray
 from result import NotMeasured, Result, bounded
 from statistics_simulation import write
+from tune_simulation import one_thread
 
 Array = NDArray[np.float64]
 
@@ -199,7 +200,18 @@ def git_repeats(effect: float) -> int:
 def measure(quick: bool) -> list[Result]:
     count, others = (2, 2) if quick else (20, 40)
     searches = {5.0: 2} if quick else SEARCHES
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(initializer=one_thread) as pool:
+        # The peers first: where one is not installed, nothing else is simulated for nothing.
+        peers: dict[tuple[str, float], list[Tried]] = {}
+        for effect in searches:
+            for name in (str(git_repeats(effect)), "bayesect", "pinpoint", "otava"):
+                jobs = [("Gaussian", effect, name, n) for n in range(others)]
+                try:
+                    peers[name if not name.isdigit() else "git bisect", effect] = list(pool.map(_peer, jobs))
+                except NotMeasured:
+                    if quick:
+                        continue
+                    raise
         one = {
             (noise, effect): list(pool.map(_ours, [(noise, (effect,), UNBUILDABLE, n, None) for n in range(number)]))
             for noise in NOISES
@@ -219,16 +231,6 @@ def measure(quick: bool) -> list[Result]:
             for name, steps in TRUTHS.items()
             for spread in SPREADS
         }
-        peers: dict[tuple[str, float], list[Tried]] = {}
-        for effect in searches:
-            for name in (str(git_repeats(effect)), "bayesect", "pinpoint", "otava"):
-                jobs = [("Gaussian", effect, name, n) for n in range(others)]
-                try:
-                    peers[name if not name.isdigit() else "git bisect", effect] = list(pool.map(_peer, jobs))
-                except NotMeasured:
-                    if quick:
-                        continue
-                    raise
     if not quick:
         write(_tables(one, planted, peers), DOCUMENT)
     return _results(one, planted, peers)
