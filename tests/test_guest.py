@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from iolab.adapters.experiment import loads
-from iolab.adapters.guest import counted, debian, describe, kernel, modules, plan, qemu, symbols
-from iolab.adapters.guest.debug_files import Source, in_directory
+from iolab.adapters.guest import counted, debian, debug_files, describe, kernel, modules, plan, qemu, symbols
+from iolab.adapters.guest.debug_files import Source
 from iolab.adapters.guest.initramfs import Archive
 from iolab.adapters.run.plan import Plan
 from iolab.base.errors import InputError, MachineError
@@ -152,7 +152,7 @@ def test_functions_inlined_in_a_module_are_told_wherever_the_kernel_put_it(tmp_p
         ["gcc", "-g", "-O2", "-c", "-fno-pic", "-mcmodel=kernel", "a.c", "-o", made], cwd=tmp_path, check=True
     )
     (tmp_path / "vmlinux-7.0").touch()
-    source = in_directory(tmp_path)
+    source = debug_files.at(tmp_path)
     assert source is not None and source.image.name == "vmlinux-7.0"
     told = subprocess.run(["objdump", "--syms", made], capture_output=True, text=True, check=True).stdout
     ((at, size),) = [(int(at, 16), int(of, 16)) for at, of in re.findall(r"^(\w+) .*F \S+\t(\w+) entry$", told, re.M)]

@@ -41,6 +41,21 @@ fn dispatched(queue: &mut RequestQueue) -> Vec<Sector> {
     ids.iter().map(|&id| queue.request(id).start).collect()
 }
 
+/// The device has the two tags' requests; the first of them.
+fn with_two_that_found_no_tag() -> (RequestQueue, RequestId) {
+    let mut queue = queue(
+        Box::new(MqDeadline::new(Default::default())),
+        64,
+        two_queues(false),
+    );
+    for start in [100, 200, 300, 400] {
+        submit_on(&mut queue, 0, start);
+    }
+    let first = queue.dispatch(0).unwrap();
+    assert_eq!(dispatched(&mut queue), [200]);
+    (queue, first)
+}
+
 #[test]
 fn a_driver_that_leaves_its_request_in_the_queue_keeps_it_from_being_plugged() {
     for stays in [false, true] {
@@ -100,16 +115,7 @@ fn each_hardware_queue_has_its_own_tags_unless_they_are_shared() {
 
 #[test]
 fn a_request_that_found_no_tag_goes_first_when_there_is_one() {
-    let mut queue = queue(
-        Box::new(MqDeadline::new(Default::default())),
-        64,
-        two_queues(false),
-    );
-    for start in [100, 200, 300, 400] {
-        submit_on(&mut queue, 0, start);
-    }
-    let first = queue.dispatch(0).unwrap();
-    assert_eq!(dispatched(&mut queue), [200]);
+    let (mut queue, first) = with_two_that_found_no_tag();
     submit_on(&mut queue, 0, 50);
     queue.completed(1, first, &mut Vec::new());
     assert_eq!(dispatched(&mut queue), [300]);
@@ -173,16 +179,7 @@ fn a_write_behind_a_flush_merges_with_nothing_and_goes_before_all_that_the_sched
 
 #[test]
 fn a_write_behind_a_flush_that_found_no_tag_goes_before_those_that_found_none_before() {
-    let mut queue = queue(
-        Box::new(MqDeadline::new(Default::default())),
-        64,
-        two_queues(false),
-    );
-    for start in [100, 200, 300, 400] {
-        submit_on(&mut queue, 0, start);
-    }
-    let first = queue.dispatch(0).unwrap();
-    assert_eq!(dispatched(&mut queue), [200]);
+    let (mut queue, first) = with_two_that_found_no_tag();
     queue.submit(0, behind_flush(900));
     assert!(dispatched(&mut queue).is_empty());
     queue.completed(1, first, &mut Vec::new());

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from iolab.adapters.system import command
-from iolab.base import child_process
 from iolab.base.errors import MachineError
 
-LIMIT_S = 300.0
-"""That a program of binutils may take."""
 _UNKNOWN = "??"
 _SYMBOL = re.compile(r"^([0-9a-f]{16}) .{6}F (\S+)\t[0-9a-f]+ (?:\.hidden )?(\S+)$", re.MULTILINE)
 """A function in what objdump says of a module: its place in its section, the section, its name."""
@@ -50,7 +46,7 @@ class Source:
         Raises:
             MachineError: binutils is not installed, or does not read the file in time.
         """
-        return _places(self.image, addresses, ())
+        return _places(self.image, addresses)
 
     def places_in(self, module: str, addresses: Sequence[tuple[int, int, str]]) -> list[SourceLine]:
         """The same of a module, which the kernel put where it had room. Its functions tell where each of its sections
@@ -63,7 +59,7 @@ class Source:
         if file is None:
             return [NOWHERE] * len(addresses)
         functions = {
-            name: (section, int(at, 16)) for at, section, name in _SYMBOL.findall(_run(["objdump", "--syms", file]))
+            name: (section, int(at, 16)) for at, section, name in _SYMBOL.findall(_run("objdump", "--syms", file=file))
         }
         bases = _bases(functions, {(start, name) for _, start, name in addresses})
         found = [NOWHERE] * len(addresses)
@@ -72,7 +68,7 @@ class Source:
                 at for at, (*_, name) in enumerate(addresses) if name in functions and functions[name][0] == section
             ]
             offsets = [addresses[at][0] - base for at in wanted]
-            for at, place in zip(wanted, _places(file, offsets, ("--section", section)), strict=True):
+            for at, place in zip(wanted, _places(file, offsets, "--section", section), strict=True):
                 found[at] = place
         return found
 
@@ -84,12 +80,12 @@ class Source:
         return {path.name.partition(".ko")[0].replace("-", "_"): path for path in files}
 
 
-def in_directory(directory: Path) -> Source | None:
-    """What a package or a build of a kernel with debug information left there; None without a `vmlinux`."""
-    images = sorted(
-        path for path in directory.rglob("vmlinux*") if path.is_file() and path.suffix not in (".o", ".lds")
-    )
-    return Source(images[0], directory) if images else None
+def at(path: Path) -> Source | None:
+    """The debug information of a `vmlinux`, or of what a package or a build left in a directory; None without one."""
+    if not path.is_dir():
+        return Source(path) if path.is_file() else None
+    images = sorted(found for found in path.rglob("vmlinux*") if found.is_file() and found.suffix not in (".o", ".lds"))
+    return Source(images[0], path) if images else None
 
 
 def _bases(functions: Mapping[str, tuple[str, int]], loaded: set[tuple[int, str]]) -> dict[str, int]:
@@ -102,42 +98,20 @@ def _bases(functions: Mapping[str, tuple[str, int]], loaded: set[tuple[int, str]
     return {section: count.most_common(1)[0][0] for section, count in votes.items()}
 
 
-def _places(file: Path, addresses: Sequence[int], options: Sequence[str]) -> list[SourceLine]:
+def _places(file: Path, addresses: Sequence[int], *options: str) -> list[SourceLine]:
     if not addresses:
         return []
-    text = "".join(f"{address:x}\n" for address in addresses)
-    printed = _run(["addr2line", "--addresses", "--inlines", "--functions", *options, "--exe", file], text)
-    found = _parsed(printed)
+    asked = "".join(f"{address:x}\n" for address in addresses)
+    options = ("--addresses", "--inlines", "--functions", *options, "--exe")
+    found = _parsed(_run("addr2line", *options, file=file, given=asked))
     if len(found) != len(addresses):
-        raise MachineError("addr2line does not read it: it does not answer", where=str(file))
+        raise MachineError("addr2line does not answer", where=str(file))
     return found
 
 
-def _run(words: Sequence[str | Path], text: str = "") -> str:
-    """What a program of binutils prints of the file that is its last word."""
-    name, where = str(words[0]), str(words[-1])
-    tool = command.find(name)
-    if tool is None:
-        remedy = "install it: sudo apt-get install binutils"
-        raise MachineError(f"{name} is not installed", where="probe instructions", remedy=remedy)
-    try:
-        done = subprocess.run(
-            [tool, *map(str, words[1:])],
-            input=text,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LIMIT_S,
-            env={**child_process.environment(), "LC_ALL": "C"},
-            preexec_fn=command.die_with_parent,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise MachineError(f"{name} has not read it after {LIMIT_S:.0f} s", where=where) from error
-    if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or ["it does not answer"])[-1]
-        raise MachineError(f"{name} does not read it: {why}", where=where)
-    return done.stdout
+def _run(tool: str, *options: str, file: Path, given: str | None = None) -> str:
+    """What a program of binutils prints of the file."""
+    return command.run([tool, *options, str(file)], package="binutils", where="probe instructions", given=given)
 
 
 def _parsed(text: str) -> list[SourceLine]:

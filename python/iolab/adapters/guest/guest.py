@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from iolab.adapters import control
-from iolab.adapters.guest import counted, kernel, kvm, plan, qemu, sorts, symbols
-from iolab.adapters.guest.debug_files import Source, in_directory
+from iolab.adapters.guest import counted, debug_files, kernel, kvm, plan, qemu, sorts, symbols
 from iolab.adapters.guest.describe import observed
 from iolab.adapters.guest.directory import made_directory
 from iolab.adapters.guest.modules import Modules
@@ -68,7 +67,7 @@ class _Machine:
     directory: Path
     functions: bytes | None
     """Of the kernel outside of its modules; None: nothing is counted."""
-    source: Source | None
+    source: debug_files.Source | None
     """None: inlined functions are their callers'."""
     should_stop: ShouldStop
     on_progress: OnProgress
@@ -234,19 +233,16 @@ def learn(found: kernel.Kernel, should_stop: Callable[[], bool] = lambda: False)
     return of_kernel
 
 
-def _source(trial: Trial, found: kernel.Kernel) -> Source | None:
+def _source(trial: Trial, found: kernel.Kernel) -> debug_files.Source | None:
     """Where the probe's option asks for it. InputError: there is no file with debug information."""
     assert trial.guest is not None
     if not trial.probes.get(INSTRUCTIONS, {}).get("inlined"):
         return None
     path = found.debug if trial.guest.debug is None else Path(trial.guest.debug).expanduser()
-    source = None
-    if path is not None and path.exists():
-        source = in_directory(path) if path.is_dir() else Source(path)
+    source = None if path is None else debug_files.at(path)
     if source is None:
-        where_not = f"no vmlinux below {path}" if path is not None and path.is_dir() else f"no such file: {path}"
         raise InputError(
-            f"{found.name} has no file with debug information" if path is None else where_not,
+            f"{found.name} has no file with debug information" if path is None else f"no vmlinux at {path}",
             where="guest.debug",
             remedy="give its vmlinux, build a tree with CONFIG_DEBUG_INFO, or leave the probe's option inlined out",
         )

@@ -28,12 +28,13 @@ def find(tool: str) -> str | None:
     return shutil.which(tool, path=child_process.search_path())
 
 
-def run(arguments: Sequence[str], *, package: str, where: str) -> str:
+def run(arguments: Sequence[str], *, package: str, where: str, given: str | None = None) -> str:
     """Runs the tool and returns what it printed.
 
     Args:
         package: the Debian package that has the tool, for the remedy when it is missing.
         where: the device, path or key that an error line names.
+        given: what the tool reads from its standard input.
 
     Raises:
         MachineError: the tool is missing, or did not end within `TIME_LIMIT_S`.
@@ -47,7 +48,7 @@ def run(arguments: Sequence[str], *, package: str, where: str) -> str:
     # A session of its own: Ctrl-C in the terminal must not kill a mkfs half-way, the trial stops after it.
     process = subprocess.Popen(
         [tool, *arguments[1:]],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -57,7 +58,7 @@ def run(arguments: Sequence[str], *, package: str, where: str) -> str:
         preexec_fn=die_with_parent,
     )
     try:
-        output, errors = process.communicate(timeout=TIME_LIMIT_S)
+        output, errors = process.communicate(given, timeout=TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         with suppress(subprocess.TimeoutExpired):  # in an uninterruptible sleep it does not even die
