@@ -168,6 +168,7 @@ def test_a_killed_search_goes_on_and_measures_nothing_twice(iolab: CommandLine, 
     process.wait()
     with journal.open("a") as file:
         file.write('{"event":"measured","place":3')  # as a kill in the middle of a line leaves it
+    (iolab.cwd / "hunt" / "source" / ".git" / "index.lock").touch()  # as a kill in the middle of a checkout leaves it
     before = [line for line in journal.read_text().splitlines() if line.endswith("}")]
     found = iolab("bisect", "--resume", "hunt", "--json").json()
     assert [change["subject"] for change in found["changes"]] == [f"change {CHANGED_AT}"]

@@ -13,7 +13,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from iolab.adapters.guest import cache
-from iolab.adapters.system import command
+from iolab.adapters.system import command, git
+from iolab.adapters.system.git import Repository
 from iolab.base import child_process
 from iolab.base.errors import InputError, MachineError
 
@@ -47,15 +48,15 @@ def build(name: str) -> Path:
     path, _, commit = name.rpartition("@")
     tree = Path(path).expanduser().absolute()
     _check_tools(name)
-    found = _run(["git", "-C", str(tree), "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"], name, cwd=None)
-    revision = found.strip()
+    repository = git.repository(tree)
+    revision = repository.sha(commit)
     own = tree / OWN_CONFIGURATION
     configuration = (own if own.exists() else CONFIGURATION).read_bytes()
     place = cache.directory(FOLDER, blake2b(bytes(tree), digest_size=8).hexdigest())
     image = place / f"{revision}-{blake2b(configuration, digest_size=4).hexdigest()}"
     with _locked(place):
         if not image.exists():
-            _build(tree, revision, configuration, place, image, name)
+            _build(repository, revision, configuration, place, image, name)
     return image
 
 
@@ -87,11 +88,10 @@ def debug_of(image: Path) -> Path:
     return image.with_name(f"{image.name}.debug")
 
 
-def _build(tree: Path, revision: str, configuration: bytes, place: Path, image: Path, name: str) -> None:
+def _build(tree: Repository, revision: str, configuration: bytes, place: Path, image: Path, name: str) -> None:
     source, objects = place / "source", place / "build"
-    if not source.exists():
-        _run(["git", "clone", "--quiet", "--shared", "--no-checkout", str(tree), str(source)], name, cwd=None)
-    _run(["git", "-C", str(source), "checkout", "--quiet", "--force", "--detach", revision], name, cwd=None)
+    clone = Repository(source) if source.exists() else tree.clone(source)
+    clone.check_out(revision)
     objects.mkdir(exist_ok=True)
     make = ["make", f"O={objects}", "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=iolab"]
     make += ["KBUILD_BUILD_HOST=iolab"]
@@ -132,8 +132,8 @@ def _check_tools(name: str) -> None:
         raise MachineError(f"building a kernel takes {', '.join(missing)} too", where=name, remedy=remedy)
 
 
-def _run(arguments: Sequence[str], name: str, *, cwd: Path | None) -> str:
-    """What it printed. InputError with the compiler's first complaint, MachineError after `BUILD_LIMIT_S`."""
+def _run(arguments: Sequence[str], name: str, *, cwd: Path) -> None:
+    """InputError with the compiler's first complaint, MachineError after `BUILD_LIMIT_S`."""
     process = subprocess.Popen(
         arguments,
         cwd=cwd,
@@ -147,7 +147,7 @@ def _run(arguments: Sequence[str], name: str, *, cwd: Path | None) -> str:
         preexec_fn=command.die_with_parent,
     )
     try:
-        output, errors = process.communicate(timeout=BUILD_LIMIT_S)
+        _, errors = process.communicate(timeout=BUILD_LIMIT_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         process.wait()
@@ -161,4 +161,3 @@ def _run(arguments: Sequence[str], name: str, *, cwd: Path | None) -> str:
         lines = [line.strip() for line in errors.splitlines() if line.strip()]
         complaint = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "no reason given")
         raise InputError(f"{' '.join(arguments[:2])} ... failed: {complaint}", where=name)
-    return output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class Repository:
     def commits(self, good: str, bad: str) -> list[Commit]:
         """Good, and every commit after it to bad along first parents, oldest first. InputError for what is no commit,
         or no ancestor."""
-        ends = [self._sha(name) for name in (good, bad)]
+        ends = [self.sha(name) for name in (good, bad)]
         try:
             self._git("merge-base", "--is-ancestor", *ends)
         except CommandFailed:
@@ -53,19 +54,27 @@ class Repository:
 
     def merged(self, merge: str) -> tuple[str, str]:
         """Of what a merge brought, where its branch began and where it ended."""
-        first, second = self._sha(f"{merge}^1"), self._sha(f"{merge}^2")
+        first, second = self.sha(f"{merge}^1"), self.sha(f"{merge}^2")
         return self._git("merge-base", first, second).split()[0], second
 
     def clone(self, to: Path) -> Repository:
-        """A clone without files, which borrows this one's objects."""
-        self._git("clone", "--quiet", "--shared", "--no-checkout", "--template=", str(self.path), str(to), inside=False)
+        """A clone without files, which borrows this one's objects. It is there whole or not at all."""
+        part = to.with_name(f"{to.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        options = ("--quiet", "--shared", "--no-checkout", "--template=")
+        self._git("clone", *options, str(self.path), str(part), inside=False)
+        part.rename(to)
         return Repository(to)
 
     def check_out(self, sha: str) -> None:
-        """Puts the commit's files into the worktree; what is ignored or made by a build stays, for the next build."""
+        """Puts the commit's files into the worktree of a clone of ours; what is ignored or made by a build stays, for
+        the next build. The caller sees to it that nobody else works in the clone: a lock on its index is one that a
+        killed checkout left."""
+        (self.path / ".git" / "index.lock").unlink(missing_ok=True)
         self._git("checkout", "--quiet", "--force", "--detach", sha)
 
-    def _sha(self, name: str) -> str:
+    def sha(self, name: str) -> str:
+        """The hash of the commit that the name stands for. InputError if there is none."""
         try:
             return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
         except CommandFailed:
