@@ -79,8 +79,9 @@ pub trait Filesystem: Allocator {
     /// The drive's cache is on the medium.
     fn flushed(&mut self, now: Time, number: FlushNumber);
 
-    /// The load's file is to be on the drive: the task waits until it is unblocked. False: its metadata are.
-    fn force_for_load(&mut self, task: TaskId, file: FileId) -> bool;
+    /// The load's file is to be on the drive, with the times of its last write where they have changed: the task waits until
+    /// it is unblocked. False: its metadata are.
+    fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool;
 
     /// Who has left a CPU for whom, in the filesystem's own numbers of tasks.
     fn scheduled(&mut self, event: &SchedulerEvent);

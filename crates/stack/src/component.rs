@@ -205,7 +205,7 @@ impl Component {
                     "drives.#.metadata.journal_blocks",
                     "drives.#.metadata.barrier",
                 ],
-                "files are made on that drive, whose filesystem is ext3 or ext4",
+                "files are made on that drive, whose filesystem is ext3 or ext4, or a load syncs what it writes there",
             ),
             Component::Mount(_) => (&["mounts.#"], "files lie on that mount"),
             Component::Swap => (

@@ -140,7 +140,7 @@ impl Filesystem for Ext {
     }
 
     /// The journal of loads is the page cache's.
-    fn force_for_load(&mut self, _task: TaskId, _file: FileId) -> bool {
+    fn force_for_load(&mut self, _task: TaskId, _file: FileId, _times: bool) -> bool {
         false
     }
 

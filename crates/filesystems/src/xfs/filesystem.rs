@@ -65,8 +65,8 @@ impl Filesystem for Mounted {
         Mounted::flushed(self, now, number);
     }
 
-    fn force_for_load(&mut self, task: TaskId, file: FileId) -> bool {
-        Mounted::force_for_load(self, task, file)
+    fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool {
+        Mounted::force_for_load(self, task, file, times)
     }
 
     fn scheduled(&mut self, event: &SchedulerEvent) {

@@ -111,12 +111,16 @@ impl Mounted {
         self.now = now;
     }
 
-    /// The file's changes are to be on the drive: the task waits until it is unblocked. False: they are.
-    pub fn force_for_load(&mut self, task: TaskId, file: FileId) -> bool {
+    /// The file's changes are to be on the drive: the task waits until it is unblocked. False: they are. `times`: those of
+    /// its last write have changed, which is in the log then (`xfs_vn_update_time`).
+    pub fn force_for_load(&mut self, task: TaskId, file: FileId, times: bool) -> bool {
         let Some(file) = self.loads.files.get(&file) else {
             return false;
         };
         let blocks = self.volume.inode_blocks(file.inode);
+        if times {
+            self.commit_to_log(blocks.to_vec());
+        }
         let is_pinned = blocks.into_iter().any(|block| self.log.pins(block));
         is_pinned && self.force_for(Waiter::Load(task))
     }

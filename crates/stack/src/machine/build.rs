@@ -2,10 +2,11 @@
 
 use super::drive::DrivePlan;
 use super::{Kernel, MachineSpec};
-use crate::world::{DriveParts, SwapArea, World};
+use crate::world::{DriveParts, LoadJournal, SwapArea, World};
 use block_layer::scheduler::spec::Surroundings;
 use block_layer::{HardwareRules, RequestQueue, SECTOR_BYTES};
 use events::SpecError;
+use events::time::SECOND;
 use filesystems::xfs::{self, XfsSpec};
 use memory::cache::PageCache;
 use memory::swap::SortLoad;
@@ -45,7 +46,16 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     if machine.kernel.flushes_caches() {
         world = world.with_flushes(machine.drives.iter().map(|drive| drive.flushes));
     }
+    world = world.with_tick(SECOND / u64::from(machine.kernel.hz()));
     for (number, drive) in machine.drives.iter().enumerate() {
+        if let Some((mount, spec)) = machine.ext(number)
+            && mount.variant.is_journaled
+            && machine.kernel.flushes_caches()
+        {
+            let journal =
+                LoadJournal::new(mount.blocks, spec.journal_blocks, mount.variant.barrier);
+            world = world.with_load_journal(number, journal);
+        }
         if let Some(xfs) = &drive.xfs {
             let mounted = mounted(machine, drive, xfs)
                 .map_err(|error| error.within(&format!("drives.{number}")))?;

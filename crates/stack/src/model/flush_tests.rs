@@ -20,8 +20,14 @@ pub(super) fn disk() -> Value {
     })
 }
 
-/// Writes a second of 4 KiB in order, each with an fsync behind it.
+/// Writes a second of 4 KiB in order, each with an fdatasync behind it.
 fn synced_writes(kernel: &str, direct: bool, queue: Value) -> u64 {
+    let drive = json!({ "queue": queue, "device": disk() });
+    syncs(kernel, direct, drive, "fdatasync", false)
+}
+
+/// The syncs of a second, each behind a write of 4 KiB: in order, or always the same block.
+fn syncs(kernel: &str, direct: bool, drive: Value, call: &str, same_block: bool) -> u64 {
     let machine = MachineSpec::from_json(json!({
         "kernel": kernel,
         "cpus": {
@@ -29,7 +35,7 @@ fn synced_writes(kernel: &str, direct: bool, queue: Value) -> u64 {
             "page_copy_ns": 300, "jitter": 0.05
         },
         "memory": { "bytes": 256 << 20 },
-        "drives": [{ "queue": queue, "device": disk() }]
+        "drives": [drive]
     }));
     let mut model = Model::new(&machine.unwrap()).unwrap();
     let mut phase = load();
@@ -40,7 +46,10 @@ fn synced_writes(kernel: &str, direct: bool, queue: Value) -> u64 {
     job["read_share"] = json!(0.0);
     job["pattern"] = json!({ "kind": "sequential" });
     job["queue_depth"] = json!(1);
-    job["sync"] = json!({ "kind": "fdatasync", "every_writes": 1 });
+    job["sync"] = json!({ "kind": call, "every_writes": 1 });
+    if same_block {
+        job["length_bytes"] = json!(4096);
+    }
     job["until"] = json!({ "ops": null, "bytes": null, "duration_ns": 1_000_000_000 });
     let record = run(&mut model, serde_json::from_value(phase).unwrap());
     let record = serde_json::to_value(record).unwrap();
@@ -63,4 +72,22 @@ fn each_fsync_waits_for_the_platter_where_the_cache_forgets() {
 #[test]
 fn before_2_6_37_no_fsync_does() {
     assert!(synced_writes("2.6.36", true, json!({})) > 1_000);
+}
+
+/// The disk with ext4 on it.
+fn on_ext4(metadata: Value) -> Value {
+    json!({ "device": disk(), "filesystem": { "kind": "ext4" }, "metadata": metadata })
+}
+
+#[test]
+fn an_fsync_commits_the_journal_and_fdatasync_of_a_block_that_exists_does_not() {
+    let drive = on_ext4(json!({}));
+    let data_alone = syncs("6.1", false, drive.clone(), "fdatasync", true);
+    let with_commit = syncs("6.1", false, drive, "fsync", true);
+    // Data, then the log, then its record, each waited for on the platter, with a seek between.
+    assert!((100..=125).contains(&data_alone), "{data_alone}");
+    assert!((30..=80).contains(&with_commit), "{with_commit}");
+    let without_barriers = on_ext4(json!({ "barrier": false }));
+    let in_its_cache = syncs("6.1", false, without_barriers, "fsync", true);
+    assert!(in_its_cache > 1_000, "{in_its_cache}");
 }

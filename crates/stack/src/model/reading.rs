@@ -143,6 +143,10 @@ fn of_group(
                 || job.replay.as_ref().is_some_and(|replay| replay.flushes);
             if syncs && machine.kernel().flushes_caches() {
                 used.insert(Component::Flushes(place as u16));
+                let ext = machine.ext(place);
+                if ext.is_some_and(|(mount, _)| mount.variant.is_journaled) {
+                    used.insert(Component::MetadataJournal(place as u16));
+                }
             }
             if group.direct {
                 continue;

@@ -121,7 +121,9 @@ impl World {
         let flushed_from = may_retry.len();
         self.drives[number].take_flushed(&mut may_retry);
         for task in may_retry.split_off(flushed_from) {
-            if !self.flushed_for_filesystem(now, number, task) {
+            if !self.flushed_for_journal(now, number, task)
+                && !self.flushed_for_filesystem(now, number, task)
+            {
                 self.syncs.flushed.insert(task);
                 self.unblock(now, task);
             }
@@ -168,6 +170,10 @@ impl World {
             return;
         }
         if bio.tag & OF_FILESYSTEM != 0 {
+            if !self.filesystems.contains_key(&drive) {
+                self.journal_bio_done(now, drive);
+                return;
+            }
             self.filesystem_bio_done(now, drive, bio.tag & !OF_FILESYSTEM);
             return;
         }

@@ -6,6 +6,7 @@ mod cpus;
 mod drive;
 mod files;
 mod interrupts;
+mod load_journal;
 mod looks;
 mod mounts;
 mod on_drive;
@@ -45,6 +46,7 @@ use files::Piece;
 pub use files::{FileLayout, FileSpec};
 use filesystems::actor::Timer;
 use filesystems::allocator::Allocator;
+pub use load_journal::LoadJournal;
 use looks::Looks;
 use memory::cache::PageCache;
 use mounts::Mounted;
@@ -90,6 +92,8 @@ pub struct World {
     files: Vec<FileSpec>,
     /// By drive.
     filesystems: BTreeMap<usize, OnDrive>,
+    /// By drive: of ext3 and ext4.
+    journals: BTreeMap<usize, LoadJournal>,
     /// Processes that sort, of the last phase that had some.
     swapping: Option<Swapping>,
     cached: Cached,
@@ -162,6 +166,7 @@ impl World {
             mounts: Vec::new(),
             files: Vec::new(),
             filesystems: BTreeMap::new(),
+            journals: BTreeMap::new(),
             swapping: None,
             cached: Cached::new(cache),
             syncs: Syncs::default(),
@@ -184,6 +189,12 @@ impl World {
     /// How the page cache's reads become bios, and in what pieces they end.
     pub fn with_file_reads(mut self, file_reads: FileReads) -> World {
         self.cached.reads = file_reads;
+        self
+    }
+
+    /// How often the clock goes on that files take their times from.
+    pub fn with_tick(mut self, tick_ns: Time) -> World {
+        self.syncs.tick_ns = tick_ns;
         self
     }
 

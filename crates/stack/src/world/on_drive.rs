@@ -262,11 +262,12 @@ impl World {
         drive: usize,
         task: TaskId,
         file: FileId,
+        times: bool,
     ) -> bool {
         self.filesystems.contains_key(&drive)
             && self.with_filesystem(now, drive, |xfs| {
                 xfs.reach(now);
-                xfs.force_for_load(task, file)
+                xfs.force_for_load(task, file, times)
             })
     }
 

@@ -192,8 +192,13 @@ impl World {
         if self.syncs.looks_at_caches {
             self.touched.insert(Component::Flushes(drive as u16));
         }
+        let changes = self.syncs.take_changes(file, op.kind != OpKind::Fsync);
+        let commits = changes.is_some_and(|changes| {
+            self.forces_log(now, drive, number, file, changes.times)
+                || self.commits_for(now, drive, number, changes)
+        });
         let waits =
-            self.forces_log(now, drive, number, file) || self.drives[drive].flush_for(now, number);
+            commits || self.fsync_flushes(drive) && self.drives[drive].flush_for(now, number);
         if !waits {
             self.succeeded(now, number, job, &op);
             return;
@@ -223,6 +228,17 @@ impl World {
     /// Where the blocks of a write go, now or when they are written back.
     fn make_room(&mut self, number: TaskId, path: Path, file: FileId, op: &Op) -> Result<(), Full> {
         let (offset, bytes) = (op.offset, u64::from(op.bytes));
+        let spec = &self.files[file as usize];
+        if let Some(allocator) = self.allocator(spec.drive) {
+            let end = (offset + bytes).div_ceil(BLOCK_BYTES);
+            let mut at = offset / BLOCK_BYTES;
+            while at < end
+                && let Some((_, run)) = allocator.map(file, at)
+            {
+                at += run;
+            }
+            self.syncs.written(self.now, file, at < end);
+        }
         let spec = &self.files[file as usize];
         let is_delayed = path == Path::Buffered
             && self

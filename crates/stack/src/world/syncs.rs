@@ -1,6 +1,6 @@
 //! What fsync and sync wait for: the cache of a drive, and all of the page cache between phases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{HOUSEKEEPER, World};
 use block_layer::TaskId;
@@ -18,6 +18,55 @@ pub(super) struct Syncs {
     pub(super) full: BTreeSet<FileId>,
     /// Who syncs between phases has what it waited for.
     pub(super) housekeeper_woken: bool,
+    /// What of files is not committed, where a filesystem keeps that.
+    changes: BTreeMap<FileId, Changes>,
+    /// The clock that files take their times from goes on so often: a tick of the kernel's.
+    pub(super) tick_ns: Time,
+}
+
+/// What of a file is to be committed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changes {
+    /// The tick of its last write, from 1.
+    written_in: u64,
+    /// The times of its last write and change.
+    times: bool,
+    /// Its size, or where its blocks are.
+    blocks: bool,
+}
+
+/// What an fsync has to have committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ToCommit {
+    /// Blocks of metadata: what describes the inode, and what describes blocks that it got.
+    pub(super) metadata_blocks: u32,
+    /// The file's times.
+    pub(super) times: bool,
+}
+
+impl Syncs {
+    /// The file is written to. Its times change with the tick only (`file_update_time`, `current_time`).
+    pub(super) fn written(&mut self, now: Time, file: FileId, gets_blocks: bool) {
+        let tick = 1 + now / self.tick_ns.max(1);
+        let changes = self.changes.entry(file).or_default();
+        changes.times |= changes.written_in != tick;
+        changes.written_in = tick;
+        changes.blocks |= gets_blocks;
+    }
+
+    /// What a sync of the file commits; None: nothing. fdatasync leaves the times alone.
+    pub(super) fn take_changes(&mut self, file: FileId, data_only: bool) -> Option<ToCommit> {
+        let changes = self.changes.get_mut(&file)?;
+        let found = ToCommit {
+            metadata_blocks: if changes.blocks { 3 } else { 1 },
+            times: changes.times,
+        };
+        let commits = changes.blocks || changes.times && !data_only;
+        if commits {
+            (changes.blocks, changes.times) = (false, false);
+        }
+        commits.then_some(found)
+    }
 }
 
 impl World {
