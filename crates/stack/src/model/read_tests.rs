@@ -8,6 +8,13 @@ use super::*;
 /// How long the longest of so many reads of 4 KiB from a file's start on takes, in ms, before a server of 1 ms for each
 /// request.
 fn longest_read_ms(kernel: &str, max_sectors_kb: u32, reads: u32) -> u64 {
+    let record = read(kernel, max_sectors_kb, reads, 4096);
+    let latency = &record["groups"][0]["jobs"][0]["read"]["latency"];
+    latency["max_ns"].as_u64().unwrap() / 1_000_000
+}
+
+/// The record of so many reads in sequence.
+fn read(kernel: &str, max_sectors_kb: u32, reads: u32, bytes: u32) -> serde_json::Value {
     let machine = MachineSpec::from_json(json!({
         "kernel": kernel,
         "cpus": {
@@ -37,11 +44,18 @@ fn longest_read_ms(kernel: &str, max_sectors_kb: u32, reads: u32) -> u64 {
     job["read_share"] = json!(1.0);
     job["pattern"] = json!({ "kind": "sequential" });
     job["queue_depth"] = json!(1);
+    job["blocks"] = json!([{ "bytes": bytes, "weight": 1.0 }]);
     job["until"] = json!({ "ops": reads, "bytes": null, "duration_ns": null });
     let record = run(&mut model, serde_json::from_value(phase).unwrap());
-    let record = serde_json::to_value(record).unwrap();
-    let latency = &record["groups"][0]["jobs"][0]["read"]["latency"];
-    latency["max_ns"].as_u64().unwrap() / 1_000_000
+    serde_json::to_value(record).unwrap()
+}
+
+#[test]
+fn a_call_copies_a_page_once_however_often_it_waits() {
+    let record = read("3.0", 128, 16, 1 << 20);
+    let used_ns = record["process_cpu_system_ns"].as_u64().unwrap() / 16;
+    // 256 pages of 300 ns, the call, and at most 8 times the 2 us of who was woken.
+    assert!((70_000..=94_800).contains(&used_ns), "{used_ns}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl World {
                 cache.direct(now, number, file, offset, bytes)
             });
             if outcome == Outcome::Wait {
-                self.tasks[number as usize].action = Some(Action::Start(job, op));
+                self.tasks[number as usize].resumes_with(Action::Start(job, op));
                 return;
             }
         }
@@ -160,7 +160,7 @@ impl World {
             }
             Outcome::Wait => {
                 // The same call again, when the task is woken.
-                self.tasks[number as usize].action = Some(Action::Start(job, op));
+                self.tasks[number as usize].resumes_with(Action::Start(job, op));
                 let drive = self.files[file as usize].drive;
                 if self
                     .cached
@@ -205,7 +205,7 @@ impl World {
         }
         let task = &mut self.tasks[number as usize];
         task.blocked = true;
-        task.action = Some(Action::Start(job, op));
+        task.resumes_with(Action::Start(job, op));
         self.events.put(now, Event::Drive(drive as u16));
     }
 

@@ -208,6 +208,7 @@ impl World {
             blocked: false,
             polls,
             naps_until: None,
+            resumes: false,
             action: None,
             completed: VecDeque::new(),
             outstanding: 0,

@@ -38,6 +38,8 @@ pub(super) struct Task {
     pub(super) polls: Option<usize>,
     /// It sleeps before it looks, whatever is done until then.
     pub(super) naps_until: Option<Time>,
+    /// Its action is a call that has waited and goes on.
+    pub(super) resumes: bool,
     /// What the CPU is doing for it: takes effect when its cost has passed.
     pub(super) action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
@@ -189,6 +191,12 @@ fn errno_name(errno: i32) -> String {
 pub(super) const ENOSPC: i32 = 28;
 
 impl Task {
+    /// It waits, and makes the call again when it is woken.
+    pub(super) fn resumes_with(&mut self, action: Action) {
+        self.action = Some(action);
+        self.resumes = true;
+    }
+
     /// It polls, and something of it is under way.
     pub(super) fn looks_for_completions(&self) -> bool {
         self.polls.is_some() && self.outstanding > 0

@@ -77,7 +77,10 @@ impl World {
             self.touched.insert(Component::Calls);
         }
         let task = &mut self.tasks[number as usize];
-        let call = call_of(task.path, action);
+        let call = match std::mem::take(&mut task.resumes) {
+            true => Call::Resume,
+            false => call_of(task.path, action),
+        };
         let polled = task.polls.is_some();
         task.naps_until = None;
         match &mut self.cpus {

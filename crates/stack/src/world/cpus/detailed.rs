@@ -261,7 +261,7 @@ impl Detailed {
         mut drawn: impl FnMut(u64) -> u64,
     ) {
         let number = self.tasks[task as usize];
-        if call != Call::Reap && self.calls.user_cycles > 0 {
+        if !matches!(call, Call::Reap | Call::Resume) && self.calls.user_cycles > 0 {
             let cycles = drawn(u64::from(self.calls.user_cycles));
             let work = Work::of(cycles as u32).in_user_mode();
             self.smp.wake(now, number, None, work);

@@ -37,6 +37,8 @@ pub(super) enum Call {
     Copy { pages: u64 },
     /// Looks at a completed I/O.
     Reap,
+    /// Goes on with a call that has waited: what the call costs was spent before.
+    Resume,
 }
 
 impl From<CpuSpec> for Cpus {

@@ -124,7 +124,7 @@ impl Simple {
                 let interrupt_ns = self.spec.interrupt_ns.unwrap_or(0);
                 self.spec.completion_ns - interrupt_ns
             }
-            Call::Reap => self.spec.completion_ns,
+            Call::Reap | Call::Resume => self.spec.completion_ns,
             Call::Submit => self.spec.call_ns,
             Call::Copy { pages } => self.spec.call_ns + self.spec.page_copy_ns * pages,
         }
