@@ -65,6 +65,11 @@ pub(super) fn task_of(task: TaskId, device: DeviceId) -> TaskId {
     task + TASKS_PER_DEVICE * device as TaskId
 }
 
+/// Who commits the journal of the device.
+pub fn journal_task(device: DeviceId) -> TaskId {
+    task_of(JOURNAL, device)
+}
+
 /// Flusher, the one for old data, journal.
 const TASKS_PER_DEVICE: TaskId = 4;
 
@@ -94,6 +99,11 @@ impl PageCache {
     /// The number that it has here.
     pub(super) fn counted(&self, drive: usize) -> DeviceId {
         drive.min(self.devices.len() - 1)
+    }
+
+    /// Who commits the drive's journal.
+    pub fn journal_task(&self, drive: usize) -> TaskId {
+        journal_task(self.counted(drive))
     }
 
     /// Of the tasks that write back.

@@ -29,6 +29,7 @@ mod tests;
 mod write;
 
 use block_layer::{Direction, TaskId};
+pub use device::journal_task;
 pub use page_cache::PageCache;
 pub use proportions::Lately;
 pub use spec::{CacheSpec, CacheVariant};

@@ -6,6 +6,7 @@ use super::bios::OF_CACHE;
 use super::{Event, World};
 use block_layer::{Bio, Direction, SECTOR_BYTES, Sector, TaskId};
 use events::time::Time;
+use memory::cache::journal_task;
 use memory::cache::{Effects, Io, PAGE_BYTES, PageCache};
 
 /// How a kernel's page cache reads from a drive.
@@ -56,6 +57,12 @@ impl World {
     pub fn cache_task_names(&self) -> Vec<(TaskId, String)> {
         let cache = self.cached.cache.as_ref();
         cache.map_or_else(Vec::new, |cache| cache.task_names().collect())
+    }
+
+    /// Who commits the drive's journal.
+    pub(super) fn journal_task(&self, drive: usize) -> TaskId {
+        let cache = self.cached.cache.as_ref();
+        cache.map_or_else(|| journal_task(drive), |cache| cache.journal_task(drive))
     }
 
     /// Calls the cache, then does what it asks for.

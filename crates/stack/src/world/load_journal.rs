@@ -10,7 +10,6 @@ use super::{Event, World};
 use crate::component::Component;
 use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::time::Time;
-use memory::cache::JOURNAL;
 
 /// A journal, and who waits for it.
 #[derive(Clone, Debug)]
@@ -125,6 +124,8 @@ impl World {
     fn write_journal(&mut self, now: Time, drive: usize, places: Vec<(u64, u32)>) {
         let journal = self.journals.get_mut(&drive).expect("it has one");
         journal.left = places.len() as u32;
+        let behind_flush = journal.barrier && journal.step == Some(Step::Record);
+        let task = self.journal_task(drive);
         for (block, blocks) in places {
             let place = Piece {
                 start: block * u64::from(SECTORS_PER_BLOCK),
@@ -133,7 +134,8 @@ impl World {
             };
             let bio = Bio {
                 metadata: true,
-                ..self.bio(now, JOURNAL, Direction::Write, true, place, OF_FILESYSTEM)
+                behind_flush,
+                ..self.bio(now, task, Direction::Write, true, place, OF_FILESYSTEM)
             };
             self.submit(now, drive, bio);
         }
