@@ -202,7 +202,7 @@ def test_a_target_is_for_hosts_and_a_kernel_for_models() -> None:
 
 
 def test_a_trial_carries_its_machine_as_the_setting_made_it() -> None:
-    written = READS.replace("queue_depth = 2", "direct = false")
+    written = READS.replace("queue_depth = 2", "direct = false\nread_percent = 50")
     found = experiment(
         f"{HEAD}{written}[settings.s]\nkernel = '2.6.32'\nnr_requests = 16\nfilesystem = 'ext2'\ndirty_expire = '10s'\n"
         "scheduler = { name = 'deadline', read_expire = '250ms' }\nmachine = { cpus.count = 1 }\n"

@@ -126,13 +126,13 @@ def _check_read(
     phases: Sequence[Phase],
     problems: Problems,
 ) -> None:
-    """Notes what the setting changes of the machine that none of the workload's phases reads: it would compare the
-    machine with itself. What a setting gives of several drives is read where that of one is."""
+    """Notes what the setting changes of the machine that none of the workload's measured phases reads: it would compare
+    the machine with itself. What a setting gives of several drives is read where that of one is."""
     given: dict[KeyPath, list[str]] = {}
     for change in changed.changes:
         given.setdefault(change.given_at, []).append(".".join(change.key))
     keys = [key for keys in given.values() for key in keys]
-    unread = machine_file.unread(table, phases, keys)
+    unread = machine_file.unread(table, [phase for phase in phases if phase.measured], keys)
     for given_at, of_setting in given.items():
         if all(key in unread for key in of_setting):
             key = of_setting[0]
