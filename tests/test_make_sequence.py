@@ -262,14 +262,18 @@ def test_a_kill_in_the_middle_of_make_leaves_nothing(state_dir: Path, leftovers:
     for line in worker.stdout:
         if '"phase": "make"' in line:
             break
-    assert any(str(state_dir) in mount.mount_point for mount in mounts())
+    wait_until(lambda: len(_mounts_below(state_dir)) == 2, "both filesystems")
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait()
     worker.stdin.close()
     worker.stdout.close()
     lines = restore_abandoned()
-    assert sum(line.startswith("unmounted") for line in lines) == 2, lines
+    assert not _mounts_below(state_dir), lines
     assert not any("lazily" in line for line in lines), "its commands died with it"
+
+
+def _mounts_below(directory: Path) -> list[str]:
+    return [mount.mount_point for mount in mounts() if mount.mount_point.startswith(str(directory))]
 
 
 @pytest.mark.root
