@@ -73,6 +73,28 @@ def test_the_change_is_named_of_a_thousand_versions_in_a_few_measurements() -> N
     assert min(one.measurements for one in answers) <= 25
 
 
+def test_around_each_of_several_changes_versions_are_measured_twice() -> None:
+    search = Search(1024, seed=1, spread=32, margin=lambda _level: 0.25)
+    random = np.random.default_rng(5)
+    counts = dict.fromkeys(range(1024), 0)
+    while (version := search.next()) is not None:
+        counts[version] += 1
+        # The first run of the version that undoes the change looks as if it did not.
+        outlier = 5.0 if version == 600 and counts[version] == 1 else 0.0
+        search.measured(version, 5.0 * (300 <= version < 600) + outlier + 0.3 * float(random.normal()))
+    answer = search.answer()
+    assert [(change.first, change.last) for change in answer.changes] == [(300, 300), (600, 600)]
+    assert min(counts[version] for version in (299, 300, 599, 600)) >= 2
+
+
+def test_a_version_that_lies_alone_is_measured_until_it_is_believed() -> None:
+    search = Search(65, seed=1, spread=8, margin=lambda _level: 0.25)
+    random = np.random.default_rng(7)
+    while (version := search.next()) is not None:
+        search.measured(version, 5.0 * (24 <= version < 32) + float(random.normal()))
+    assert [(change.first, change.last) for change in search.answer().changes] == [(24, 24), (32, 32)]
+
+
 def test_the_levels_before_and_after_are_told() -> None:
     (change,) = searched(step(64, 20, 10.0), seed=3).changes
     assert change.before == pytest.approx(0.0, abs=1.5)

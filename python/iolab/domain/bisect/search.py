@@ -43,8 +43,12 @@ SPREAD = 8
 """Parts of the range in each of which a version is measured before changes are named, unless another number is asked
 for."""
 OUTLIER_SD = 3.0
-"""A version measured once, so far from its level, is measured again before anything is said: it may be an outlier, or
-the only one seen between two changes."""
+"""A version all of whose measurements lie so far from its level is measured again before anything is said, until it was
+measured `OUTLIERS_MAX` times: it may be an outlier, or the only one seen between two changes."""
+OUTLIERS_MAX = 4
+BESIDE_SEVERAL = 2
+"""Where several changes are named, the versions before and after each are measured so often, and once more for each
+measurement that is an outlier: one there would name the neighbour of the right one."""
 WORTH_A_LOOK = 0.004
 """A gap that holds a change with less probability gets no new version measured."""
 
@@ -130,8 +134,8 @@ class Search:
                 return version
         kind, probability = self._likeliest_kind()
         if probability >= self.confidence:
-            if kind == "changes" and (within := self._within_the_named()) is not None:
-                return within
+            if kind == "changes" and (version := self._within_the_named() or self._beside_several()) is not None:
+                return version
             return self._in_the_widest(self.versions)
         # Where drift is seen, an end is the reference by which it is told from change.
         if self.posterior.drift[1] > 0 and not {first, last} & {version for version, _ in self.values[-IN_DRIFT:]}:
@@ -215,7 +219,7 @@ class Search:
         kind, probability = self._likeliest_kind()
         if probability < self.confidence or self._alone() is not None:
             return "going on"
-        if kind == "changes" and self._within_the_named() is not None:
+        if kind == "changes" and (self._within_the_named() or self._beside_several()) is not None:
             return "going on"
         parts = max(self.spread, LOOKED_AT_FOR_NONE) if kind == "none" else self.spread
         return "decided" if self._in_the_widest(parts) is None else "going on"
@@ -250,16 +254,35 @@ class Search:
         widest = max(named, key=len)
         return int(widest[len(widest) // 2]) if len(widest) else None
 
+    def _beside_several(self) -> int | None:
+        """Of several named changes, a version next to one that was measured too seldom."""
+        if len(named := self._named()) < 2:
+            return None
+        counts, of_far = self._outliers()
+        enough = (BESIDE_SEVERAL + of_far).clip(max=OUTLIERS_MAX)
+        beside = [place for gap in named for place in (gap, gap + 1) if counts[place] < enough[place]]
+        return self._measurable(beside)
+
     def _alone(self) -> int | None:
-        """A version that was measured once, and lies far from the level that it is said to have."""
+        """A version that was measured a few times, each time far from the level that it is said to have."""
+        import numpy as np
+
+        counts, of_far = self._outliers()
+        return self._measurable(np.flatnonzero((of_far == counts) & (counts < OUTLIERS_MAX)).tolist())
+
+    def _outliers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """By measured version: how often it was, and how often far from the level that it is said to have."""
         import numpy as np
 
         now = self.posterior
         places = np.searchsorted(np.asarray(now.points), [version for version, _ in self.values])
-        once = np.bincount(places)[places] == 1
         left = np.abs(np.asarray([value for _, value in self.values]) - now.mean_levels[places])
         far = max(OUTLIER_SD * 1.4826 * float(np.median(left)), self.margin)
-        found = [self.values[place][0] for place in np.flatnonzero(once & (left > far))]
+        return np.bincount(places), np.bincount(places[left > far], minlength=len(now.points))
+
+    def _measurable(self, places: list[int]) -> int | None:
+        """The first of the measured versions, by their places, that can be measured again."""
+        found = (self.posterior.points[place] for place in places)
         return next((version for version in found if version not in self._lost), None)
 
     def _candidates(self) -> list[int]:
