@@ -5,9 +5,7 @@ use serde_json::Value;
 
 use super::drive::DrivePlan;
 use super::{Kernel, Table, read};
-use crate::world::{
-    CALL_NS_MAX, CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DriveCpus, World,
-};
+use crate::world::{CALL_NS_MAX, CallCycles, CpuSpec, Cpus, DetailedSpec, DriveCpus, World};
 use block_layer::completion::{CompletionSpec, CompletionVariant};
 use events::SpecError;
 use events::smp::{SmpSpec, Topology};
@@ -100,6 +98,10 @@ impl CpusPlan {
         Ok(CpusPlan::Detailed(Box::new(plan)))
     }
 
+    pub(super) fn are_detailed(&self) -> bool {
+        matches!(self, CpusPlan::Detailed(_))
+    }
+
     /// Where they are; simple ones are cores of one socket.
     pub(super) fn topology(&self) -> Topology {
         match self {
@@ -183,7 +185,7 @@ impl CpusPlan {
                     calls: plan.calls,
                     drives: plan.drives(drives)?,
                 };
-                Detailed::new(&spec).map(Cpus::from)
+                Cpus::detailed(&spec)
             }
         }
     }

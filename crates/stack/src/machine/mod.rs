@@ -230,7 +230,7 @@ impl MachineSpec {
 
     /// Whether the CPUs are detailed: the table `cpus` has a `topology` (docs/model/processors.md).
     pub(crate) fn has_detailed_cpus(&self) -> bool {
-        matches!(self.cpus, CpusPlan::Detailed(_))
+        self.cpus.are_detailed()
     }
 
     /// Whose drive the swap area lies on; None: there is no area.

@@ -1,6 +1,6 @@
 //! From a range of a file to bios in its drive's queue, and back when they are done.
 
-use super::cpus::Cpus;
+use super::cpus::Arrival;
 use super::files::{Piece, pieces};
 use super::on_drive::OF_FILESYSTEM;
 use super::swapping::OF_SWAP;
@@ -91,12 +91,12 @@ impl World {
         }
         drive.collect(now, &mut arrived);
         for tag in arrived.drain(..) {
-            match &mut self.cpus {
-                Cpus::Simple(_) => drive.complete(now, tag, None, &mut done, &mut may_retry),
-                Cpus::Detailed(cpus) => {
+            match self.cpus.arrived(now, number, tag) {
+                Arrival::Completed => drive.complete(now, tag, None, &mut done, &mut may_retry),
+                Arrival::OnItsWay(later) => {
                     self.touched.insert(Component::Completion(number as u16));
-                    if let Some(at) = cpus.arrived(now, number, tag) {
-                        self.events.put(at, Event::Moved(number as u16));
+                    if let Some((at, reminder)) = later {
+                        self.events.put(at, Event::Reminder(reminder));
                     }
                 }
             }
@@ -105,9 +105,7 @@ impl World {
         drive.wake(now, &mut may_retry);
         while let Some(tag) = drive.send(now) {
             self.touched.insert(Component::Drive(number as u16));
-            if let Cpus::Detailed(cpus) = &mut self.cpus {
-                cpus.sent(now, number, tag, drive.request(tag));
-            }
+            self.cpus.sent(now, number, tag, drive.request(tag));
         }
         if let Some(at) = drive.next_event()
             && drive.called_at.is_none_or(|called| at < called)

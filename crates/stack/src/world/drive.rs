@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use super::DriveParts;
 use super::bios::BIO_SECTORS_MAX;
 use super::polling::Polling;
-use block_layer::scheduler::hooks::HookLock;
 use block_layer::{Bio, Direction, Request, RequestId, RequestQueue, Sector, Submitted, TaskId};
 use devices::{Command, Completion, Device};
 use events::station::Violation;
@@ -35,8 +34,6 @@ pub struct Drive {
     flushed: Vec<TaskId>,
     /// Discards in the order in which they came; the first is under way.
     discards: VecDeque<(TaskId, Sector, Sector)>,
-    /// When its scheduler's lock is free, where CPUs are simple.
-    scheduler_free_at: Time,
     /// Whether tasks can poll for its completions, and how.
     pub(super) polling: Option<Polling>,
     /// When the world has been asked to come back.
@@ -68,23 +65,10 @@ impl Drive {
             flush_waiters: Default::default(),
             flushed: Vec::new(),
             discards: VecDeque::new(),
-            scheduler_free_at: 0,
             polling: parts.polling.map(Polling::new),
             called_at: None,
             allocator: parts.filesystem,
         }
-    }
-
-    /// What its scheduler does for a request that a simple CPU submits then, all under its lock: those who come meanwhile
-    /// wait. Kyber's CPUs do not wait for one another.
-    pub(super) fn scheduling_ns(&mut self, now: Time, clock_hz: Option<u64>) -> Time {
-        let hooks = self.queue.hooks();
-        let takes_ns = hooks.request_ns(clock_hz);
-        if hooks.lock == HookLock::HardwareQueue {
-            return takes_ns;
-        }
-        self.scheduler_free_at = self.scheduler_free_at.max(now) + takes_ns;
-        self.scheduler_free_at - now
     }
 
     pub(crate) fn submit(&mut self, now: Time, bio: Bio) -> Submitted {

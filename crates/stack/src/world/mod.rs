@@ -2,10 +2,11 @@
 
 mod bios;
 mod cached;
+mod cpu_work;
 mod cpus;
 mod drive;
 mod files;
-mod interrupts;
+
 mod load_journal;
 mod looks;
 mod mounts;
@@ -32,8 +33,9 @@ use block_layer::{Bio, KERNEL_TASKS, QueueEvent, RequestQueue, TaskId, TaskPlug}
 use cached::Cached;
 pub use cached::FileReads;
 pub(crate) use cpus::CALL_NS_MAX;
+use cpus::Reminder;
 pub use cpus::{
-    CallCycles, CpuSpec, Cpus, Detailed, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
+    CallCycles, CpuSpec, Cpus, DetailedSpec, DmaSpec, DriveCpus, Interrupts, Origin, Tag,
 };
 use devices::Device;
 pub use drive::Drive;
@@ -123,12 +125,10 @@ struct Kept {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// What one of the simple CPUs does has had its time.
-    Cpu(u16),
-    /// The detailed CPUs have something to do.
+    /// The CPUs have something to do by themselves.
     Cpus,
-    /// The drive's adapter has moved a request's data.
-    Moved(u16),
+    /// The CPUs have asked to be told that now.
+    Reminder(Reminder),
     /// A CPU goes offline, or comes back.
     Online(u16, bool),
     Drive(u16),
@@ -154,7 +154,8 @@ impl World {
         cache: Option<PageCache>,
         task_plug: Option<TaskPlug>,
     ) -> World {
-        let cpus = cpus.into();
+        let mut cpus = cpus.into();
+        cpus.serve(drives.iter().map(|drive| drive.queue.hooks()));
         let cache = cache.map(|cache| cache.with_drives(drives.len()));
         World {
             now: 0,
@@ -295,25 +296,14 @@ impl World {
         self.events.put(at, Event::Online(cpu, is));
     }
 
-    /// The detailed CPUs, with their times up to now; None: the machine has simple ones.
+    /// The CPUs' times, counters and topology, up to now; None: simple CPUs keep none.
     pub fn processors(&mut self) -> Option<&Processors<Tag>> {
-        match &mut self.cpus {
-            Cpus::Simple(_) => None,
-            Cpus::Detailed(cpus) => {
-                cpus.reach(self.now);
-                Some(cpus.processors())
-            }
-        }
+        self.cpus.processors(self.now)
     }
 
     /// By drive: bios and requests by where they were worked on; none if the CPUs are simple.
     pub fn completion_counters(&self) -> Vec<Counters> {
-        match &self.cpus {
-            Cpus::Simple(_) => Vec::new(),
-            Cpus::Detailed(cpus) => (0..self.drives.len())
-                .map(|drive| cpus.counters(drive))
-                .collect(),
-        }
+        self.cpus.completion_counters()
     }
 
     /// The parts of the machine that phases have used so far: whatever else its file says made no difference.
@@ -335,10 +325,7 @@ impl World {
         if let Some(swapping) = &self.swapping {
             swapping.check()?;
         }
-        match &self.cpus {
-            Cpus::Simple(_) => Ok(()),
-            Cpus::Detailed(cpus) => cpus.check(self.now()),
-        }
+        self.cpus.check(self.now())
     }
 
     /// What happens next; it is that time from here on.
@@ -362,10 +349,15 @@ impl World {
     fn handle(&mut self, now: Time, event: Event) {
         match event {
             Event::Look => self.look(now),
-            Event::Cpu(cpu) => self.simple_cpu_done(now, cpu),
-            Event::Cpus => self.run_cpus(now),
-            Event::Moved(drive) => self.moved(now, usize::from(drive)),
-            Event::Online(cpu, is) => self.set_online(now, cpu, is),
+            Event::Cpus => {
+                self.cpus.advance(now);
+                self.follow_cpus(now);
+            }
+            Event::Reminder(reminder) => {
+                self.cpus.remind(now, reminder);
+                self.follow_cpus(now);
+            }
+            Event::Online(cpu, is) => self.cpus.set_online(now, cpu, is),
             Event::Drive(drive) => {
                 if self.drives[usize::from(drive)].called_at == Some(now) {
                     self.drives[usize::from(drive)].called_at = None;

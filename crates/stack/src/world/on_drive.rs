@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use workload::metadata::MetadataPhase;
 
-use super::cpus::{Cost, Cpus, LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
+use super::cpus::{Cost, LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
 use super::files::Piece as Place;
 use super::{Event, World};
 use crate::component::Component;
 use block_layer::{Bio, KERNEL_TASKS, TaskId};
 use events::SpecError;
-use events::smp::{Context, Scheduled, SchedulerEvent, TaskNumber};
+use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
 use events::station::Violation;
 use events::time::Time;
 use filesystems::actor::Timer;
@@ -65,23 +65,33 @@ impl OnDrive {
     }
 
     fn get(&self) -> &dyn Filesystem {
-        match &self.filesystem {
-            Kind::Xfs(xfs) => xfs.as_ref(),
-            Kind::Ext(ext) => ext.as_ref(),
-        }
+        self.filesystem.get()
     }
 
     fn get_mut(&mut self) -> &mut dyn Filesystem {
-        match &mut self.filesystem {
-            Kind::Xfs(xfs) => xfs.as_mut(),
-            Kind::Ext(ext) => ext.as_mut(),
-        }
+        self.filesystem.get_mut()
     }
 
     fn cost(&self, amount: u32) -> Cost {
         match self.filesystem {
             Kind::Xfs(_) => Cost::Cycles(amount),
             Kind::Ext(_) => Cost::Ns(Time::from(amount)),
+        }
+    }
+}
+
+impl Kind {
+    fn get(&self) -> &dyn Filesystem {
+        match self {
+            Kind::Xfs(xfs) => xfs.as_ref(),
+            Kind::Ext(ext) => ext.as_ref(),
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut dyn Filesystem {
+        match self {
+            Kind::Xfs(xfs) => xfs.as_mut(),
+            Kind::Ext(ext) => ext.as_mut(),
         }
     }
 }
@@ -159,19 +169,15 @@ impl World {
     pub fn end_metadata(&mut self, drive: usize) -> Results {
         self.look_at_switches();
         self.cpus.tap(false);
-        let used = self.used_by_all();
-        if let Cpus::Simple(cpus) = &self.cpus {
-            let on = self
-                .filesystems
-                .get_mut(&drive)
-                .expect("it was begun there");
-            for (task, runner) in (0..).zip(on.runners.clone()) {
-                on.get_mut()
-                    .count_switches(task, &cpus.runner_usage(runner));
+        let used = self.cpus.used_by_all(self.now, self.used);
+        let on = self.filesystems.get_mut(&drive);
+        let on = on.expect("it was begun there");
+        for (task, &runner) in (0..).zip(&on.runners) {
+            if let Some(usage) = self.cpus.untold_usage(runner) {
+                on.filesystem.get_mut().count_switches(task, &usage);
             }
         }
-        let now = self.now;
-        self.filesystem(drive).get_mut().end(now, used)
+        on.get_mut().end(self.now, used)
     }
 
     /// How far the phase's threads have come.
@@ -405,35 +411,6 @@ impl World {
             self.submit(now, drive, bio);
             start += u64::from(sectors);
             left -= sectors;
-        }
-    }
-
-    /// In user mode and in the kernel, of all CPUs until now.
-    fn used_by_all(&mut self) -> (Time, Time) {
-        let runners: Vec<RunnerNumber> = self
-            .filesystems
-            .values()
-            .flat_map(|on| on.runners.iter().copied())
-            .collect();
-        match self.processors() {
-            Some(processors) => {
-                let of = |context| {
-                    (0..processors.cpus())
-                        .map(|cpu| processors.usage(cpu).ns(context))
-                        .sum()
-                };
-                (of(Context::User), of(Context::System))
-            }
-            None => {
-                let used = self.used;
-                let mut sums = (used.cpu_user_ns, used.cpu_system_ns);
-                for runner in runners {
-                    let usage = self.cpus.runner_usage(runner);
-                    sums.0 += usage.user_ns;
-                    sums.1 += usage.system_ns;
-                }
-                sums
-            }
         }
     }
 }

@@ -3,9 +3,8 @@
 //! Source: `block/blk-mq.c` (`blk_poll`, `blk_mq_poll_hybrid_sleep`, `blk_mq_poll_nsecs`) of 4.10 to 6.3, `io_uring.c`
 //! (`io_do_iopoll`) of 5.1 on.
 
-use super::cpus::Cpus;
+use super::cpus::{Switch, Used};
 use super::task::State;
-use super::tasks::Switch;
 use super::{Event, FileLayout, GroupSpec, PhaseSpec, World};
 use crate::component::Component;
 use block_layer::{Direction, Request, TaskId};
@@ -133,23 +132,17 @@ impl World {
         self.look_for_completions(now, number);
     }
 
-    /// Detailed CPUs look again and again; on simple ones a completion ends it.
     fn look_for_completions(&mut self, now: Time, number: TaskId) {
-        if let Cpus::Detailed(cpus) = &mut self.cpus {
-            let drive = self.tasks[number as usize].polls.expect("it polls");
-            let next = self.drives[drive].next_event().unwrap_or(now);
-            cpus.look(now, number, next);
-        }
+        let drive = self.tasks[number as usize].polls.expect("it polls");
+        let next = self.drives[drive].next_event().unwrap_or(now);
+        self.cpus.look(now, number, next);
     }
 
     /// The task has looked once more.
     pub(super) fn looked(&mut self, now: Time, number: TaskId) {
-        let Cpus::Detailed(cpus) = &mut self.cpus else {
-            return;
-        };
         let polls = matches!(self.tasks[number as usize].state, State::Polling(..));
         // What it finds, it completes; then it looks again, unless that has given it something to do.
-        if polls && !cpus.complete_polled(now, number) {
+        if polls && !self.cpus.complete_polled(now, number) {
             self.look_for_completions(now, number);
         }
     }
@@ -158,9 +151,10 @@ impl World {
     pub(super) fn end_polling(&mut self, now: Time, cpu: u16, since: Time, number: TaskId) {
         let task = &mut self.tasks[number as usize];
         task.state = State::Running(cpu);
-        if let Cpus::Simple(_) = self.cpus {
-            task.used.cpu_system_ns += now - since;
-            self.used.cpu_system_ns += now - since;
-        }
+        let used = Used {
+            task: &mut task.used,
+            all: &mut self.used,
+        };
+        self.cpus.looked_for(now - since, used);
     }
 }

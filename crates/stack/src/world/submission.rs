@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::World;
-use super::cpus::Cpus;
 use block_layer::{Bio, Submitted, TaskId, TaskPlug};
 use events::time::Time;
 
@@ -70,11 +69,7 @@ impl World {
     }
 
     fn queue_bio(&mut self, now: Time, drive: usize, bio: Bio) {
-        let bio = match &mut self.cpus {
-            Cpus::Simple(_) => Some(bio),
-            Cpus::Detailed(cpus) => cpus.enter(now, drive, bio),
-        };
-        if let Some(bio) = bio {
+        if let Some(bio) = self.cpus.enter(now, drive, bio) {
             self.enter(now, drive, bio);
         }
     }

@@ -234,13 +234,13 @@ impl Task {
             },
         }
     }
+}
 
-    /// A cost as it turns out this time.
-    pub(super) fn drawn(&mut self, cost_ns: Time, jitter: f64) -> Time {
-        if jitter == 0.0 {
-            return cost_ns;
-        }
-        let factor = 1.0 + jitter * (2.0 * self.jitter.unit() - 1.0);
-        (cost_ns as f64 * factor) as Time
+/// A cost as it turns out this time.
+pub(super) fn drawn(draws: &mut Stream, cost: u64, jitter: f64) -> u64 {
+    if jitter == 0.0 {
+        return cost;
     }
+    let factor = 1.0 + jitter * (2.0 * draws.unit() - 1.0);
+    (cost as f64 * factor) as u64
 }

@@ -2,8 +2,8 @@
 
 use workload::job::Next;
 
-use super::cpus::{Call, Cpus, Piece, RunnerNumber, runner_of};
-use super::task::{Action, RunningJob, State};
+use super::cpus::{Call, Calling, Later, Piece, RunnerNumber, Switch, Turn, Used};
+use super::task::{Action, RunningJob, State, Task, drawn};
 use super::{Event, HOUSEKEEPER, Path, World};
 use crate::component::Component;
 use block_layer::{KERNEL_TASKS, TaskId};
@@ -77,34 +77,25 @@ impl World {
             self.touched.insert(Component::Calls);
         }
         let task = &mut self.tasks[number as usize];
-        let call = match std::mem::take(&mut task.resumes) {
-            true => Call::Resume,
-            false => call_of(task.path, action),
+        let call = match (of_mount_ns, std::mem::take(&mut task.resumes)) {
+            (Some(ns), _) => Call::OfMount { ns },
+            (None, true) => Call::Resume,
+            (None, false) => call_of(task, action),
         };
-        let polled = task.polls.is_some();
         task.naps_until = None;
-        match &mut self.cpus {
-            Cpus::Simple(cpus) => {
-                let mut cost = of_mount_ns
-                    .unwrap_or_else(|| task.drawn(cpus.cost_ns(call, polled), cpus.jitter()));
-                if let Some(drive) = drive {
-                    cost += self.drives[drive].scheduling_ns(now + cost, cpus.clock_hz());
-                }
-                task.used.cpu_system_ns += cost;
-                self.used.cpu_system_ns += cost;
-                self.events.put(now + cost, Event::Cpu(cpu));
-            }
-            Cpus::Detailed(cpus) => {
-                let jitter = cpus.jitter();
-                match of_mount_ns {
-                    Some(cost) => cpus.spend(now, number, cost),
-                    None => {
-                        let drawn = |cost| task.drawn(cost, jitter);
-                        cpus.call(now, (number, cpu), call, drive, drawn);
-                    }
-                }
-            }
-        }
+        let calling = Calling {
+            task: number,
+            cpu,
+            call,
+            drive,
+        };
+        let used = Used {
+            task: &mut task.used,
+            all: &mut self.used,
+        };
+        let drawn = |cost, jitter| drawn(&mut task.jitter, cost, jitter);
+        let later = self.cpus.call(now, calling, used, drawn);
+        self.plan_reminder(later);
     }
 
     /// The drive whose queue the action goes to at once, past the page cache.
@@ -218,37 +209,23 @@ impl World {
         }
     }
 
-    /// The next in line has been given the CPU.
-    pub(super) fn has_cpu(&mut self, now: Time, cpu: u16, number: TaskId) {
-        match runner_of(number) {
-            None => self.run_task(now, cpu, number),
-            Some(runner) => {
-                let until = self.cpus.begin_piece(now, runner);
-                self.events.put(until, Event::Cpu(cpu));
-            }
-        }
-    }
-
-    pub(super) fn simple_cpu_done(&mut self, now: Time, cpu: u16) {
-        let Cpus::Simple(cpus) = &self.cpus else {
-            return;
-        };
-        let number = cpus.on(cpu);
-        let Some(runner) = runner_of(number) else {
-            return self.call_done(now, cpu, number);
-        };
-        if let Some(origin) = self.cpus.end_piece(runner) {
-            self.piece_done(now, cpu, origin);
-        }
-        if let Some(next) = self.cpus.after_piece(now, cpu, runner) {
-            self.has_cpu(now, cpu, next);
+    /// Somebody has been given the CPU.
+    pub(super) fn has_cpu(&mut self, now: Time, cpu: u16, turn: Turn) {
+        match turn {
+            Turn::Task(number) => self.run_task(now, cpu, number),
+            Turn::Runner(until, reminder) => self.plan_reminder(Some((until, reminder))),
         }
     }
 
     /// More for a runner to do; see `Cpus::give`.
     pub(super) fn give(&mut self, now: Time, runner: RunnerNumber, by: Option<u16>, piece: Piece) {
-        if let Some((cpu, until)) = self.cpus.give(now, runner, by, piece) {
-            self.events.put(until, Event::Cpu(cpu));
+        let later = self.cpus.give(now, runner, by, piece);
+        self.plan_reminder(later);
+    }
+
+    pub(super) fn plan_reminder(&mut self, later: Later) {
+        if let Some((at, reminder)) = later {
+            self.events.put(at, Event::Reminder(reminder));
         }
     }
 
@@ -278,72 +255,38 @@ impl World {
             self.leave_cpu(now, cpu, number, true);
             return;
         }
-        let next = self.cpus.goes_on(now, cpu, number);
-        if next != number {
+        let turn = self.cpus.goes_on(now, cpu, number);
+        if turn != Turn::Task(number) {
             self.tasks[number as usize].state = State::Ready;
             self.count_switch(number, Switch::Involuntary);
         }
-        self.has_cpu(now, cpu, next);
+        self.has_cpu(now, cpu, turn);
     }
 
-    /// Detailed CPUs count for themselves.
     pub(super) fn count_switch(&mut self, number: TaskId, switch: Switch) {
-        if let Cpus::Simple(_) = self.cpus {
-            for used in [&mut self.tasks[number as usize].used, &mut self.used] {
-                match switch {
-                    Switch::Voluntary => used.context_switches_voluntary += 1,
-                    Switch::Involuntary => used.context_switches_involuntary += 1,
-                }
-            }
-        }
-    }
-
-    /// What the task has used of detailed CPUs until now.
-    pub(super) fn count_use(&mut self, number: TaskId) {
-        let Cpus::Detailed(cpus) = &self.cpus else {
-            return;
+        let used = Used {
+            task: &mut self.tasks[number as usize].used,
+            all: &mut self.used,
         };
-        let now = cpus.used(number);
-        let before = &mut self.tasks[number as usize].used;
-        for (now, before, all) in [
-            (
-                now.user_ns,
-                &mut before.cpu_user_ns,
-                &mut self.used.cpu_user_ns,
-            ),
-            (
-                now.system_ns,
-                &mut before.cpu_system_ns,
-                &mut self.used.cpu_system_ns,
-            ),
-            (
-                now.slept,
-                &mut before.context_switches_voluntary,
-                &mut self.used.context_switches_voluntary,
-            ),
-            (
-                now.gave_way,
-                &mut before.context_switches_involuntary,
-                &mut self.used.context_switches_involuntary,
-            ),
-        ] {
-            *all += now - *before;
-            *before = now;
-        }
+        self.cpus.switched(switch, used);
+    }
+
+    /// Brings up to now what the task has used.
+    pub(super) fn count_use(&mut self, number: TaskId) {
+        let used = Used {
+            task: &mut self.tasks[number as usize].used,
+            all: &mut self.used,
+        };
+        self.cpus.count_use(number, used);
     }
 }
 
-/// Whether a task lost its CPU because it went to sleep.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Switch {
-    Voluntary,
-    Involuntary,
-}
-
-fn call_of(path: Path, action: Action) -> Call {
+fn call_of(task: &Task, action: Action) -> Call {
     match action {
-        Action::Reap(_) => Call::Reap,
-        Action::Start(_, op) if path == Path::Buffered => Call::Copy {
+        Action::Reap(_) => Call::Reap {
+            polled: task.polls.is_some(),
+        },
+        Action::Start(_, op) if task.path == Path::Buffered => Call::Copy {
             pages: u64::from(op.bytes).div_ceil(PAGE_BYTES),
         },
         Action::Start(..) => Call::Submit,

@@ -1,7 +1,8 @@
 //! CPUs in detail: calls of tasks are work for simulated processors, and drives interrupt them.
 
-use super::Call;
+use super::call::{Call, Calling};
 use super::dma::Dma;
+use super::outcome::{Finished, Later, Reminder, Turn};
 use super::runner::{LockNumber, Origin, Piece, RunnerNumber};
 use super::spec::{CYCLES_MAX, CallCycles, DetailedSpec, DriveCpus};
 use block_layer::completion::{Completions, Counters, Outcome, RequestId, Step};
@@ -18,7 +19,7 @@ use events::time::{SECOND, Time};
 
 /// Processors with contexts, interrupts and messages, and the completions of the drives on them.
 #[derive(Debug)]
-pub struct Detailed {
+pub(super) struct Detailed {
     smp: Processors<Tag>,
     completions: Completions,
     calls: CallCycles,
@@ -36,8 +37,9 @@ pub struct Detailed {
     entering: Slab<(usize, Bio)>,
     /// Polled requests that the devices are done with, and whose tasks have not seen that yet.
     unseen: Vec<(TaskId, RequestId)>,
-    /// Kept between events, so that none is allocated for each.
+    /// What is done now, and how much of it has been followed.
     done: Vec<Done<Tag>>,
+    followed: usize,
 }
 
 #[derive(Debug)]
@@ -75,42 +77,8 @@ pub enum Tag {
     Completion(Step),
 }
 
-/// What the world has to go on with.
-#[derive(Debug)]
-pub(in crate::world) enum Finished {
-    Runs {
-        task: TaskId,
-        cpu: u16,
-    },
-    Called {
-        task: TaskId,
-        cpu: u16,
-    },
-    /// It has looked for completions.
-    Looked {
-        task: TaskId,
-    },
-    /// A runner's piece of work.
-    Piece {
-        origin: Origin,
-        cpu: u16,
-    },
-    /// The bio may enter its queue, on this CPU.
-    Entered {
-        drive: usize,
-        bio: Bio,
-    },
-    /// The request with that tag is to be completed.
-    Completed {
-        drive: usize,
-        tag: u32,
-        cpu: u16,
-    },
-}
-
 impl Detailed {
-    /// The error names a key of `smp`, or of the drive's completions.
-    pub fn new(spec: &DetailedSpec) -> Result<Detailed, SpecError> {
+    pub(super) fn new(spec: &DetailedSpec) -> Result<Detailed, SpecError> {
         let mut smp = Processors::new(&spec.smp)?;
         let mut completions = Completions::new(spec.completion, &mut smp);
         for drive in &spec.drives {
@@ -136,20 +104,22 @@ impl Detailed {
             entering: Slab::new(),
             unseen: Vec::new(),
             done: Vec::new(),
+            followed: 0,
         })
     }
 
-    /// For reading times, counters and topology.
-    pub fn processors(&self) -> &Processors<Tag> {
+    pub(super) fn processors(&self) -> &Processors<Tag> {
         &self.smp
     }
 
-    /// Bios and requests of the drive by where they were worked on.
-    pub fn counters(&self, drive: usize) -> Counters {
-        self.completions.counters(drive as u32)
+    pub(super) fn counters(&self) -> Vec<Counters> {
+        let drives = 0..self.drives.len() as u32;
+        drives
+            .map(|drive| self.completions.counters(drive))
+            .collect()
     }
 
-    pub(in crate::world) fn jitter(&self) -> f64 {
+    pub(super) fn jitter(&self) -> f64 {
         self.calls.jitter
     }
 
@@ -161,8 +131,7 @@ impl Detailed {
         self.here
     }
 
-    /// Where the drive's tasks run for which nothing else is said.
-    pub(in crate::world) fn application(&self, drive: usize) -> Option<u16> {
+    pub(super) fn application(&self, drive: usize) -> Option<u16> {
         self.drives[drive].cpus.application
     }
 
@@ -179,20 +148,41 @@ impl Detailed {
         self.tasks = added.collect();
     }
 
-    /// What is done at that time: to be given to `follow` one by one.
-    pub(in crate::world) fn advance(&mut self, now: Time) -> Vec<Done<Tag>> {
-        let mut done = std::mem::take(&mut self.done);
-        self.smp.advance(now, &mut done);
-        done
+    pub(super) fn advance(&mut self, now: Time) {
+        self.smp.advance(now, &mut self.done);
+    }
+
+    pub(super) fn remind(&mut self, now: Time, reminder: Reminder) {
+        match reminder {
+            Reminder::Moved(drive) => self.moved(now, usize::from(drive)),
+            Reminder::Worked(_) => unreachable!("they know by themselves"),
+        }
+    }
+
+    pub(super) fn follow(&mut self) -> Option<Finished> {
+        while let Some(&done) = self.done.get(self.followed) {
+            self.followed += 1;
+            let finished = self.follow_one(done);
+            if finished.is_some() {
+                return finished;
+            }
+        }
+        self.here = None;
+        self.done.clear();
+        self.followed = 0;
+        None
     }
 
     /// What follows happens on the CPU that is done with something.
-    pub(in crate::world) fn follow(&mut self, done: Done<Tag>) -> Option<Finished> {
+    fn follow_one(&mut self, done: Done<Tag>) -> Option<Finished> {
         let Done { at, cpu, tag } = done;
         self.here = Some(cpu);
         self.paid = Paid::default();
         match tag {
-            Tag::Runs(task) => Some(Finished::Runs { task, cpu }),
+            Tag::Runs(task) => Some(Finished::Next {
+                cpu,
+                turn: Turn::Task(task),
+            }),
             Tag::Called(task) => Some(Finished::Called { task, cpu }),
             Tag::Looked(task) => Some(Finished::Looked { task }),
             Tag::Piece(origin) => Some(Finished::Piece { origin, cpu }),
@@ -210,12 +200,6 @@ impl Detailed {
                     .map(|outcome| self.finished(at, outcome))
             }
         }
-    }
-
-    /// All of what was done is followed.
-    pub(in crate::world) fn followed(&mut self, done: Vec<Done<Tag>>) {
-        self.here = None;
-        self.done = done;
     }
 
     fn finished(&mut self, now: Time, outcome: Outcome) -> Finished {
@@ -250,18 +234,19 @@ impl Detailed {
         self.smp.sleeps_for_io(self.tasks[task as usize], is);
     }
 
-    /// The task, which has a CPU, makes a call, which submits to that drive if to any; `drawn` says how costs turn out this
-    /// time.
-    pub(in crate::world) fn call(
-        &mut self,
-        now: Time,
-        (task, cpu): (TaskId, u16),
-        call: Call,
-        drive: Option<usize>,
-        mut drawn: impl FnMut(u64) -> u64,
-    ) {
+    /// `drawn` says how costs turn out this time.
+    pub(super) fn call(&mut self, now: Time, calling: Calling, mut drawn: impl FnMut(u64) -> u64) {
+        let Calling {
+            task,
+            cpu,
+            call,
+            drive,
+        } = calling;
+        if let Call::OfMount { ns } = call {
+            return self.spend(now, task, ns);
+        }
         let number = self.tasks[task as usize];
-        if !matches!(call, Call::Reap | Call::Resume) && self.calls.user_cycles > 0 {
+        if !matches!(call, Call::Reap { .. } | Call::Resume) && self.calls.user_cycles > 0 {
             let cycles = drawn(u64::from(self.calls.user_cycles));
             let work = Work::of(cycles as u32).in_user_mode();
             self.smp.wake(now, number, None, work);
@@ -280,8 +265,7 @@ impl Detailed {
         }
     }
 
-    /// The task looks for completions, again and again until that time.
-    pub(in crate::world) fn look(&mut self, now: Time, task: TaskId, until: Time) {
+    pub(super) fn look(&mut self, now: Time, task: TaskId, until: Time) {
         let ns = u128::from(until.saturating_sub(now));
         let cycles = ns * u128::from(self.smp.spec().clock_hz) / u128::from(SECOND);
         let round = u128::from(self.calls.poll_cycles);
@@ -290,8 +274,7 @@ impl Detailed {
         self.smp.wake(now, self.tasks[task as usize], None, work);
     }
 
-    /// The task completes what it has found. False: nothing.
-    pub(in crate::world) fn complete_polled(&mut self, now: Time, task: TaskId) -> bool {
+    pub(super) fn complete_polled(&mut self, now: Time, task: TaskId) -> bool {
         let number = self.tasks[task as usize];
         let mut found = false;
         let mut at = 0;
@@ -312,8 +295,7 @@ impl Detailed {
         found
     }
 
-    /// The task makes a call that takes so long.
-    pub(in crate::world) fn spend(&mut self, now: Time, task: TaskId, ns: Time) {
+    fn spend(&mut self, now: Time, task: TaskId, ns: Time) {
         let clock_hz = u128::from(self.smp.spec().clock_hz);
         let cycles = u128::from(ns) * clock_hz / u128::from(SECOND);
         self.work(now, task, cycles as u64);
@@ -330,7 +312,7 @@ impl Detailed {
         self.smp.wake(now, number, None, work);
     }
 
-    pub(in crate::world) fn used(&self, task: TaskId) -> TaskUsage {
+    pub(super) fn used(&self, task: TaskId) -> TaskUsage {
         self.smp.task_usage(self.tasks[task as usize])
     }
 
@@ -370,6 +352,15 @@ impl Detailed {
         self.smp.task_usage(self.runners[runner as usize])
     }
 
+    pub(super) fn used_by_all(&self) -> (Time, Time) {
+        let of = |context| {
+            (0..self.smp.cpus())
+                .map(|cpu| self.smp.usage(cpu).ns(context))
+                .sum()
+        };
+        (of(Context::User), of(Context::System))
+    }
+
     pub(super) fn runner_of_task(&self, task: TaskNumber) -> Option<RunnerNumber> {
         let found = self.runners.binary_search(&task).ok()?;
         Some(found as RunnerNumber)
@@ -386,8 +377,7 @@ impl Detailed {
         self.smp.take_scheduled(into);
     }
 
-    /// The bio comes back if it enters its queue here and now; else `Entered` brings it.
-    pub(in crate::world) fn enter(&mut self, now: Time, drive: usize, bio: Bio) -> Option<Bio> {
+    pub(super) fn enter(&mut self, now: Time, drive: usize, bio: Bio) -> Option<Bio> {
         // What no CPU submits, such as a flusher's, has no other CPU to be sent to.
         let Some(here) = self.here else {
             return Some(bio);
@@ -408,7 +398,7 @@ impl Detailed {
     }
 
     /// The request goes to the device; whoever sends it touches it.
-    pub(in crate::world) fn sent(&mut self, now: Time, drive: usize, tag: u32, request: &Request) {
+    pub(super) fn sent(&mut self, now: Time, drive: usize, tag: u32, request: &Request) {
         let submitted_on = request.cpu;
         let id = self
             .completions
@@ -442,9 +432,8 @@ impl Detailed {
         }
     }
 
-    /// The device is done with the request of that tag. Its adapter moves its data until the time that is returned, and
-    /// wants to be told then; None: the interrupt is there.
-    pub(in crate::world) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Option<Time> {
+    /// Its adapter moves the request's data until the time that is returned; None: the interrupt is there.
+    pub(super) fn arrived(&mut self, now: Time, drive: usize, tag: u32) -> Later {
         let state = &mut self.drives[drive];
         let sent = state.sent[tag as usize];
         let interrupts = state.cpus.interrupts.for_request(sent.submitted_on);
@@ -455,20 +444,20 @@ impl Detailed {
                 .topology
                 .distance(interrupts, sent.submitted_on);
             let near = distance != Some(Distance::Machine);
-            return Some(dma.begin(now, tag, sent.sectors, near));
+            let moved_at = dma.begin(now, tag, sent.sectors, near);
+            return Some((moved_at, Reminder::Moved(drive as u16)));
         }
         self.interrupt(now, drive, tag);
         None
     }
 
-    /// The drive's adapter has moved the data of the next.
-    pub(in crate::world) fn moved(&mut self, now: Time, drive: usize) {
+    fn moved(&mut self, now: Time, drive: usize) {
         let dma = self.drives[drive].dma.as_mut().expect("it moves data");
         let tag = dma.end(now);
         self.interrupt(now, drive, tag);
     }
 
-    pub(in crate::world) fn set_online(&mut self, now: Time, cpu: u16, is: bool) {
+    pub(super) fn set_online(&mut self, now: Time, cpu: u16, is: bool) {
         if is {
             self.smp.bring_online(now, cpu);
         } else {
@@ -477,11 +466,11 @@ impl Detailed {
     }
 
     /// Their times are up to date then.
-    pub(in crate::world) fn reach(&mut self, now: Time) {
+    pub(super) fn reach(&mut self, now: Time) {
         self.smp.reach(now);
     }
 
-    pub(in crate::world) fn check(&self, now: Time) -> Result<(), Violation> {
+    pub(super) fn check(&self, now: Time) -> Result<(), Violation> {
         for (number, drive) in self.drives.iter().enumerate() {
             if let Some(dma) = &drive.dma {
                 dma.check(&format!("drive {number}'s transfers"), now)?;

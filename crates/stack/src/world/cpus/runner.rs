@@ -68,6 +68,6 @@ impl Cost {
 }
 
 /// None: the task belongs to a load.
-pub(crate) fn runner_of(task: TaskId) -> Option<RunnerNumber> {
+pub(super) fn runner_of(task: TaskId) -> Option<RunnerNumber> {
     task.checked_sub(RUNNERS)
 }

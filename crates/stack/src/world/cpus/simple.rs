@@ -4,11 +4,14 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
-use super::runner::{LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
-use super::{Call, Cost};
+use super::call::{Call, Calling, Used};
+use super::outcome::{Finished, Later, Reminder, Turn};
+use super::runner::{Cost, LockNumber, Origin, Piece, RUNNERS, RunnerNumber, runner_of};
 use block_layer::TaskId;
+use block_layer::scheduler::hooks::{HookLock, Hooks};
 use events::smp::{Context, TaskUsage};
 use events::time::Time;
+use workload::usage::Usage;
 
 /// CPUs as a number, and what calls cost on them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
@@ -44,7 +47,7 @@ pub struct CpuSpec {
 pub(crate) const CALL_NS_MAX: Time = 3_600_000_000_000;
 
 #[derive(Clone, Debug)]
-pub struct Simple {
+pub(super) struct Simple {
     spec: CpuSpec,
     /// By CPU: whose it is, and until when.
     running: Vec<Option<Running>>,
@@ -52,6 +55,27 @@ pub struct Simple {
     runners: Vec<Runner>,
     /// When each lock is free.
     locks: Vec<Time>,
+    /// By drive.
+    schedulers: Vec<Scheduler>,
+    done: Step,
+}
+
+/// What follows from the time that a CPU has worked.
+#[derive(Clone, Copy, Debug, Default)]
+enum Step {
+    #[default]
+    Nothing,
+    /// What the CPU did has had its time.
+    Worked(u16),
+    /// All that follows from the runner's piece has happened.
+    Piece(u16, RunnerNumber),
+}
+
+/// What a drive's scheduler does for a request, all under its lock.
+#[derive(Clone, Copy, Debug)]
+struct Scheduler {
+    hooks: Hooks,
+    lock_free_at: Time,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -72,23 +96,58 @@ struct Running {
 }
 
 impl Simple {
-    /// How many there are.
-    pub(super) fn count(&self) -> u16 {
-        self.spec.count
-    }
-
-    pub(crate) fn new(spec: CpuSpec) -> Simple {
+    pub(super) fn new(spec: CpuSpec) -> Simple {
         Simple {
             spec,
             running: vec![None; usize::from(spec.count)],
             ready: VecDeque::new(),
             runners: Vec::new(),
             locks: Vec::new(),
+            schedulers: Vec::new(),
+            done: Step::Nothing,
         }
     }
 
-    /// The task wants a CPU: which one it gets at once, if any is free.
-    pub(crate) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
+    pub(super) fn serve(&mut self, schedulers: impl Iterator<Item = Hooks>) {
+        let free = |hooks| Scheduler {
+            hooks,
+            lock_free_at: 0,
+        };
+        self.schedulers = schedulers.map(free).collect();
+    }
+
+    pub(super) fn count(&self) -> u16 {
+        self.spec.count
+    }
+
+    pub(super) fn remind(&mut self, reminder: Reminder) {
+        match reminder {
+            Reminder::Worked(cpu) => self.done = Step::Worked(cpu),
+            Reminder::Moved(_) => unreachable!("their drives have no adapters"),
+        }
+    }
+
+    pub(super) fn follow(&mut self, now: Time) -> Option<Finished> {
+        match std::mem::take(&mut self.done) {
+            Step::Nothing => None,
+            Step::Worked(cpu) => {
+                let task = self.on(cpu);
+                let Some(runner) = runner_of(task) else {
+                    return Some(Finished::Called { task, cpu });
+                };
+                self.done = Step::Piece(cpu, runner);
+                match self.end_piece(runner) {
+                    Some(origin) => Some(Finished::Piece { origin, cpu }),
+                    None => self.follow(now),
+                }
+            }
+            Step::Piece(cpu, runner) => self
+                .after_piece(now, cpu, runner)
+                .map(|turn| Finished::Next { cpu, turn }),
+        }
+    }
+
+    pub(super) fn wants(&mut self, now: Time, task: TaskId) -> Option<u16> {
         let Some(cpu) = self.running.iter().position(Option::is_none) else {
             self.ready.push_back(task);
             return None;
@@ -97,49 +156,67 @@ impl Simple {
         Some(cpu as u16)
     }
 
-    /// The task goes to sleep or is done: who has its CPU next.
-    pub(crate) fn leaves(&mut self, now: Time, cpu: u16) -> Option<TaskId> {
+    /// Whoever has it goes to sleep or is done.
+    pub(super) fn leaves(&mut self, now: Time, cpu: u16) -> Option<Turn> {
         self.running[usize::from(cpu)] = None;
         let next = self.ready.pop_front()?;
         self.give(now, cpu, next);
-        Some(next)
+        Some(self.turn_of(now, cpu, next))
     }
 
-    /// The task could go on: who has the CPU, itself or, when its slice is over, the next in line.
-    pub(crate) fn goes_on(&mut self, now: Time, cpu: u16) -> TaskId {
+    /// Whoever has it could go on: itself or, when its slice is over, the next in line.
+    pub(super) fn goes_on(&mut self, now: Time, cpu: u16) -> Turn {
         let running = self.running[usize::from(cpu)].expect("somebody runs there");
         if now < running.slice_ends_at || self.ready.is_empty() {
-            return running.task;
+            return self.turn_of(now, cpu, running.task);
         }
         self.ready.push_back(running.task);
         let next = self.ready.pop_front().expect("it was not empty");
         self.give(now, cpu, next);
-        next
+        self.turn_of(now, cpu, next)
     }
 
-    /// What a call costs, of which each turns out a little different.
-    pub(in crate::world) fn cost_ns(&self, call: Call, polled: bool) -> Time {
-        match call {
-            Call::Reap if polled => {
-                let interrupt_ns = self.spec.interrupt_ns.unwrap_or(0);
-                self.spec.completion_ns - interrupt_ns
-            }
-            Call::Reap | Call::Resume => self.spec.completion_ns,
-            Call::Submit => self.spec.call_ns,
-            Call::Copy { pages } => self.spec.call_ns + self.spec.page_copy_ns * pages,
+    /// Who has been given the CPU begins.
+    fn turn_of(&mut self, now: Time, cpu: u16, task: TaskId) -> Turn {
+        match runner_of(task) {
+            None => Turn::Task(task),
+            Some(runner) => Turn::Runner(self.begin_piece(now, runner), Reminder::Worked(cpu)),
         }
     }
 
-    pub(in crate::world) fn clock_hz(&self) -> Option<u64> {
-        self.spec.clock_hz
+    pub(super) fn call(
+        &mut self,
+        now: Time,
+        calling: Calling,
+        used: Used<'_>,
+        mut drawn: impl FnMut(u64, f64) -> u64,
+    ) -> (Time, Reminder) {
+        let mut takes_ns = match calling.call {
+            Call::OfMount { ns } => ns,
+            call => drawn(self.cost_ns(call), self.spec.jitter),
+        };
+        if let Some(drive) = calling.drive {
+            takes_ns += self.schedulers[drive].takes_ns(now + takes_ns, self.spec.clock_hz);
+        }
+        used.system(takes_ns);
+        (now + takes_ns, Reminder::Worked(calling.cpu))
     }
 
-    pub(in crate::world) fn jitter(&self) -> f64 {
-        self.spec.jitter
+    /// Each turns out a little different.
+    fn cost_ns(&self, call: Call) -> Time {
+        match call {
+            Call::Reap { polled: true } => {
+                let interrupt_ns = self.spec.interrupt_ns.unwrap_or(0);
+                self.spec.completion_ns - interrupt_ns
+            }
+            Call::Reap { .. } | Call::Resume => self.spec.completion_ns,
+            Call::Submit => self.spec.call_ns,
+            Call::Copy { pages } => self.spec.call_ns + self.spec.page_copy_ns * pages,
+            Call::OfMount { ns } => ns,
+        }
     }
 
-    /// Whose CPU it is.
-    pub(crate) fn on(&self, cpu: u16) -> TaskId {
+    fn on(&self, cpu: u16) -> TaskId {
         self.running[usize::from(cpu)]
             .expect("somebody runs there")
             .task
@@ -162,22 +239,17 @@ impl Simple {
         self.locks.len() as LockNumber - 1
     }
 
-    pub(super) fn give_runner(
-        &mut self,
-        now: Time,
-        runner: RunnerNumber,
-        piece: Piece,
-    ) -> Option<(u16, Time)> {
+    pub(super) fn give_runner(&mut self, now: Time, runner: RunnerNumber, piece: Piece) -> Later {
         let state = &mut self.runners[runner as usize];
         state.pieces.push_back(piece);
         if std::mem::replace(&mut state.is_awake, true) {
             return None;
         }
         let cpu = self.wants(now, RUNNERS + runner)?;
-        Some((cpu, self.begin_piece(now, runner)))
+        Some((self.begin_piece(now, runner), Reminder::Worked(cpu)))
     }
 
-    pub(super) fn begin_piece(&mut self, now: Time, runner: RunnerNumber) -> Time {
+    fn begin_piece(&mut self, now: Time, runner: RunnerNumber) -> Time {
         let clock_hz = self.spec.clock_hz;
         let piece = *self.piece(runner);
         let mut takes_ns = piece.cost.ns(clock_hz);
@@ -191,7 +263,7 @@ impl Simple {
         now + takes_ns
     }
 
-    pub(super) fn end_piece(&mut self, runner: RunnerNumber) -> Option<Origin> {
+    fn end_piece(&mut self, runner: RunnerNumber) -> Option<Origin> {
         let state = &mut self.runners[runner as usize];
         let piece = state.pieces.pop_front().expect("a piece was under way");
         match piece.context {
@@ -201,31 +273,45 @@ impl Simple {
         piece.of
     }
 
-    pub(super) fn after_piece(
-        &mut self,
-        now: Time,
-        cpu: u16,
-        runner: RunnerNumber,
-    ) -> Option<TaskId> {
+    fn after_piece(&mut self, now: Time, cpu: u16, runner: RunnerNumber) -> Option<Turn> {
         let state = &mut self.runners[runner as usize];
         if state.pieces.is_empty() {
             state.is_awake = false;
             state.used.slept += 1;
             return self.leaves(now, cpu);
         }
-        let next = self.goes_on(now, cpu);
-        if next != RUNNERS + runner {
+        let turn = self.goes_on(now, cpu);
+        if self.on(cpu) != RUNNERS + runner {
             self.runners[runner as usize].used.gave_way += 1;
         }
-        Some(next)
+        Some(turn)
     }
 
-    pub(in crate::world) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
+    pub(super) fn used_by_all(&self, tasks: Usage) -> (Time, Time) {
+        let used = (tasks.cpu_user_ns, tasks.cpu_system_ns);
+        self.runners.iter().fold(used, |(user, system), runner| {
+            (user + runner.used.user_ns, system + runner.used.system_ns)
+        })
+    }
+
+    pub(super) fn runner_usage(&self, runner: RunnerNumber) -> TaskUsage {
         self.runners[runner as usize].used
     }
 
     fn piece(&self, runner: RunnerNumber) -> &Piece {
         let pieces = &self.runners[runner as usize].pieces;
         pieces.front().expect("it has something to do")
+    }
+}
+
+impl Scheduler {
+    /// For a request that is submitted then: those who come meanwhile wait. Kyber's CPUs do not wait for one another.
+    fn takes_ns(&mut self, now: Time, clock_hz: Option<u64>) -> Time {
+        let takes_ns = self.hooks.request_ns(clock_hz);
+        if self.hooks.lock == HookLock::HardwareQueue {
+            return takes_ns;
+        }
+        self.lock_free_at = self.lock_free_at.max(now) + takes_ns;
+        self.lock_free_at - now
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Call;
+use super::call::Call;
 use super::dma::DmaSpec;
 use block_layer::QueueMap;
 use block_layer::completion::{Affinity, CompletionSpec, CompletionVariant};
@@ -112,13 +112,15 @@ impl CallCycles {
         share("jitter", self.jitter)
     }
 
+    /// Of a call whose cost is no mount's.
     pub(super) fn of(&self, call: Call) -> u64 {
         match call {
-            Call::Reap | Call::Resume => u64::from(self.reap_cycles),
+            Call::Reap { .. } | Call::Resume => u64::from(self.reap_cycles),
             Call::Submit => u64::from(self.submit_cycles),
             Call::Copy { pages } => {
                 u64::from(self.submit_cycles) + u64::from(self.page_copy_cycles) * pages
             }
+            Call::OfMount { .. } => unreachable!("the mount counts no cycles"),
         }
     }
 }

@@ -1,0 +1,51 @@
+//! What CPUs hand over to whoever uses them.
+
+use super::runner::Origin;
+use block_layer::{Bio, TaskId};
+use events::time::Time;
+
+/// They want to be told that then.
+pub(in crate::world) type Later = Option<(Time, Reminder)>;
+
+/// For the CPUs: opaque to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::world) enum Reminder {
+    /// What that one does has had its time.
+    Worked(u16),
+    /// The adapter of that drive has moved a request's data.
+    Moved(u16),
+}
+
+/// Who has a CPU next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::world) enum Turn {
+    Task(TaskId),
+    /// A runner, whose piece of work takes until then.
+    Runner(Time, Reminder),
+}
+
+/// What follows when a device is done with a request.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::world) enum Arrival {
+    /// It is completed at once.
+    Completed,
+    /// `Finished::Completed` will say so.
+    OnItsWay(Later),
+}
+
+/// What there is to go on with.
+#[derive(Debug)]
+pub(in crate::world) enum Finished {
+    /// The CPU has been given away.
+    Next { cpu: u16, turn: Turn },
+    /// The task's call has had its time.
+    Called { task: TaskId, cpu: u16 },
+    /// The task has looked for completions.
+    Looked { task: TaskId },
+    /// A runner's piece of work.
+    Piece { origin: Origin, cpu: u16 },
+    /// The bio may enter its queue, on this CPU.
+    Entered { drive: usize, bio: Bio },
+    /// The request with that tag is to be completed.
+    Completed { drive: usize, tag: u32, cpu: u16 },
+}
