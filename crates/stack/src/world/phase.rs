@@ -211,6 +211,8 @@ impl World {
             resumes: false,
             action: None,
             completed: VecDeque::new(),
+            offered: VecDeque::new(),
+            to_reap: 0,
             outstanding: 0,
             jitter: stream(phase.seed, number),
             used: Usage::default(),

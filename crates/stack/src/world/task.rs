@@ -25,6 +25,12 @@ pub enum Path {
     Buffered,
 }
 
+impl Path {
+    pub(super) fn is_async(self) -> bool {
+        matches!(self, Path::DirectAsync | Path::DirectRing)
+    }
+}
+
 pub(super) struct Task {
     pub(super) path: Path,
     /// The cgroup that is charged; 0 is the root.
@@ -44,6 +50,10 @@ pub(super) struct Task {
     pub(super) action: Option<Action>,
     /// Operations that have completed and that it has not looked at.
     pub(super) completed: VecDeque<OpId>,
+    /// Operations that its jobs have offered and that it has not submitted, with their jobs.
+    pub(super) offered: VecDeque<(usize, Op)>,
+    /// So many of the completed ones it reaps before it submits again.
+    pub(super) to_reap: usize,
     /// Operations that it has not seen complete.
     pub(super) outstanding: u32,
     pub(super) jitter: Stream,
@@ -195,6 +205,21 @@ impl Task {
     pub(super) fn resumes_with(&mut self, action: Action) {
         self.action = Some(action);
         self.resumes = true;
+    }
+
+    /// What it does next, in rounds as the engine's threads: it reaps what has completed by then, whose jobs offer anew, and
+    /// submits what was offered. None: nothing is left of either.
+    pub(super) fn take_action(&mut self) -> Option<Action> {
+        if self.to_reap == 0
+            && let Some((job, op)) = self.offered.pop_front()
+        {
+            return Some(Action::Start(job, op));
+        }
+        if self.to_reap == 0 {
+            self.to_reap = self.completed.len();
+        }
+        self.to_reap = self.to_reap.saturating_sub(1);
+        self.completed.pop_front().map(Action::Reap)
     }
 
     /// It polls, and something of it is under way.

@@ -109,29 +109,43 @@ impl World {
     }
 
     fn next_action(&mut self, since_start: Time, number: TaskId) -> Option<Action> {
-        let task = &mut self.tasks[number as usize];
-        if let Some(id) = task.completed.pop_front() {
-            return Some(Action::Reap(id));
+        if let Some(action) = self.tasks[number as usize].take_action() {
+            return Some(action);
         }
-        let (mut action, mut one_is_done, mut stoppers_done) = (None, false, 0);
-        for (job, running) in task.jobs.iter_mut().enumerate() {
+        self.offers(since_start, number);
+        self.tasks[number as usize].take_action()
+    }
+
+    /// Asks the task's jobs for operations: for all that they offer now, or for one where each is waited for.
+    fn offers(&mut self, since_start: Time, number: TaskId) {
+        let task = &mut self.tasks[number as usize];
+        let (mut one_is_done, mut stoppers_done) = (false, 0);
+        let mut jobs = task.jobs.iter_mut().enumerate();
+        while let Some((job, running)) = jobs.next()
+            && task.offered.is_empty() | task.path.is_async()
+        {
             if running.done {
                 continue;
             }
             if self.phase.cut {
                 running.end_early(since_start);
             }
-            match running.next(since_start) {
-                Next::Io(op) => {
-                    action = Some(Action::Start(job, op));
-                    break;
+            loop {
+                match running.next(since_start) {
+                    Next::Io(op) => {
+                        task.offered.push_back((job, op));
+                        if !task.path.is_async() {
+                            break;
+                        }
+                    }
+                    Next::Done => {
+                        running.done = true;
+                        one_is_done = true;
+                        stoppers_done += usize::from(running.stops);
+                        break;
+                    }
+                    Next::WaitUntil(_) | Next::WaitForCompletion => break,
                 }
-                Next::Done => {
-                    running.done = true;
-                    one_is_done = true;
-                    stoppers_done += usize::from(running.stops);
-                }
-                Next::WaitUntil(_) | Next::WaitForCompletion => {}
             }
         }
         if one_is_done && self.phase.ends_with_first {
@@ -140,7 +154,6 @@ impl World {
         if stoppers_done > 0 {
             self.stopper_done(stoppers_done);
         }
-        action
     }
 
     /// Jobs whose end stops the others are done: once as many are as it takes, no job offers any more.
@@ -239,6 +252,9 @@ impl World {
                 let operation = self.operations.take(id);
                 task.outstanding -= 1;
                 self.reaped(now, number, operation.job, operation.op);
+                if self.tasks[number as usize].path.is_async() {
+                    self.offers(now - self.phase.start, number);
+                }
             }
             Action::Start(job, op) => self.start(now, number, job, op),
         }
