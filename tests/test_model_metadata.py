@@ -120,7 +120,7 @@ def test_the_switch_of_data_moves_from_the_allocator_to_the_mapping() -> None:
     kernels = "".join(f'[settings."{name}"]\nkernel = "{name}"\n{at_once}' for name in ("3.3", "3.6", "3.8", "3.16"))
     data = run(HEAD + files + kernels + "[probes]\nswitches = true\n")
     rows = [line.split()[:2] for line in render(data, "switches").splitlines()]
-    sites = [row[0] for row in rows if row[1:] == ["flush-8:0"] and row[0].startswith("xfs_")]
+    sites = [row[0] for row in rows if row[1:] == ["flush-252:0"] and row[0].startswith("xfs_")]
     assert sites == ["xfs_alloc_vextent", "xfs_bmapi_allocate"]
 
 

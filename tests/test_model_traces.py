@@ -42,7 +42,7 @@ def traced(form: str) -> str:
 def test_a_trace_lies_beside_its_trial_and_is_no_part_of_the_record() -> None:
     path = run(traced("blktrace"), "out")
     names = sorted(file.name for file in (path / "traces").iterdir())
-    assert names == ["000000.main.sda.blktrace.0"]
+    assert names == ["000000.main.nullb0.blktrace.0"]
     (trial,) = read(path).trials.get_column("trial")
     record = read(path).record(trial)
     assert record.traces == {}
@@ -53,7 +53,28 @@ def test_the_same_seed_makes_the_same_trace() -> None:
     first, second = (run(traced("ftrace"), out) / "traces" for out in ("a", "b"))
     texts = [sorted(file.read_text() for file in path.iterdir()) for path in (first, second)]
     assert texts[0] == texts[1]
-    assert "block_rq_issue: 8,0 R " in texts[0][0]
+    assert "block_rq_issue: 252,0 R " in texts[0][0]
+
+
+@pytest.mark.parametrize(
+    ("machine", "kernel", "name", "number"),
+    [
+        ("nvme", "6.1", "nvme0n1", "259:0"),
+        ("one_disk", "6.1", "sda", "8:0"),
+        ("sata_ssd", "6.1", "sda", "8:0"),
+        ("athlon-2004", "2.6.7", "hda", "3:0"),
+        ("athlon-2004", "2.6.19", "sda", "8:0"),
+        ("known-latency", "6.1", "nullb0", "252:0"),
+    ],
+)
+def test_a_drive_is_called_as_its_driver_calls_it(machine: str, kernel: str, name: str, number: str) -> None:
+    text = traced("blktrace").replace("model:small.toml", f"model:{machine}")
+    path = run(f'{text}[settings.one]\nkernel = "{kernel}"\n', "out")
+    names = {file.name.split(".")[2] for file in (path / "traces").iterdir()}
+    assert names == {name}
+    (trial,) = read(path).trials.get_column("trial")
+    (device,) = read(path).record(trial).phases[0]["probes"]["block"]["devices"]
+    assert device["device"] == number
 
 
 @pytest.mark.skipif(shutil.which("blkparse") is None, reason="no blkparse: apt-get install blktrace")

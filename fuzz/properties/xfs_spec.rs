@@ -1,10 +1,11 @@
 //! Any JSON is an XFS filesystem or an error that names a key; in one that is accepted files are made until all are or it is
 //! full, whoever runs the allocator, and blocks, inodes and locks add up.
 
-use filesystems::xfs::{Allocation, Mounted, XfsSpec};
+use filesystems::xfs::{Allocation, Below, Mounted, XfsSpec};
 use serde_json::{Value, json};
 use stack::machine::MachineSpec;
 use stack::world::PhaseSpec;
+use trace::event::Device;
 
 /// Building more groups, or making files in more simulated time, takes longer than a fuzzer has patience.
 const AG_COUNT_MAX: u32 = 1000;
@@ -30,9 +31,14 @@ pub fn check(bytes: &[u8]) {
 
 fn make_files(spec: &XfsSpec, allocation: Allocation) {
     let machine = MachineSpec::from_json(machine()).expect("a good machine");
-    let clock_hz = 2_000_000_000;
-    let mounted =
-        Mounted::new(2, clock_hz, spec, allocation, false).expect("what is checked can be mounted");
+    let below = Below {
+        cpus: 2,
+        clock_hz: 2_000_000_000,
+        drive: "sda",
+        device: Device::new(8, 0),
+        flushes: false,
+    };
+    let mounted = Mounted::new(&below, spec, allocation).expect("what is checked can be mounted");
     let mut world = machine
         .build()
         .expect("it can be built")

@@ -3,6 +3,7 @@
 //! The simulated machine, whole. Pure: time, seed and bytes are arguments; mechanisms are state machines without I/O.
 
 pub mod component;
+pub mod drive_name;
 pub mod machine;
 pub mod model;
 pub mod probe;

@@ -96,7 +96,8 @@ impl Mounted {
         let own = |flusher: &&Flusher| flusher.thread.is_none();
         for _ in self.flushers.iter().filter(own).count()..wanted {
             self.effects.push(Effect::Task(unbound()));
-            let task = self.scheduling.add(Comm::flusher(), Site::FlusherIdle);
+            let comm = Comm::flusher(self.device);
+            let task = self.scheduling.add(comm, Site::FlusherIdle);
             self.flushers.push(Flusher::new(task, None));
         }
         self.arm_writeback();

@@ -1,8 +1,9 @@
 //! What tests look at and change inside a filesystem; those of whole machines are in the crate above.
 
 use serde_json::json;
+use trace::event::Device;
 
-use super::{Mounted, XfsSpec};
+use super::{Below, Mounted, XfsSpec};
 
 /// A file's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,17 @@ pub fn small_filesystem(ag_count: u32) -> XfsSpec {
         }
     }))
     .expect("a specification")
+}
+
+/// A drive without a cache on two CPUs of 2 GHz.
+pub fn some_drive() -> Below<'static> {
+    Below {
+        cpus: 2,
+        clock_hz: 2_000_000_000,
+        drive: "sda",
+        device: Device::new(8, 0),
+        flushes: false,
+    }
 }
 
 impl Mounted {

@@ -43,6 +43,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use trace::event::Device;
 use workload::rng;
 
 use crate::actor::{Actor, Caller, Timer};
@@ -57,7 +58,7 @@ use events::station::Violation;
 use events::time::{SECOND, Time};
 use flusher::Flusher;
 #[cfg(any(test, feature = "inside"))]
-pub use inside::{FileInside, small_filesystem};
+pub use inside::{FileInside, small_filesystem, some_drive};
 use io::Io;
 pub use io::Written;
 use loads::LoadFiles;
@@ -67,7 +68,7 @@ use logging::Waiter;
 use pusher::Pusher;
 use site::Site;
 pub use spec::{Allocation, Cycles, Daemons, XfsSpec};
-use switches::{Comm, Scheduling};
+use switches::{Comm, Scheduling, flusher_name, pusher_name};
 use thread::Thread;
 use volume::{Volume, violated};
 use workers::Workers;
@@ -81,6 +82,8 @@ pub struct Mounted {
     now: Time,
     cpus: u16,
     clock_hz: u64,
+    drive: String,
+    device: Device,
     effects: Vec<Effect>,
     volume: Volume,
     /// By the path of a thread's directory and the number in it: which of the volume's.
@@ -120,17 +123,30 @@ struct Armed {
 
 const COMPONENT_DRAWS: u64 = 0x0078_6673;
 
+/// The machine and the drive under a filesystem.
+#[derive(Clone, Copy, Debug)]
+pub struct Below<'a> {
+    /// How many CPUs there are.
+    pub cpus: u16,
+    /// Their cycles a second.
+    pub clock_hz: u64,
+    /// What the kernel calls the drive.
+    pub drive: &'a str,
+    /// The drive's number.
+    pub device: Device,
+    /// Whether the drive has a cache that is to be emptied before the log counts as written.
+    pub flushes: bool,
+}
+
 impl Mounted {
-    /// On a machine with so many CPUs. `allocation`: the kernel's, where the filesystem's table does not say. `flushes`:
-    /// whether the drive has a cache that is to be emptied before the log counts as written.
+    /// `allocation`: the kernel's, where the filesystem's table does not say.
     pub fn new(
-        cpus: u16,
-        clock_hz: u64,
+        below: &Below<'_>,
         xfs: &XfsSpec,
         allocation: Allocation,
-        flushes: bool,
     ) -> Result<Mounted, SpecError> {
         xfs.check().map_err(|error| error.within("filesystem"))?;
+        let cpus = below.cpus;
         let mut scheduling = Scheduling::default();
         let mut effects = Vec::new();
         let daemons = (0..cpus)
@@ -145,19 +161,21 @@ impl Mounted {
         let root = volume.add_directory(0);
         locks.add_directory();
         effects.push(Effect::Task(unbound()));
-        let pusher = Pusher::new(scheduling.add(Comm::pusher(), Site::PusherIdle));
+        let pusher = Pusher::new(scheduling.add(Comm::pusher(below.drive), Site::PusherIdle));
         Ok(Mounted {
             allocation: xfs.allocation.unwrap_or(allocation),
             now: 0,
             cpus,
-            clock_hz,
+            clock_hz: below.clock_hz,
+            drive: below.drive.to_owned(),
+            device: below.device,
             effects,
             names: BTreeMap::from([((String::new(), None), root)]),
             volume,
             locks,
             log: Log::new(xfs.log_blocks, xfs.log_buffers, xfs.log_buffer_bytes),
             waits: logging::Waits::default(),
-            flushes: flushes && xfs.barrier,
+            flushes: below.flushes && xfs.barrier,
             pusher,
             workers: Workers::new(cpus, xfs.workers_max),
             daemons,
@@ -234,14 +252,14 @@ impl Mounted {
             .threads
             .iter()
             .map(|thread| (thread.task, thread.name.clone()));
-        let own = [(self.pusher.task, "xfsaild".to_owned())];
+        let own = [(self.pusher.task, pusher_name(&self.drive))];
         let flushers = self
             .flushers
             .iter()
             .filter(|flusher| !flusher.is_a_thread());
         threads
             .chain(own)
-            .chain(flushers.map(|flusher| (flusher.task, "flusher".to_owned())))
+            .chain(flushers.map(|flusher| (flusher.task, flusher_name(self.device))))
     }
 
     /// Takes what is to be done since the last time.

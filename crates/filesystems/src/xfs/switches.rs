@@ -1,5 +1,6 @@
 //! The probe `switches`: who leaves a CPU, where, and for how long, by the analysis that the host's has.
 
+use trace::event::Device;
 use trace::sched::{Analysis, Comm as Name, SchedEvent, SchedKind, State};
 
 use super::site::Site;
@@ -18,19 +19,29 @@ impl Comm {
     }
 
     /// The drive's, of 3.3 to 3.9.
-    pub(super) fn flusher() -> Comm {
-        Comm(Name::new(b"flush-8:0"))
+    pub(super) fn flusher(device: Device) -> Comm {
+        Comm(Name::new(flusher_name(device).as_bytes()))
     }
 
     /// Who writes in place what the log has.
-    pub(super) fn pusher() -> Comm {
-        Comm(Name::new(b"xfsaild/sda"))
+    pub(super) fn pusher(drive: &str) -> Comm {
+        Comm(Name::new(pusher_name(drive).as_bytes()))
     }
 
     /// The so many-th worker of a CPU.
     pub(super) fn kworker(cpu: u16, number: u32) -> Comm {
         Comm(Name::new(format!("kworker/{cpu}:{number}").as_bytes()))
     }
+}
+
+/// `bdi_forker_thread`.
+pub(super) fn flusher_name(device: Device) -> String {
+    format!("flush-{device}")
+}
+
+/// `xfs_trans_ail_init`.
+pub(super) fn pusher_name(drive: &str) -> String {
+    format!("xfsaild/{drive}")
 }
 
 /// Every task's name, where it sleeps, and how often it left its CPU.

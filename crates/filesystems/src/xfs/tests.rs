@@ -27,13 +27,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..100)
 }
 
+fn below(flushes: bool) -> Below<'static> {
+    Below {
+        flushes,
+        ..some_drive()
+    }
+}
+
 fn bare(blocks: u64, ag_count: u32) -> Mounted {
     let spec = XfsSpec {
         blocks,
         log_blocks: 512,
         ..small_filesystem(ag_count)
     };
-    Mounted::new(2, 2_000_000_000, &spec, Allocation::Direct, false).unwrap()
+    Mounted::new(&below(false), &spec, Allocation::Direct).unwrap()
 }
 
 proptest! {
@@ -133,7 +140,7 @@ fn a_buffer_of_the_log_goes_to_the_drive_behind_a_flush_where_barriers_are_on() 
             log_blocks: 512,
             ..small_filesystem(1)
         };
-        let mut fs = Mounted::new(2, 2_000_000_000, &spec, Allocation::Direct, flushes).unwrap();
+        let mut fs = Mounted::new(&below(flushes), &spec, Allocation::Direct).unwrap();
         fs.commit_to_log(vec![1, 2, 3]);
         fs.force_for_nobody();
         let mut effects = Vec::new();
@@ -152,4 +159,17 @@ fn a_buffer_of_the_log_goes_to_the_drive_behind_a_flush_where_barriers_are_on() 
         });
         assert_eq!(behind, Some(flushes));
     }
+}
+
+#[test]
+fn kernel_threads_are_called_after_their_drive() {
+    let below = Below {
+        drive: "nvme1n1",
+        device: Device::new(259, 1),
+        ..some_drive()
+    };
+    let mut fs = Mounted::new(&below, &small_filesystem(1), Allocation::Direct).unwrap();
+    fs.start_flushers();
+    let names: Vec<String> = fs.task_names().map(|(_, name)| name).collect();
+    assert_eq!(names, ["xfsaild/nvme1n1", "flush-259:1"]);
 }

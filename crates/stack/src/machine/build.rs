@@ -7,7 +7,7 @@ use block_layer::scheduler::spec::Surroundings;
 use block_layer::{HardwareRules, RequestQueue, SECTOR_BYTES};
 use events::SpecError;
 use events::time::SECOND;
-use filesystems::xfs::{self, XfsSpec};
+use filesystems::xfs::{self, Below, XfsSpec};
 use memory::cache::PageCache;
 use memory::swap::SortLoad;
 use nfs::DirectIo;
@@ -57,7 +57,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
             world = world.with_load_journal(number, journal);
         }
         if let Some(xfs) = &drive.xfs {
-            let mounted = mounted(machine, drive, xfs)
+            let mounted = mounted(machine, number, xfs)
                 .map_err(|error| error.within(&format!("drives.{number}")))?;
             world = world.with_xfs(number, mounted);
         }
@@ -66,21 +66,18 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     Ok(world)
 }
 
-fn mounted(
-    machine: &MachineSpec,
-    drive: &DrivePlan,
-    xfs: &XfsSpec,
-) -> Result<xfs::Mounted, SpecError> {
+fn mounted(machine: &MachineSpec, drive: usize, xfs: &XfsSpec) -> Result<xfs::Mounted, SpecError> {
     let clock_hz = machine.cpus.clock_hz().expect("checked");
     let cpus = machine.cpus.topology().cpus() as u16;
-    let flushes = machine.kernel.flushes_caches() && drive.flushes;
-    xfs::Mounted::new(
+    let name = &machine.drive_names()[drive];
+    let below = Below {
         cpus,
         clock_hz,
-        xfs,
-        machine.kernel.xfs_allocation(),
-        flushes,
-    )
+        drive: &name.name,
+        device: name.device,
+        flushes: machine.kernel.flushes_caches() && machine.drives[drive].flushes,
+    };
+    xfs::Mounted::new(&below, xfs, machine.kernel.xfs_allocation())
 }
 
 /// The area lies at the end of its drive. The error names a key of the load.

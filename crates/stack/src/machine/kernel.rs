@@ -105,6 +105,11 @@ impl Kernel {
         is_known && !rotational && (queue_depth > 1 || self.version < [2, 6, 30])
     }
 
+    /// Disks of parallel ATA are the IDE driver's, until libata has them (2.6.19).
+    pub(super) fn has_parallel_ata_by_ide(&self) -> bool {
+        self.version < [2, 6, 19]
+    }
+
     /// Whether the number of requests is a tunable.
     pub fn has_nr_requests(&self) -> bool {
         self.version >= [2, 6, 0]

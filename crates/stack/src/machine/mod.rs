@@ -4,6 +4,7 @@ mod build;
 mod cpus;
 mod drive;
 mod drive_cpus;
+mod driver;
 mod kernel;
 mod memory;
 mod queue_keys;
@@ -13,6 +14,7 @@ pub(crate) mod tests;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::drive_name::DriveName;
 use crate::world::{SwapArea, World};
 use ::memory::swap::{SortLoad, SwapSpec};
 use block_layer::completion::CompletionSpec;
@@ -20,6 +22,7 @@ use block_layer::scheduler::spec::SchedulerSpec;
 use block_layer::{Priority, SECTOR_BYTES, Sector};
 use cpus::{CpusPlan, CpusTable};
 use drive::{DrivePlan, DriveSpec};
+use driver::driver_of;
 use events::SpecError;
 use events::spec_error::within;
 use filesystems::allocator::Kind;
@@ -216,6 +219,12 @@ impl MachineSpec {
     /// How many NFS mounts there are, numbered from 0.
     pub(crate) fn mount_count(&self) -> usize {
         self.mounts.len()
+    }
+
+    /// What its kernel calls the drives.
+    pub fn drive_names(&self) -> Vec<DriveName> {
+        let drivers = self.drives.iter();
+        DriveName::of(drivers.map(|drive| driver_of(&drive.device, &self.kernel)))
     }
 
     /// The size of a drive; None: there is no such.

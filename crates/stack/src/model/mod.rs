@@ -123,7 +123,8 @@ impl Model {
                 AnyPhase::Load(_) | AnyPhase::Together { .. } => {}
             }
         }
-        let watch = Watch::new(&probes, &names, &mut self.world);
+        let drives = self.machine.drive_names();
+        let watch = Watch::new(&probes, &names, drives, &mut self.world);
         self.under_way = Some(UnderWay {
             phases,
             alone,
@@ -270,11 +271,12 @@ impl Model {
     /// Where files lie, as the probe `extents` tells it: after a sync, so that all that is written has a place.
     pub fn examine(&mut self, paths: Vec<String>, bounds: Bounds) -> Examined {
         self.world.sync();
+        let drives = self.machine.drive_names();
         let files = paths.into_iter().map(|path| {
             let file = self.files.get(&(path.clone(), 0)).and_then(|&file| {
                 let spec = self.world.file(file);
                 (!matches!(spec.place, FileLayout::Mounted)).then(|| FileExtents {
-                    drive: spec.drive as u16,
+                    device: drives[spec.drive].device,
                     size_bytes: spec.size_bytes,
                     extents: self.world.extents(file),
                 })

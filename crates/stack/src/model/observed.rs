@@ -7,6 +7,7 @@ use serde_json::Value;
 use trace::sample::cpu::CpuObservation;
 
 use super::kinds::{AnyPhase, AnyRecord};
+use crate::drive_name::DriveName;
 use crate::probe::block::{BlockOptions, BlockProbe, Observation};
 use crate::probe::counters::{CounterObservation, CounterOptions, CounterProbe};
 use crate::probe::cpu::{CpuOptions, CpuProbe};
@@ -124,11 +125,16 @@ impl Probes {
 }
 
 impl Watch {
-    /// `names`: what the phase's tasks are called.
-    pub(super) fn new(probes: &Probes, names: &[(TaskId, String)], world: &mut World) -> Watch {
+    /// `names`: what the phase's tasks are called; `drives`: what the drives are.
+    pub(super) fn new(
+        probes: &Probes,
+        names: &[(TaskId, String)],
+        drives: Vec<DriveName>,
+        world: &mut World,
+    ) -> Watch {
         let block = probes
             .block
-            .map(|options| BlockProbe::new(&options, world.now(), names));
+            .map(|options| BlockProbe::new(&options, world.now(), names, drives));
         if block.is_some() {
             world.tap();
         }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trace::block::{Activity, Analysis, BlockReport};
 
-use super::line::{device, names, told};
+use super::line::{names, told};
 use super::trace_files::{TraceFiles, TraceFormat};
+use crate::drive_name::DriveName;
 use block_layer::completion::Counters;
 use block_layer::{QueueEvent, TaskId};
 use events::time::Time;
@@ -25,6 +26,7 @@ pub struct BlockOptions {
 #[derive(Clone, Debug)]
 pub struct BlockProbe {
     began: Time,
+    drives: Vec<DriveName>,
     analysis: Analysis,
     files: Option<TraceFiles>,
 }
@@ -44,10 +46,16 @@ pub struct Observation {
 
 impl BlockProbe {
     /// `began`: when the phase did; times in report and traces count from there. `tasks`: what the phase's tasks are
-    /// called.
-    pub fn new(options: &BlockOptions, began: Time, tasks: &[(TaskId, String)]) -> BlockProbe {
+    /// called; `drives`: what the drives are.
+    pub fn new(
+        options: &BlockOptions,
+        began: Time,
+        tasks: &[(TaskId, String)],
+        drives: Vec<DriveName>,
+    ) -> BlockProbe {
         BlockProbe {
             began,
+            drives,
             analysis: Analysis::new(0, options.interval_ns),
             files: options
                 .trace
@@ -59,7 +67,8 @@ impl BlockProbe {
     pub fn events(&mut self, events: &mut Vec<QueueEvent>) {
         events.sort_by_key(|event| event.at);
         for event in events.drain(..) {
-            let (told, message) = told(&event, self.began);
+            let device = self.drives[usize::from(event.drive)].device;
+            let (told, message) = told(&event, device, self.began);
             self.analysis.add(&told);
             if let Some(files) = &mut self.files {
                 files.add(event.drive, &told, message.as_deref());
@@ -75,22 +84,22 @@ impl BlockProbe {
         worked: &[Counters],
     ) -> (Observation, BTreeMap<String, Vec<u8>>) {
         let mut report = self.analysis.finish(ended.saturating_sub(self.began));
-        count_by_place(&mut report, worked);
+        count_by_place(&mut report, &self.drives, worked);
         let observation = Observation {
             report,
             trace_events_lost: 0,
             notes: Vec::new(),
         };
-        let files = self.files.map(TraceFiles::finish).unwrap_or_default();
-        (observation, files)
+        let files = self.files.map(|files| files.finish(&self.drives));
+        (observation, files.unwrap_or_default())
     }
 }
 
 /// Of all directions together: those of one are not counted apart.
-fn count_by_place(report: &mut BlockReport, worked: &[Counters]) {
+fn count_by_place(report: &mut BlockReport, drives: &[DriveName], worked: &[Counters]) {
     let mut sum = Counters::default();
-    for (drive, counters) in (0..).zip(worked) {
-        let name = device(drive).to_string();
+    for (drive, counters) in drives.iter().zip(worked) {
+        let name = drive.device.to_string();
         let found = report.devices.iter_mut().find(|found| found.device == name);
         if let Some(found) = found {
             put(&mut found.activities.total, counters);

@@ -1,15 +1,15 @@
 //! The probe `extents`: where a simulated filesystem has put its files, as the host's probe tells it.
 
+use trace::event::Device;
 use trace::extents::{Bounds, Examined, Extent, FileMap, Method, Refused};
 
-use super::line::device;
 use filesystems::allocator::{self, BLOCK_BYTES};
 
 /// A file of the model.
 #[derive(Clone, Debug)]
 pub struct FileExtents {
-    /// The number of the drive that it lies on.
-    pub drive: u16,
+    /// The drive that it lies on.
+    pub device: Device,
     /// Size of the file.
     pub size_bytes: u64,
     /// In the order of the file, in blocks of `BLOCK_BYTES`.
@@ -41,7 +41,7 @@ fn map_of(file: &FileExtents, extents_max: usize) -> FileMap {
     });
     FileMap {
         method: Method::Model,
-        device: device(file.drive).to_string(),
+        device: file.device.to_string(),
         size_bytes: file.size_bytes,
         block_bytes: BLOCK_BYTES,
         complete: file.extents.len() < extents_max,
@@ -63,7 +63,7 @@ mod tests {
             blocks: 1,
         });
         FileExtents {
-            drive: 1,
+            device: Device::new(259, 1),
             size_bytes: 12 * BLOCK_BYTES,
             extents: extents.collect(),
         }
@@ -91,7 +91,7 @@ mod tests {
         );
         assert_eq!(
             (&first["method"], &first["device"]),
-            (&json!("model"), &json!("8:16"))
+            (&json!("model"), &json!("259:1"))
         );
         assert_eq!(told["files"][2]["absent"], "no phase has made this file");
         let together = &told["interleaving"][0];

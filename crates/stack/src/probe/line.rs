@@ -8,21 +8,6 @@ use block_layer::scheduler::SchedulerMessage;
 use block_layer::{Direction, EventKind, QueueEvent, TaskId};
 use events::time::Time;
 
-/// The number of a drive's device: that of the SCSI disks sda, sdb, ...
-pub fn device(drive: u16) -> Device {
-    Device::new(8, 16 * u32::from(drive))
-}
-
-/// sda, ..., sdz, sdaa, ...
-pub(super) fn device_name(drive: u16) -> String {
-    let (mut letters, mut left) = (Vec::new(), u32::from(drive) + 1);
-    while left > 0 {
-        letters.push(char::from(b'a' + ((left - 1) % 26) as u8));
-        left = (left - 1) / 26;
-    }
-    format!("sd{}", letters.iter().rev().collect::<String>())
-}
-
 /// What tasks are called, by their pids.
 pub(super) fn names(tasks: &[(TaskId, String)]) -> BTreeMap<u32, String> {
     let names = tasks.iter();
@@ -32,8 +17,12 @@ pub(super) fn names(tasks: &[(TaskId, String)]) -> BTreeMap<u32, String> {
         .collect()
 }
 
-/// The event as traces tell it, and what a scheduler says of itself. `began`: the time that the trace calls 0.
-pub(super) fn told(event: &QueueEvent, began: Time) -> (TraceEvent, Option<String>) {
+/// An event of that device as traces tell it, and what a scheduler says of itself. `began`: the time that the trace calls 0.
+pub(super) fn told(
+    event: &QueueEvent,
+    device: Device,
+    began: Time,
+) -> (TraceEvent, Option<String>) {
     let mut message = None;
     let mut argument = 0;
     let step = match event.kind {
@@ -63,7 +52,7 @@ pub(super) fn told(event: &QueueEvent, began: Time) -> (TraceEvent, Option<Strin
         sector: event.start,
         sectors: event.sectors,
         argument,
-        device: device(event.drive),
+        device,
         pid: event.task.map_or(NOBODY, pid),
         cpu: event.cpu,
         op: match event.direction {

@@ -11,7 +11,6 @@ mod line;
 pub mod nfs;
 mod trace_files;
 
-pub use line::device;
 pub use trace_files::TraceFormat;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
+use crate::drive_name::{DriveName, Driver};
 use block_layer::scheduler::invariants;
 use block_layer::scheduler::invariants::tapped::{Tapped, serve_tapped};
 use block_layer::scheduler::noop::Noop;
@@ -20,20 +21,10 @@ fn observed(
         interval_ns: 100 * MILLISECOND,
         trace,
     };
-    let mut probe = BlockProbe::new(&options, 0, &[]);
+    let mut probe = BlockProbe::new(&options, 0, &[], DriveName::of([Driver::Scsi]));
     probe.events(&mut served.events);
     let (observation, _) = probe.finish(served.ended, &[]);
     (served, queue.counts(), observation)
-}
-
-#[test]
-fn drives_are_called_as_scsi_disks_are() {
-    let names: Vec<String> = [0, 25, 26, 701, 702]
-        .map(line::device_name)
-        .into_iter()
-        .collect();
-    assert_eq!(names, ["sda", "sdz", "sdaa", "sdzz", "sdaaa"]);
-    assert_eq!(device(2).to_string(), "8:32");
 }
 
 /// Each arrival that overlaps one before it goes somewhere else: events don't say which of two requests that end alike a

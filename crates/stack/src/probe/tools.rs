@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::block::{BlockOptions, BlockProbe, Observation};
 use super::*;
+use crate::drive_name::{DriveName, Driver};
 use block_layer::plug::PlugRules;
 use block_layer::scheduler::cfq::{Cfq, Surroundings, Tunables, Version};
 use block_layer::scheduler::invariants::tapped::{Tapped, serve_tapped};
@@ -72,7 +73,7 @@ fn written() -> Written {
     };
     let names = ["reader.0", "writer.0", "reader.1", "writer.1"].map(str::to_owned);
     let tasks: Vec<(u32, String)> = (0..).zip(names).collect();
-    let mut probe = BlockProbe::new(&options, 0, &tasks);
+    let mut probe = BlockProbe::new(&options, 0, &tasks, DriveName::of([Driver::Scsi]));
     probe.events(&mut served.events);
     let (found, files) = probe.finish(served.ended, &[]);
     let directory = std::env::temp_dir().join(format!("iolab-blktrace-{}", std::process::id()));

@@ -7,7 +7,7 @@ use trace::event::TraceEvent;
 use trace::ftrace::Text;
 use trace::output::Blktrace;
 
-use super::line::device_name;
+use crate::drive_name::DriveName;
 
 /// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -63,11 +63,11 @@ impl TraceFiles {
         }
     }
 
-    pub(super) fn finish(self) -> BTreeMap<String, Vec<u8>> {
+    pub(super) fn finish(self, drives: &[DriveName]) -> BTreeMap<String, Vec<u8>> {
         match self {
             TraceFiles::Blktrace { sets, .. } => {
                 let files = sets.into_iter().flat_map(|(drive, set)| {
-                    let name = device_name(drive);
+                    let name = &drives[usize::from(drive)].name;
                     let by_cpu = set.finish().unwrap_or_default().into_iter().enumerate();
                     by_cpu.map(move |(cpu, bytes)| (format!("{name}.blktrace.{cpu}"), bytes))
                 });

@@ -73,7 +73,11 @@ impl Machine {
         }
         let cpus = count.or(cores).unwrap() as u16;
         let world = MachineSpec::from_json(file).unwrap().build().unwrap();
-        let mounted = Mounted::new(cpus, 2_000_000_000, spec, form, false).unwrap();
+        let below = Below {
+            cpus,
+            ..some_drive()
+        };
+        let mounted = Mounted::new(&below, spec, form).unwrap();
         Machine(world.with_xfs(0, mounted))
     }
 
