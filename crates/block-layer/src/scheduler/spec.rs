@@ -342,6 +342,9 @@ fn tunables_of(variant: SchedulerVariant, hz: u32, given: &mut Given) -> Tunable
             let version = match version {
                 "2.5.59-mm5" => anticipatory::Version::Draft,
                 "first" => anticipatory::Version::First,
+                "2.6.2" => anticipatory::Version::Linux2_6_2,
+                "2.6.15" => anticipatory::Version::Linux2_6_15,
+                "2.6.24" => anticipatory::Version::Linux2_6_24,
                 _ => anticipatory::Version::Linux2_6_32,
             };
             Tunables::Anticipatory(version, tunables::anticipatory(given, version, hz))

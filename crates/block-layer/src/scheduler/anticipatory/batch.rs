@@ -25,21 +25,28 @@ impl Anticipatory {
             self.write_batch_idled = false;
         }
         self.class = class;
-        let now = self.jiffies();
-        self.of[class as usize].checked_at = now;
-        let id = self.first_in_line(class)?;
+        let id = self.first_of_batch(class)?;
         if self.changed_batch {
             if self.in_flight > 0 {
                 return None;
             }
             if class == Class::Async {
-                self.batch_end = now + self.batch_expire[Class::Async as usize];
+                self.batch_end = self.jiffies() + self.batch_expire[Class::Async as usize];
             } else {
                 self.new_batch = true;
             }
             self.changed_batch = false;
         }
         Some(self.send(requests, id))
+    }
+
+    fn first_of_batch(&mut self, class: Class) -> Option<RequestId> {
+        if class == Class::Async && !self.version.begins_with_oldest_write() {
+            let next = self.of(class).next?;
+            return Some(self.expired(class).unwrap_or(next));
+        }
+        self.of[class as usize].checked_at = self.jiffies();
+        self.first_in_line(class)
     }
 
     pub(super) fn batch_expired(&self) -> bool {
@@ -55,7 +62,9 @@ impl Anticipatory {
         let now = self.jiffies();
         self.in_flight -= 1;
         if self.changed_batch && self.in_flight == 0 {
-            self.batch_end = now + self.batch_expire[self.class as usize];
+            if self.version.times_late_batch() {
+                self.batch_end = now + self.batch_expire[self.class as usize];
+            }
             self.kick();
             self.changed_batch = false;
             if self.class == Class::Sync {

@@ -1,8 +1,10 @@
 //! What the scheduler knows of tasks: how long they think between requests, how far apart these are, whether they exit.
 
-use crate::scheduler::anticipatory::tunables::Version;
 use crate::scheduler::mean::Mean;
 use crate::{Request, Sector};
+
+/// Of means, a new sample replaces an eighth.
+const KEEP: u64 = 7;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct IoContext {
@@ -21,7 +23,6 @@ impl IoContext {
     /// how far it went.
     pub(super) fn learn(
         &mut self,
-        version: Version,
         request: &Request,
         now: u64,
         cap: u64,
@@ -39,25 +40,21 @@ impl IoContext {
             strangers.think.add(think);
             observe(&mut strangers.exit, false);
         }
-        let keep = match version {
-            Version::Draft | Version::First => 3,
-            Version::Linux2_6_32 => 7,
-        };
-        self.think.add(keep, think);
+        self.think.add(KEEP, think);
         let distance = last_sector.unwrap_or(0).abs_diff(request.start);
         if self.seek.get().is_none() {
             strangers.seek.add(distance);
         }
-        self.seek.add(keep, distance.min(self.seek_max(version)));
+        self.seek.add(KEEP, distance.min(self.seek_max()));
     }
 
     /// Distances are clipped so that one long way does not hide many short ones.
-    fn seek_max(&self, version: Version) -> u64 {
-        let few = match version {
-            Version::Draft | Version::First => self.seek.samples() < 400,
-            Version::Linux2_6_32 => self.seek.samples() <= 60,
+    fn seek_max(&self) -> u64 {
+        let beyond = if self.seek.samples() <= 60 {
+            2 * 1024 * 1024
+        } else {
+            2 * 1024 * 64
         };
-        let beyond = if few { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         self.seek.get().unwrap_or(0) * 4 + beyond
     }
 }

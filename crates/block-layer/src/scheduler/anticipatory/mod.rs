@@ -1,7 +1,7 @@
 //! The anticipatory scheduler: deadline with batches of time, which after a read waits a moment for the reader's next
 //! one instead of seeking away.
 //!
-//! Source: note on the anticipatory scheduler (`block/as-iosched.c` of 2.6.32.9 and of its first merge in July 2003).
+//! Source: `as-iosched.c` of 2.6.0, 2.6.11, 2.6.12-rc2, 2.6.18, 2.6.20, 2.6.24, 2.6.27 and 2.6.32.
 
 mod anticipate;
 mod batch;
@@ -263,16 +263,16 @@ impl Anticipatory {
         }
     }
 
-    /// The request counts as the task's, which thinks no longer than a fiftieth of a second. The draft learns nothing.
+    /// The request counts as the task's, which thinks no longer than a fiftieth of a second.
     fn learn(&mut self, task: TaskId, request: &Request) {
-        if self.version == Version::Draft {
+        if !self.version.learns() {
             return;
         }
         let (now, cap) = (self.jiffies(), (self.second / 50).saturating_sub(1));
         let io_context = self
             .io_contexts
             .get_or_insert_with(task, IoContext::default);
-        io_context.learn(self.version, request, now, cap, &mut self.strangers);
+        io_context.learn(request, now, cap, &mut self.strangers);
     }
 
     fn io_context_of(&mut self, task: TaskId) -> &mut IoContext {
@@ -292,7 +292,7 @@ impl Anticipatory {
     fn class_for(&self, direction: Direction, sync: bool) -> Class {
         let is_awaited = match self.version {
             Version::Draft => direction == Direction::Read,
-            Version::First | Version::Linux2_6_32 => sync,
+            _ => sync,
         };
         match is_awaited {
             true => Class::Sync,

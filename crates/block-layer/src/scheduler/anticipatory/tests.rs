@@ -5,6 +5,13 @@ use crate::scheduler::invariants::bench::{Bench, bio};
 use events::time::MILLISECOND;
 use proptest::prelude::*;
 
+const LEARNING: [Version; 4] = [
+    Version::Linux2_6_2,
+    Version::Linux2_6_15,
+    Version::Linux2_6_24,
+    Version::Linux2_6_32,
+];
+
 fn bench(version: Version) -> Bench<Anticipatory> {
     Bench::new(Anticipatory::new(
         version,
@@ -38,7 +45,7 @@ fn known_reader(version: Version) -> (Bench<Anticipatory>, Time) {
 
 #[test]
 fn after_a_read_it_waits_for_the_readers_next_although_others_are_queued() {
-    for version in [Version::First, Version::Linux2_6_32] {
+    for version in LEARNING {
         let (mut bench, now) = known_reader(version);
         bench.add_bio(now, &read_of(2, now, 100_000_000));
         assert_eq!(
@@ -134,7 +141,7 @@ fn the_draft_waits_for_every_reader_whatever_it_did_before() {
 
 #[test]
 fn the_draft_waits_after_reads_only() {
-    for (version, waits) in [(Version::Draft, false), (Version::First, true)] {
+    for (version, waits) in [(Version::Draft, false), (Version::Linux2_6_2, true)] {
         let mut bench = bench(version);
         let write = |task, start| Bio {
             task,
@@ -177,13 +184,17 @@ fn the_default_wait_is_a_150th_of_a_second_in_whole_ticks() {
 
 #[test]
 fn the_distance_of_close_requests_doubles_with_each_tick_of_waiting() {
-    for (waited_ms, start, close) in [
-        (0, 80 + 8192, true),
-        (0, 80 + 8193, false),
-        (1, 80 + 16_384, true),
-        (1, 80 + 16_385, false),
+    for (version, waited_ms, start, close) in [
+        (Version::Linux2_6_32, 0, 80 + 8192, true),
+        (Version::Linux2_6_32, 0, 80 + 8193, false),
+        (Version::Linux2_6_32, 1, 80 + 16_384, true),
+        (Version::Linux2_6_32, 1, 80 + 16_385, false),
+        (Version::Linux2_6_2, 1, 80 + 64, true),
+        (Version::Linux2_6_2, 1, 80 + 65, false),
+        (Version::Linux2_6_2, 2, 80 + 128, true),
+        (Version::Linux2_6_2, 2, 80 + 129, false),
     ] {
-        let (mut bench, now) = known_reader(Version::Linux2_6_32);
+        let (mut bench, now) = known_reader(version);
         bench.add_bio(now, &read_of(2, now, 100_000_000));
         assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
         let then = now + waited_ms * MILLISECOND;
@@ -191,8 +202,133 @@ fn the_distance_of_close_requests_doubles_with_each_tick_of_waiting() {
         assert_eq!(
             !bench.scheduler.is_anticipating(),
             close,
-            "{start} after {waited_ms} ms"
+            "{version:?}: {start} after {waited_ms} ms"
         );
+    }
+}
+
+#[test]
+fn the_distance_of_close_requests_grows_with_milliseconds_until_2_6_23() {
+    for (version, window) in [
+        (Version::Linux2_6_15, 8192 << 4),
+        (Version::Linux2_6_24, 8192 << 1),
+    ] {
+        for (start, close) in [(8 + window, true), (8 + window + 1, false)] {
+            let tunables = Tunables {
+                antic_expire_ns: 20 * MILLISECOND,
+                ..Tunables::of(version, 250)
+            };
+            let mut bench = Bench::new(Anticipatory::new(version, tunables, 250));
+            bench.add_bio(0, &read_of(1, 0, 0));
+            let id = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+            bench.scheduler.completed(0, &bench.requests, id);
+            bench.add(0, Write, &[100_000_000]);
+            assert_eq!(bench.scheduler.dispatch(0, &bench.requests), None);
+            let tick = 4 * MILLISECOND;
+            bench.add_bio(tick, &read_of(2, tick, start));
+            let ended = !bench.scheduler.is_anticipating();
+            assert_eq!(ended, close, "{version:?}: {start}");
+        }
+    }
+}
+
+/// Task 1 reads a hundred thousand sectors further each time, without thinking.
+fn far_reader(version: Version) -> (Bench<Anticipatory>, Time) {
+    let mut bench = bench(version);
+    let mut now = 0;
+    for n in 0..10 {
+        bench.add_bio(now, &read_of(1, now, n * 100_000));
+        let id = bench
+            .scheduler
+            .dispatch(now, &bench.requests)
+            .expect("alone");
+        now += MILLISECOND;
+        bench.scheduler.completed(now, &bench.requests, id);
+    }
+    (bench, now)
+}
+
+#[test]
+fn until_2_6_14_what_is_nearer_than_the_target_usually_goes_ends_the_wait_though_nobody_waits_for_it()
+ {
+    for (version, start, ends) in [
+        (Version::Linux2_6_2, 950_000, true),
+        (Version::Linux2_6_2, 1_100_000, false),
+        (Version::Linux2_6_15, 950_000, false),
+    ] {
+        let (mut bench, now) = far_reader(version);
+        bench.add(now, Write, &[100_000_000]);
+        assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
+        bench.add(now, Write, &[start]);
+        let ended = !bench.scheduler.is_anticipating();
+        assert_eq!(ended, ends, "{version:?}: {start}");
+    }
+}
+
+#[test]
+fn until_2_6_14_a_close_request_of_another_task_begins_the_think_time_anew() {
+    for (version, ticks, learned) in [
+        (Version::Linux2_6_2, 14, false),
+        (Version::Linux2_6_15, 10, true),
+    ] {
+        let (mut bench, now) = known_reader(version);
+        bench.add(now, Write, &[100_000_000]);
+        assert_eq!(bench.scheduler.dispatch(now, &bench.requests), None);
+        let then = now + 4 * MILLISECOND;
+        bench.add_bio(then, &read_of(2, then, 100));
+        assert!(!bench.scheduler.is_anticipating());
+        let io_context = bench.scheduler.io_context_of(1);
+        assert_eq!(io_context.last_end, Some(ticks), "{version:?}");
+        let think = io_context.think.get().expect("known");
+        assert_eq!(think > 0, learned, "{version:?}: {think}");
+    }
+}
+
+#[test]
+fn until_2_6_14_nobody_unknown_is_waited_for_once_more_than_half_of_such_waits_were_in_vain() {
+    for (version, waited) in [(Version::Linux2_6_2, 6), (Version::Linux2_6_15, 9)] {
+        let mut all = Fates {
+            bench: bench(version),
+            now: 0,
+            task: 0,
+        };
+        let waits = (0..9).filter(|_| all.meet(Fate::Lives)).count();
+        assert_eq!(waits, waited, "{version:?}");
+    }
+}
+
+#[test]
+fn until_2_6_23_a_batch_of_writes_begins_with_the_nearest() {
+    for (version, first) in [
+        (Version::Linux2_6_15, -2000),
+        (Version::Linux2_6_24, -90_000_000),
+    ] {
+        let mut bench = bench(version);
+        bench.add(0, Write, &[90_000_000, 2000]);
+        assert_eq!(bench.dispatched(0, 1), [first], "{version:?}");
+    }
+}
+
+/// A batch of reads is over, writes are queued, one read is at the device, and another waits behind it.
+#[test]
+fn a_batch_of_writes_that_waited_for_a_read_at_the_device_has_its_time_in_the_last_version_only() {
+    for (version, next) in [
+        (Version::Linux2_6_24, 9000),
+        (Version::Linux2_6_32, -90_000_000),
+    ] {
+        let tunables = Tunables {
+            antic_expire_ns: 0,
+            ..Tunables::of(version, 1000)
+        };
+        let mut bench = Bench::new(Anticipatory::new(version, tunables, 1000));
+        bench.add_bio(0, &read_of(1, 0, 0));
+        let read = bench.scheduler.dispatch(0, &bench.requests).unwrap();
+        let late = 600 * MILLISECOND;
+        bench.add(late, Write, &[90_000_000]);
+        bench.add_bio(late, &read_of(2, late, 9000));
+        assert_eq!(bench.scheduler.dispatch(late, &bench.requests), None);
+        bench.scheduler.completed(late, &bench.requests, read);
+        assert_eq!(bench.dispatched(late, 1), [next], "{version:?}");
     }
 }
 
@@ -237,8 +373,20 @@ fn the_target_with_more_at_the_device_is_waited_for() {
 }
 
 #[test]
-fn a_target_that_has_exited_is_not_waited_for_at_once_in_the_first_version() {
-    for (version, waits) in [(Version::First, false), (Version::Linux2_6_32, true)] {
+fn the_first_version_waits_for_nobody() {
+    let (mut bench, now) = known_reader(Version::First);
+    bench.add_bio(now, &read_of(2, now, 100_000_000));
+    assert_eq!(bench.dispatched(now, 1), [100_000_000]);
+}
+
+#[test]
+fn a_target_that_has_exited_is_not_waited_for_until_2_6_14_but_by_the_draft() {
+    for (version, waits) in [
+        (Version::Draft, true),
+        (Version::Linux2_6_2, false),
+        (Version::Linux2_6_15, true),
+        (Version::Linux2_6_32, true),
+    ] {
         let (mut bench, now) = known_reader(version);
         bench.scheduler.exited(now, 1);
         bench.add_bio(now, &read_of(2, now, 100_000_000));
@@ -498,10 +646,18 @@ proptest! {
     }
 }
 
+fn version() -> impl Strategy<Value = Version> {
+    let rest = LEARNING.map(Just).to_vec();
+    prop_oneof![
+        Just(Version::Draft),
+        Just(Version::First),
+        proptest::strategy::Union::new(rest)
+    ]
+}
+
 proptest! {
     #[test]
-    fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, first: bool) {
-        let version = if first { Version::First } else { Version::Linux2_6_32 };
+    fn nothing_is_lost_or_done_twice(load in invariants::arrivals(4), depth in 1u32..8, version in version()) {
         let scheduler = Anticipatory::new(version, Tunables::of(version, 1000), 1000);
         invariants::completes_each_once(&invariants::serve(Box::new(scheduler), &load, depth, MILLISECOND));
     }

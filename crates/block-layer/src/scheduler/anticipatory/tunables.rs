@@ -6,7 +6,7 @@ use crate::scheduler::deadline_timed;
 use events::time::{MILLISECOND, Tick, Time};
 
 /// Which anticipatory scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, schemars::JsonSchema)]
 pub enum Version {
     /// Its first draft, in the -mm kernels from January 2003 on.
     #[serde(rename = "2.5.59-mm5")]
@@ -14,9 +14,41 @@ pub enum Version {
     /// As it was first merged, July 2003.
     #[serde(rename = "first")]
     First,
+    /// With means of tasks that are not known yet.
+    #[serde(rename = "2.6.2")]
+    Linux2_6_2,
+    /// With requests of others that go on where the target stopped.
+    #[serde(rename = "2.6.15")]
+    Linux2_6_15,
+    /// Batches of writes begin with the oldest.
+    #[serde(rename = "2.6.24")]
+    Linux2_6_24,
     /// As it last was, before 2.6.33 removed it.
     #[serde(rename = "2.6.32")]
     Linux2_6_32,
+}
+
+impl Version {
+    /// What is true of tasks is learned from their requests.
+    pub(super) fn learns(self) -> bool {
+        self >= Version::Linux2_6_2
+    }
+
+    /// A wait may end well although the target has exited: another task goes on where it stopped (`exit_no_coop`).
+    pub(super) fn knows_cooperation(self) -> bool {
+        self >= Version::Linux2_6_15
+    }
+
+    /// A batch of writes begins with the oldest of them, not with the nearest (`as_dispatch_request`).
+    pub(super) fn begins_with_oldest_write(self) -> bool {
+        self >= Version::Linux2_6_24
+    }
+
+    /// The time of a batch that waited for the device to empty begins when that is so (`as_completed_request`). Before, it is
+    /// over at once: the end of the batch before stands. Of the draft that is not known.
+    pub(super) fn times_late_batch(self) -> bool {
+        matches!(self, Version::Draft | Version::Linux2_6_32)
+    }
 }
 
 /// Times in nanoseconds; they take effect in whole ticks of the kernel.
@@ -64,7 +96,7 @@ impl Tunables {
                 write_batch_expire_ns: 50 * MILLISECOND,
                 antic_expire_ns,
             },
-            Version::Linux2_6_32 => Tunables {
+            _ => Tunables {
                 read_expire_ns: 125 * MILLISECOND,
                 write_expire_ns: 250 * MILLISECOND,
                 read_batch_expire_ns: 500 * MILLISECOND,

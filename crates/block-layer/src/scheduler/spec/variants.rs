@@ -62,9 +62,10 @@ const fn multi(
     }
 }
 
-/// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is the end
-/// of the anticipatory scheduler's first variant, and which of 2.4 had the later linus elevator.
-const VARIANTS: [SchedulerVariant; 27] = [
+/// DeadlineVariant C of deadline was read in 2.6.35 and B in 2.6.24; where between them it changed is inferred. So is which of
+/// 2.4 had the later linus elevator. The anticipatory scheduler changed in 2.6.2-rc1 and in 2.6.15-rc1 (their announcements
+/// and 2.6.14-mm2's), then between 2.6.20 and 2.6.24, and between 2.6.27 and 2.6.32.
+const VARIANTS: [SchedulerVariant; 30] = [
     single("linus", "2.4.21", [2, 4, 21], [2, 5, 0]),
     single("linus", "2.4", [2, 4, 0], [2, 5, 39]),
     single("noop", "2.4", [2, 4, 0], [2, 5, 39]),
@@ -74,8 +75,11 @@ const VARIANTS: [SchedulerVariant; 27] = [
     single("deadline", "C", [2, 6, 25], ONLY_MQ),
     patch("deadline", "mm"),
     patch("anticipatory", "2.5.59-mm5"),
-    single("anticipatory", "first", [2, 5, 75], [2, 6, 1]),
-    single("anticipatory", "2.6.32", [2, 6, 1], [2, 6, 33]),
+    single("anticipatory", "first", [2, 5, 75], [2, 6, 2]),
+    single("anticipatory", "2.6.2", [2, 6, 2], [2, 6, 15]),
+    single("anticipatory", "2.6.15", [2, 6, 15], [2, 6, 24]),
+    single("anticipatory", "2.6.24", [2, 6, 24], [2, 6, 30]),
+    single("anticipatory", "2.6.32", [2, 6, 30], [2, 6, 33]),
     single("cfq", "2.6.6", [2, 6, 6], [2, 6, 10]),
     single("cfq", "2.6.10", [2, 6, 10], [2, 6, 13]),
     single("cfq", "2.6.15", [2, 6, 13], [2, 6, 18]),
