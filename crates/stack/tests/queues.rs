@@ -154,6 +154,24 @@ fn old_kernels_do_not_tell_schedulers_that_direct_writes_are_waited_for() {
 }
 
 #[test]
+fn of_an_fsync_schedulers_see_that_somebody_waits_until_2_6_17_and_from_2_6_30_on() {
+    for (kernel, is) in [("2.6.17", true), ("2.6.24", false), ("2.6.30", true)] {
+        let world = world(kernel, &json!({}));
+        let mut few = group(Path::Buffered, 0.0, 65_536);
+        few.jobs[0].until.bytes = Some(1 << 20);
+        let events = events(world, vec![few]);
+        let inserted = events
+            .iter()
+            .filter(|event| event.kind == EventKind::Insert);
+        let sync: Vec<bool> = inserted.map(|event| event.sync).collect();
+        assert!(
+            !sync.is_empty() && sync.iter().all(|&sync| sync == is),
+            "{kernel}"
+        );
+    }
+}
+
+#[test]
 fn a_large_write_goes_out_in_the_largest_requests() {
     let world = world("6.1", &json!({ "queue": { "max_sectors_kb": 128 } }));
     let events = events(world, vec![group(Path::Direct, 0.0, 1 << 20)]);

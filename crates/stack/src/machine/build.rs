@@ -41,7 +41,7 @@ pub(super) fn world(machine: &MachineSpec) -> Result<World, SpecError> {
     let plug = machine.kernel.task_plug();
     let mut world = World::new(cpus, drives?, cache, plug)
         .with_mounts(mounts?)
-        .with_direct_writes(machine.kernel.direct_writes_are_sync())
+        .with_sync_writes(machine.kernel.sync_writes())
         .with_file_reads(machine.kernel.file_reads());
     if machine.kernel.flushes_caches() {
         world = world.with_flushes(machine.drives.iter().map(|drive| drive.flushes));

@@ -3,7 +3,7 @@
 //! Sources: the notes on merging and plugging (sections C and D), on the schedulers and on the allocators, which name the
 //! versions that were read. Where a change lies between two of them, the version given here is inferred.
 
-use crate::world::FileReads;
+use crate::world::{FileReads, SyncWrites};
 use block_layer::completion::CompletionVariant;
 use block_layer::plug::PlugRules;
 use block_layer::pool::PoolRules;
@@ -92,10 +92,15 @@ impl Kernel {
         }
     }
 
-    /// Whether schedulers see that somebody waits for a write past the page cache: `__blockdev_direct_IO` says so from 2.6.11
-    /// on (`PF_SYNCWRITE`, added in December 2004), later by the bio itself (`WRITE_ODIRECT`).
-    pub fn direct_writes_are_sync(&self) -> bool {
-        self.version >= [2, 6, 11]
+    /// Of which writes schedulers see that somebody waits for them. `PF_SYNCWRITE` says so of a task, in fsync until 2.6.17 and
+    /// in `__blockdev_direct_IO` from 2.6.11 (December 2004) on; then direct I/O says it by the bio itself (`WRITE_SYNC`).
+    /// fsync does so again from 2.6.30 on (`WB_SYNC_ALL` in `__block_write_full_page`), and so do commits.
+    pub fn sync_writes(&self) -> SyncWrites {
+        SyncWrites {
+            direct: self.version >= [2, 6, 11],
+            of_fsync: self.version < [2, 6, 18] || self.version >= [2, 6, 30],
+            of_journal: self.version >= [2, 6, 30],
+        }
     }
 
     /// Whether a queue in front of such a device is never plugged: without seeks from 2.6.28 on, and from 2.6.30 on only if it

@@ -151,10 +151,12 @@ impl World {
             end_of_last = Some(piece.start + Sector::from(piece.sectors));
             *self.cached.io.get_mut(&part).expect("just counted") += 1;
             let tag = part | OF_CACHE;
+            let is_write = io.direction == Direction::Write;
+            let sync = io.sync && (!is_write || self.submission.sync_writes.of_fsync);
             let bio = Bio {
                 read_ahead: io.read_ahead,
-                writeback: io.direction == Direction::Write,
-                ..self.bio(now, io.task, io.direction, io.sync, piece, tag)
+                writeback: is_write,
+                ..self.bio(now, io.task, io.direction, sync, piece, tag)
             };
             self.submit(now, drive, bio);
         }

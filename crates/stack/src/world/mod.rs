@@ -58,6 +58,7 @@ use phase::Phase;
 pub use phase::{GroupSpec, Part, PhaseError, PhaseSpec, Results};
 pub use polling::{PollDelay, PollRules};
 use submission::Submission;
+pub use submission::SyncWrites;
 pub use swapping::SwapArea;
 use swapping::Swapping;
 use syncs::Syncs;
@@ -181,9 +182,9 @@ impl World {
         }
     }
 
-    /// Whether somebody is known to wait for writes past the page cache: kernels from 2.6.11 on.
-    pub fn with_direct_writes(mut self, are_sync: bool) -> World {
-        self.submission.direct_writes_are_sync = are_sync;
+    /// Of which writes schedulers see that somebody waits for them.
+    pub fn with_sync_writes(mut self, sync_writes: SyncWrites) -> World {
+        self.submission.sync_writes = sync_writes;
         self
     }
 

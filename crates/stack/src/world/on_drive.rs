@@ -8,7 +8,7 @@ use super::cpus::{Cost, LockNumber, Origin, Piece, RUNNERS, RunnerNumber};
 use super::files::Piece as Place;
 use super::{Event, World};
 use crate::component::Component;
-use block_layer::{Bio, KERNEL_TASKS, TaskId};
+use block_layer::{Bio, Direction, KERNEL_TASKS, TaskId};
 use events::SpecError;
 use events::smp::{Scheduled, SchedulerEvent, TaskNumber};
 use events::station::Violation;
@@ -390,6 +390,11 @@ impl World {
             false => self.drives[drive].bio_sectors_max,
         };
         let task = RUNNERS + self.filesystems[&drive].runners[io.task as usize];
+        let shows = match (io.direction, io.metadata) {
+            (Direction::Read, _) => true,
+            (Direction::Write, true) => self.submission.sync_writes.of_journal,
+            (Direction::Write, false) => self.submission.sync_writes.of_fsync,
+        };
         let mut start = io.block * SECTORS_PER_BLOCK;
         let mut left = io.blocks * SECTORS_PER_BLOCK as u32;
         let bios = left.div_ceil(sectors_max);
@@ -406,7 +411,7 @@ impl World {
                 metadata: io.metadata,
                 behind_flush: io.behind_flush,
                 writeback: io.writeback,
-                ..self.bio(now, task, io.direction, io.sync, place, tag)
+                ..self.bio(now, task, io.direction, io.sync && shows, place, tag)
             };
             self.submit(now, drive, bio);
             start += u64::from(sectors);

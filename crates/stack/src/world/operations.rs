@@ -106,7 +106,7 @@ impl World {
             };
             let polled = self.tasks[number as usize].polls == Some(drive);
             for piece in found.drain(..) {
-                let sync = direction == Direction::Read || self.submission.direct_writes_are_sync;
+                let sync = direction == Direction::Read || self.submission.sync_writes.direct;
                 let bio = Bio {
                     workers,
                     polled,

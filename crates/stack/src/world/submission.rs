@@ -16,8 +16,26 @@ pub(super) struct Submission {
     handed_over: BTreeMap<(usize, TaskId), VecDeque<Bio>>,
     /// Workers that wait for the requests of a ring, at most.
     pub(super) ring_workers: u16,
-    /// Whether somebody is known to wait for writes past the page cache: kernels from 2.6.11 on.
-    pub(super) direct_writes_are_sync: bool,
+    pub(super) sync_writes: SyncWrites,
+}
+
+/// Of which writes that somebody waits for schedulers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncWrites {
+    /// Past the page cache.
+    pub direct: bool,
+    /// Of a file's data, by fsync.
+    pub of_fsync: bool,
+    /// Of a filesystem's journal or log.
+    pub of_journal: bool,
+}
+
+impl SyncWrites {
+    const ALL: SyncWrites = SyncWrites {
+        direct: true,
+        of_fsync: true,
+        of_journal: true,
+    };
 }
 
 /// Workers of a ring for each CPU: for I/O that ends (`io_init_wq_offload`, `io_wq_create` of 5.x).
@@ -30,7 +48,7 @@ impl Submission {
             waiting: BTreeMap::new(),
             handed_over: BTreeMap::new(),
             ring_workers: WORKERS_PER_CPU * cpus,
-            direct_writes_are_sync: true,
+            sync_writes: SyncWrites::ALL,
         }
     }
 
