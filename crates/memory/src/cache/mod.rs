@@ -32,7 +32,7 @@ use block_layer::{Direction, TaskId};
 pub use device::journal_task;
 pub use page_cache::PageCache;
 pub use proportions::Lately;
-pub use spec::{CacheSpec, CacheVariant};
+pub use spec::{CacheSpec, CacheVariant, ReadAhead};
 pub use spec::{DIRTY_PERCENT, INTERVAL_NS, MEMORY_BYTES};
 
 /// Size of a page, the only one that is simulated.

@@ -31,7 +31,7 @@ impl PageCache {
             .streams
             .get(&(task, file))
             .copied()
-            .unwrap_or(Stream::new(self.rules.variant));
+            .unwrap_or(Stream::new(self.rules.windows));
         if resumed.is_none() {
             stream.begin(first, last - first + 1, self.rules.read_ahead);
         }

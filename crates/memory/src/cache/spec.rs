@@ -18,6 +18,8 @@ pub struct CacheSpec {
     pub memory_bytes: u64,
     /// Of it, what the kernel addresses directly; a 32-bit machine has up to 896 MiB. All of it, unless said.
     pub lowmem_bytes: Option<u64>,
+    /// How it reads ahead. None: as the kernel that was read for the variant.
+    pub read_ahead: Option<ReadAhead>,
     /// The largest read-ahead window.
     pub read_ahead_bytes: Option<u64>,
     /// A longer read than a window is read ahead as a whole up to this: the device's largest request, from 4.10 on. None:
@@ -61,6 +63,36 @@ pub enum CacheVariant {
     Linux3_2,
 }
 
+/// Read-ahead by the kernel that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+pub enum ReadAhead {
+    /// Windows that double (2.4.20).
+    #[serde(rename = "2.4")]
+    Linux2_4,
+    /// A window and one ahead, which grow with hits (2.5.59).
+    #[serde(rename = "2.5")]
+    Linux2_5,
+    /// Windows as long as the reader's usual runs (2.6.7).
+    #[serde(rename = "2.6.7")]
+    Linux2_6_7,
+    /// The same, with the run that has not ended among them (2.6.8).
+    #[serde(rename = "2.6.8")]
+    Linux2_6_8,
+    /// On demand (2.6.35).
+    #[serde(rename = "on_demand")]
+    OnDemand,
+}
+
+impl CacheVariant {
+    fn read_ahead(self) -> ReadAhead {
+        match self {
+            CacheVariant::Linux2_4 => ReadAhead::Linux2_4,
+            CacheVariant::Linux2_5 => ReadAhead::Linux2_5,
+            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => ReadAhead::OnDemand,
+        }
+    }
+}
+
 /// A specification resolved. Counts in pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
@@ -68,6 +100,7 @@ pub(super) struct Rules {
     /// Of files and of the processes that have a part of it.
     pub(super) memory: u64,
     pub(super) percentages: Percentages,
+    pub(super) windows: ReadAhead,
     pub(super) read_ahead: u64,
     /// 0: calls are read in windows, however long they are.
     pub(super) request_pages: u64,
@@ -120,6 +153,7 @@ impl CacheSpec {
             variant,
             memory_bytes,
             lowmem_bytes: None,
+            read_ahead: None,
             read_ahead_bytes: None,
             request_bytes: None,
             windows_stay_within: false,
@@ -222,6 +256,7 @@ impl CacheSpec {
             variant: self.variant,
             memory,
             percentages,
+            windows: self.read_ahead.unwrap_or(self.variant.read_ahead()),
             read_ahead: self.read_ahead_bytes.unwrap_or(read_ahead_bytes) / PAGE_BYTES,
             request_pages: self.request_bytes.unwrap_or(0) / PAGE_BYTES,
             windows_stay_within: self.windows_stay_within,

@@ -11,7 +11,7 @@ use block_layer::scheduler::spec::{Version, mm_patch, version};
 use block_layer::{Merges, TaskPlug};
 use block_layer::{QueueRules, QueueSpread};
 use filesystems::xfs::Allocation;
-use memory::cache::{CacheVariant, Lately};
+use memory::cache::{CacheVariant, Lately, ReadAhead};
 use memory::swap::ReclaimKind;
 
 /// A kernel that machines can have.
@@ -209,6 +209,16 @@ impl Kernel {
             version if version < [2, 6, 32] => CacheVariant::Linux2_5,
             version if version < [3, 2, 0] => CacheVariant::Linux2_6_35,
             _ => CacheVariant::Linux3_2,
+        }
+    }
+
+    /// How it reads ahead where that changed between the kernels whose page cache was read: in May and July 2004, and once more
+    /// in January 2005.
+    pub(super) fn read_ahead(&self) -> Option<ReadAhead> {
+        match self.version {
+            [2, 6, 7] => Some(ReadAhead::Linux2_6_7),
+            [2, 6, 8..=10] => Some(ReadAhead::Linux2_6_8),
+            _ => None,
         }
     }
 
@@ -425,6 +435,14 @@ mod tests {
         let found = ["2.6.31", "2.6.32", "3.5", "3.6", "6.1"].map(lately);
         let [pages, time] = [Some(Lately::Pages), Some(Lately::Time)];
         assert_eq!(found, [None, pages, pages, time, time]);
+    }
+
+    #[test]
+    fn read_ahead_goes_by_usual_runs_from_2_6_7_to_2_6_10() {
+        let found =
+            ["2.6.6", "2.6.7", "2.6.8", "2.6.10", "2.6.11"].map(|name| kernel(name).read_ahead());
+        let [short, long] = [Some(ReadAhead::Linux2_6_7), Some(ReadAhead::Linux2_6_8)];
+        assert_eq!(found, [None, short, long, long, None]);
     }
 
     #[test]

@@ -70,6 +70,7 @@ impl MemorySpec {
         let interval = self.commit_interval_ns.unwrap_or(COMMIT_INTERVAL_NS);
         CacheSpec {
             lowmem_bytes: self.lowmem_bytes,
+            read_ahead: kernel.read_ahead(),
             read_ahead_bytes: drives
                 .first()
                 .and_then(|drive| drive.queue.read_ahead_kb)

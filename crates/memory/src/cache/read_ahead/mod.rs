@@ -2,9 +2,10 @@
 
 mod linux_2_4;
 mod linux_2_5;
+mod linux_2_6_7;
 mod on_demand;
 
-use crate::cache::spec::CacheVariant;
+use crate::cache::spec::ReadAhead;
 
 /// Pages to read, those of them that are not in the cache yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,17 +37,18 @@ pub(super) struct Found {
 pub(super) enum Stream {
     Linux2_4(linux_2_4::Stream),
     Linux2_5(linux_2_5::Stream),
+    Linux2_6_7(linux_2_6_7::Stream),
     OnDemand(on_demand::Stream),
 }
 
 impl Stream {
-    pub(super) fn new(variant: CacheVariant) -> Stream {
-        match variant {
-            CacheVariant::Linux2_4 => Stream::Linux2_4(linux_2_4::Stream::default()),
-            CacheVariant::Linux2_5 => Stream::Linux2_5(linux_2_5::Stream::default()),
-            CacheVariant::Linux2_6_35 | CacheVariant::Linux3_2 => {
-                Stream::OnDemand(on_demand::Stream::default())
-            }
+    pub(super) fn new(read_ahead: ReadAhead) -> Stream {
+        match read_ahead {
+            ReadAhead::Linux2_4 => Stream::Linux2_4(linux_2_4::Stream::default()),
+            ReadAhead::Linux2_5 => Stream::Linux2_5(linux_2_5::Stream::default()),
+            ReadAhead::Linux2_6_7 => Stream::Linux2_6_7(linux_2_6_7::Stream::new(false)),
+            ReadAhead::Linux2_6_8 => Stream::Linux2_6_7(linux_2_6_7::Stream::new(true)),
+            ReadAhead::OnDemand => Stream::OnDemand(on_demand::Stream::default()),
         }
     }
 
@@ -68,6 +70,7 @@ impl Stream {
         match self {
             Stream::Linux2_4(stream) => stream.next(found, most),
             Stream::Linux2_5(stream) => stream.next(found, most),
+            Stream::Linux2_6_7(stream) => stream.next(found, most, is_cached),
             Stream::OnDemand(stream) => stream.next(found, most, is_cached),
         }
     }
