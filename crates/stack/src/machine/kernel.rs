@@ -212,12 +212,13 @@ impl Kernel {
         }
     }
 
-    /// How it reads ahead where that changed between the kernels whose page cache was read: in May and July 2004, and once more
-    /// in January 2005.
+    /// How it reads ahead where that changed between the kernels whose page cache was read: in May and July 2004, once more in
+    /// January 2005, and on demand from 2.6.23 on (122a21d11cbf).
     pub(super) fn read_ahead(&self) -> Option<ReadAhead> {
         match self.version {
             [2, 6, 7] => Some(ReadAhead::Linux2_6_7),
             [2, 6, 8..=10] => Some(ReadAhead::Linux2_6_8),
+            [2, 6, 23..=31] => Some(ReadAhead::OnDemand),
             _ => None,
         }
     }
@@ -438,11 +439,18 @@ mod tests {
     }
 
     #[test]
-    fn read_ahead_goes_by_usual_runs_from_2_6_7_to_2_6_10() {
-        let found =
-            ["2.6.6", "2.6.7", "2.6.8", "2.6.10", "2.6.11"].map(|name| kernel(name).read_ahead());
+    fn read_ahead_goes_by_usual_runs_from_2_6_7_to_2_6_10_and_on_demand_from_2_6_23_on() {
+        let of = |names: &[&str]| -> Vec<_> {
+            names.iter().map(|name| kernel(name).read_ahead()).collect()
+        };
         let [short, long] = [Some(ReadAhead::Linux2_6_7), Some(ReadAhead::Linux2_6_8)];
-        assert_eq!(found, [None, short, long, long, None]);
+        let names = ["2.6.6", "2.6.7", "2.6.8", "2.6.10", "2.6.11"];
+        assert_eq!(of(&names), [None, short, long, long, None]);
+        let on_demand = Some(ReadAhead::OnDemand);
+        assert_eq!(
+            of(&["2.6.22", "2.6.23", "2.6.31"]),
+            [None, on_demand, on_demand]
+        );
     }
 
     #[test]
