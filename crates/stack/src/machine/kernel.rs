@@ -454,6 +454,22 @@ mod tests {
     }
 
     #[test]
+    fn schedulers_see_who_waits_for_a_write_as_each_kernel_tells_them() {
+        let seen = |name| {
+            let SyncWrites {
+                direct,
+                of_fsync,
+                of_journal,
+            } = kernel(name).sync_writes();
+            (direct, of_fsync, of_journal)
+        };
+        assert_eq!(seen("2.6.10"), (false, true, false));
+        assert_eq!(seen("2.6.17"), (true, true, false));
+        assert_eq!(seen("2.6.29"), (true, false, false));
+        assert_eq!(seen("2.6.30"), (true, true, true));
+    }
+
+    #[test]
     fn writers_are_held_to_a_rate_from_3_2_on() {
         let cache = |name| kernel(name).cache_generation();
         assert_eq!(cache("3.1"), CacheVariant::Linux2_6_35);
